@@ -1,0 +1,1 @@
+"""Slipway on Apache Airflow: operators, triggers, hook, connection type, API."""

@@ -1,0 +1,1 @@
+"""Clients of provisioners (Airship Drydock) behind one small protocol, and a simulator."""

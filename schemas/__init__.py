@@ -1,0 +1,1 @@
+"""JSON Schemas of every Slipway document, shipped as data."""
