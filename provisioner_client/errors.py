@@ -1,0 +1,80 @@
+"""What can go wrong between Slipway and a provisioner, by what the caller can do about it.
+
+It holds no translation of answers into errors (that is `error_shapes`); no text here ever carries a credential.
+"""
+
+from __future__ import annotations
+
+
+class ProvisionerError(Exception):
+    """The provisioner could not do what was asked. Read the detail; the provisioner's own log has more.
+
+    Parameters
+    ----------
+    detail : str
+        What happened, in a plain sentence. The first sentence of the class's docstring stands before it.
+    status : int, optional
+        The HTTP status, where there was an answer.
+    """
+
+    def __init__(self, detail: str = "", *, status: int | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.status = status
+
+    def __str__(self) -> str:
+        lines = [line.strip() for line in (type(self).__doc__ or "").strip().splitlines()]
+        base = lines[0] if lines else type(self).__name__
+        if not self.detail:
+            return base
+        return f"{base.split('. ')[0].rstrip('.')}: {self.detail}"
+
+
+class ProvisionerUnavailable(ProvisionerError):  # noqa: N818 - named for what it says
+    """The provisioner did not give a usable answer. Try again later: nothing is known to be wrong with the request.
+
+    Parameters
+    ----------
+    detail, status
+        As for `ProvisionerError`.
+    retry_after : float, optional
+        Seconds that the provisioner asked to wait.
+    reached : bool
+        False when no connection was made, so that the request certainly had no effect.
+    timed_out : bool
+        True when the answer did not come in time: the provisioner may still be working on the request.
+    """
+
+    def __init__(
+        self,
+        detail: str = "",
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        reached: bool = True,
+        timed_out: bool = False,
+    ) -> None:
+        super().__init__(detail, status=status)
+        self.retry_after = retry_after
+        self.reached = reached
+        self.timed_out = timed_out
+
+
+class SubmissionUncertain(ProvisionerUnavailable):
+    """It is not known whether the provisioner took the task. Submit again with the same reference."""
+
+
+class ProvisionerRefused(ProvisionerError):  # noqa: N818 - named for what it says
+    """The provisioner refuses the request. Repeating it will not help: correct what the detail names."""
+
+
+class AuthenticationFailed(ProvisionerRefused):
+    """The provisioner does not accept the credentials. Check token, user, project and role of its connection."""
+
+
+class TaskNotFound(ProvisionerRefused):
+    """The provisioner does not know this task. It was purged or lost: look at the nodes, then start a new action."""
+
+
+class ProvisionerProtocolError(ProvisionerError):
+    """The provisioner's answer cannot be understood. Check that the URL is its own and that no proxy answers for it."""

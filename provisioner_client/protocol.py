@@ -1,0 +1,187 @@
+"""What Slipway needs of a provisioner: one small protocol and the values that pass through it.
+
+Backends (`drydock`, others later) stand beside it as equals and need not inherit from anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from strategy_lib.outcome import Evidence, NodeCondition
+from strategy_lib.strategy import Selector
+
+
+class TaskAction(StrEnum):
+    """What a provisioner can be asked to do."""
+
+    VERIFY_SITE = "verify_site"
+    PREPARE_SITE = "prepare_site"
+    VERIFY_NODES = "verify_nodes"
+    PREPARE_NODES = "prepare_nodes"
+    DEPLOY_NODES = "deploy_nodes"
+    DESTROY_NODES = "destroy_nodes"
+    RELABEL_NODES = "relabel_nodes"
+
+
+class TaskState(StrEnum):
+    """Where a provisioner task is. A queued one has not started: its clock does not run yet (rule 14)."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    COMPLETE = "complete"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMessage:
+    """One message of a provisioner task.
+
+    `context` is the node that it is about, None when it is about anything else. `at` is the provisioner's own time
+    stamp, as it came (it may lack a zone: for people, not for arithmetic).
+    """
+
+    text: str
+    error: bool
+    context: str | None
+    at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProvisionerTask:
+    """A provisioner task as its provisioner describes it.
+
+    `result` is incomplete, success, partial_success, failure or unreported, and proves nothing about any node; the
+    lists do, once the state is complete (rule 13). A node may be in both lists. They may hold names that are not
+    nodes at all (prepare_site reports networks).
+    """
+
+    task_id: str
+    action: str
+    state: TaskState
+    result: str
+    successes: frozenset[str]
+    failures: frozenset[str]
+    messages: tuple[TaskMessage, ...]
+    reference: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedNode:
+    """A node in the provisioner's list. `status_name` is its own word, `condition` ours."""
+
+    name: str
+    condition: NodeCondition
+    status_name: str
+    power_state: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DesignMessage:
+    """One remark on a design. `documents` are written `schema/name`."""
+
+    level: str
+    text: str
+    documents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DesignValidation:
+    """Whether the provisioner can use a design, and what it says about it."""
+
+    valid: bool
+    messages: tuple[DesignMessage, ...]
+
+
+class Provisioner(Protocol):
+    """Something that prepares and deploys nodes.
+
+    Every method may raise `ProvisionerUnavailable` (try again), `ProvisionerRefused` (do not), its kind
+    `AuthenticationFailed`, and `ProvisionerProtocolError`. One object serves one thread.
+    """
+
+    def check(self) -> str:
+        """Find out whether the provisioner can be reached and accepts the credentials.
+
+        Returns
+        -------
+        str
+            A sentence for a person. Leaves no trace at the provisioner: no task, no record.
+        """
+        ...
+
+    def validate_design(self, design_ref: str) -> DesignValidation:
+        """Have a design checked. A design that cannot be read is not valid; that is an answer and not an error."""
+        ...
+
+    def select_nodes(self, design_ref: str, selectors: Sequence[Selector]) -> frozenset[str]:
+        """Names of the nodes of a design that the selectors choose (rules 5 and 6).
+
+        Raises
+        ------
+        ProvisionerRefused
+            When the design is not valid, or has no node at all: an empty answer would look like an empty group.
+        """
+        ...
+
+    def submit(self, action: TaskAction, design_ref: str, nodes: Sequence[str] | None, reference: str) -> str:
+        """Start a provisioner task, once (rule 12).
+
+        Parameters
+        ----------
+        action : TaskAction
+        design_ref : str
+            Where the provisioner reads the design.
+        nodes : sequence of str or None
+            Exactly these nodes; None means the whole site. Never empty.
+        reference : str
+            Our name for this task. However often one reference is submitted, and whatever is lost on the way, there
+            is one task.
+
+        Returns
+        -------
+        str
+            The provisioner task's id.
+
+        Raises
+        ------
+        SubmissionUncertain
+            When it could not be learnt whether the task was taken. Submitting again with the same reference is safe.
+        """
+        ...
+
+    def find(self, reference: str) -> ProvisionerTask | None:
+        """Give the provisioner task that was submitted with this reference, None when there is none."""
+        ...
+
+    def task(self, task_id: str) -> ProvisionerTask:
+        """Give a provisioner task as it is now.
+
+        Raises
+        ------
+        TaskNotFound
+            When the provisioner does not know it (any more).
+        """
+        ...
+
+    def evidence(self, task_id: str, sent: Collection[str]) -> Evidence:
+        """Everything that the provisioner can say about the nodes of a task, over or not (rules 13 and 14).
+
+        Parts that cannot be had are left empty and logged, never guessed. A task that is gone is over: nothing more
+        will come of it.
+
+        Raises
+        ------
+        ProvisionerError
+            When nothing at all could be had.
+        """
+        ...
+
+    def nodes(self) -> dict[str, ListedNode]:
+        """Give the provisioner's list of nodes, by name."""
+        ...
+
+    def close(self) -> None:
+        """Give back connections. The object is of no use afterwards."""
+        ...
