@@ -1,0 +1,254 @@
+"""What the store hands out: plain values, read once, never changed and never lazily loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from strategy_lib.criteria import CriterionResult
+from strategy_lib.deployment import GroupState, Phase, Reason
+from strategy_lib.node import NodeState
+from strategy_lib.strategy import Group
+from strategy_lib.task_state import TaskStatus
+
+
+class ActionState(StrEnum):
+    """Where an action is. The last three are ends; only a repetition of its groups leads out of them (rule 23)."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    SUCCESS = "success"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_end(self) -> bool:
+        """Whether the action is over."""
+        return self not in (ActionState.PENDING, ActionState.RUNNING)
+
+
+class OperationPhase(StrEnum):
+    """What one provisioner task is asked to do; the first two are the phases of a group, the others are for a site."""
+
+    PREPARE = "prepare"
+    DEPLOY = "deploy"
+    VERIFY_SITE = "verify_site"
+    PREPARE_SITE = "prepare_site"
+
+
+class OperationStatus(StrEnum):
+    """How far an operation is.
+
+    `INTENDED`: written down, perhaps submitted (a crash may hide it). `SUBMITTED`: its provisioner task is known.
+    `COMPLETE`: the provisioner task was seen to be over. `TIMED_OUT`: no longer waited for (rule 14).
+    `ABANDONED`: its action ended first (rule 24).
+    """
+
+    INTENDED = "intended"
+    SUBMITTED = "submitted"
+    COMPLETE = "complete"
+    TIMED_OUT = "timed_out"
+    ABANDONED = "abandoned"
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionRecord:
+    """One immutable revision of a site's documents.
+
+    `created` says whether the call that returned it made it; `text` is empty in listings (`SiteStore.revisions`).
+    """
+
+    site: str
+    number: int
+    digest: str
+    design_token: str
+    created_at: datetime
+    created_by: str
+    text: str = ""
+    created: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRecord:
+    """One document of a revision, in its place."""
+
+    position: int
+    schema: str
+    name: str
+    layer: str | None
+    data: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRecord:
+    """One request to do something to a site, and how it went. `revision` is None while the site has none."""
+
+    id: str
+    kind: str
+    site: str
+    revision: int | None
+    parameters: Mapping[str, Any]
+    dag_id: str
+    run_id: str
+    user: str
+    created: datetime
+    started: datetime | None
+    ended: datetime | None
+    state: ActionState
+    verdict: str | None
+    report: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class LockOwner:
+    """Who holds a site, since when."""
+
+    action_id: str
+    dag_id: str
+    run_id: str
+    acquired: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedGroup:
+    """A group with its nodes resolved, in processing order when in a sequence."""
+
+    group: Group
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRecord:
+    """A group in an action.
+
+    `attempt` is 0 before the group was first opened. `phases_done` are the phases whose operation of this attempt
+    has ended (however it ended), so that a resumed attempt does not repeat them. `criteria` and `counts` are those
+    of the verdict, empty before it.
+    """
+
+    action_id: str
+    name: str
+    position: int
+    critical: bool
+    definition: Group
+    nodes: tuple[str, ...]
+    state: GroupState
+    reason: Reason | None = None
+    attempt: int = 0
+    attempt_key: str | None = None
+    criteria: tuple[CriterionResult, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    started: datetime | None = None
+    ended: datetime | None = None
+    phases_done: frozenset[Phase] = frozenset()
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the group has its verdict."""
+        return self.state in (GroupState.SUCCESS, GroupState.FAILURE)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One intended provisioner task. `nodes` are those that it claimed; empty for a step that concerns a whole site.
+
+    `reference` travels in the request to the provisioner, so that the task can be found again after a lost answer.
+    `over` is when the provisioner task was seen to be over (None: it may still be at work, rules 14 and 24).
+    """
+
+    op: int
+    action_id: str
+    site: str
+    group: str
+    attempt: int
+    phase: OperationPhase
+    reference: str
+    nodes: tuple[str, ...]
+    design_ref: str
+    provisioner_task: str | None
+    lease_owner: str | None
+    lease_until: datetime | None
+    created: datetime
+    submitted: datetime | None
+    running_since: datetime | None
+    ended: datetime | None
+    over: datetime | None
+    status: OperationStatus
+    result: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """One phase of one node in an action: which operation has it, and what came of it."""
+
+    status: TaskStatus
+    owner_group: str | None = None
+    op: int | None = None
+    error: str | None = None
+    provisioner_task: str | None = None
+    started: datetime | None = None
+    ended: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTasks:
+    """A node in an action: both of its phases, the groups that it is in, and the state they add up to (rule 10)."""
+
+    node: str
+    groups: tuple[str, ...]
+    prepare: TaskRecord
+    deploy: TaskRecord
+    state: NodeState
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord:
+    """A node of a site: what is wanted of it and what was last done to it. It is up to date when the digests agree.
+
+    `op` is the newest operation that touched it; `done_*` is empty from the moment a node is claimed until the same
+    operation's deploy has succeeded. `condition` is what the provisioner last said of it.
+    """
+
+    site: str
+    name: str
+    wanted_revision: int | None
+    wanted_digest: str | None
+    op: int | None
+    done_revision: int | None
+    done_digest: str | None
+    done_at: datetime | None
+    condition: str | None
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether what was done is what is wanted."""
+        return self.wanted_digest is not None and self.wanted_digest == self.done_digest
+
+
+@dataclass(frozen=True, slots=True)
+class EventRecord:
+    """Something that happened. Events are kept for a while, facts for ever."""
+
+    id: int
+    at: datetime
+    site: str
+    action_id: str | None
+    group: str | None
+    node: str | None
+    kind: str
+    message: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportInput:
+    """All that the store knows about an action, read in one transaction (rule 20)."""
+
+    action: ActionRecord
+    groups: tuple[GroupRecord, ...]
+    nodes: tuple[NodeTasks, ...]
+    operations: tuple[Operation, ...]
+    events: tuple[EventRecord, ...]
