@@ -1,0 +1,71 @@
+"""Reading the files named on the command line. What stands in them is judged by `strategy_lib`."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from strategy_lib.documents import Document, Limits, load_documents
+from strategy_lib.errors import DocumentError, Problem
+
+STANDARD_INPUT = "-"
+MAX_BYTES = Limits().max_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The bytes of one file and the name by which problems refer to it."""
+
+    name: str
+    content: bytes
+
+
+def read_sources(paths: Sequence[str]) -> list[Source]:
+    """Read files; `-` is standard input. A file that is named twice is read once.
+
+    Raises
+    ------
+    click.UsageError
+        When files cannot be read; the message names every one of them.
+    """
+    sources: dict[str, Source] = {}
+    troubles = []
+    for path in paths:
+        key = path if path == STANDARD_INPUT else str(Path(path).absolute())
+        if key in sources:
+            continue
+        try:
+            sources[key] = _read(path)
+        except OSError as problem:
+            troubles.append(f"{path}: {problem.strerror or problem}")
+        except ValueError as problem:  # a null byte in a name
+            troubles.append(f"{path!r}: {problem}")
+    if troubles:
+        raise click.UsageError("Cannot read " + "; ".join(troubles) + ".")
+    return list(sources.values())
+
+
+def _read(path: str) -> Source:
+    """Read one byte more than is allowed, so that an endless file is refused by its size and not by our memory."""
+    if path == STANDARD_INPUT:
+        return Source("<stdin>", sys.stdin.buffer.read(MAX_BYTES + 1))
+    with Path(path).open("rb") as file:
+        return Source(path, file.read(MAX_BYTES + 1))
+
+
+def load_sources(sources: Sequence[Source]) -> tuple[list[Document], list[Problem]]:
+    """Return the documents of all files and what is wrong with the files themselves."""
+    documents: list[Document] = []
+    problems: list[Problem] = []
+    for source in sources:
+        try:
+            found = load_documents(source.content, source.name)
+        except DocumentError as error:
+            problems += error.problems
+            continue
+        if not found:
+            problems.append(Problem("$", "The file holds no document.", source=source.name))
+        documents += found
+    return documents, problems

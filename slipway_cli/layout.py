@@ -1,0 +1,202 @@
+"""A layered layout of an acyclic graph: boxes in columns, edges from left to right. Geometry only, no drawing.
+
+The steps are those of Sugiyama, Tagawa and Toda (1981): columns by longest path, bends for edges that cross columns,
+rows ordered by barycentre sweeps, and positions that are pulled towards the neighbours. Each pull is a least-squares
+problem with a least distance between rows, solved exactly by pooling adjacent violators.
+"""
+
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+ORDER_SWEEPS = 12
+POSITION_SWEEPS = 24
+BEND_PULL = 4.0  # bends are kept straight first: a crooked long edge is worse than a box off centre
+
+
+@dataclass(frozen=True, slots=True)
+class Bend:
+    """The place where an edge from `source` to `target` passes through a column between them."""
+
+    source: str
+    target: str
+    column: int
+
+
+Item = str | Bend
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where everything is: `columns` from left to right, each from top to bottom; `centre` is the y of each item."""
+
+    columns: tuple[tuple[Item, ...], ...]
+    centre: Mapping[Item, float]
+    routes: Mapping[tuple[str, str], tuple[Item, ...]]
+
+    def column_of(self) -> dict[Item, int]:
+        """Return the column of each box and bend."""
+        return {item: number for number, column in enumerate(self.columns) for item in column}
+
+
+def layered_layout(
+    names: Sequence[str], edges: Iterable[tuple[str, str]], heights: Mapping[str, float], gap: float, lane: float
+) -> Layout:
+    """Lay out boxes so that every edge runs to a later column.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Boxes, parents before children; boxes without a better reason stay in this order.
+    edges : iterable of (parent, child)
+    heights : mapping of str to float
+        Height of each box.
+    gap, lane : float
+        Least free space between two boxes; height kept free for an edge that passes a column.
+
+    Returns
+    -------
+    Layout
+        The topmost edge of the topmost item is at y = 0.
+    """
+    column_of = _columns(names, parents := _parents(names, edges))
+    rows: list[list[Item]] = [[] for _ in range(max(column_of.values(), default=-1) + 1)]
+    for name in names:
+        rows[column_of[name]].append(name)
+    routes: dict[tuple[str, str], tuple[Item, ...]] = {}
+    before: dict[Item, list[Item]] = {name: [] for name in names}
+    after: dict[Item, list[Item]] = {name: [] for name in names}
+    for child in names:
+        for parent in parents[child]:
+            bends = [Bend(parent, child, column) for column in range(column_of[parent] + 1, column_of[child])]
+            for bend in bends:
+                rows[bend.column].append(bend)
+                before[bend], after[bend] = [], []
+            route: tuple[Item, ...] = (parent, *bends, child)
+            routes[parent, child] = route
+            for left, right in pairwise(route):
+                after[left].append(right)
+                before[right].append(left)
+    rows = _ordered(rows, before, after)
+    centre = _positions(rows, before, after, heights, gap, lane)
+    return Layout(tuple(tuple(row) for row in rows), centre, routes)
+
+
+def _parents(names: Sequence[str], edges: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    parents: dict[str, list[str]] = {name: [] for name in names}
+    for parent, child in edges:
+        parents[child].append(parent)
+    return parents
+
+
+def _columns(names: Sequence[str], parents: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    columns: dict[str, int] = {}
+    for name in names:
+        columns[name] = max((columns[parent] + 1 for parent in parents[name]), default=0)
+    return columns
+
+
+def _ordered(
+    rows: list[list[Item]], before: Mapping[Item, Sequence[Item]], after: Mapping[Item, Sequence[Item]]
+) -> list[list[Item]]:
+    """Return the ordering with the fewest crossings that the sweeps came across."""
+    best, fewest = [list(row) for row in rows], _crossings(rows, after)
+    for sweep in range(ORDER_SWEEPS):
+        if fewest == 0:
+            break
+        forward = sweep % 2 == 0
+        neighbours = before if forward else after
+        for number in range(1, len(rows)) if forward else range(len(rows) - 2, -1, -1):
+            fixed = _index(rows[number - 1 if forward else number + 1])
+            own = _index(rows[number])
+            keys = {item: _mean([fixed[other] for other in neighbours[item]], own[item]) for item in rows[number]}
+            rows[number] = sorted(rows[number], key=keys.__getitem__)
+        crossings = _crossings(rows, after)
+        if crossings < fewest:
+            best, fewest = [list(row) for row in rows], crossings
+    return best
+
+
+def _crossings(rows: Sequence[Sequence[Item]], after: Mapping[Item, Sequence[Item]]) -> int:
+    """Count pairs of edges that cross between neighbouring columns (inversions, by insertion into a sorted list)."""
+    total = 0
+    for left, right in pairwise(rows):
+        place = _index(right)
+        seen: list[int] = []
+        for item in left:
+            ends = sorted(place[other] for other in after[item])
+            total += sum(len(seen) - bisect_right(seen, end) for end in ends)
+            for end in ends:
+                insort(seen, end)
+    return total
+
+
+def _positions(
+    rows: Sequence[Sequence[Item]],
+    before: Mapping[Item, Sequence[Item]],
+    after: Mapping[Item, Sequence[Item]],
+    heights: Mapping[str, float],
+    gap: float,
+    lane: float,
+) -> dict[Item, float]:
+    def half(item: Item) -> float:
+        return (lane if isinstance(item, Bend) else heights[item] + gap) / 2
+
+    centre: dict[Item, float] = {}
+    for row in rows:
+        place = 0.0
+        for item in row:
+            centre[item] = place + half(item)
+            place += 2 * half(item)
+        for item in row:
+            centre[item] -= place / 2
+    for sweep in range(POSITION_SWEEPS):
+        last = sweep >= POSITION_SWEEPS - 2
+        for row in rows if sweep % 2 == 0 else reversed(rows):
+            sides = (before, after) if last else (before,) if sweep % 2 == 0 else (after,)
+            wishes, weights = [], []
+            for item in row:
+                pulls = [centre[other] for side in sides for other in side[item]]
+                wishes.append(_mean(pulls, centre[item]))
+                weights.append((BEND_PULL if isinstance(item, Bend) else 1.0) if pulls else 0.1)
+            distances = [half(upper) + half(lower) for upper, lower in pairwise(row)]
+            for item, position in zip(row, spread(wishes, weights, distances), strict=True):
+                centre[item] = position
+    top = min((position - half(item) for item, position in centre.items()), default=0.0)
+    return {item: position - top - gap / 2 for item, position in centre.items()}
+
+
+def spread(wishes: Sequence[float], weights: Sequence[float], distances: Sequence[float]) -> list[float]:
+    """Return the positions nearest to the wishes (weighted least squares) that keep order and distances.
+
+    Parameters
+    ----------
+    wishes, weights : sequence of float
+        Wanted position and importance of each item, in order.
+    distances : sequence of float
+        Least distance between neighbours; one shorter than `wishes`.
+    """
+    if not wishes:
+        return []
+    offsets = [0.0]
+    for distance in distances:
+        offsets.append(offsets[-1] + distance)
+    blocks: list[tuple[float, float, int]] = []  # mean wish without offsets, weight, number of items
+    for wish, weight, offset in zip(wishes, weights, offsets, strict=True):
+        mean, total, count = wish - offset, weight, 1
+        while blocks and blocks[-1][0] > mean:
+            other_mean, other_total, other_count = blocks.pop()
+            mean = (mean * total + other_mean * other_total) / (total + other_total)
+            total, count = total + other_total, count + other_count
+        blocks.append((mean, total, count))
+    means = [mean for mean, _, count in blocks for _ in range(count)]
+    return [mean + offset for mean, offset in zip(means, offsets, strict=True)]
+
+
+def _index(row: Sequence[Item]) -> dict[Item, int]:
+    return {item: place for place, item in enumerate(row)}
+
+
+def _mean(values: Sequence[float], otherwise: float) -> float:
+    return sum(values) / len(values) if values else otherwise

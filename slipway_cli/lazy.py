@@ -1,0 +1,60 @@
+"""A click group whose commands are imported when they are run. It knows where commands live, not what they do."""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+
+@dataclass(frozen=True, slots=True)
+class LazyCommand:
+    """Where a command lives and what `slipway --help` says of it without importing it."""
+
+    target: str
+    short_help: str
+
+    def load(self, name: str) -> click.Command:
+        """Import the command.
+
+        Raises
+        ------
+        click.ClickException
+            When the module cannot be imported; a broken or partial installation must not end in a traceback.
+        """
+        module_name, _, attribute = self.target.partition(":")
+        try:
+            command = getattr(importlib.import_module(module_name), attribute)
+        except (ImportError, AttributeError) as problem:
+            raise click.ClickException(
+                f"The command '{name}' is not part of this installation ({problem}). Install Slipway anew."
+            ) from problem
+        if not isinstance(command, click.Command):
+            raise click.ClickException(f"The command '{name}' ({self.target}) is not a click command.")
+        return command
+
+
+class LazyGroup(click.Group):
+    """Group with lazy commands, so that help stays fast and offline commands load neither Airflow nor a database."""
+
+    def __init__(self, *args: Any, lazy: Mapping[str, LazyCommand] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._lazy = dict(lazy or {})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return commands in the order in which they were declared, which is the order in which they are used."""
+        return [*self._lazy, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return the command of this name, or None."""
+        lazy = self._lazy.get(cmd_name)
+        return lazy.load(cmd_name) if lazy else super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands from the declarations alone: asking each command would import them all."""
+        width = formatter.width - 6 - max((len(name) for name in self.list_commands(ctx)), default=0)
+        rows = [(name, lazy.short_help) for name, lazy in self._lazy.items()]
+        rows += [(name, self.commands[name].get_short_help_str(width)) for name in super().list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)

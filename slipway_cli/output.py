@@ -1,0 +1,124 @@
+"""How results reach the user: tables for people, JSON and YAML for programs, errors on standard error."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import click
+import yaml
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from slipway_cli.printable import counted, printable
+from strategy_lib.errors import Problem
+
+UNFOLDED = 1000  # columns of a table in a pipe: wide enough that no name is folded
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+class OutputFormat(StrEnum):
+    """The forms in which a command shows its result."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+def output_option(command: Command) -> Command:
+    """Add `-o/--output` to a command, as the parameter `output`."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice([form.value for form in OutputFormat]),
+        default=OutputFormat.TABLE.value,
+        show_default=True,
+        help="Form of the result.",
+    )(command)
+
+
+def console(*, stderr: bool = False, file: IO[str] | None = None) -> Console:
+    """Return a console that is coloured on a terminal only, obeys NO_COLOR, and does not fold lines in a pipe."""
+    stream = file or (sys.stderr if stderr else sys.stdout)
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:  # a terminal that cannot show a character gets a question mark, not a traceback
+        reconfigure(errors="replace")
+    folds = stream.isatty() or "COLUMNS" in os.environ
+    return Console(file=stream, width=None if folds else UNFOLDED, highlight=False, markup=False, emoji=False)
+
+
+def table(*columns: str, right: Sequence[str] = ()) -> Table:
+    """Return an empty table with these headings; the columns in `right` hold numbers."""
+    result = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for column in columns:
+        result.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return result
+
+
+def serialised(data: Mapping[str, Any], output: str) -> str:
+    """Return data as a JSON or YAML text that ends in a line break."""
+    if output == OutputFormat.JSON:
+        return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    return yaml.dump(data, Dumper=yaml.SafeDumper, sort_keys=False, allow_unicode=True, width=120)
+
+
+def deliver(text: str, path: Path | None) -> None:
+    """Write a finished text to a file, or to standard output when there is no path.
+
+    Raises
+    ------
+    click.ClickException
+        When the file cannot be written.
+    """
+    if path is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise click.ClickException(f"{path} cannot be written: {problem.strerror or problem}.") from problem
+
+
+def problem_data(problem: Problem) -> dict[str, Any]:
+    """Return a problem as plain data."""
+    return {
+        "level": problem.level,
+        "source": problem.source,
+        "line": problem.line,
+        "document": problem.document,
+        "path": problem.path,
+        "message": problem.message,
+    }
+
+
+def print_problems(target: Console, problems: Sequence[Problem]) -> None:
+    """Print problems, errors first and warnings apart, each as `file:line: path: sentence`."""
+    for level, style in (("error", "bold red"), ("warning", "bold yellow")):
+        chosen = [problem for problem in problems if problem.level == level]
+        if not chosen:
+            continue
+        target.print(Text(f"{counted(len(chosen), level)}:", style=style))
+        for problem in chosen:
+            target.print(Text("  " + printable(str(problem))), soft_wrap=True)
+
+
+class Refused(click.ClickException):
+    """The documents have errors. Mend the problems listed above, or see them all with `slipway validate`."""
+
+    exit_code = 1
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__((type(self).__doc__ or "").strip())
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the problems and what to do to standard error."""
+        target = console(stderr=True, file=file)
+        print_problems(target, self.problems)
+        target.print(Text(self.message))
