@@ -1,0 +1,332 @@
+"""HTTP as this room needs it: time-outs always, repeats where the caller says that they are safe, errors as values of
+`errors`, no secret in any text. It knows nothing of tasks or nodes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
+
+import requests
+
+from provisioner_client.error_shapes import ErrorText, one_line, read_error
+from provisioner_client.errors import (
+    AuthenticationFailed,
+    ProvisionerError,
+    ProvisionerProtocolError,
+    ProvisionerRefused,
+    ProvisionerUnavailable,
+)
+from provisioner_client.retry import RetryPolicy, parse_retry_after
+from provisioner_client.transport_errors import from_transport
+
+log = logging.getLogger(__name__)
+
+LONGEST_ANSWER: Final = 256 * 1024 * 1024
+LONGEST_REQUEST: Final = 16 * 1024 * 1024
+_BLOCK: Final = 64 * 1024
+_TRY_LATER: Final = frozenset({408, 425, 429})
+
+
+Acceptable = Callable[[int, ErrorText], bool]
+
+
+def none_wanted(status: int, error: ErrorText) -> bool:
+    """Every answer that is not 2xx is an error."""
+    return False
+
+
+class TokenSource(Protocol):
+    """Where the token of a request comes from."""
+
+    def token(self) -> str | None:
+        """Token to send, None for none. May ask for one first."""
+        ...
+
+    def renew(self, refused: str | None) -> bool:
+        """The server refused this token: forget it. True when `token` will now give another one."""
+        ...
+
+    def secrets(self) -> tuple[str, ...]:
+        """Everything that must never appear in a text."""
+        ...
+
+    def close(self) -> None:
+        """Give back connections."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds: for the connection, between two pieces of an answer, and for a whole answer."""
+
+    connect: float = 5.0
+    read: float = 60.0
+    total: float = 300.0
+
+    def __post_init__(self) -> None:
+        if min(self.connect, self.read, self.total) <= 0:
+            raise ValueError("time-outs are seconds and must be above 0: nothing here may wait for ever")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A good answer: its status, its headers (lower case) and what its JSON says."""
+
+    status: int
+    headers: Mapping[str, str]
+    data: Any
+
+
+class HttpSession:
+    """Requests to one server, from one thread.
+
+    Parameters
+    ----------
+    base_url : str
+        `http://` or `https://`, without user and password.
+    tokens : TokenSource, optional
+        Sent as `X-Auth-Token`; renewed once when refused with 401.
+    headers : mapping, optional
+        Sent with every request.
+    verify : bool or str
+        Check the server's certificate, or the path of the CA file to check it with.
+    sleep, chance
+        Wait for so many seconds; a number from 0 to 1. Given by tests.
+
+    Raises
+    ------
+    ValueError
+        When `base_url` is not such a URL.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        tokens: TokenSource | None = None,
+        timeouts: Timeouts | None = None,
+        retry: RetryPolicy | None = None,
+        verify: bool | str = True,
+        headers: Mapping[str, str] | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self.base_url = checked_url(base_url)
+        self.retry = retry or RetryPolicy()
+        self.timeouts = timeouts or Timeouts()
+        self._tokens = tokens
+        self._sleep = sleep
+        self._chance = chance
+        self._session = requests.Session()
+        self._session.verify = verify
+        # A no-op: else requests looks for credentials in ~/.netrc and sends them.
+        self._session.auth = lambda prepared: prepared
+        self._session.headers.update({"Accept": "application/json", "User-Agent": "slipway", **(headers or {})})
+
+    def __repr__(self) -> str:
+        return f"HttpSession({self.base_url!r})"
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._session.close()
+
+    def get(self, path: str, params: Mapping[str, str] | None = None, *, accept: Acceptable = none_wanted) -> Answer:
+        """GET, repeated when there is trouble on the way.
+
+        Parameters
+        ----------
+        accept : callable
+            Given the status and the text of an answer that is not 2xx: is it wanted, rather than raised?
+
+        Raises
+        ------
+        ProvisionerUnavailable, ProvisionerRefused, ProvisionerProtocolError
+        """
+        return self._repeat("GET", path, params=params, attempts=self.retry.attempts, accept=accept)
+
+    def post(self, path: str, body: object, *, attempts: int = 1, accept: Acceptable = none_wanted) -> Answer:
+        """POST a JSON body.
+
+        Parameters
+        ----------
+        attempts : int
+            How often it may be sent at most. More than 1 only where sending it twice does no harm.
+        accept : callable
+            Given the status and the text of an answer that is not 2xx: is it wanted, rather than raised?
+
+        Raises
+        ------
+        ProvisionerUnavailable, ProvisionerRefused, ProvisionerProtocolError
+        """
+        # Encoded here and not by `json=`: Drydock wants the content type without a charset, byte for byte.
+        payload = json.dumps(body, separators=(",", ":")).encode()
+        if len(payload) > LONGEST_REQUEST:
+            raise ProvisionerRefused(f"POST {path}: the request would be {len(payload)} bytes long")
+        return self._repeat("POST", path, payload=payload, attempts=min(attempts, self.retry.attempts), accept=accept)
+
+    def pause(self, attempt: int, trouble: ProvisionerError) -> None:
+        """Wait as the retry policy says after this trouble of this attempt (from 1)."""
+        self._sleep(self.retry.wait(attempt, getattr(trouble, "retry_after", None), self._chance()))
+
+    def _repeat(
+        self,
+        method: str,
+        path: str,
+        *,
+        attempts: int,
+        params: Mapping[str, str] | None = None,
+        payload: bytes | None = None,
+        accept: Acceptable = none_wanted,
+    ) -> Answer:
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return self._authorised(method, path, params, payload, accept)
+            except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
+                if attempt >= attempts:
+                    raise
+                log.warning("attempt %d of %d: %s", attempt, attempts, trouble)
+                self.pause(attempt, trouble)
+
+    def _authorised(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None,
+        payload: bytes | None,
+        accept: Acceptable,
+    ) -> Answer:
+        token = self._tokens.token() if self._tokens else None
+        try:
+            return self._once(method, path, params, payload, accept, token)
+        except AuthenticationFailed as refusal:
+            # 401 is said before anything is done, so that even a request that must not be repeated may be.
+            if refusal.status != 401 or self._tokens is None or not self._tokens.renew(token):
+                raise
+            log.info("%s %s: token refused, asking for a new one", method, path)
+        return self._once(method, path, params, payload, accept, self._tokens.token())
+
+    def _once(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None,
+        payload: bytes | None,
+        accept: Acceptable,
+        token: str | None,
+    ) -> Answer:
+        headers: dict[str, str] = {}
+        if payload is not None:
+            headers["Content-Type"] = "application/json"
+        if token:
+            headers["X-Auth-Token"] = token
+        what = f"{method} {path}"
+        try:
+            response = self._session.request(
+                method,
+                self.base_url + path,
+                params=params,
+                data=payload,
+                headers=headers,
+                timeout=(self.timeouts.connect, self.timeouts.read),
+                # A redirect would carry the token to wherever it points.
+                allow_redirects=False,
+                stream=True,
+            )
+            with response:
+                body = self._read(response, what)
+        except (requests.RequestException, OSError) as failure:
+            # `from None`: the original holds the request with its headers, and texts of its own.
+            raise from_transport(what, failure, self._without_secrets) from None
+        if response.status_code // 100 != 2:
+            error = self._read_error(body)
+            if not accept(response.status_code, error):
+                raise self._refusal(what, response, error)
+        return Answer(
+            response.status_code,
+            {name.lower(): value for name, value in response.headers.items()},
+            self._parse(what, response.status_code, body),
+        )
+
+    def _read(self, response: requests.Response, what: str) -> bytes:
+        started = time.monotonic()
+        blocks: list[bytes] = []
+        size = 0
+        for block in response.iter_content(_BLOCK):
+            blocks.append(block)
+            size += len(block)
+            if size > LONGEST_ANSWER:
+                raise ProvisionerProtocolError(f"{what}: the answer is longer than {LONGEST_ANSWER} bytes")
+            if time.monotonic() - started > self.timeouts.total:
+                raise ProvisionerUnavailable(
+                    f"{what}: the answer takes longer than {self.timeouts.total:g} s", timed_out=True
+                )
+        return b"".join(blocks)
+
+    def _parse(self, what: str, status: int, body: bytes) -> Any:
+        if not body:
+            return None
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError):
+            text = self._read_error(body).message
+            # Not the text of a broken-off answer: that can be long and says nothing. A page's title does.
+            hint = f" ({text})" if text.startswith("an HTML page") else ""
+            raise ProvisionerProtocolError(
+                f"{what}: {status}, but the answer is not JSON{hint}", status=status
+            ) from None
+
+    def _refusal(self, what: str, response: requests.Response, error: ErrorText) -> ProvisionerError:
+        status = response.status_code
+        code = f", code {error.code}" if error.code not in (None, status) else ""
+        request_id = one_line(response.headers.get("X-Drydock-Req", ""))[:64]
+        where = f" (X-Drydock-Req {request_id})" if request_id else ""
+        detail = self._without_secrets(f"{what}: {status}{code}: {error.message}{where}")
+        if status >= 500 or status in _TRY_LATER:
+            asked = parse_retry_after(response.headers.get("Retry-After"), datetime.now(UTC))
+            # 408 and 504: somebody gave up waiting; the request may still be at work.
+            return ProvisionerUnavailable(detail, status=status, retry_after=asked, timed_out=status in (408, 504))
+        if status in (401, 403):
+            return AuthenticationFailed(detail, status=status)
+        if 300 <= status < 400:
+            return ProvisionerRefused(f"{what}: {status}: a redirect; give the URL that it leads to", status=status)
+        return ProvisionerRefused(detail, status=status)
+
+    def _read_error(self, body: bytes) -> ErrorText:
+        # Before the text is shortened, which might leave half a secret standing.
+        return read_error(self._without_secrets(body.decode("utf-8", errors="replace")).encode())
+
+    def _without_secrets(self, text: str) -> str:
+        for secret in self._tokens.secrets() if self._tokens else ():
+            text = text.replace(secret, "***")
+        return text
+
+
+def checked_url(url: str) -> str:
+    """Give the URL without a slash at its end.
+
+    Raises
+    ------
+    ValueError
+        When it is not an http URL with a host, or carries a user, a query or a fragment. The text does not repeat it.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+    except ValueError:
+        raise ValueError("the provisioner's URL cannot be read") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise ValueError("the provisioner's URL must be like http://host:9000 or https://host")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("the provisioner's URL must not contain a user or a password: give them as credentials")
+    if parts.query or parts.fragment:
+        raise ValueError("the provisioner's URL must not have a query or a fragment")
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
