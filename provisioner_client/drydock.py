@@ -1,0 +1,339 @@
+"""Airship Drydock as a provisioner: which requests go over the wire, and what is refused before it does.
+
+The traps that it knows are numbered in docs/provisioner.md. It never calls /health, which leaves a task behind at
+every call, nor the validate_design action, which always fails.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import random
+import time
+import uuid
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from typing import Any, Final
+from urllib.parse import quote
+
+from provisioner_client.error_shapes import ErrorShape, ErrorText
+from provisioner_client.errors import (
+    ProvisionerError,
+    ProvisionerProtocolError,
+    ProvisionerRefused,
+    ProvisionerUnavailable,
+    TaskNotFound,
+)
+from provisioner_client.http_session import HttpSession, Timeouts, TokenSource, checked_url
+from provisioner_client.node_filter import names_filter, selectors_filter
+from provisioner_client.protocol import (
+    DesignMessage,
+    DesignValidation,
+    ListedNode,
+    ProvisionerTask,
+    TaskAction,
+    TaskState,
+)
+from provisioner_client.retry import RetryPolicy
+from provisioner_client.submission import Sighting, Submission, SubmissionPolicy
+from provisioner_client.tokens import NoToken
+from provisioner_client.wire import (
+    evidence_from,
+    nodes_from,
+    selected_from,
+    task_from,
+    tasks_with_reference,
+    validation_from,
+)
+from strategy_lib.outcome import Evidence
+from strategy_lib.strategy import Selector
+
+log = logging.getLogger(__name__)
+
+API: Final = "/api/v1.0"
+LONGEST_DESIGN_REF: Final = 128
+LONGEST_HOSTNAME: Final = 32
+_NO_SUCH_TASK: Final = "00000000-0000-4000-8000-000000000000"
+
+
+class DrydockProvisioner:
+    """The `Provisioner` protocol for Drydock. One object serves one thread.
+
+    Parameters
+    ----------
+    url : str
+        Where Drydock listens, `http://host:9000`; a path before `/api/v1.0` is kept.
+    tokens : TokenSource, optional
+        See `tokens`.
+    connect_timeout, read_timeout : float
+        Seconds. Drydock takes 30 s to say that a design file is missing, so `read_timeout` should be above.
+    retry : RetryPolicy, optional
+        For requests that may be repeated: every GET, node filters and validations.
+    submission : SubmissionPolicy, optional
+        For those that may not: tasks.
+    verify : bool or str
+        Check the server's certificate, or the path of the CA file to check it with.
+    end_user : str, optional
+        Who is behind the requests, for Drydock's log.
+    context_marker : str, optional
+        Appears in Drydock's log with every request; any text, such as an action's id. Default: a random one.
+    sleep, chance
+        Wait for so many seconds; a number from 0 to 1. Given by tests.
+
+    Raises
+    ------
+    ValueError
+        When the URL, a time-out or the end user cannot be used.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        tokens: TokenSource | None = None,
+        *,
+        connect_timeout: float = 5.0,
+        read_timeout: float = 60.0,
+        retry: RetryPolicy | None = None,
+        submission: SubmissionPolicy | None = None,
+        verify: bool | str = True,
+        end_user: str | None = None,
+        context_marker: str | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self.url = checked_url(url).removesuffix(API).removesuffix("/api")
+        self.context_marker = _marker(context_marker)
+        headers = {"X-Context-Marker": self.context_marker}
+        if end_user:
+            if not end_user.isprintable() or not end_user.isascii() or end_user != end_user.strip():
+                raise ValueError("the end user cannot stand in a header")
+            headers["X-End-User"] = end_user
+        self._tokens = tokens or NoToken()
+        self._submission = submission or SubmissionPolicy(settle=read_timeout)
+        self._sleep = sleep
+        self._valid_designs: set[str] = set()
+        self._http = HttpSession(
+            self.url,
+            tokens=self._tokens,
+            timeouts=Timeouts(connect_timeout, read_timeout, max(300.0, 5 * read_timeout)),
+            retry=retry,
+            verify=verify,
+            headers=headers,
+            sleep=sleep,
+            chance=chance,
+        )
+
+    def __repr__(self) -> str:
+        return f"DrydockProvisioner({self.url!r}, {self._tokens!r})"
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+        self._tokens.close()
+
+    def check(self) -> str:
+        """Say whether Drydock answers and accepts the credentials, leaving nothing behind.
+
+        Asks for the versions, and for a task that does not exist: a refusal of the credentials comes before the
+        search, and nothing else is as cheap.
+        """
+        versions = self._http.get("/versions").data
+        if not isinstance(versions, dict) or "v1.0" not in versions:
+            raise ProvisionerProtocolError("GET /versions does not name v1.0: is this Drydock?")
+        try:
+            self.task(_NO_SUCH_TASK)
+        except TaskNotFound:
+            return f"Drydock at {self.url} answers (API v1.0) and accepts the credentials."
+        raise ProvisionerProtocolError("Drydock gives a task that cannot exist")
+
+    def validate_design(self, design_ref: str) -> DesignValidation:
+        """Have Drydock read and check a design (trap 6). One that it cannot find is not valid."""
+        _check_design_ref(design_ref)
+        body = {"href": design_ref}
+        answer = self._http.post(f"{API}/validatedesign", body, attempts=self._http.retry.attempts, accept=_verdict)
+        if answer.status == 500:
+            # Once more and not oftener: for a file that is not there, each attempt takes Drydock half a minute.
+            self._http.pause(1, ProvisionerUnavailable("POST /validatedesign: 500", status=500))
+            answer = self._http.post(f"{API}/validatedesign", body, attempts=1, accept=_verdict)
+        validation = validation_from(answer.status, answer.data)
+        if validation.valid:
+            self._valid_designs.add(design_ref)
+        return validation
+
+    def select_nodes(self, design_ref: str, selectors: Sequence[Selector]) -> frozenset[str]:
+        """Names of the nodes that the selectors choose, by Drydock (rules 5 and 6; traps 6, 7, 8).
+
+        The design is validated first (once per design and object): of a design that cannot be read, Drydock says
+        that no node matches.
+
+        Raises
+        ------
+        ProvisionerRefused
+            When the design is not valid, or the whole of it has no node.
+        ProvisionerProtocolError
+            When the answer names nodes that were not asked for.
+        """
+        if design_ref not in self._valid_designs:
+            validation = self.validate_design(design_ref)
+            if not validation.valid:
+                raise ProvisionerRefused(f"design {design_ref} is not valid: {_reasons(validation.messages)}")
+        node_filter = selectors_filter(selectors)
+        body = {"design_ref": design_ref, "node_filter": node_filter}
+        answer = self._http.post(f"{API}/nodefilter", body, attempts=self._http.retry.attempts)
+        names = selected_from(answer.data)
+        if node_filter is None:
+            if not names:
+                raise ProvisionerRefused(f"design {design_ref} has no nodes")
+            return names
+        if all(selector.node_names for selector in selectors):
+            extra = names.difference(*(selector.node_names for selector in selectors))
+            if extra:
+                raise ProvisionerProtocolError(f"node filter: not asked for, yet selected: {_some(extra)}")
+        return names
+
+    def submit(self, action: TaskAction, design_ref: str, nodes: Sequence[str] | None, reference: str) -> str:
+        """Start a task, once (rule 12; traps 2, 5, 7, 10). See `Provisioner.submit`.
+
+        With `nodes` None the filter names every node of the design: the reference travels in the filter, and a
+        filter of the reference alone makes Drydock's task hang for ever.
+        """
+        _check_design_ref(design_ref)
+        if not reference:
+            raise ProvisionerRefused("a task without a reference could not be found again")
+        names = self.select_nodes(design_ref, ()) if nodes is None else nodes
+        body = {
+            "action": str(action),
+            "design_ref": design_ref,
+            "node_filter": names_filter(_checked_names(names), reference),
+        }
+
+        def send() -> ProvisionerTask:
+            task = task_from(self._http.post(f"{API}/tasks", body).data)
+            if task.reference != reference:
+                log.warning("task %s does not echo its reference: after a lost answer it is not found", task.task_id)
+            return task
+
+        task = Submission(
+            reference=reference,
+            send=send,
+            look=lambda: self._look(reference),
+            pause=self._http.pause,
+            sleep=self._sleep,
+            policy=self._submission,
+        ).run()
+        if task.action != action:
+            raise ProvisionerRefused(f"reference {reference} belongs to task {task.task_id}, {task.action}")
+        return task.task_id
+
+    def find(self, reference: str) -> ProvisionerTask | None:
+        """Look through all of Drydock's tasks for a reference (trap 10)."""
+        return self._look(reference).task
+
+    def task(self, task_id: str) -> ProvisionerTask:
+        """Give a task as it is now. Its lists are empty until it is complete (trap 3)."""
+        return task_from(self._task_data(task_id, {}))
+
+    def evidence(self, task_id: str, sent: Collection[str]) -> Evidence:
+        """Collect all that Drydock can say about the nodes of a task (rules 13, 14; traps 2, 3, 4, 9).
+
+        The node list is left out while the task is queued: it would tell what earlier tasks did.
+        """
+        root: ProvisionerTask | None = None
+        trouble: ProvisionerError | None = None
+        try:
+            data = self._task_data(task_id, {"layers": "2", "subtaskerrors": "true"})
+            root, evidence = evidence_from(data, task_id, sent)
+        except TaskNotFound:
+            log.warning("task %s is gone: only the node list can tell what it did", task_id)
+            evidence = Evidence(over=True)
+        except ProvisionerError as failure:
+            log.warning("task %s cannot be read: %s", task_id, failure)
+            evidence, trouble = Evidence(over=False), failure
+        if root is not None and root.state is TaskState.QUEUED:
+            return evidence
+        try:
+            listed = self.nodes()
+        except ProvisionerError as failure:
+            if trouble is not None:
+                raise trouble from failure
+            log.warning("the node list cannot be read: %s", failure)
+            return evidence
+        return replace(evidence, condition={name: listed[name].condition for name in sent if name in listed})
+
+    def nodes(self) -> dict[str, ListedNode]:
+        """Give Drydock's node list, which is MAAS's at this moment."""
+        return nodes_from(self._http.get(f"{API}/nodes").data)
+
+    def _task_data(self, task_id: str, params: dict[str, str]) -> Any:
+        answer = self._http.get(f"{API}/tasks/{quote(task_id, safe='')}", params, accept=_unknown_task)
+        if answer.status == 404:
+            raise TaskNotFound(f"task {task_id}", status=404)
+        return answer.data
+
+    def _look(self, reference: str) -> Sighting:
+        data = self._http.get(f"{API}/tasks").data
+        found = tasks_with_reference(data, reference)
+        if len(found) > 1:
+            others = ", ".join(task.task_id for task in found[1:])
+            log.error("reference %s is on several tasks; %s is taken, not %s", reference, found[0].task_id, others)
+        return Sighting(found[0] if found else None, len(data))
+
+
+def _marker(text: str | None) -> str:
+    """A UUIDv4, the only thing that Drydock accepts as a marker: this one, one made of this text, or a random one."""
+    if text is None:
+        return str(uuid.uuid4())
+    try:
+        given = uuid.UUID(text)
+    except ValueError:
+        given = None
+    if given is not None and given.version == 4:
+        return str(given)
+    return str(uuid.UUID(bytes=hashlib.sha256(text.encode()).digest()[:16], version=4))
+
+
+def _check_design_ref(design_ref: str) -> None:
+    if not design_ref:
+        raise ProvisionerRefused("no design reference")
+    if len(design_ref) > LONGEST_DESIGN_REF:
+        raise ProvisionerRefused(
+            f"the design reference is {len(design_ref)} characters long; Drydock stores {LONGEST_DESIGN_REF}"
+        )
+
+
+def _checked_names(nodes: Collection[str]) -> list[str]:
+    """Give names in order, each once; refuse what Drydock would accept and then not do."""
+    names = sorted(set(nodes))
+    if not names:
+        raise ProvisionerRefused("no nodes: Drydock would call a task without nodes a success")
+    bad = [name for name in names if not name or len(name) > LONGEST_HOSTNAME]
+    if bad:
+        raise ProvisionerRefused(
+            f"host names must have 1 to {LONGEST_HOSTNAME} characters, or Drydock loses them: {_some(bad)}"
+        )
+    return names
+
+
+def _unknown_task(status: int, error: ErrorText) -> bool:
+    """Only Drydock itself can say that a task is gone; any other 404 is about the URL."""
+    return status == 404 and error.shape is ErrorShape.DRYDOCK
+
+
+def _verdict(status: int, error: ErrorText) -> bool:
+    """Is this answer what Drydock thinks of a design: 400 for a bad one, its own 500 for one it cannot find?"""
+    if status == 400:
+        return error.shape in (ErrorShape.STATUS, ErrorShape.DRYDOCK)
+    return status == 500 and error.shape is ErrorShape.DRYDOCK
+
+
+def _reasons(messages: Sequence[DesignMessage]) -> str:
+    errors = [message.text for message in messages if message.level.lower() == "error"] or [
+        message.text for message in messages
+    ]
+    more = f" (and {len(errors) - 5} more)" if len(errors) > 5 else ""
+    return "; ".join(errors[:5]) + more
+
+
+def _some(names: Collection[str]) -> str:
+    listed = sorted(names)
+    return ", ".join(listed[:10]) + (f" (and {len(listed) - 10} more)" if len(listed) > 10 else "")

@@ -1,0 +1,276 @@
+"""Drydock's JSON turned into the values of `protocol`. Pure; what it cannot understand it refuses and never guesses."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+from provisioner_client.error_shapes import one_line
+from provisioner_client.errors import ProvisionerProtocolError
+from provisioner_client.node_filter import REFERENCE_KEY
+from provisioner_client.protocol import (
+    DesignMessage,
+    DesignValidation,
+    ListedNode,
+    ProvisionerTask,
+    TaskAction,
+    TaskMessage,
+    TaskState,
+)
+from strategy_lib.outcome import Evidence, NodeCondition
+
+log = logging.getLogger(__name__)
+
+_STATES: Final = {
+    "requested": TaskState.QUEUED,
+    "queued": TaskState.QUEUED,
+    "running": TaskState.RUNNING,
+    "terminating": TaskState.RUNNING,
+    "complete": TaskState.COMPLETE,
+    "terminated": TaskState.COMPLETE,
+}
+
+# MAAS's own labels, whole: "Failed" begins the name of states that say nothing about a deployment.
+_CONDITIONS: Final = {
+    "new": NodeCondition.NEW,
+    "commissioning": NodeCondition.COMMISSIONING,
+    "failed commissioning": NodeCondition.FAILED_COMMISSIONING,
+    "ready": NodeCondition.READY,
+    "deploying": NodeCondition.DEPLOYING,
+    "deployed": NodeCondition.DEPLOYED,
+    "failed deployment": NodeCondition.FAILED_DEPLOYMENT,
+}
+
+
+def task_from(data: object) -> ProvisionerTask:
+    """Read one task.
+
+    Raises
+    ------
+    ProvisionerProtocolError
+        When it is not a task.
+    """
+    task = _mapping(data, "a task")
+    task_id, state = task.get("task_id"), _STATES.get(str(task.get("status")))
+    if not isinstance(task_id, str) or not task_id:
+        raise ProvisionerProtocolError("a task without a task_id")
+    if state is None:
+        raise ProvisionerProtocolError(f"task {task_id} has an unknown status {one_line(task.get('status'))!r}")
+    result = _mapping(task.get("result") or {}, f"the result of task {task_id}")
+    return ProvisionerTask(
+        task_id=task_id,
+        action=str(task.get("action")),
+        state=state,
+        result=str(result.get("status", "incomplete")),
+        successes=_names(result.get("successes"), f"the successes of task {task_id}"),
+        failures=_names(result.get("failures"), f"the failures of task {task_id}"),
+        messages=tuple(_messages(result)),
+        reference=_reference(task),
+    )
+
+
+def tasks_with_reference(data: object, reference: str) -> list[ProvisionerTask]:
+    """Read the top tasks that carry this reference out of a list of all tasks, oldest first.
+
+    Subtasks may inherit their parent's filter, and with it the reference; Drydock even has parentless ones
+    (`apply_node_storage`), which their action gives away.
+
+    Raises
+    ------
+    ProvisionerProtocolError
+        When it is not a list of tasks.
+    """
+    if not isinstance(data, list):
+        raise ProvisionerProtocolError("the list of tasks is not a list")
+    ours = [
+        task
+        for task in data
+        if isinstance(task, dict)
+        and _reference(task) == reference
+        and not task.get("parent_task_id")
+        and task.get("action") in set(TaskAction)
+    ]
+    return [task_from(task) for task in sorted(ours, key=lambda task: str(task.get("created")))]
+
+
+def evidence_from(data: object, task_id: str, sent: Collection[str]) -> tuple[ProvisionerTask, Evidence]:
+    """Read what a task and the tasks below it say about the nodes that were sent (rule 13).
+
+    Parameters
+    ----------
+    data : object
+        Answer to `GET /tasks/<id>?layers=2&subtaskerrors=true`; a plain task where layers are not known.
+    task_id : str
+    sent : collection of str
+        Messages about other nodes are left out.
+
+    Returns
+    -------
+    tuple
+        The task itself, and the evidence without the node list.
+
+    Raises
+    ------
+    ProvisionerProtocolError
+        When the task itself is not in it, or cannot be read.
+    """
+    tree = _mapping(data, "a tree of tasks")
+    raw_root = tree.get(task_id) if "task_id" not in tree else tree
+    root = task_from(raw_root)
+    over = root.state is TaskState.COMPLETE
+    succeeded: set[str] = set()
+    failed: set[str] = set()
+    voices: list[Any] = [_mapping(raw_root, "a task").get("result")]
+    for raw in tree.values() if raw_root is not tree else ():
+        # One child per node has the root's own action; other children are steps, and prove nothing about the whole.
+        if not isinstance(raw, dict) or "status" not in raw or raw.get("task_id") == task_id:
+            continue
+        voices.append(raw.get("result"))
+        if raw.get("parent_task_id") != task_id or raw.get("action") != root.action:
+            continue
+        try:
+            child = task_from(raw)
+        except ProvisionerProtocolError as trouble:
+            log.warning("a child of task %s is left out: %s", task_id, trouble)
+            continue
+        if child.state is TaskState.COMPLETE:
+            succeeded |= child.successes
+            failed |= child.failures
+    errors = tree.get("subtask_errors")
+    voices.extend(errors.values() if isinstance(errors, dict) else ())
+    return root, Evidence(
+        over=over,
+        # Empty until the task is complete; should they ever not be, they are not final.
+        reported_success=root.successes if over else frozenset(),
+        reported_failure=root.failures if over else frozenset(),
+        child_success=frozenset(succeeded - failed),
+        child_failure=frozenset(failed),
+        messages=_last_errors(voices, frozenset(sent)),
+    )
+
+
+def nodes_from(data: object) -> dict[str, ListedNode]:
+    """Read the node list. A name that stands there twice with different states is left out: it proves nothing.
+
+    Raises
+    ------
+    ProvisionerProtocolError
+        When it is not a list of nodes.
+    """
+    if not isinstance(data, list):
+        raise ProvisionerProtocolError("the list of nodes is not a list")
+    nodes: dict[str, ListedNode] = {}
+    doubtful: set[str] = set()
+    for item in data:
+        raw = _mapping(item, "a node")
+        name, status = raw.get("hostname"), raw.get("status_name")
+        if not isinstance(name, str) or not name or not isinstance(status, str):
+            continue  # a machine that was never given a name, or of which nothing is known
+        power = raw.get("power_state")
+        node = ListedNode(name, condition_of(status), one_line(status), power if isinstance(power, str) else None)
+        if name in nodes and nodes[name].condition is not node.condition:
+            doubtful.add(name)
+        nodes[name] = node
+    for name in doubtful:
+        log.warning("node %s is listed twice with different states and is left out", name)
+        del nodes[name]
+    return nodes
+
+
+def condition_of(status_name: str) -> NodeCondition:
+    """Condition for the name of a MAAS status; OTHER for those that say nothing about preparing or deploying."""
+    return _CONDITIONS.get(" ".join(status_name.lower().split()), NodeCondition.OTHER)
+
+
+def selected_from(data: object) -> frozenset[str]:
+    """Read the answer to a node filter.
+
+    Raises
+    ------
+    ProvisionerProtocolError
+        When it is not a list of names.
+    """
+    if not isinstance(data, list):
+        raise ProvisionerProtocolError("the selected nodes are not a list")
+    return _names(data, "the selected nodes")
+
+
+def validation_from(status: int, data: object) -> DesignValidation:
+    """Read the answer to a validation: valid is 200 and `Success` and no code that says otherwise.
+
+    Raises
+    ------
+    ProvisionerProtocolError
+        When it is neither a validation nor an error.
+    """
+    raw = _mapping(data, "a validation")
+    if raw.get("type") == "error":
+        return DesignValidation(False, (DesignMessage("Error", one_line(raw.get("message")), ()),))
+    if "status" not in raw:
+        raise ProvisionerProtocolError("a validation without a status")
+    valid = status == 200 and raw["status"] == "Success" and raw.get("code", 200) in (200, "200")
+    messages = [
+        DesignMessage(
+            level=str(item.get("level") or ("Error" if item.get("error") else "Info")),
+            text=one_line(item.get("message", "")),
+            documents=tuple(_document_names(item.get("documents"))),
+        )
+        for item in _message_list(raw)
+    ]
+    if not valid and not messages:
+        messages.append(DesignMessage("Error", one_line(raw.get("message") or raw.get("reason") or "no reason"), ()))
+    return DesignValidation(valid, tuple(messages))
+
+
+def _document_names(documents: object) -> Iterator[str]:
+    for document in documents if isinstance(documents, list) else []:
+        if isinstance(document, dict):
+            yield "/".join(str(document[key]) for key in ("schema", "name") if document.get(key))
+
+
+def _reference(task: dict[str, Any]) -> str | None:
+    node_filter = task.get("node_filter")
+    reference = node_filter.get(REFERENCE_KEY) if isinstance(node_filter, dict) else None
+    return reference if isinstance(reference, str) else None
+
+
+def _messages(result: dict[str, Any]) -> Iterator[TaskMessage]:
+    for item in _message_list(result):
+        about_node = item.get("context_type") == "node" and item.get("context")
+        yield TaskMessage(
+            text=one_line(item.get("message", "")),
+            error=bool(item.get("error")),
+            context=str(item["context"]) if about_node else None,
+            at=str(item["ts"]) if item.get("ts") else None,
+        )
+
+
+def _last_errors(results: list[Any], names: frozenset[str]) -> dict[str, str]:
+    """The latest error message about each of these nodes. Times are compared as text: they share one format."""
+    latest: dict[str, tuple[str, str]] = {}
+    for result in results:
+        for message in _messages(result) if isinstance(result, dict) else ():
+            if message.error and message.text and message.context in names:
+                entry = ((message.at or "").replace("T", " "), message.text)
+                latest[message.context] = max(latest.get(message.context, entry), entry)
+    return {name: text for name, (_, text) in sorted(latest.items())}
+
+
+def _message_list(holder: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    details = holder.get("details")
+    listed = details.get("messageList") if isinstance(details, dict) else None
+    yield from (item for item in (listed if isinstance(listed, list) else []) if isinstance(item, dict))
+
+
+def _mapping(data: object, what: str) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise ProvisionerProtocolError(f"{what} is not a mapping but {type(data).__name__}")
+    return data
+
+
+def _names(data: object, what: str) -> frozenset[str]:
+    names = [] if data is None else data
+    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+        raise ProvisionerProtocolError(f"{what} are not a list of names")
+    return frozenset(names)
