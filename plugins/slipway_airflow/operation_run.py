@@ -1,0 +1,213 @@
+"""Carry out one stored operation at the provisioner: submit it exactly once, and see it to its end or its time-out.
+
+Knows nothing of groups and criteria. Safe to start again at any point, in any process: the intent is in the store
+before anything is sent, the right to submit is a lease, and a task that was submitted is found again by its reference.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import uuid
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from provisioner_client.errors import ProvisionerUnavailable, TaskNotFound
+from provisioner_client.protocol import TaskAction, TaskState
+from site_store import OperationPhase, OperationStatus
+from slipway_airflow.polling import PhaseTimes, intervals
+from strategy_lib.outcome import Evidence
+
+if TYPE_CHECKING:
+    from provisioner_client.protocol import Provisioner, ProvisionerTask
+    from site_store import Operation, SiteStore
+    from slipway_airflow.clock import Clock
+
+# Longer than the submission can take with its retries, so that two processes never submit at the same time.
+LEASE_SECONDS = 45.0
+_NEWS_EVERY = 60.0
+
+ACTIONS = {
+    OperationPhase.VERIFY_SITE: TaskAction.VERIFY_SITE,
+    OperationPhase.PREPARE_SITE: TaskAction.PREPARE_SITE,
+    OperationPhase.PREPARE: TaskAction.PREPARE_NODES,
+    OperationPhase.DEPLOY: TaskAction.DEPLOY_NODES,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The provisioner's task is over, gone, or out of time; ``evidence`` is what can be proven about its nodes.
+
+    ``how`` is ``complete``, ``timed_out`` or ``gone``; ``task`` is None when the provisioner no longer knows it.
+    """
+
+    how: str
+    task: ProvisionerTask | None
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class StillRunning:
+    """The provisioner's task goes on longer than this process should wait: defer, and come back.
+
+    ``times`` are those of the phase; ``give_up``, if set, is the moment to come back whatever the task does.
+    """
+
+    op: int
+    provisioner_task: str
+    times: PhaseTimes
+    give_up: datetime | None = None
+
+
+def status_of(ended: Ended) -> OperationStatus:
+    """Return the stored status of an operation that ended this way: a task that is gone will not do anything more."""
+    return OperationStatus.TIMED_OUT if ended.how == "timed_out" else OperationStatus.COMPLETE
+
+
+def process_identity() -> str:
+    """Return a name of this process for leases: host, process id, and a random part (process ids are reused)."""
+    return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+
+
+class OperationRun:
+    """Carries out operations of one store at one provisioner.
+
+    Parameters
+    ----------
+    store, provisioner, clock
+        Where the operation is kept, who does it, and time.
+    patience : float
+        Seconds to poll in this process before :class:`StillRunning` is returned.
+    log : logging.Logger
+        The task's log; its lines are read by operators.
+    """
+
+    def __init__(
+        self, store: SiteStore, provisioner: Provisioner, clock: Clock, patience: float, log: logging.Logger
+    ) -> None:
+        self.store = store
+        self.provisioner = provisioner
+        self.clock = clock
+        self.patience = patience
+        self.log = log
+        self.owner = process_identity()
+
+    def carry_out(self, operation: Operation, times: PhaseTimes) -> Ended | StillRunning:
+        """Submit the operation unless that was done, wait for its end, and gather what can be proven (rules 12-14).
+
+        Raises
+        ------
+        provisioner_client.errors.ProvisionerError
+            The submission could not be made or its fate could not be learnt; starting again is safe.
+        """
+        if operation.provisioner_task is None:
+            operation = self._submit(operation)
+        else:
+            self.log.info(
+                "Re-joining provisioner task %s (%s), submitted earlier.", operation.provisioner_task, operation.phase
+            )
+        return self._wait(operation, times)
+
+    def await_older(self, operation: Operation, times: PhaseTimes, give_up: datetime) -> Ended | StillRunning | None:
+        """Wait for an operation of an earlier action or attempt to be over, at most until ``give_up``.
+
+        Returns
+        -------
+        Ended
+            Its provisioner task is over or gone, or it was never submitted.
+        StillRunning
+            Defer, and come back.
+        None
+            It is still not over at ``give_up``.
+        """
+        task_id = operation.provisioner_task
+        if task_id is None:
+            found = self.provisioner.find(operation.reference)
+            if found is None:
+                return Ended("gone", None, Evidence(over=True))
+            task_id = found.task_id
+            self.store.submitted(operation.op, task_id)
+        started = self.clock.now()
+        for interval in intervals(times.interval):
+            try:
+                task = self.provisioner.task(task_id)
+            except TaskNotFound:
+                return Ended("gone", None, self._evidence(task_id, operation))
+            if task.state is TaskState.COMPLETE:
+                return Ended("complete", task, self._evidence(task_id, operation))
+            now = self.clock.now()
+            if now >= give_up:
+                return None
+            if now - started >= timedelta(seconds=self.patience):
+                return StillRunning(operation.op, task_id, times, give_up)
+            self.clock.sleep(interval)
+        raise AssertionError("unreachable: intervals() is endless")  # pragma: no cover
+
+    def _submit(self, operation: Operation) -> Operation:
+        fresh = operation.lease_owner is None
+        while not self.store.lease(operation.op, self.owner, LEASE_SECONDS):
+            self.log.info("Another process is submitting operation %s; waiting for it.", operation.op)
+            self.clock.sleep(2.0)
+            operation = self.store.operation(operation.op)
+            if operation.provisioner_task is not None:
+                return operation
+            fresh = False
+        # Whoever held the lease before may have got as far as the submission.
+        found = None if fresh else self.provisioner.find(operation.reference)
+        if found is not None:
+            self.log.info("Provisioner task %s was submitted before; re-joining it.", found.task_id)
+            task_id = found.task_id
+        else:
+            task_id = self.provisioner.submit(
+                ACTIONS[operation.phase], operation.design_ref, operation.nodes or None, operation.reference
+            )
+            self.log.info("Submitted as provisioner task %s.", task_id)
+        self.store.submitted(operation.op, task_id)
+        return self.store.operation(operation.op)
+
+    def _wait(self, operation: Operation, times: PhaseTimes) -> Ended | StillRunning:
+        assert operation.provisioner_task is not None
+        task_id = operation.provisioner_task
+        started = news = self.clock.now()
+        running_since: datetime | None = operation.running_since
+        submitted = operation.submitted or started
+        task: ProvisionerTask | None = None
+        for interval in intervals(times.interval):
+            try:
+                task = self.provisioner.task(task_id)
+            except TaskNotFound:
+                self.log.warning("The provisioner no longer knows task %s; looking at its nodes instead.", task_id)
+                return Ended("gone", None, self._evidence(task_id, operation))
+            except ProvisionerUnavailable as error:
+                # Asking again is free; only the deadline ends the waiting.
+                self.log.warning("Provisioner not reachable, asking again: %s", error)
+            else:
+                if task.state is not TaskState.QUEUED and running_since is None:
+                    running_since = self.clock.now()
+                    self.store.running(operation.op, running_since)
+                if task.state is TaskState.COMPLETE:
+                    return Ended("complete", task, self._evidence(task_id, operation))
+            now = self.clock.now()
+            if now >= times.deadline(submitted, running_since):
+                self.log.warning("Provisioner task %s ran out of time; looking at what it has done.", task_id)
+                return Ended("timed_out", task, self._evidence(task_id, operation))
+            if now - started >= timedelta(seconds=self.patience):
+                return StillRunning(operation.op, task_id, times)
+            if now - news >= timedelta(seconds=_NEWS_EVERY):
+                news = now
+                self.log.info("Provisioner task %s: %s.", task_id, task.state.value if task else "unknown")
+            self.clock.sleep(interval)
+        raise AssertionError("unreachable: intervals() is endless")  # pragma: no cover
+
+    def _evidence(self, task_id: str, operation: Operation) -> Evidence:
+        # An outage at this very moment must not turn finished nodes into unknown ones.
+        for pause in (1.0, 2.0, 5.0, 10.0):
+            try:
+                return self.provisioner.evidence(task_id, operation.nodes)
+            except ProvisionerUnavailable as error:
+                self.log.warning("Provisioner not reachable, asking again: %s", error)
+                self.clock.sleep(pause)
+        return self.provisioner.evidence(task_id, operation.nodes)

@@ -1,0 +1,1 @@
+"""One operator for each task of Slipway's DAGs."""

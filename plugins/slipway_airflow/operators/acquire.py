@@ -1,0 +1,71 @@
+"""Begin an action: its row in the store, and the site's lock (rule 24)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowRuntimeError
+
+from slipway_airflow.operators.base import SiteOperator, parameter
+from slipway_airflow.site_lock import take_site
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+    from airflow.sdk.types import RuntimeTaskInstanceProtocol
+
+
+def run_states(ti: RuntimeTaskInstanceProtocol) -> Callable[[str, str], str | None]:
+    """Return a function that asks Airflow for the state of a DAG run; None for one that does not exist any more."""
+
+    def state(dag_id: str, run_id: str) -> str | None:
+        try:
+            return str(ti.get_dagrun_state(dag_id, run_id))
+        except AirflowRuntimeError as error:
+            if _not_found(error):
+                return None
+            raise
+
+    return state
+
+
+def _not_found(error: AirflowRuntimeError) -> bool:
+    # The task SDK passes the API server's 404 on as a generic error.
+    detail: Any = error.error.detail or {}
+    return isinstance(detail, dict) and detail.get("status_code") == 404
+
+
+class AcquireSiteOperator(SiteOperator):
+    """Write the action down and take its site; a second action on a busy site fails at once and names the first.
+
+    Parameters
+    ----------
+    kind : str
+        ``deploy_site`` or ``update_site``.
+    """
+
+    def __init__(self, *, kind: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.kind = kind
+
+    def execute(self, context: Context) -> None:
+        """Take the site. A dry run only reads and takes nothing."""
+        ti, params, run = context["ti"], context["params"], context["dag_run"]
+        with self.telling(context) as store:
+            action = store.ensure_action(
+                ti.dag_id,
+                ti.run_id,
+                self.kind,
+                str(params["site"]),
+                params.get("revision"),
+                {name: params.get(name) for name in ("target_nodes", "force", "dry_run")},
+                getattr(run, "triggering_user_name", None) or "airflow",
+            )
+            self.log.info(
+                "Action %s: %s of site %s, revision %s.", action.id, action.kind, action.site, action.revision
+            )
+            if parameter(action, "dry_run"):
+                self.log.info("Dry run: the site is not locked and nothing will be submitted.")
+                return
+            take_site(store, action.id, run_states(ti), self.log)
+            self.log.info("Site %s is held by this action.", action.site)

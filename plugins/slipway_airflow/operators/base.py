@@ -1,0 +1,75 @@
+"""What all of Slipway's operators share: finding their action, and turning failures into words in the right place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerRefused
+from site_store import RevisionNotFound, SiteBusy, SiteStore, StoreError
+from slipway_airflow.settings import SettingsError
+from slipway_airflow.site_step import StepFailed
+from strategy_lib.errors import StrategyLibError
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from site_store import ActionRecord
+
+# Trouble that is the same however often one tries. AuthenticationFailed is not: Keystone has bad minutes.
+_FINAL = (StepFailed, SettingsError, StrategyLibError, RevisionNotFound, SiteBusy, ProvisionerRefused)
+
+
+class SiteOperator(BaseOperator):
+    """Base of the operators: a task of an action on a site."""
+
+    def action(self, store: SiteStore, context: Context) -> ActionRecord:
+        """Return the action that this DAG run carries out.
+
+        Raises
+        ------
+        StepFailed
+            The run has none: its ``acquire`` never got as far.
+        """
+        ti = context["ti"]
+        action = store.action_of_run(ti.dag_id, ti.run_id)
+        if action is None:
+            raise StepFailed("this run has no action in Slipway's store: clear its task 'acquire'")
+        return action
+
+    @contextmanager
+    def telling(self, context: Context) -> Iterator[SiteStore]:
+        """Open the store for this task; a failure inside is kept as an event for the report, then raised for Airflow.
+
+        Raises
+        ------
+        AirflowFailException
+            Trouble that a retry would not mend.
+        AirflowException
+            Trouble on the way: Airflow retries, and the task resumes from the store.
+        """
+        with SiteStore.open() as store:
+            try:
+                yield store
+            except (StrategyLibError, StepFailed, SettingsError, ProvisionerError, StoreError) as error:
+                self._keep(store, context, str(error))
+                final = isinstance(error, _FINAL) and not isinstance(error, AuthenticationFailed)
+                raise (AirflowFailException if final else AirflowException)(str(error)) from error
+
+    def _keep(self, store: SiteStore, context: Context, message: str) -> None:
+        ti = context["ti"]
+        try:
+            action = store.action_of_run(ti.dag_id, ti.run_id)
+            if action is not None:
+                store.add_event(action.site, "step_failed", message, action_id=action.id, data={"step": ti.task_id})
+        except StoreError as error:
+            self.log.warning("The failure could not be kept in the store: %s", error)
+
+
+def parameter(action: ActionRecord, name: str) -> Any:
+    """Return a parameter of the action, None when it was not given."""
+    return action.parameters.get(name)

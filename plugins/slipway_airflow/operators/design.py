@@ -1,0 +1,113 @@
+"""Load the design of the action's revision, and have the provisioner check it, before anything is touched."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from typing import TYPE_CHECKING, Any
+
+from slipway_airflow.airflow_settings import airflow_base_url
+from slipway_airflow.hook import DrydockHook
+from slipway_airflow.operators.base import SiteOperator, parameter
+from slipway_airflow.settings import design_base_url
+from slipway_airflow.site_step import StepFailed
+from slipway_airflow.story import count, names
+from strategy_lib.design import read_design
+from strategy_lib.documents import load_documents
+from strategy_lib.strategy import Selector, strategy_to_data, targeted_strategy
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from airflow.sdk import Context
+
+# Drydock's column; a longer reference is a 500 there.
+_DESIGN_REF_MAX = 128
+
+
+class LoadDesignOperator(SiteOperator):
+    """Read the revision's configuration and strategy (rules 1-3, 21, 22).
+
+    Returns (XCom) ``{"revision": int, "design_ref": str, "configuration": {...}, "strategy": {"groups": [...]}}``.
+    """
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Load the design."""
+        with self.telling(context) as store:
+            action = self.action(store, context)
+            revision = store.revision(action.site, action.revision)
+            source = f"site {action.site}, revision {revision.number}"
+            design = read_design(load_documents(revision.text, source))
+            targets = parameter(action, "target_nodes") or []
+            strategy = design.strategy
+            if targets:
+                _check_targets(targets, [node.name for node in design.nodes], source)
+                strategy = targeted_strategy(targets)
+            for warning in design.warnings:
+                self.log.warning("%s", warning)
+            self.log.info(
+                "Revision %d of site %s: %s, %s.",
+                revision.number,
+                action.site,
+                count(len(design.nodes), "node"),
+                count(len(strategy.groups), "group"),
+            )
+            base = design_base_url(DrydockHook.for_site(action.site).settings, airflow_base_url())
+            design_ref = f"{base}/slipway/d/{revision.design_token}"
+            if len(design_ref) > _DESIGN_REF_MAX:
+                raise StepFailed(
+                    f"the design's address is {len(design_ref)} characters, and Drydock takes {_DESIGN_REF_MAX}: "
+                    "set a shorter 'Slipway URL' on the provisioner's connection"
+                )
+            return {
+                "revision": revision.number,
+                "design_ref": design_ref,
+                "configuration": dataclasses.asdict(design.configuration),
+                "strategy": strategy_to_data(strategy),
+            }
+
+
+def _check_targets(targets: Collection[str], known: Collection[str], source: str) -> None:
+    missing = sorted(set(targets).difference(known))
+    if not missing:
+        return
+    hints = [near[0] for name in missing if (near := difflib.get_close_matches(name, known, 1))]
+    hint = f"; did you mean {names(hints)}?" if hints else ""
+    raise StepFailed(f"target_nodes names nodes that {source} does not have: {names(missing)}{hint}")
+
+
+class ValidateDesignOperator(SiteOperator):
+    """Have the provisioner check the design, and make sure that it sees its nodes.
+
+    Parameters
+    ----------
+    design : dict
+        What :class:`LoadDesignOperator` returned (templated).
+    """
+
+    template_fields = ("design",)
+
+    def __init__(self, *, design: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.design = design
+
+    def execute(self, context: Context) -> None:
+        """Validate; a design that cannot be used fails here, where nothing has been touched yet."""
+        with self.telling(context) as store:
+            action = self.action(store, context)
+            provisioner = DrydockHook.for_site(action.site).get_conn()
+            try:
+                design_ref = self.design["design_ref"]
+                validation = provisioner.validate_design(design_ref)
+                for message in validation.messages:
+                    documents = f" [{', '.join(message.documents)}]" if message.documents else ""
+                    self.log.info("  %s: %s%s", message.level, message.text, documents)
+                if not validation.valid:
+                    said = "; ".join(message.text for message in validation.messages) or "it gave no message"
+                    raise StepFailed(f"the provisioner refuses the design: {said}")
+                nodes = provisioner.select_nodes(design_ref, [Selector()])
+            finally:
+                provisioner.close()
+            if not nodes:
+                raise StepFailed("the provisioner sees no node in the design")
+            self.log.info("The provisioner accepts the design and sees %s in it.", count(len(nodes), "node"))

@@ -1,0 +1,89 @@
+"""Make the action's plan: groups in order, their nodes, and what is already done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from slipway_airflow.airflow_settings import longest_mapping
+from slipway_airflow.hook import DrydockHook
+from slipway_airflow.operators.base import SiteOperator, parameter
+from slipway_airflow.planning import already_done, make_plan
+from slipway_airflow.site_step import StepFailed
+from slipway_airflow.story import count, names
+from strategy_lib.design import read_design
+from strategy_lib.documents import load_documents
+from strategy_lib.strategy import parse_strategy
+from strategy_lib.warnings import strategy_warnings
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from site_store import ActionRecord, SiteStore
+    from strategy_lib.design import Design
+
+
+class PlanGroupsOperator(SiteOperator):
+    """Order the groups, resolve their selectors, and write the plan down: one row per node and phase.
+
+    Returns (XCom) the names of the groups in processing order; ``deploy_group`` is mapped over them. A run that is
+    cleared keeps the plan that it has.
+
+    Parameters
+    ----------
+    design : dict
+        What ``load_design`` returned (templated).
+    """
+
+    template_fields = ("design",)
+
+    def __init__(self, *, design: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.design = design
+
+    def execute(self, context: Context) -> list[str]:
+        """Plan."""
+        with self.telling(context) as store:
+            action = self.action(store, context)
+            existing = store.plan(action.id)
+            if existing:
+                self.log.info("The action has its plan already: %s.", count(len(existing), "group"))
+                return [record.name for record in existing]
+            revision = store.revision(action.site, self.design["revision"])
+            design = read_design(load_documents(revision.text, f"site {action.site}, revision {revision.number}"))
+            strategy = parse_strategy(self.design["strategy"])
+            if len(strategy.groups) > longest_mapping():
+                raise StepFailed(
+                    f"the strategy has {len(strategy.groups)} groups and Airflow maps at most {longest_mapping()}: "
+                    "merge groups, or raise [core] max_map_length"
+                )
+            done = frozenset() if parameter(action, "force") else self._done(store, action, design)
+            plan = make_plan(strategy, design.nodes, done)
+            if not plan.groups:
+                raise StepFailed("the strategy has no groups: there is nothing to deploy")
+            for warning in strategy_warnings(strategy, plan.members, [node.name for node in design.nodes]):
+                self.log.warning("%s", warning)
+            for planned in plan.groups:
+                kind = "critical" if planned.group.critical else "not critical"
+                self.log.info(
+                    "%s (%s): %s: %s", planned.group.name, kind, count(len(planned.nodes), "node"), names(planned.nodes)
+                )
+            if plan.done:
+                self.log.info("Already as wanted, not submitted: %s.", names(plan.done))
+            if not parameter(action, "dry_run"):
+                store.set_wanted(action.site, revision.number, design.digests)
+            store.save_plan(action.id, plan.groups, plan.done, design.digests, plan.other)
+            return [planned.group.name for planned in plan.groups]
+
+    def _done(self, store: SiteStore, action: ActionRecord, design: Design) -> frozenset[str]:
+        """Return the nodes that are already as wanted; the provisioner is only asked when some may be."""
+        done = store.done_digests(action.site)
+        if not any(done.get(name) == digest for name, digest in design.digests.items()):
+            return frozenset()
+        provisioner = DrydockHook.for_site(action.site).get_conn()
+        try:
+            listed = provisioner.nodes()
+        finally:
+            provisioner.close()
+        conditions = {name: node.condition for name, node in listed.items()}
+        store.set_conditions(action.site, {name: condition.value for name, condition in conditions.items()})
+        return already_done(design.digests, done, conditions)

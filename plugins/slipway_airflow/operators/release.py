@@ -1,0 +1,29 @@
+"""End an action whatever happened: the site's teardown (rule 24)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from site_store import ActionState, SiteStore
+from slipway_airflow.operators.base import SiteOperator
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class ReleaseSiteOperator(SiteOperator):
+    """Free the site. An action that has no verdict by now was cancelled or killed, and is closed as such."""
+
+    def execute(self, context: Context) -> None:
+        """Close and release; safe to repeat."""
+        ti = context["ti"]
+        with SiteStore.open() as store:
+            action = store.action_of_run(ti.dag_id, ti.run_id)
+            if action is None:
+                return
+            if not action.state.is_end and store.close_action(
+                action.id, ActionState.CANCELLED, "the run ended without its report"
+            ):
+                self.log.warning("Action %s ended without a report; it is closed as cancelled.", action.id)
+            store.release_site(action.id)
+            self.log.info("Site %s is free.", action.site)

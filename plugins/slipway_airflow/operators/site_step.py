@@ -1,0 +1,59 @@
+"""Verify or prepare the site as a whole at the provisioner."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowSkipException
+
+from site_store import OperationPhase, SiteStore
+from slipway_airflow import site_step
+from slipway_airflow.hook import DrydockHook
+from slipway_airflow.operation_run import OperationRun
+from slipway_airflow.operators.base import parameter
+from slipway_airflow.operators.waiting import WaitingOperator
+from slipway_airflow.polling import PhaseTimes
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class SiteStepOperator(WaitingOperator):
+    """Carry out one step of the site.
+
+    Parameters
+    ----------
+    phase : str
+        ``verify_site`` or ``prepare_site``.
+    design : dict
+        What ``load_design`` returned (templated).
+    """
+
+    template_fields = ("design",)
+
+    def __init__(self, *, phase: str, design: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.phase = phase
+        self.design = design
+
+    def go_on(self, context: Context, store: SiteStore, hook: DrydockHook, operations: OperationRun) -> Any:
+        """Submit the step or re-join it, and see it to its end."""
+        action = self.action(store, context)
+        if parameter(action, "dry_run"):
+            raise AirflowSkipException(f"dry run: {self.phase} is not submitted")
+        configuration, settings = self.design["configuration"], hook.settings
+        prefix = "verify" if self.phase == "verify_site" else "prepare_site"
+        request = site_step.StepRequest(
+            action_id=action.id,
+            site=action.site,
+            phase=OperationPhase(self.phase),
+            # Airflow raises max_tries when a person clears the task, and only then.
+            attempt=int(context["ti"].max_tries),
+            design_ref=self.design["design_ref"],
+            times=PhaseTimes(
+                min(float(configuration[f"{prefix}_interval"]), settings.poll_interval),
+                float(configuration[f"{prefix}_timeout"]),
+                settings.queue_timeout,
+            ),
+        )
+        return site_step.advance(store, operations, request, self.log)

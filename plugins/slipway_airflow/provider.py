@@ -1,0 +1,82 @@
+"""What Slipway tells Airflow about itself (provider entry point); data only, imported by every Airflow process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def _field(label: str, schema: dict[str, Any], description: str | None = None) -> dict[str, Any]:
+    field: dict[str, Any] = {"label": label, "schema": schema}
+    if description:
+        field["description"] = description
+    return field
+
+
+def _optional_text(label: str, description: str | None = None, *, secret: bool = False) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": ["string", "null"]}
+    if secret:
+        schema["format"] = "password"
+    return _field(label, schema, description)
+
+
+def _optional_seconds(label: str, default: float, description: str) -> dict[str, Any]:
+    return _field(label, {"type": ["number", "null"], "default": default, "minimum": 0}, description)
+
+
+def get_provider_info() -> dict[str, Any]:
+    """Return the provider's description in the form that Airflow's provider manager reads.
+
+    The connection form's fields are exactly what :class:`slipway_airflow.settings.ConnectionSettings` reads; a test
+    holds the two together.
+    """
+    return {
+        "package-name": "slipway",
+        "name": "Slipway",
+        "description": "Deploy sites of baremetal servers, group by group.",
+        "connection-types": [
+            {
+                "connection-type": "drydock",
+                "hook-class-name": "slipway_airflow.hook.DrydockHook",
+                "hook-name": "Drydock",
+                "ui-field-behaviour": {
+                    "hidden-fields": ["schema", "port"],
+                    "relabeling": {
+                        "host": "Drydock URL",
+                        "login": "Keystone user",
+                        "password": "Keystone password",
+                    },
+                    "placeholders": {"host": "http://drydock.example:9000"},
+                },
+                "conn-fields": {
+                    "poll_interval": _optional_seconds(
+                        "Longest poll interval (s)",
+                        30,
+                        "Polling starts fast and slows down to this, and never below what the DeploymentConfiguration allows.",
+                    ),
+                    "poll_in_worker": _optional_seconds(
+                        "Poll in the worker for (s)",
+                        60,
+                        "Shorter waits stay in the worker; longer ones are deferred to the triggerer. 0 always defers.",
+                    ),
+                    "queue_timeout": _optional_seconds(
+                        "Longest wait in Drydock's queue (s)",
+                        86400,
+                        "A provisioner task that has not been started after this time is given up.",
+                    ),
+                    "connect_timeout": _optional_seconds("Connect time-out (s)", 5, "Per request."),
+                    "read_timeout": _optional_seconds("Read time-out (s)", 60, "Per request."),
+                    "verify_tls": _field("Verify TLS", {"type": ["boolean", "null"], "default": True}),
+                    "ca_bundle": _optional_text("CA bundle (path)", "Certificates to trust instead of the system's."),
+                    "auth_token": _optional_text("Static token", "Sent as X-Auth-Token.", secret=True),
+                    "auth_url": _optional_text("Keystone URL", "For example https://keystone.example/v3."),
+                    "project_name": _optional_text("Keystone project"),
+                    "user_domain_name": _optional_text("Keystone user domain"),
+                    "project_domain_name": _optional_text("Keystone project domain"),
+                    "design_base_url": _optional_text(
+                        "Slipway URL as the provisioner sees it",
+                        "Drydock fetches the design from here. Empty: SLIPWAY_URL, else Airflow's own base URL.",
+                    ),
+                },
+            }
+        ],
+    }

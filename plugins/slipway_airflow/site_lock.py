@@ -1,0 +1,62 @@
+"""One action at a time on a site (rule 24): take the site's lock, also from an action whose DAG run is over or gone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from site_store import ActionState, SiteBusy
+
+if TYPE_CHECKING:
+    from site_store import LockOwner, SiteStore
+
+# Airflow's states of a DAG run that will not go on by itself.
+_OVER = frozenset({"success", "failed"})
+
+RunState = Callable[[str, str], str | None]
+
+
+def take_site(store: SiteStore, action_id: str, run_state: RunState, log: logging.Logger) -> None:
+    """Take the lock of the action's site, or learn that this action has it already.
+
+    Parameters
+    ----------
+    run_state
+        Gives Airflow's state of a DAG run (dag id, run id), None when the run does not exist any more.
+
+    Raises
+    ------
+    site_store.SiteBusy
+        Another action that is still going on has it; the error names it.
+    """
+    try:
+        store.acquire_site(action_id)
+    except SiteBusy as busy:
+        owner = busy.owner
+        if not _stale(owner, action_id, run_state):
+            raise
+        log.warning(
+            "The site was left locked by action %s, whose run %s is over: taking it over.",
+            owner.action_id,
+            owner.run_id,
+        )
+        if not store.take_over_site(action_id, owner):
+            raise
+
+
+def _stale(owner: LockOwner, action_id: str, run_state: RunState) -> bool:
+    if owner.action_id == action_id:
+        return False
+    state = run_state(owner.dag_id, owner.run_id)
+    return state is None or state in _OVER
+
+
+def reconcile(store: SiteStore, action_id: str, run_state: RunState) -> None:
+    """Close an action whose DAG run ended without its report or was deleted, and free its site (rule 24)."""
+    action = store.action(action_id)
+    if action.state.is_end:
+        return
+    state = run_state(action.dag_id, action.run_id)
+    if state is None or state in _OVER:
+        store.close_action(action_id, ActionState.CANCELLED, "the DAG run ended without a report")

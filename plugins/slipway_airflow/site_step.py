@@ -1,0 +1,74 @@
+"""Drive a step that concerns the whole site (verify_site, prepare_site) to its end. Its task's result decides."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from site_store import OperationPhase
+from slipway_airflow.operation_run import OperationRun, StillRunning, status_of
+from strategy_lib.outcome import Outcome
+
+if TYPE_CHECKING:
+    from site_store import SiteStore
+    from slipway_airflow.polling import PhaseTimes
+
+_NOBODY = Outcome(frozenset(), frozenset(), frozenset())
+
+
+class StepFailed(Exception):
+    """A step of the action failed at the provisioner; its messages say why. Repeating it by itself would not help."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepRequest:
+    """Which step of which action. ``attempt`` differs when a person cleared the step, so that it is done again."""
+
+    action_id: str
+    site: str
+    phase: OperationPhase
+    attempt: int
+    design_ref: str
+    times: PhaseTimes
+
+
+def advance(
+    store: SiteStore, operations: OperationRun, request: StepRequest, log: logging.Logger
+) -> StillRunning | None:
+    """Go on until the step is done (None), or a long wait is better deferred.
+
+    Raises
+    ------
+    StepFailed
+        The provisioner says so, or did not say anything in time. ``prepare_site`` may succeed in part: Drydock reports
+        networks there, and says so although nothing is wrong with the nodes; that is a warning.
+    """
+    operation = store.begin_operation(
+        request.action_id, request.site, "", request.attempt, request.phase, (), request.design_ref
+    )
+    ended = operations.carry_out(operation, request.times)
+    if isinstance(ended, StillRunning):
+        return ended
+    store.record_outcome(
+        operation.op, _NOBODY, status=status_of(ended), result=ended.task.result if ended.task else ended.how
+    )
+    name = request.phase.value
+    if ended.how != "complete" or ended.task is None:
+        seconds = request.times.timeout
+        raise StepFailed(
+            f"{name} did not end within {seconds:g} s" if ended.how == "timed_out" else f"{name}: task is gone"
+        )
+    task = ended.task
+    for message in task.messages:
+        (log.warning if message.error else log.info)("  %s", message.text)
+    if task.result == "success":
+        log.info("%s succeeded.", name)
+        return None
+    errors = [message.text for message in task.messages if message.error]
+    said = "; ".join(errors[:5]) or "the provisioner gave no message"
+    if task.result == "partial_success" and request.phase is OperationPhase.PREPARE_SITE:
+        log.warning("%s succeeded in part: %s", name, said)
+        store.add_event(request.site, "step_warning", f"{name} succeeded in part: {said}", action_id=request.action_id)
+        return None
+    raise StepFailed(f"{name} ended with {task.result}: {said}")

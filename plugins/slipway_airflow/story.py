@@ -1,0 +1,98 @@
+"""The sentences of a group's log, for the operator who reads it at night. No decisions, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from site_store import GroupRecord, Operation
+    from slipway_airflow.operation_run import Ended
+    from strategy_lib.criteria import CriterionResult
+    from strategy_lib.deployment import GroupView
+    from strategy_lib.outcome import Outcome
+    from strategy_lib.phase import Phase
+
+_SHOWN = 40
+
+_HOW = {
+    "complete": "is complete",
+    "gone": "is not known to the provisioner any more",
+    "timed_out": "ran out of time",
+}
+
+
+def names(nodes: Collection[str]) -> str:
+    """Return node names, sorted; a long list is cut and says by how much."""
+    ordered = sorted(nodes)
+    if len(ordered) <= _SHOWN:
+        return ", ".join(ordered) or "none"
+    return f"{', '.join(ordered[:_SHOWN])} and {len(ordered) - _SHOWN} more"
+
+
+def count(number: int, noun: str) -> str:
+    """Return ``1 node``, ``2 nodes``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def opening(record: GroupRecord) -> str:
+    """Say which group this is, and whether it is another attempt."""
+    kind = "critical" if record.critical else "not critical"
+    again = f", attempt {record.attempt}" if record.attempt > 1 else ""
+    return f"Group {record.name} ({kind}{again}): {count(len(record.nodes), 'node')}: {names(record.nodes)}."
+
+
+def submission(phase: Phase, operation: Operation) -> str:
+    """Say what is sent."""
+    return (
+        f"{phase.value.capitalize()}: sending {count(len(operation.nodes), 'node')}: {names(operation.nodes)} "
+        f"(reference {operation.reference})."
+    )
+
+
+def older_operation(operation: Operation) -> str:
+    """Say that an earlier provisioner task may still hold nodes."""
+    return (
+        f"Provisioner task {operation.provisioner_task} of action {operation.action_id} "
+        f"({operation.phase} of group {operation.group}) was not seen to be over: looking at it first."
+    )
+
+
+def outcome(
+    phase: Phase, operation: Operation, ended: Ended, result: Outcome, superseded: Collection[str]
+) -> Iterator[str]:
+    """Say what came back, node by node where it is not plain success."""
+    yield (
+        f"{phase.value.capitalize()}: provisioner task {operation.provisioner_task} {_HOW[ended.how]}: "
+        f"{len(result.succeeded)} succeeded, {len(result.failed)} failed, {len(result.unknown)} unknown."
+    )
+    for state, nodes in (("failed", result.failed), ("unknown", result.unknown)):
+        for name in sorted(nodes)[:_SHOWN]:
+            yield f"  {name} {state}: {result.notes.get(name, 'no message')}"
+        if len(nodes) > _SHOWN:
+            yield f"  and {len(nodes) - _SHOWN} more {state}"
+    if result.ignored:
+        yield f"  Ignored, because they were not sent: {names(result.ignored)}."
+    if superseded:
+        yield f"  Not applied, because a newer operation owns them: {names(superseded)}."
+
+
+def criterion(result: CriterionResult) -> str:
+    """Say one criterion with needed and actual."""
+    verdict = "met" if result.met else "NOT met"
+    return f"After {result.phase.value}: {result.criterion} needed {result.needed}, got {result.actual}: {verdict}."
+
+
+def criteria(view: GroupView) -> Iterator[str]:
+    """Say every criterion that was judged, and the verdict."""
+    for result in view.criteria:
+        yield criterion(result)
+    reason = f" ({view.reason.value})" if view.reason else ""
+    yield f"Verdict: {view.state.value}{reason}."
+
+
+def failure(record: GroupRecord) -> str:
+    """Return the one sentence with which a failed group's task ends."""
+    reason = record.reason.value if record.reason else "unknown"
+    unmet = [criterion(result) for result in record.criteria if not result.met]
+    return f"group {record.name} failed: {reason}" + (f". {' '.join(unmet)}" if unmet else "")

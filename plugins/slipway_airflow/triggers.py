@@ -1,0 +1,114 @@
+"""Wait in the triggerer for the end of one provisioner task. Decides nothing: the resumed task reads the store again."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+# Airflow 3.3 may mark a task failed whose trigger fires within seconds of the deferral (docs/architecture.md, "Waiting").
+QUIET_SECONDS = 15.0
+
+
+class ProvisionerTaskTrigger(BaseTrigger):
+    """Fires when a provisioner task is over, gone, or past its deadline.
+
+    Parameters
+    ----------
+    conn_id : str
+        Airflow connection of the provisioner; the secret itself is not stored with the trigger.
+    provisioner_task : str
+        The provisioner's task id.
+    op : int
+        The operation in Slipway's store; the trigger notes there when the provisioner started the task (rule 14).
+    interval, timeout, queue_timeout : float
+        Poll interval and time-outs, seconds.
+    give_up : str, optional
+        ISO time (UTC) at which to fire in any case, instead of the time-outs.
+
+    Notes
+    -----
+    The class's path and arguments are stored by Airflow: they must stay readable after an upgrade.
+    """
+
+    def __init__(
+        self,
+        conn_id: str,
+        provisioner_task: str,
+        op: int,
+        interval: float,
+        timeout: float,
+        queue_timeout: float,
+        give_up: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.conn_id = conn_id
+        self.provisioner_task = provisioner_task
+        self.op = op
+        self.interval = interval
+        self.timeout = timeout
+        self.queue_timeout = queue_timeout
+        self.give_up = give_up
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return the class's path and the arguments that make the same trigger again."""
+        return (
+            "slipway_airflow.triggers.ProvisionerTaskTrigger",
+            {
+                "conn_id": self.conn_id,
+                "provisioner_task": self.provisioner_task,
+                "op": self.op,
+                "interval": self.interval,
+                "timeout": self.timeout,
+                "queue_timeout": self.queue_timeout,
+                "give_up": self.give_up,
+            },
+        )
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Poll until there is something to come back for, and say what (``complete``, ``gone`` or ``timed_out``)."""
+        from provisioner_client.errors import ProvisionerError, TaskNotFound
+        from provisioner_client.protocol import TaskState
+        from site_store import SiteStore
+        from slipway_airflow.hook import DrydockHook
+        from slipway_airflow.polling import PhaseTimes
+
+        hook = DrydockHook(self.conn_id)
+        hook.use_connection(await DrydockHook.aget_connection(self.conn_id))
+        # Requests and SQL block: they run in threads, the triggerer's loop belongs to all triggers.
+        provisioner = await asyncio.to_thread(hook.get_conn)
+        store = await asyncio.to_thread(SiteStore.open)
+        give_up = datetime.fromisoformat(self.give_up) if self.give_up else None
+        times = PhaseTimes(self.interval, self.timeout, self.queue_timeout)
+        started = time.monotonic()
+        how = ""
+        try:
+            operation = await asyncio.to_thread(store.operation, self.op)
+            running_since = operation.running_since
+            submitted = operation.submitted or datetime.now(UTC)
+            while not how:
+                try:
+                    task = await asyncio.to_thread(provisioner.task, self.provisioner_task)
+                except TaskNotFound:
+                    how = "gone"
+                except ProvisionerError as error:
+                    self.log.warning("Provisioner not reachable, asking again: %s", error)
+                else:
+                    if task.state is not TaskState.QUEUED and running_since is None:
+                        running_since = datetime.now(UTC)
+                        await asyncio.to_thread(store.running, self.op, running_since)
+                    if task.state is TaskState.COMPLETE:
+                        how = "complete"
+                deadline = give_up or times.deadline(submitted, running_since)
+                if not how and datetime.now(UTC) >= deadline:
+                    how = "timed_out"
+                if not how:
+                    await asyncio.sleep(max(self.interval, 0.2))
+        finally:
+            await asyncio.to_thread(provisioner.close)
+        await asyncio.sleep(max(0.0, QUIET_SECONDS - (time.monotonic() - started)))
+        yield TriggerEvent({"op": self.op, "provisioner_task": self.provisioner_task, "how": how})

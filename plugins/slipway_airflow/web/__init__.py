@@ -1,0 +1,1 @@
+"""Slipway's REST API, served by Airflow's API server below ``/slipway``."""

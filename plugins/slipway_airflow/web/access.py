@@ -1,0 +1,32 @@
+"""Who may do what, asked of Airflow's own auth manager. The one module that imports Airflow's unofficial security API."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag
+from fastapi import Depends
+
+# Committing a design is as weighty as starting its deployment: whoever may trigger deploy_site may commit.
+may_commit = Depends(requires_access_dag("POST", DagAccessEntity.RUN, "deploy_site"))
+may_read_run = Depends(requires_access_dag("GET", DagAccessEntity.RUN))
+
+
+def user_name(user: GetUserDep) -> str:
+    """Return the name of the caller."""
+    return str(user.get_name())
+
+
+UserName = Annotated[str, Depends(user_name)]
+
+
+def run_state(dag_id: str, run_id: str) -> str | None:
+    """Return Airflow's state of a DAG run, None when there is no such run (API server only: reads by Airflow's models)."""
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    with create_session() as session:
+        state: Any = session.scalar(select(DagRun.state).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id))
+    return None if state is None else str(state)
