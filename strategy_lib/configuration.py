@@ -1,0 +1,89 @@
+"""The deployment configuration: which strategy is used and how long steps may take (rule 22)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TypeGuard
+
+from strategy_lib.documents import Document
+from strategy_lib.errors import ConfigurationError, Problem
+from strategy_lib.schema_check import check_data
+
+CONFIGURATION_SCHEMA = "shipyard/DeploymentConfiguration/v1"
+
+_SECTION = "physical_provisioner"
+# An interval and the timeout that it must fit into.
+_PAIRS = (
+    ("verify_interval", "verify_timeout"),
+    ("prepare_site_interval", "prepare_site_timeout"),
+    ("prepare_node_interval", "prepare_node_timeout"),
+    ("deploy_interval", "deploy_timeout"),
+    ("destroy_interval", "destroy_timeout"),
+    ("relabel_nodes_interval", "relabel_nodes_timeout"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentConfiguration:
+    """Settings of a deployment; all times in seconds.
+
+    A timeout of 0 means that there is no waiting at all: what is not done at the first look is unknown.
+
+    Attributes
+    ----------
+    deployment_strategy
+        Name of the strategy; None: all nodes as one critical group (rule 22).
+    """
+
+    deployment_strategy: str | None = None
+    verify_interval: int = 10
+    verify_timeout: int = 60
+    prepare_site_interval: int = 10
+    prepare_site_timeout: int = 300
+    prepare_node_interval: int = 30
+    prepare_node_timeout: int = 1800
+    deploy_interval: int = 30
+    deploy_timeout: int = 3600
+    destroy_interval: int = 30
+    destroy_timeout: int = 900
+    relabel_nodes_interval: int = 30
+    relabel_nodes_timeout: int = 900
+    join_wait: int = 0
+
+
+def parse_configuration(data: object, document: Document | None = None) -> DeploymentConfiguration:
+    """Read the settings from the `data` of a `shipyard/DeploymentConfiguration/v1` document.
+
+    Only the section `physical_provisioner` is read. An interval that is not given is made to fit a shorter timeout.
+
+    Raises
+    ------
+    ConfigurationError
+        With every setting that is unknown, has a wrong type, is negative, or is an interval above its timeout.
+    """
+    problems = check_data("deployment_configuration", data, document)
+    section = data.get(_SECTION) if isinstance(data, dict) else None
+    given: dict[str, object] = section if isinstance(section, dict) else {}
+    settings: dict[str, object] = {field.name: field.default for field in fields(DeploymentConfiguration)}
+    settings.update((name, value) for name, value in given.items() if name in settings)
+    for interval, timeout in _PAIRS:
+        pause, limit = settings[interval], settings[timeout]
+        if not _is_number(pause) or not _is_number(limit) or pause <= limit or limit <= 0:
+            continue
+        if interval not in given:
+            settings[interval] = limit
+            continue
+        path = f"$.data.{_SECTION}.{interval}"
+        message = f"must not be above {timeout}, which is {limit}, but is {pause}"
+        problems.append(document.problem(path, message) if document else Problem(path, message))
+    if problems:
+        raise ConfigurationError(problems)
+    name = settings.pop("deployment_strategy")
+    return DeploymentConfiguration(
+        deployment_strategy=name if isinstance(name, str) else None,
+        **{key: int(value) for key, value in settings.items() if _is_number(value)},
+    )
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)

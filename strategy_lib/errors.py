@@ -1,0 +1,80 @@
+"""The exceptions of `strategy_lib` and the `Problem` they carry. Each problem says where it is and what would be right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with a document, or (level "warning") that deserves a second look.
+
+    Attributes
+    ----------
+    path
+        JSON path from the document's root, such as `$.data.groups[2].depends_on[0]`.
+    message
+        A plain sentence that says what is wrong and what would be right.
+    line
+        Line in the source, counted from 1; None where it is not known.
+    document
+        Label of the document, such as `site.yaml: shipyard/DeploymentStrategy/v1 deployment-strategy`.
+    level
+        "error" refuses the document, "warning" does not (rule 4).
+    source
+        Name of the file the document was read from.
+    """
+
+    path: str
+    message: str
+    line: int | None = None
+    document: str | None = None
+    level: Literal["error", "warning"] = "error"
+    source: str | None = None
+
+    def __str__(self) -> str:
+        place = self.source if self.source is not None else self.document
+        if place is None:
+            where = f"line {self.line}: " if self.line is not None else ""
+        else:
+            where = f"{place}:{self.line}: " if self.line is not None else f"{place}: "
+        return f"{where}{self.path}: {self.message}"
+
+
+class StrategyLibError(Exception):
+    """The input cannot be used. Mend the problems listed below and try again."""
+
+    def __init__(self, problems: Iterable[Problem] = ()) -> None:
+        self.problems: tuple[Problem, ...] = tuple(problems)
+        super().__init__(self.problems)
+
+    def __str__(self) -> str:
+        lines = [(type(self).__doc__ or "").strip()]
+        lines += [f"  {problem}" for problem in self.problems[:_SHOWN]]
+        if len(self.problems) > _SHOWN:
+            lines.append(f"  and {len(self.problems) - _SHOWN} more")
+        return "\n".join(lines)
+
+
+class DocumentError(StrategyLibError):
+    """The documents cannot be read. Mend the YAML, or add the documents that are missing."""
+
+
+class StrategyError(StrategyLibError):
+    """The deployment strategy is not valid. Mend the groups listed below."""
+
+
+class ConfigurationError(StrategyLibError):
+    """The deployment configuration is not valid. Mend the settings listed below."""
+
+
+class InventoryError(StrategyLibError):
+    """The list of nodes is not valid. Mend the nodes listed below."""
+
+
+class OutcomesError(StrategyLibError):
+    """The outcomes to rehearse are not valid. Name a phase, a node, and success, failure or unknown."""

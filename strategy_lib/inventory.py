@@ -1,0 +1,206 @@
+"""The nodes of a site: from its design documents (Drydock's kinds) or from a plain list. No selecting here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from strategy_lib.documents import Document, find_documents
+from strategy_lib.errors import InventoryError, Problem
+from strategy_lib.json_path import extend
+from strategy_lib.node import Node
+from strategy_lib.strategy import label_text
+
+NODE_SCHEMA = "drydock/BaremetalNode/v1"
+PROFILE_SCHEMA = "drydock/HostProfile/v1"
+
+_MOST_PROBLEMS = 1000
+_NO_TAGS: frozenset[str] = frozenset()
+_NO_LABELS: Mapping[str, str] = MappingProxyType({})
+_KNOWN_FIELDS = frozenset({"name", "tags", "labels", "rack"})
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileChain:
+    """The host profiles that a node is made from, nearest first.
+
+    `missing` names the profile that is not among the documents, `cyclic` one that leads back to itself.
+    """
+
+    profiles: tuple[Document, ...]
+    missing: str | None = None
+    cyclic: str | None = None
+
+
+def profile_chain(document: Document, profiles: Mapping[str, Document]) -> ProfileChain:
+    """Follow `data.host_profile` from a node (or profile) up to the profile that names no other."""
+    chain: list[Document] = []
+    seen: set[str] = set()
+    name = _mapping(document.data).get("host_profile")
+    while isinstance(name, str) and name:
+        if name in seen:
+            return ProfileChain(tuple(chain), cyclic=name)
+        seen.add(name)
+        profile = profiles.get(name)
+        if profile is None:
+            return ProfileChain(tuple(chain), missing=name)
+        chain.append(profile)
+        name = _mapping(profile.data).get("host_profile")
+    return ProfileChain(tuple(chain))
+
+
+def nodes_from_documents(documents: Iterable[Document]) -> list[Node]:
+    """Return the nodes that the design's `drydock/BaremetalNode/v1` documents describe, in document order.
+
+    Labels are the `owner_data` of the host profile chain, overlaid by the node's own; tags are those of the chain and
+    the node together; the nearest rack counts. A profile that is missing adds nothing: see `missing_profiles`.
+
+    Raises
+    ------
+    DocumentError
+        When two nodes, or two profiles, have the same name.
+    InventoryError
+        With every tag, label or rack that has a wrong type.
+    """
+    all_documents = list(documents)
+    nodes = find_documents(all_documents, NODE_SCHEMA)
+    profiles = find_documents(all_documents, PROFILE_SCHEMA)
+    problems: dict[Problem, None] = {}
+    inherited: dict[str, tuple[frozenset[str], Mapping[str, str], str | None]] = {}
+    result = []
+    for name, document in nodes.items():
+        parent = _mapping(document.data).get("host_profile")
+        key = parent if isinstance(parent, str) else ""
+        if key not in inherited:
+            traits: tuple[frozenset[str], Mapping[str, str], str | None] = (_NO_TAGS, _NO_LABELS, None)
+            for profile in reversed(profile_chain(document, profiles).profiles):
+                traits = _overlay(traits, profile, problems)
+            inherited[key] = traits
+        tags, labels, rack = _overlay(inherited[key], document, problems)
+        result.append(Node(name, tags, labels, rack))
+    if problems:
+        raise InventoryError(problems)
+    return result
+
+
+def missing_profiles(documents: Iterable[Document]) -> list[Problem]:
+    """Return a warning for each node whose host profile chain names a profile that is missing, or runs in a circle."""
+    all_documents = list(documents)
+    profiles = find_documents(all_documents, PROFILE_SCHEMA)
+    warnings = []
+    for document in find_documents(all_documents, NODE_SCHEMA).values():
+        chain = profile_chain(document, profiles)
+        if chain.missing is not None:
+            message = f"there is no host profile {chain.missing!r}; its labels and tags are not known"
+        elif chain.cyclic is not None:
+            message = f"host profile {chain.cyclic!r} is its own ancestor; name another parent"
+        else:
+            continue
+        path = "$.data.host_profile"
+        line = document.line_of(path)
+        warnings.append(Problem(path, message, line, document.label, level="warning", source=document.source))
+    return warnings
+
+
+def nodes_from_inventory(inventory: Sequence[Mapping[str, Any]]) -> list[Node]:
+    """Return the nodes of a plain list: `[{"name": "n1", "tags": [], "labels": {"k": "v"}, "rack": "r1"}]`.
+
+    Only `name` is required.
+
+    Raises
+    ------
+    InventoryError
+        With every problem: wrong types, unknown fields, names that are there twice.
+    """
+    if not isinstance(inventory, list | tuple):
+        raise InventoryError([Problem("$", "must be a list of nodes, each a mapping with a name")])
+    problems: list[Problem] = []
+    nodes: list[Node] = []
+    seen: set[str] = set()
+    tag_sets: dict[tuple[str, ...], frozenset[str]] = {(): _NO_TAGS}
+    for position, entry in enumerate(inventory):
+        if len(problems) >= _MOST_PROBLEMS:
+            break
+        found = list(_entry_problems(entry, seen))
+        if found:
+            problems += [Problem(extend("$", position, *steps), message) for steps, message in found]
+            continue
+        name = entry["name"]
+        seen.add(name)
+        tags = tuple(entry.get("tags") or ())
+        labels = entry.get("labels")
+        nodes.append(
+            Node(
+                name,
+                # Thousands of nodes have the same few tags; one set serves them all.
+                tag_sets.setdefault(tags, frozenset(tags)),
+                {key: str(label_text(value)) for key, value in labels.items()} if labels else _NO_LABELS,
+                entry.get("rack"),
+            )
+        )
+    if problems:
+        raise InventoryError(problems)
+    return nodes
+
+
+def _entry_problems(entry: object, seen: set[str]) -> list[tuple[tuple[str, ...], str]]:
+    if not isinstance(entry, Mapping):
+        return [((), 'must be a mapping such as {"name": "n1"}')]
+    found: list[tuple[tuple[str, ...], str]] = []
+    name = entry.get("name")
+    if not isinstance(name, str) or not name:
+        found.append((("name",), "must be the node's name, as text"))
+    elif name in seen:
+        found.append((("name",), f"there is already a node {name!r}; names must be unique"))
+    tags = entry.get("tags")
+    if tags and not (isinstance(tags, list | tuple) and all(isinstance(tag, str) for tag in tags)):
+        found.append((("tags",), "must be a list of texts"))
+    labels = entry.get("labels")
+    if labels and not _are_labels(labels):
+        found.append((("labels",), "must be a mapping of texts to texts"))
+    rack = entry.get("rack")
+    if rack is not None and not isinstance(rack, str):
+        found.append((("rack",), "must be the name of a rack, as text"))
+    if not _KNOWN_FIELDS.issuperset(entry):
+        unknown = ", ".join(sorted(str(key) for key in set(entry) - _KNOWN_FIELDS))
+        found.append(((), f"not known here: {unknown}; known are name, tags, labels, rack"))
+    return found
+
+
+def _are_labels(labels: object) -> bool:
+    return isinstance(labels, Mapping) and all(
+        isinstance(key, str) and label_text(value) is not None for key, value in labels.items()
+    )
+
+
+def _overlay(
+    base: tuple[frozenset[str], Mapping[str, str], str | None], document: Document, problems: dict[Problem, None]
+) -> tuple[frozenset[str], Mapping[str, str], str | None]:
+    """Return tags, labels and rack of `base` with those of a node or profile laid over them."""
+    tags, labels, rack = base
+    metadata = _mapping(_mapping(document.data).get("metadata"))
+    path = "$.data.metadata"
+    own_tags = metadata.get("tags")
+    if own_tags:
+        if isinstance(own_tags, list) and all(isinstance(tag, str) for tag in own_tags):
+            tags = tags.union(own_tags)
+        else:
+            problems[document.problem(f"{path}.tags", "must be a list of texts")] = None
+    owner_data = metadata.get("owner_data")
+    if owner_data:
+        if _are_labels(owner_data):
+            labels = {**labels, **{key: str(label_text(value)) for key, value in owner_data.items()}}
+        else:
+            problems[document.problem(f"{path}.owner_data", "must be a mapping of texts to texts")] = None
+    own_rack = metadata.get("rack")
+    if isinstance(own_rack, str):
+        rack = own_rack
+    elif own_rack is not None:
+        problems[document.problem(f"{path}.rack", "must be the name of a rack, as text; put it in quotes")] = None
+    return tags, labels, rack
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,135 @@
+"""What the end (or the timeout) of a provisioner task says about each node that was sent (rules 13 and 14)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from strategy_lib.phase import Phase
+
+
+class NodeCondition(StrEnum):
+    """Condition of a node as seen in the provisioner's own list of nodes."""
+
+    NEW = "new"
+    COMMISSIONING = "commissioning"
+    READY = "ready"
+    DEPLOYING = "deploying"
+    DEPLOYED = "deployed"
+    FAILED_COMMISSIONING = "failed_commissioning"
+    FAILED_DEPLOYMENT = "failed_deployment"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Everything the provisioner could tell about one of its tasks. What could not be had is left empty.
+
+    Attributes
+    ----------
+    over
+        The provisioner task has ended; False when it outran its timeout.
+    reported_success, reported_failure
+        Names in the task's own two lists. A name may be in both, and then it failed.
+    child_success, child_failure
+        Names proven by the tasks below it, one per node.
+    condition
+        Condition of nodes in the provisioner's list of nodes.
+    messages
+        The provisioner's words about a node.
+    """
+
+    over: bool
+    reported_success: frozenset[str] = frozenset()
+    reported_failure: frozenset[str] = frozenset()
+    child_success: frozenset[str] = frozenset()
+    child_failure: frozenset[str] = frozenset()
+    condition: Mapping[str, NodeCondition] = field(default_factory=dict)
+    messages: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The nodes that were sent, each in exactly one of three sets.
+
+    Attributes
+    ----------
+    succeeded, failed, unknown
+        A partition of the nodes that were sent.
+    ignored
+        Names that the provisioner reported though they were not sent.
+    notes
+        For nodes that failed, are unknown, or succeeded on other proof than the report: why.
+    """
+
+    succeeded: frozenset[str]
+    failed: frozenset[str]
+    unknown: frozenset[str]
+    ignored: frozenset[str] = frozenset()
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+
+_PROVES = {
+    Phase.PREPARE: frozenset({NodeCondition.READY, NodeCondition.DEPLOYING, NodeCondition.DEPLOYED}),
+    Phase.DEPLOY: frozenset({NodeCondition.DEPLOYED}),
+}
+_REFUTES = {
+    Phase.PREPARE: NodeCondition.FAILED_COMMISSIONING,
+    Phase.DEPLOY: NodeCondition.FAILED_DEPLOYMENT,
+}
+
+
+def judge(phase: Phase, sent: Collection[str], evidence: Evidence) -> Outcome:
+    """Decide what became of each node that was sent (rules 13 and 14).
+
+    The order of proof: a reported failure; a reported success, unless the node list contradicts it (Drydock's
+    MAAS driver reports a node that failed commissioning as a success); the per-node tasks, with the same
+    reservation; the node list; and what is still unproven is unknown.
+
+    Parameters
+    ----------
+    phase
+        The phase the nodes were sent for.
+    sent
+        Names of the nodes that were sent.
+    evidence
+        What the provisioner said.
+    """
+    succeeded: set[str] = set()
+    failed: set[str] = set()
+    unknown: set[str] = set()
+    notes: dict[str, str] = {}
+    sets = {True: succeeded, False: failed, None: unknown}
+    for name in sent:
+        verdict, why = _judge_node(phase, name, evidence)
+        sets[verdict].add(name)
+        said = evidence.messages.get(name)
+        if verdict is not True and said:
+            why = f"{why}: {said}" if why else said
+        if why:
+            notes[name] = why
+    named = evidence.reported_success | evidence.reported_failure | evidence.child_success | evidence.child_failure
+    return Outcome(frozenset(succeeded), frozenset(failed), frozenset(unknown), named.difference(sent), notes)
+
+
+def _judge_node(phase: Phase, name: str, evidence: Evidence) -> tuple[bool | None, str]:
+    """Return True (succeeded), False (failed) or None (unknown) for one node, and why."""
+    condition = evidence.condition.get(name)
+    refuted = condition is _REFUTES[phase]
+    if name in evidence.reported_failure:
+        return False, "reported failed"
+    if name in evidence.reported_success:
+        return (False, f"reported as a success, but the node list says {condition}") if refuted else (True, "")
+    if name in evidence.child_failure:
+        return False, "failed by its own provisioner task"
+    if name in evidence.child_success:
+        if refuted:
+            return False, f"its own provisioner task succeeded, but the node list says {condition}"
+        return True, "proven by its own provisioner task"
+    if condition is not None and refuted:
+        return False, f"the node list says {condition}"
+    if condition in _PROVES[phase]:
+        return True, f"proven by the node list, which says {condition}"
+    ended = "the provisioner task ended without a word about it" if evidence.over else "no result in time"
+    return None, ended if condition is None else f"{ended}; the node list says {condition}"

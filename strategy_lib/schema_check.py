@@ -1,0 +1,176 @@
+"""Checking data against the JSON Schemas of `schemas/`, with every problem in a plain sentence. No meaning beyond them."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import jsonschema_rs
+
+from strategy_lib.documents import Document
+from strategy_lib.errors import Problem
+from strategy_lib.json_path import Step, extend
+
+_MOST_PROBLEMS = 1000
+_TYPES = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "empty",
+}
+
+
+@cache
+def schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema of this name (`deployment_strategy`) as shipped in `schemas/`."""
+    content: dict[str, Any] = json.loads(files("slipway_schemas").joinpath(f"{name}.json").read_text("utf-8"))
+    return content
+
+
+@cache
+def _validator(name: str) -> jsonschema_rs.Draft202012Validator:
+    """Return the validator of what stands under `data:`."""
+    return jsonschema_rs.Draft202012Validator({"$ref": "#/$defs/data", "$defs": schema(name)["$defs"]})
+
+
+def check_data(name: str, data: object, document: Document | None = None) -> list[Problem]:
+    """Check the `data` of a document against its schema.
+
+    Parameters
+    ----------
+    name
+        Name of the schema, such as `deployment_strategy`.
+    data
+        What stands under `data:`.
+    document
+        Where it comes from, for names and lines.
+
+    Returns
+    -------
+    list of Problem
+        All of them, with paths below `$.data`; empty when the data is valid.
+    """
+    validator = _validator(name)
+    try:
+        if validator.is_valid(data):
+            return []
+        errors = list(validator.iter_errors(data))
+    except ValueError:
+        # Not from YAML or JSON: a key that is not text, or a value JSON has no word for.
+        found = list(_not_json(data, "$.data")) or [("$.data", "must be made of JSON values")]
+        return [_problem(path, message, document) for path, message in found[:_MOST_PROBLEMS]]
+    definitions = schema(name)["$defs"]
+    problems = [
+        _problem(extend("$.data", *steps), message, document)
+        for error in errors
+        for steps, message in _sentences(error, definitions)
+    ]
+    unique = list(dict.fromkeys(problems))
+    return unique[:_MOST_PROBLEMS]
+
+
+def _problem(path: str, message: str, document: Document | None) -> Problem:
+    return document.problem(path, message) if document is not None else Problem(path, message)
+
+
+def _sentences(error: Any, definitions: dict[str, Any]) -> Iterator[tuple[list[Step], str]]:
+    """Yield where and what for one finding of the validator."""
+    where: list[Step] = list(error.instance_path)
+    keywords = list(error.schema_path)
+    keyword = str(keywords[-1])
+    rule = _lookup(definitions, keywords[:-1])
+    value = error.instance
+    if keyword == "required":
+        missing = error.kind.property
+        about = rule.get("properties", {}).get(missing, {})
+        about = _lookup(definitions, about["$ref"].split("/")[1:]) if "$ref" in about else about
+        hint = f": {about['description']}" if "description" in about else ""
+        yield where, f"{missing} is missing{hint}"
+    elif keyword == "additionalProperties" and error.kind.__class__.__name__ == "AdditionalProperties":
+        known = list(rule.get("properties", {}))
+        for unexpected in error.kind.unexpected:
+            close = difflib.get_close_matches(unexpected, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+            yield [*where, unexpected], f"{unexpected!r} is not known here; {hint}"
+    elif "propertyNames" in keywords:
+        yield where, _expected(_lookup(definitions, keywords[: keywords.index("propertyNames")]), value)
+    elif keyword == "uniqueItems":
+        # The caller says which name is there twice; the schema only says that there is one.
+        return
+    else:
+        yield where, _expected(rule, value)
+
+
+def _expected(rule: dict[str, Any], value: object) -> str:
+    """Return a sentence with what would be right, and what is there instead."""
+    types = rule.get("type")
+    if rule.get("title") == "Label":
+        wanted = 'a label, "key: value" or a mapping of one key to its value'
+    elif types == "integer" and "maximum" in rule:
+        wanted = f"a whole number from {rule.get('minimum', 0)} to {rule['maximum']}"
+    elif types == "integer" and "minimum" in rule:
+        wanted = f"a whole number, {rule['minimum']} or more"
+    elif isinstance(types, str):
+        wanted = _TYPES[types]
+    else:
+        wanted = " or ".join(_TYPES[name] for name in types or ())
+    if types == "string" and value == "":
+        return "must not be empty"
+    hint = ""
+    if types == "string" and isinstance(value, int | float):
+        hint = "; put it in quotes"
+    elif types == "array" and value is None:
+        hint = "; write [] for an empty list"
+    return f"must be {wanted}, not {_shown(value)}{hint}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return f"the text {value[:60]!r}"
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "a mapping" if len(value) != 1 else f"a mapping of {next(iter(value))!r}"
+    if isinstance(value, list):
+        return "a list"
+    return str(value)[:60]
+
+
+def _lookup(definitions: dict[str, Any], keywords: list[Any]) -> dict[str, Any]:
+    """Return the part of the schema that these keywords lead to, references followed."""
+    part: Any = {"$ref": "#/$defs/data", "$defs": definitions}
+    for keyword in keywords:
+        if keyword == "$ref":
+            part = definitions[part["$ref"].rsplit("/", 1)[-1]]
+        else:
+            part = part[keyword]
+    return part if isinstance(part, dict) else {}
+
+
+def _not_json(data: object, path: str) -> Iterator[tuple[str, str]]:
+    """Yield where and what for everything that JSON has no word for, without recursion."""
+    todo: list[tuple[object, str]] = [(data, path)]
+    while todo:
+        value, here = todo.pop()
+        if isinstance(value, dict):
+            for key, below in value.items():
+                if isinstance(key, str):
+                    todo.append((below, extend(here, key)))
+                else:
+                    yield here, f"the key {key!r} must be text; put it in quotes"
+        elif isinstance(value, list):
+            todo.extend((below, extend(here, position)) for position, below in enumerate(value))
+        elif isinstance(value, float) and not math.isfinite(value):
+            yield here, f"{value} is not a JSON number"
+        elif value is not None and not isinstance(value, str | int | float):
+            yield here, f"must be a JSON value, not a {type(value).__name__}"

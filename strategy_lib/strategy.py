@@ -1,0 +1,228 @@
+"""The deployment strategy as values, and reading it from a document (rules 1-3). Deciding order is `ordering.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from strategy_lib.criteria import SuccessCriteria
+from strategy_lib.documents import Document
+from strategy_lib.errors import StrategyError
+
+STRATEGY_SCHEMA = "shipyard/DeploymentStrategy/v1"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Label:
+    """A label of a node: a key and its value, both text."""
+
+    key: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Which nodes belong to a group: the criteria that are not empty must all match (rules 5 and 6)."""
+
+    node_names: tuple[str, ...] = ()
+    node_tags: tuple[str, ...] = ()
+    node_labels: tuple[Label, ...] = ()
+    rack_names: tuple[str, ...] = ()
+
+    @property
+    def is_all(self) -> bool:
+        """True when no criterion is given: the selector stands for all nodes (rule 6)."""
+        return not (self.node_names or self.node_tags or self.node_labels or self.rack_names)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A named set of nodes that is deployed together.
+
+    Attributes
+    ----------
+    name
+        Unique in the strategy.
+    critical
+        When it fails, the whole deployment is a failure (rule 19).
+    depends_on
+        Groups that must have succeeded before this one starts (rule 8).
+    selectors
+        Which nodes are members; empty means all nodes (rule 6).
+    criteria
+        What must hold after each phase; None means nothing is asked for (rule 17).
+    """
+
+    name: str
+    critical: bool
+    depends_on: tuple[str, ...] = ()
+    selectors: tuple[Selector, ...] = ()
+    criteria: SuccessCriteria | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """The groups of a deployment, in document order."""
+
+    groups: tuple[Group, ...]
+    _by_name: dict[str, Group] = field(init=False, repr=False, compare=False, hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_name", {group.name: group for group in self.groups})
+
+    def group(self, name: str) -> Group:
+        """Return the group of this name; KeyError if there is none."""
+        return self._by_name[name]
+
+
+def parse_strategy(data: object, document: Document | None = None) -> Strategy:
+    """Read a strategy from the `data` of its document.
+
+    Parameters
+    ----------
+    data
+        What stands under `data:` of a `shipyard/DeploymentStrategy/v1` document.
+    document
+        The document it comes from, so that problems name it and their lines.
+
+    Raises
+    ------
+    StrategyError
+        With every problem at once (rule 3), each with its path below `$.data`.
+    """
+    from strategy_lib.strategy_problems import strategy_problems
+
+    problems = strategy_problems(data, document)
+    if problems:
+        raise StrategyError(problems)
+    assert isinstance(data, dict)
+    return Strategy(tuple(_group(entry) for entry in data["groups"]))
+
+
+def default_strategy() -> Strategy:
+    """Return what is used when the configuration names no strategy: one critical group, all nodes (rule 22)."""
+    return Strategy((Group("default", critical=True, criteria=SuccessCriteria(percent_successful_nodes=100)),))
+
+
+def targeted_strategy(names: Iterable[str]) -> Strategy:
+    """Return the strategy of a targeted action: exactly these nodes, as one critical group, 100 percent (rule 21).
+
+    Raises
+    ------
+    StrategyError
+        When no name is given: an empty list would select all nodes.
+    """
+    from strategy_lib.errors import Problem
+
+    chosen = tuple(dict.fromkeys(names))
+    if not chosen:
+        raise StrategyError([Problem("$.target_nodes", "name at least one node")])
+    group = Group(
+        "target-group",
+        critical=True,
+        selectors=(Selector(node_names=chosen),),
+        criteria=SuccessCriteria(percent_successful_nodes=100),
+    )
+    return Strategy((group,))
+
+
+def strategy_to_data(strategy: Strategy) -> dict[str, Any]:
+    """Return the strategy as plain JSON values that `parse_strategy` reads back to an equal strategy."""
+    return {"groups": [group_to_data(group) for group in strategy.groups]}
+
+
+def group_to_data(group: Group) -> dict[str, Any]:
+    """Return one group as plain JSON values, as it would stand in `data.groups`."""
+    data: dict[str, Any] = {
+        "name": group.name,
+        "critical": group.critical,
+        "depends_on": list(group.depends_on),
+        "selectors": [
+            {
+                "node_names": list(selector.node_names),
+                "node_tags": list(selector.node_tags),
+                "node_labels": [{label.key: label.value} for label in selector.node_labels],
+                "rack_names": list(selector.rack_names),
+            }
+            for selector in group.selectors
+        ],
+    }
+    if group.criteria is not None:
+        data["success_criteria"] = {
+            name: value
+            for name in ("percent_successful_nodes", "minimum_successful_nodes", "maximum_failed_nodes")
+            if (value := getattr(group.criteria, name)) is not None
+        }
+    return data
+
+
+def group_from_data(data: object) -> Group:
+    """Read one group written by `group_to_data`. Its dependencies are not looked up.
+
+    Raises
+    ------
+    StrategyError
+        With every problem of its shape, each with its path.
+    """
+    from strategy_lib.strategy_problems import shape_problems
+
+    problems = shape_problems({"groups": [data]})
+    if problems:
+        raise StrategyError(problems)
+    return _group(data)
+
+
+def parse_label(value: object) -> Label | None:
+    """Read a label: "key: value", "key:value", or a mapping of one key (rule 2). None when it is not one.
+
+    Everything after the first colon is the value. Values that YAML reads as numbers or truth values are
+    taken as their JSON text, here as in the labels of nodes: `true`, `7`.
+    """
+    if isinstance(value, str):
+        key, colon, rest = value.partition(":")
+        label = Label(key.strip(), rest.strip())
+        return label if colon and label.key else None
+    if isinstance(value, dict) and len(value) == 1:
+        ((raw_key, raw_value),) = value.items()
+        text = label_text(raw_value)
+        if isinstance(raw_key, str) and raw_key.strip() and text is not None:
+            return Label(raw_key.strip(), text)
+    return None
+
+
+def label_text(value: object) -> str | None:
+    """Return the text of a label's value, None when it is neither text, number nor truth value."""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    return None
+
+
+def _group(entry: Any) -> Group:
+    """Build a group from data that has been found valid."""
+    criteria = entry.get("success_criteria")
+    return Group(
+        name=entry["name"],
+        critical=entry["critical"],
+        depends_on=tuple(entry["depends_on"]),
+        selectors=tuple(_selector(selector) for selector in entry["selectors"]),
+        # `int`: JSON has one kind of number, and 90.0 is as good as 90.
+        criteria=None if criteria is None else SuccessCriteria(**{k: int(v) for k, v in criteria.items()}),
+    )
+
+
+def _selector(entry: Any) -> Selector:
+    labels = (parse_label(label) for label in entry.get("node_labels", ()))
+    return Selector(
+        node_names=tuple(entry.get("node_names", ())),
+        node_tags=tuple(entry.get("node_tags", ())),
+        node_labels=tuple(label for label in labels if label is not None),
+        rack_names=tuple(entry.get("rack_names", ())),
+    )

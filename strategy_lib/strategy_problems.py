@@ -1,0 +1,87 @@
+"""Everything that makes a strategy invalid, all at once (rule 3). It only finds; `strategy.py` reads and raises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from strategy_lib.documents import Document
+from strategy_lib.errors import Problem
+from strategy_lib.json_path import extend
+from strategy_lib.ordering import MOST_CYCLES, find_cycles
+from strategy_lib.schema_check import check_data
+
+_GROUPS = "$.data.groups"
+_Found = tuple[str, str]
+
+
+def shape_problems(data: object, document: Document | None = None) -> list[Problem]:
+    """Return what is wrong with each part by itself: missing and unknown fields, wrong types, bad labels."""
+    return check_data("deployment_strategy", data, document)
+
+
+def strategy_problems(data: object, document: Document | None = None) -> list[Problem]:
+    """Return all that is wrong with a strategy (rule 3), in the order of the document."""
+    problems = shape_problems(data, document)
+    groups = data.get("groups") if isinstance(data, dict) else None
+    if isinstance(groups, list):
+        # Groups with a broken shape take part as far as they can be read, so that nothing is found only later.
+        found = [*_name_problems(groups), *_dependency_problems(groups), *_cycle_problems(groups)]
+        problems += [
+            document.problem(path, message) if document is not None else Problem(path, message)
+            for path, message in found
+        ]
+    if document is not None:
+        problems.sort(key=lambda problem: problem.line or 0)
+    return problems
+
+
+def _named(groups: list[Any]) -> Iterator[tuple[int, str, list[Any]]]:
+    """Yield position, name and dependencies of every group that has a name."""
+    for position, group in enumerate(groups):
+        if isinstance(group, dict) and isinstance(group.get("name"), str) and group["name"]:
+            depends_on = group.get("depends_on")
+            yield position, group["name"], depends_on if isinstance(depends_on, list) else []
+
+
+def _name_problems(groups: list[Any]) -> Iterator[_Found]:
+    first: dict[str, int] = {}
+    for position, name, _ in _named(groups):
+        if first.setdefault(name, position) != position:
+            message = f"the name {name!r} is already taken by {extend(_GROUPS, first[name])}; names must be unique"
+            yield extend(_GROUPS, position, "name"), message
+
+
+def _dependency_problems(groups: list[Any]) -> Iterator[_Found]:
+    names = {name for _, name, _ in _named(groups)}
+    for position, name, depends_on in _named(groups):
+        seen: set[str] = set()
+        for place, other in enumerate(depends_on):
+            if not isinstance(other, str) or not other:
+                continue
+            path = extend(_GROUPS, position, "depends_on", place)
+            if other in seen:
+                yield path, f"{other!r} is listed twice; once is enough"
+            elif other == name:
+                yield path, f"{name!r} depends on itself; name only other groups"
+            elif other not in names:
+                yield path, f"there is no group {other!r}; name a group of this strategy"
+            seen.add(other)
+
+
+def _cycle_problems(groups: list[Any]) -> Iterator[_Found]:
+    place: dict[str, tuple[int, list[Any]]] = {}
+    for position, name, depends_on in _named(groups):
+        place.setdefault(name, (position, depends_on))
+    cycles = find_cycles(
+        {
+            name: list(dict.fromkeys(other for other in depends_on if isinstance(other, str)))
+            for name, (_, depends_on) in place.items()
+        }
+    )
+    for cycle in cycles.paths:
+        position, depends_on = place[cycle[0]]
+        path = extend(_GROUPS, position, "depends_on", depends_on.index(cycle[1]))
+        yield path, f"groups depend on each other in a circle: {' -> '.join(cycle)}; remove one of these dependencies"
+    if cycles.cut:
+        yield _GROUPS, f"there are more circles of groups; only the first {MOST_CYCLES} are listed"
