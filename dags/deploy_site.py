@@ -12,5 +12,5 @@ One box of `deploy_group` is one group. A red group has missed its criteria; whe
 `report`: open its log first. Clearing a red group tries again what is not yet done in it; clearing all of them resumes
 the run. Groups that have succeeded submit nothing.
 """,
-    force_help="Submit also nodes that are already deployed with this design, or still held by an older provisioner task.",
+    force_help="Submit also nodes that are already as wanted, or still held by an older provisioner task.",
 )

@@ -45,7 +45,7 @@ def make_plan(strategy: Strategy, nodes: Sequence[Node], done: Collection[str]) 
 def already_done(
     wanted: Mapping[str, str], done: Mapping[str, str], conditions: Mapping[str, NodeCondition]
 ) -> frozenset[str]:
-    """Return the nodes that are as wanted: same design as last done, and the provisioner still has them deployed (rule 21)."""
+    """Return the nodes that are as wanted: last done with this design, and still deployed there (rule 21)."""
     return frozenset(
         name
         for name, digest in wanted.items()

@@ -51,7 +51,7 @@ def get_provider_info() -> dict[str, Any]:
                     "poll_interval": _optional_seconds(
                         "Longest poll interval (s)",
                         30,
-                        "Polling starts fast and slows down to this, and never below what the DeploymentConfiguration allows.",
+                        "Polling starts fast and slows down to this, or to the design's interval if shorter.",
                     ),
                     "poll_in_worker": _optional_seconds(
                         "Poll in the worker for (s)",

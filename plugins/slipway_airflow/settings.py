@@ -1,4 +1,4 @@
-"""What an operator of Slipway can set on the provisioner's connection, read once and checked. Not the design's settings."""
+"""What can be set on the provisioner's connection in Airflow, read once and checked. Not the design's settings."""
 
 from __future__ import annotations
 

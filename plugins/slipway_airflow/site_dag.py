@@ -48,7 +48,7 @@ def site_params(force_help: str) -> dict[str, Param]:
             items={"type": "string", "minLength": 1},
             uniqueItems=True,
             title="Target nodes",
-            description="One name a line: exactly these nodes, as one critical group with 100 percent. Empty: the strategy's groups.",
+            description="One name a line: exactly these, as one critical group with 100 percent. Empty: the strategy.",
         ),
         "force": Param(False, type="boolean", title="Force", description=force_help),
         "dry_run": Param(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _NOBODY = Outcome(frozenset(), frozenset(), frozenset())
 
 
-class StepFailed(Exception):
+class StepError(Exception):
     """A step of the action failed at the provisioner; its messages say why. Repeating it by itself would not help."""
 
 
@@ -40,7 +40,7 @@ def advance(
 
     Raises
     ------
-    StepFailed
+    StepError
         The provisioner says so, or did not say anything in time. ``prepare_site`` may succeed in part: Drydock reports
         networks there, and says so although nothing is wrong with the nodes; that is a warning.
     """
@@ -56,7 +56,7 @@ def advance(
     name = request.phase.value
     if ended.how != "complete" or ended.task is None:
         seconds = request.times.timeout
-        raise StepFailed(
+        raise StepError(
             f"{name} did not end within {seconds:g} s" if ended.how == "timed_out" else f"{name}: task is gone"
         )
     task = ended.task
@@ -71,4 +71,4 @@ def advance(
         log.warning("%s succeeded in part: %s", name, said)
         store.add_event(request.site, "step_warning", f"{name} succeeded in part: {said}", action_id=request.action_id)
         return None
-    raise StepFailed(f"{name} ended with {task.result}: {said}")
+    raise StepError(f"{name} ended with {task.result}: {said}")

@@ -1,4 +1,4 @@
-"""Wait in the triggerer for the end of one provisioner task. Decides nothing: the resumed task reads the store again."""
+"""Wait in the triggerer for the end of one provisioner task. Decides nothing: the resumed task reads the store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-# Airflow 3.3 may mark a task failed whose trigger fires within seconds of the deferral (docs/architecture.md, "Waiting").
+# Airflow 3.3 may mark a task failed whose trigger fires within seconds of its deferral (docs/architecture.md, Waiting).
 QUIET_SECONDS = 15.0
 
 

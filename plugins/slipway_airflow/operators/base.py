@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerRefused
 from site_store import RevisionNotFound, SiteBusy, SiteStore, StoreError
 from slipway_airflow.settings import SettingsError
-from slipway_airflow.site_step import StepFailed
+from slipway_airflow.site_step import StepError
 from strategy_lib.errors import StrategyLibError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from site_store import ActionRecord
 
 # Trouble that is the same however often one tries. AuthenticationFailed is not: Keystone has bad minutes.
-_FINAL = (StepFailed, SettingsError, StrategyLibError, RevisionNotFound, SiteBusy, ProvisionerRefused)
+_FINAL = (StepError, SettingsError, StrategyLibError, RevisionNotFound, SiteBusy, ProvisionerRefused)
 
 
 class SiteOperator(BaseOperator):
@@ -32,13 +32,13 @@ class SiteOperator(BaseOperator):
 
         Raises
         ------
-        StepFailed
+        StepError
             The run has none: its ``acquire`` never got as far.
         """
         ti = context["ti"]
         action = store.action_of_run(ti.dag_id, ti.run_id)
         if action is None:
-            raise StepFailed("this run has no action in Slipway's store: clear its task 'acquire'")
+            raise StepError("this run has no action in Slipway's store: clear its task 'acquire'")
         return action
 
     @contextmanager
@@ -55,7 +55,7 @@ class SiteOperator(BaseOperator):
         with SiteStore.open() as store:
             try:
                 yield store
-            except (StrategyLibError, StepFailed, SettingsError, ProvisionerError, StoreError) as error:
+            except (StrategyLibError, StepError, SettingsError, ProvisionerError, StoreError) as error:
                 self._keep(store, context, str(error))
                 final = isinstance(error, _FINAL) and not isinstance(error, AuthenticationFailed)
                 raise (AirflowFailException if final else AirflowException)(str(error)) from error

@@ -10,7 +10,7 @@ from slipway_airflow.airflow_settings import airflow_base_url
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operators.base import SiteOperator, parameter
 from slipway_airflow.settings import design_base_url
-from slipway_airflow.site_step import StepFailed
+from slipway_airflow.site_step import StepError
 from slipway_airflow.story import count, names
 from strategy_lib.design import read_design
 from strategy_lib.documents import load_documents
@@ -55,7 +55,7 @@ class LoadDesignOperator(SiteOperator):
             base = design_base_url(DrydockHook.for_site(action.site).settings, airflow_base_url())
             design_ref = f"{base}/slipway/d/{revision.design_token}"
             if len(design_ref) > _DESIGN_REF_MAX:
-                raise StepFailed(
+                raise StepError(
                     f"the design's address is {len(design_ref)} characters, and Drydock takes {_DESIGN_REF_MAX}: "
                     "set a shorter 'Slipway URL' on the provisioner's connection"
                 )
@@ -73,7 +73,7 @@ def _check_targets(targets: Collection[str], known: Collection[str], source: str
         return
     hints = [near[0] for name in missing if (near := difflib.get_close_matches(name, known, 1))]
     hint = f"; did you mean {names(hints)}?" if hints else ""
-    raise StepFailed(f"target_nodes names nodes that {source} does not have: {names(missing)}{hint}")
+    raise StepError(f"target_nodes names nodes that {source} does not have: {names(missing)}{hint}")
 
 
 class ValidateDesignOperator(SiteOperator):
@@ -104,10 +104,10 @@ class ValidateDesignOperator(SiteOperator):
                     self.log.info("  %s: %s%s", message.level, message.text, documents)
                 if not validation.valid:
                     said = "; ".join(message.text for message in validation.messages) or "it gave no message"
-                    raise StepFailed(f"the provisioner refuses the design: {said}")
+                    raise StepError(f"the provisioner refuses the design: {said}")
                 nodes = provisioner.select_nodes(design_ref, [Selector()])
             finally:
                 provisioner.close()
             if not nodes:
-                raise StepFailed("the provisioner sees no node in the design")
+                raise StepError("the provisioner sees no node in the design")
             self.log.info("The provisioner accepts the design and sees %s in it.", count(len(nodes), "node"))

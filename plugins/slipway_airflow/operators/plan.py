@@ -8,7 +8,7 @@ from slipway_airflow.airflow_settings import longest_mapping
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operators.base import SiteOperator, parameter
 from slipway_airflow.planning import already_done, make_plan
-from slipway_airflow.site_step import StepFailed
+from slipway_airflow.site_step import StepError
 from slipway_airflow.story import count, names
 from strategy_lib.design import read_design
 from strategy_lib.documents import load_documents
@@ -52,14 +52,14 @@ class PlanGroupsOperator(SiteOperator):
             design = read_design(load_documents(revision.text, f"site {action.site}, revision {revision.number}"))
             strategy = parse_strategy(self.design["strategy"])
             if len(strategy.groups) > longest_mapping():
-                raise StepFailed(
+                raise StepError(
                     f"the strategy has {len(strategy.groups)} groups and Airflow maps at most {longest_mapping()}: "
                     "merge groups, or raise [core] max_map_length"
                 )
             done = frozenset() if parameter(action, "force") else self._done(store, action, design)
             plan = make_plan(strategy, design.nodes, done)
             if not plan.groups:
-                raise StepFailed("the strategy has no groups: there is nothing to deploy")
+                raise StepError("the strategy has no groups: there is nothing to deploy")
             for warning in strategy_warnings(strategy, plan.members, [node.name for node in design.nodes]):
                 self.log.warning("%s", warning)
             for planned in plan.groups:

@@ -1,4 +1,4 @@
-"""Who may do what, asked of Airflow's own auth manager. The one module that imports Airflow's unofficial security API."""
+"""Who may do what, asked of Airflow's auth manager. The one module that imports Airflow's unofficial API."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UserName = Annotated[str, Depends(user_name)]
 
 
 def run_state(dag_id: str, run_id: str) -> str | None:
-    """Return Airflow's state of a DAG run, None when there is no such run (API server only: reads by Airflow's models)."""
+    """Return Airflow's state of a DAG run, None when there is no such run. Only within the API server."""
     from airflow.models.dagrun import DagRun
     from airflow.utils.session import create_session
     from sqlalchemy import select

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from site_store import ActionNotFound, RevisionNotFound, SiteStore, StoreError
 from slipway_airflow.site_lock import reconcile
 from slipway_airflow.web import access
-from slipway_airflow.web.commit import CommitRefused, commit
+from slipway_airflow.web.commit import CommitError, commit
 from slipway_airflow.web.run_view import run_view
 
 _MAX_BYTES = 64 * 1024 * 1024
@@ -43,8 +43,8 @@ def create_app() -> FastAPI:
         found = not isinstance(error, RevisionNotFound | ActionNotFound)
         return failure(503 if found else 404, str(error))
 
-    @app.exception_handler(CommitRefused)
-    def commit_refused(_: Request, error: CommitRefused) -> JSONResponse:
+    @app.exception_handler(CommitError)
+    def commit_refused(_: Request, error: CommitError) -> JSONResponse:
         return failure(400, str(error), error.messages)
 
     @app.post("/api/v1.0/sites/{site}/revisions", dependencies=[access.may_commit])
@@ -70,7 +70,7 @@ def create_app() -> FastAPI:
 
     @app.get("/d/{token}")
     def design(token: Annotated[str, Path(max_length=100)]) -> Response:
-        """Serve a revision's documents to the provisioner. The unguessable token is the permission: it cannot log in."""
+        """Serve a revision's documents to the provisioner. It cannot log in: the token is the permission."""
         with SiteStore.open() as store:
             return Response(store.revision_by_token(token).text, media_type="application/x-yaml")
 

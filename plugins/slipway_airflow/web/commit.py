@@ -1,4 +1,4 @@
-"""Commit a site's documents: everything that can be known to be wrong is said now, and not in the middle of a deployment."""
+"""Commit a site's documents: what can be known to be wrong is said now, and not in the middle of a deployment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strategy_lib.errors import ConfigurationError, DocumentError, InventoryErro
 from strategy_lib.warnings import strategy_warnings
 
 
-class CommitRefused(Exception):
+class CommitError(Exception):
     """The documents cannot be committed: correct what ``messages`` names, and commit again. Nothing was stored."""
 
     def __init__(self, message: str, messages: list[dict[str, Any]]) -> None:
@@ -45,7 +45,7 @@ def commit(site: str, body: bytes, user: str) -> dict[str, Any]:
 
     Raises
     ------
-    CommitRefused
+    CommitError
         With every problem at once (rules 1-3).
     """
     try:
@@ -59,11 +59,11 @@ def commit(site: str, body: bytes, user: str) -> dict[str, Any]:
             raise StrategyError([Problem("$.data.groups", "the strategy has no groups: there is nothing to deploy")])
         if len(design.strategy.groups) > longest_mapping():
             limit = longest_mapping()
-            message = f"{len(design.strategy.groups)} groups; Airflow can map {limit}: merge groups, or raise [core] max_map_length"
+            message = f"Airflow can map at most {limit} groups: merge some, or raise [core] max_map_length"
             raise StrategyError([Problem("$.data.groups", message)])
     except (DocumentError, StrategyError, ConfigurationError, InventoryError) as error:
         messages = [message_of(problem) for problem in error.problems]
-        raise CommitRefused(f"the documents of site {site} are not valid", messages) from error
+        raise CommitError(f"the documents of site {site} are not valid", messages) from error
     plan = make_plan(design.strategy, design.nodes, ())
     warnings = [
         *design.warnings,

@@ -1,4 +1,4 @@
-"""An ASGI application that is imported with its first request: every Airflow process imports the plugin, one serves it."""
+"""An ASGI application imported with its first request: all Airflow processes import the plugin, one serves it."""
 
 from __future__ import annotations
 
