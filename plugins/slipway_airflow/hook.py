@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Connection
 
     from provisioner_client.protocol import Provisioner
+    from provisioner_client.settings import DrydockSettings
 
 
 class DrydockHook(BaseHook):
@@ -77,32 +78,42 @@ class DrydockHook(BaseHook):
         return ConnectionSettings.from_extra(self.connection.extra_dejson)
 
     def get_conn(self) -> Provisioner:
-        """Return a new client; the caller closes it. Nothing is sent yet."""
-        from provisioner_client.drydock import DrydockProvisioner
-        from provisioner_client.tokens import KeystoneToken, NoToken, StaticToken, TokenSource
+        """Return a new client; the caller closes it. Nothing is sent yet.
+
+        Raises
+        ------
+        SettingsError
+            The connection's fields cannot be used.
+        """
+        from provisioner_client.settings import drydock_from_settings
+
+        try:
+            return drydock_from_settings(self._drydock_settings())
+        except ValueError as error:
+            raise SettingsError(f"connection {self.conn_id!r}: {error}") from error
+
+    def _drydock_settings(self) -> DrydockSettings:
+        from provisioner_client.settings import DrydockSettings
+        from provisioner_client.tokens import KeystoneAccount
 
         connection, settings = self.connection, self.settings
-        verify: bool | str = settings.ca_bundle or True if settings.verify_tls else False
-        timeouts = (settings.connect_timeout, settings.read_timeout)
-        tokens: TokenSource = NoToken()
-        if settings.auth_token:
-            tokens = StaticToken(settings.auth_token)
-        elif settings.auth_url:
-            tokens = KeystoneToken(
+        keystone = None
+        if settings.auth_url:
+            keystone = KeystoneAccount(
                 settings.auth_url,
-                username=connection.login or "",
-                password=connection.password or "",
-                project_name=settings.project_name or "service",
-                user_domain_name=settings.user_domain_name or "default",
-                project_domain_name=settings.project_domain_name or "default",
-                verify=verify,
+                connection.login or "",
+                connection.password or "",
+                settings.project_name or "service",
+                settings.user_domain_name or "Default",
+                settings.project_domain_name or "Default",
             )
-        return DrydockProvisioner(
+        return DrydockSettings(
             self._url(),
-            tokens,
-            connect_timeout=timeouts[0],
-            read_timeout=timeouts[1],
-            verify=verify,
+            token=settings.auth_token,
+            keystone=keystone,
+            connect_timeout=settings.connect_timeout,
+            read_timeout=settings.read_timeout,
+            verify=(settings.ca_bundle or True) if settings.verify_tls else False,
             end_user=connection.login or None,
         )
 

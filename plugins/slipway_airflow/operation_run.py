@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from provisioner_client.errors import ProvisionerUnavailable, TaskNotFound
+from provisioner_client.errors import AuthenticationFailed, ProvisionerRefused, ProvisionerUnavailable, TaskNotFound
 from provisioner_client.protocol import TaskAction, TaskState
-from site_store import OperationPhase, OperationStatus
+from site_store import OperationPhase, OperationStatus, SiteNotHeld
+from slipway_airflow.lease import LEASE_SECONDS, renewed
 from slipway_airflow.polling import PhaseTimes, intervals
 from strategy_lib.outcome import Evidence
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from site_store import Operation, SiteStore
     from slipway_airflow.clock import Clock
 
-# Longer than the submission can take with its retries, so that two processes never submit at the same time.
-LEASE_SECONDS = 45.0
 _NEWS_EVERY = 60.0
 
 ACTIONS = {
@@ -41,12 +40,13 @@ ACTIONS = {
 class Ended:
     """The provisioner's task is over, gone, or out of time; ``evidence`` is what can be proven about its nodes.
 
-    ``how`` is ``complete``, ``timed_out`` or ``gone``; ``task`` is None when the provisioner no longer knows it.
+    ``how`` is ``complete``, ``timed_out``, ``gone`` or ``refused`` (never submitted); ``task`` is None when the provisioner no longer knows it.
     """
 
     how: str
     task: ProvisionerTask | None
     evidence: Evidence
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,14 @@ class StillRunning:
 def status_of(ended: Ended) -> OperationStatus:
     """Return the stored status of an operation that ended this way: a task that is gone will not do anything more."""
     return OperationStatus.TIMED_OUT if ended.how == "timed_out" else OperationStatus.COMPLETE
+
+
+def _refusal(operation: Operation, message: str) -> Evidence:
+    return Evidence(
+        over=True,
+        reported_failure=frozenset(operation.nodes),
+        messages=dict.fromkeys(operation.nodes, message),
+    )
 
 
 def process_identity() -> str:
@@ -104,7 +112,14 @@ class OperationRun:
             The submission could not be made or its fate could not be learnt; starting again is safe.
         """
         if operation.provisioner_task is None:
-            operation = self._submit(operation)
+            try:
+                operation = self._submit(operation)
+            except AuthenticationFailed:
+                raise
+            except ProvisionerRefused as error:
+                # Certainly not taken, and never will be: these nodes have failed.
+                self.log.error("The provisioner refuses: %s", error)
+                return Ended("refused", None, _refusal(operation, str(error)), str(error))
         else:
             self.log.info(
                 "Re-joining provisioner task %s (%s), submitted earlier.", operation.provisioner_task, operation.phase
@@ -147,25 +162,21 @@ class OperationRun:
         raise AssertionError("unreachable: intervals() is endless")  # pragma: no cover
 
     def _submit(self, operation: Operation) -> Operation:
-        fresh = operation.lease_owner is None
         while not self.store.lease(operation.op, self.owner, LEASE_SECONDS):
-            self.log.info("Another process is submitting operation %s; waiting for it.", operation.op)
-            self.clock.sleep(2.0)
             operation = self.store.operation(operation.op)
             if operation.provisioner_task is not None:
                 return operation
-            fresh = False
-        # Whoever held the lease before may have got as far as the submission.
-        found = None if fresh else self.provisioner.find(operation.reference)
-        if found is not None:
-            self.log.info("Provisioner task %s was submitted before; re-joining it.", found.task_id)
-            task_id = found.task_id
-        else:
+            if operation.lease_until is None or operation.lease_until <= self.clock.now():
+                raise SiteNotHeld(f"site {operation.site}: nothing may be submitted for operation {operation.op}")
+            self.log.info("Another process is submitting operation %s; waiting for it.", operation.op)
+            self.clock.sleep(2.0)
+        with renewed(self.store, operation.op, self.owner):
+            # Looks for the reference first: whoever held the lease before may have got as far as the submission.
             task_id = self.provisioner.submit(
                 ACTIONS[operation.phase], operation.design_ref, operation.nodes or None, operation.reference
             )
-            self.log.info("Submitted as provisioner task %s.", task_id)
-        self.store.submitted(operation.op, task_id)
+            self.store.submitted(operation.op, task_id)
+        self.log.info("Provisioner task: %s.", task_id)
         return self.store.operation(operation.op)
 
     def _wait(self, operation: Operation, times: PhaseTimes) -> Ended | StillRunning:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from site_store import OperationPhase
-from slipway_airflow.operation_run import OperationRun, StillRunning, status_of
+from slipway_airflow.operation_run import Ended, OperationRun, StillRunning, status_of
 from strategy_lib.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -54,11 +54,8 @@ def advance(
         operation.op, _NOBODY, status=status_of(ended), result=ended.task.result if ended.task else ended.how
     )
     name = request.phase.value
-    if ended.how != "complete" or ended.task is None:
-        seconds = request.times.timeout
-        raise StepError(
-            f"{name} did not end within {seconds:g} s" if ended.how == "timed_out" else f"{name}: task is gone"
-        )
+    if ended.task is None or ended.how != "complete":
+        raise StepError(_why(name, ended, request.times))
     task = ended.task
     for message in task.messages:
         (log.warning if message.error else log.info)("  %s", message.text)
@@ -72,3 +69,11 @@ def advance(
         store.add_event(request.site, "step_warning", f"{name} succeeded in part: {said}", action_id=request.action_id)
         return None
     raise StepError(f"{name} ended with {task.result}: {said}")
+
+
+def _why(name: str, ended: Ended, times: PhaseTimes) -> str:
+    if ended.how == "timed_out":
+        return f"{name} did not end within {times.timeout:g} s"
+    if ended.how == "refused":
+        return f"{name}: {ended.refusal}"
+    return f"{name}: the provisioner no longer knows the task"

@@ -19,6 +19,7 @@ _HOW = {
     "complete": "is complete",
     "gone": "is not known to the provisioner any more",
     "timed_out": "ran out of time",
+    "refused": "was refused",
 }
 
 
