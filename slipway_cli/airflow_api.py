@@ -1,0 +1,308 @@
+"""A small client of Airflow's public REST API (/api/v2); its session serves Slipway's own API too."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import requests
+
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+_PAGE = 100
+
+
+class ApiError(Exception):
+    """An API did not do what was asked; the message says what it answered."""
+
+
+class ApiUnreachable(ApiError):
+    """The API does not answer. Is Airflow running there (`slipway up`)?"""
+
+
+class ApiRefused(ApiError):
+    """The API refused the request; `status` is the HTTP status and `detail` the answer's own words or structure."""
+
+    def __init__(self, what: str, status: int, detail: Any) -> None:
+        super().__init__(f"{what}: HTTP {status}: {_sentence(detail)}")
+        self.status = status
+        self.detail = detail
+
+
+def _sentence(detail: Any) -> str:
+    """The part of an error answer that is meant for people."""
+    if isinstance(detail, Mapping):
+        for key in ("detail", "message", "reason", "title"):
+            if detail.get(key):
+                return _sentence(detail[key])
+    if isinstance(detail, Sequence) and not isinstance(detail, str):
+        return "; ".join(_sentence(part.get("msg", part) if isinstance(part, Mapping) else part) for part in detail)
+    return str(detail)[:500]
+
+
+class ApiSession:
+    """Requests to one Airflow as one user, with a token that is fetched when needed and again when it has expired."""
+
+    def __init__(self, url: str, username: str, password: str, timeout: float = 30.0) -> None:
+        """Nothing is sent yet.
+
+        Parameters
+        ----------
+        url : base URL, for example http://127.0.0.1:8080
+        timeout : seconds for one answer.
+        """
+        self.url = url.rstrip("/")
+        self._login = {"username": username, "password": password}
+        self._timeout = timeout
+        self._token: str | None = None
+        self._http = requests.Session()
+        # A proxy cannot reach this machine's own loopback.
+        self._http.trust_env = urlsplit(self.url).hostname not in _LOOPBACK
+
+    def close(self) -> None:
+        self._http.close()
+
+    def token(self) -> str:
+        """A bearer token; logs in if there is none yet.
+
+        Raises
+        ------
+        ApiRefused
+            Wrong user or password.
+        """
+        if self._token is None:
+            answer = self._send("POST", "/auth/token", json=self._login)
+            self._check(f"logging in as {self._login['username']}", answer)
+            self._token = answer.json()["access_token"]
+        return self._token
+
+    def request(self, what: str, method: str, path: str, **arguments: Any) -> requests.Response:
+        """Send a request as the user.
+
+        Parameters
+        ----------
+        what : what is being done, for messages: "triggering deploy_site".
+        path : from the base URL on, with a leading slash.
+        arguments : as for `requests.Session.request`.
+
+        Raises
+        ------
+        ApiUnreachable, ApiRefused
+        """
+        headers = dict(arguments.pop("headers", {}))
+        for last in (False, True):
+            headers["Authorization"] = f"Bearer {self.token()}"
+            answer = self._send(method, path, headers=headers, **arguments)
+            if answer.status_code != 401 or last:
+                break
+            self._token = None
+        self._check(what, answer)
+        return answer
+
+    def _send(self, method: str, path: str, **arguments: Any) -> requests.Response:
+        try:
+            return self._http.request(method, self.url + path, timeout=self._timeout, **arguments)
+        except requests.RequestException as error:
+            raise ApiUnreachable(f"Airflow at {self.url} does not answer ({type(error).__name__})") from error
+
+    @staticmethod
+    def _check(what: str, answer: requests.Response) -> None:
+        if answer.status_code < 400:
+            return
+        try:
+            detail = answer.json()
+        except ValueError:
+            detail = answer.text or answer.reason
+        raise ApiRefused(what, answer.status_code, detail)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInstance:
+    """A task of a DAG run. `map_index` is -1 for a task that is not mapped, `pid` is the task's own process."""
+
+    task_id: str
+    map_index: int
+    name: str
+    state: str | None
+    try_number: int
+    pid: int | None
+    start: str | None
+    end: str | None
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> TaskInstance:
+        return cls(
+            task_id=data["task_id"],
+            map_index=data["map_index"],
+            name=data.get("rendered_map_index") or data["task_id"],
+            state=data["state"],
+            try_number=data["try_number"],
+            pid=data["pid"],
+            start=data["start_date"],
+            end=data["end_date"],
+        )
+
+
+class AirflowApi:
+    """What Slipway's command line and tests need of Airflow."""
+
+    def __init__(self, session: ApiSession) -> None:
+        self.session = session
+
+    def _run_path(self, dag_id: str, run_id: str) -> str:
+        return f"/api/v2/dags/{quote(dag_id, safe='')}/dagRuns/{quote(run_id, safe='')}"
+
+    def wait_for_dag(self, dag_id: str, timeout: float = 60.0, interval: float = 0.3) -> None:
+        """Wait until the DAG has been parsed and can be triggered.
+
+        Raises
+        ------
+        ApiError
+            Not in `timeout` seconds; the message has the import errors that Airflow reports.
+        """
+        end = time.monotonic() + timeout
+        while True:
+            try:
+                self.session.request(
+                    f"looking for the DAG {dag_id}", "GET", f"/api/v2/dags/{quote(dag_id, safe='')}/details"
+                )
+                return
+            except ApiRefused as error:
+                if error.status != 404:
+                    raise
+            if time.monotonic() > end:
+                errors = "".join(f"\n  {file}: {text}" for file, text in self.import_errors().items())
+                raise ApiError(f"Airflow does not know the DAG {dag_id} after {timeout:g} s{errors}")
+            time.sleep(interval)
+
+    def import_errors(self) -> dict[str, str]:
+        """Files in the DAGs folder that cannot be imported, with the end of their traceback."""
+        data = self.session.request("reading import errors", "GET", "/api/v2/importErrors").json()
+        return {item["filename"]: item["stack_trace"].strip().splitlines()[-1] for item in data["import_errors"]}
+
+    def trigger(self, dag_id: str, conf: Mapping[str, Any], run_id: str | None = None) -> str:
+        """Start a DAG run and return its id.
+
+        Raises
+        ------
+        ApiRefused
+            400: the parameters are wrong; 404: no such DAG; 409: there is a run of this id.
+        """
+        body: dict[str, Any] = {"logical_date": None, "conf": dict(conf)}
+        if run_id is not None:
+            body["dag_run_id"] = run_id
+        answer = self.session.request(
+            f"triggering {dag_id}", "POST", f"/api/v2/dags/{quote(dag_id, safe='')}/dagRuns", json=body
+        )
+        started: str = answer.json()["dag_run_id"]
+        return started
+
+    def run(self, dag_id: str, run_id: str) -> dict[str, Any]:
+        """The DAG run as Airflow describes it."""
+        data: dict[str, Any] = self.session.request(
+            f"reading run {run_id}", "GET", self._run_path(dag_id, run_id)
+        ).json()
+        return data
+
+    def run_state(self, dag_id: str, run_id: str) -> str:
+        """queued, running, success or failed."""
+        return str(self.run(dag_id, run_id)["state"])
+
+    def wait_for_run(
+        self,
+        dag_id: str,
+        run_id: str,
+        timeout: float,
+        interval: float = 0.5,
+        while_waiting: Callable[[], None] | None = None,
+    ) -> str:
+        """Wait until the run has ended and return success or failed. The API server may be away meanwhile.
+
+        Raises
+        ------
+        ApiError
+            The run has not ended in `timeout` seconds; the message has its tasks' states.
+        """
+        end = time.monotonic() + timeout
+        while True:
+            try:
+                state = self.run_state(dag_id, run_id)
+                if state in ("success", "failed"):
+                    return state
+            except ApiUnreachable:
+                state = "unknown, Airflow does not answer"
+            if while_waiting is not None:
+                while_waiting()
+            if time.monotonic() > end:
+                raise ApiError(f"run {run_id} of {dag_id} has not ended in {timeout:g} s (state: {state})")
+            time.sleep(interval)
+
+    def set_run_state(self, dag_id: str, run_id: str, state: str) -> None:
+        """Mark a run success or failed (failed cancels what is running)."""
+        self.session.request(
+            f"marking {run_id} {state}", "PATCH", self._run_path(dag_id, run_id), json={"state": state}
+        )
+
+    def delete_run(self, dag_id: str, run_id: str) -> None:
+        """Remove the run and its tasks from Airflow."""
+        self.session.request(f"deleting {run_id}", "DELETE", self._run_path(dag_id, run_id))
+
+    def task_instances(self, dag_id: str, run_id: str) -> list[TaskInstance]:
+        """All tasks of a run, every mapped one by itself."""
+        return list(self._task_pages(dag_id, run_id))
+
+    def _task_pages(self, dag_id: str, run_id: str) -> Iterator[TaskInstance]:
+        offset = 0
+        while True:
+            page = self.session.request(
+                f"reading tasks of {run_id}",
+                "GET",
+                self._run_path(dag_id, run_id) + "/taskInstances",
+                params={"limit": _PAGE, "offset": offset},
+            ).json()["task_instances"]
+            yield from (TaskInstance.from_json(item) for item in page)
+            if len(page) < _PAGE:
+                return
+            offset += _PAGE
+
+    def clear(
+        self, dag_id: str, run_id: str, tasks: Sequence[str | tuple[str, int]], *, downstream: bool = True
+    ) -> None:
+        """Have tasks run again whatever their state: by id (all of a mapped task) or as (id, map index)."""
+        ids = [list(task) if isinstance(task, tuple) else task for task in tasks]
+        body = {
+            "dry_run": False,
+            "dag_run_id": run_id,
+            "task_ids": ids,
+            "only_failed": False,
+            "include_downstream": downstream,
+            "reset_dag_runs": True,
+        }
+        path = f"/api/v2/dags/{quote(dag_id, safe='')}/clearTaskInstances"
+        self.session.request(f"clearing {tasks}", "POST", path, json=body)
+
+    def log(self, dag_id: str, run_id: str, task_id: str, try_number: int, map_index: int = -1) -> str:
+        """The log of one try of a task: its messages, one a line."""
+        path = f"{self._run_path(dag_id, run_id)}/taskInstances/{quote(task_id, safe='')}/logs/{try_number}"
+        data = self.session.request(
+            f"reading the log of {task_id}", "GET", path, params={"map_index": map_index, "full_content": True}
+        ).json()
+        return "\n".join(line["event"] if isinstance(line, Mapping) else str(line) for line in data["content"])
+
+    def set_connection(self, connection_id: str, fields: Mapping[str, Any]) -> None:
+        """Create or replace an Airflow connection.
+
+        Parameters
+        ----------
+        fields : conn_type, host, login, password, extra (a JSON text), …
+        """
+        body = {"connection_id": connection_id, **fields}
+        what = f"setting connection {connection_id}"
+        try:
+            self.session.request(what, "POST", "/api/v2/connections", json=body)
+        except ApiRefused as error:
+            if error.status != 409:
+                raise
+            self.session.request(what, "PATCH", f"/api/v2/connections/{quote(connection_id, safe='')}", json=body)

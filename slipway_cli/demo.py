@@ -1,0 +1,261 @@
+"""`slipway demo`: the main job from end to end, with a real Airflow and simulated machines."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from urllib.parse import quote
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from slipway_cli.airflow_api import AirflowApi, ApiError, ApiSession, ApiUnreachable
+from slipway_cli.embedded.background import reuse_or_start
+from slipway_cli.embedded.errors import EmbeddedError
+from slipway_cli.embedded.ports import claim_port
+from slipway_cli.embedded.runtime import Runtime
+from slipway_cli.embedded.settings import EmbeddedSettings, environment_port
+from slipway_cli.embedded.simulator_process import SimulatorProcess
+from slipway_cli.output import console
+from slipway_cli.printable import listed, printable
+from slipway_cli.progress import open_view
+from slipway_cli.slipway_api import RunProgress, SlipwayApi
+from strategy_lib.documents import find_documents, load_documents
+from strategy_lib.errors import DocumentError
+
+DAG = "deploy_site"
+REGION = "drydock/Region/v1"
+DEFAULT_SPEED = 60.0
+FORGIVEN_FAILURE = "deploy:r1-compute-07"
+"""What fails in the example site unless told otherwise; its group's criteria forgive it."""
+_FAIL = re.compile(r"(prepare|deploy):[^:]+(:\w+)?")
+_POLL = 0.5
+_PATIENCE = 60.0
+"""Seconds for which Airflow may not answer while a run is followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the demo is asked to do."""
+
+    site: str
+    text: str
+    fail: tuple[str, ...]
+    speed: float
+    force: bool
+
+
+def _checked_fail(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        if not _FAIL.fullmatch(value):
+            raise click.BadParameter(f"{value!r} is not PHASE:NODE, for example deploy:n1 (PHASE is prepare or deploy)")
+    return values
+
+
+@click.command()
+@click.option(
+    "--site",
+    "site_file",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
+    help="Site design to deploy.  [default: the example site]",
+)
+@click.option(
+    "--fail",
+    metavar="PHASE:NODE",
+    multiple=True,
+    callback=_checked_fail,
+    help="Have this node fail; may be repeated, NODE may be a pattern.",
+)
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0.01),
+    default=DEFAULT_SPEED,
+    show_default=True,
+    help="How much faster than real machines the simulated ones are.",
+)
+@click.option("--force", is_flag=True, help="Deploy also nodes that are already as wanted.")
+@click.option("--keep", is_flag=True, help="Leave everything running at the end, until Ctrl-C.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Airflow's port; 0 takes any free one.  [env SLIPWAY_PORT]")
+@click.option(
+    "--home",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for databases, logs and passwords.  [env SLIPWAY_HOME, .slipway]",
+)
+def demo(
+    site_file: Path | None,
+    fail: tuple[str, ...],
+    speed: float,
+    force: bool,
+    keep: bool,
+    port: int | None,
+    home: Path | None,
+) -> None:
+    """Deploy a site with a real Airflow and simulated machines, and show how it goes.
+
+    Uses the Airflow of a running `slipway up` of the same home, or starts one for the time of the demo. Ends with the
+    verdict of the deployment: 0 success, 1 failure.
+    """
+    order = _read_order(site_file, fail, speed, force)
+    hint = ""
+    try:
+        settings = EmbeddedSettings.from_environment(home, port)
+        hint = f"\nlogs: {settings.logs}"
+        success = _demonstrate(order, settings, keep, Clock(console()))
+    except EmbeddedError as error:
+        raise click.ClickException(str(error)) from error
+    except ApiError as error:
+        raise click.ClickException(f"{error}{hint}") from error
+    raise SystemExit(0 if success else 1)
+
+
+def _read_order(site_file: Path | None, fail: tuple[str, ...], speed: float, force: bool) -> Order:
+    if site_file is None:
+        with as_file(files("slipway_cli") / "data" / "example_site.yaml") as example:
+            text = example.read_text(encoding="utf-8")
+        return Order(site_name(text, "example"), text, fail or (FORGIVEN_FAILURE,), speed, force)
+    try:
+        text = site_file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"cannot read {site_file}: {error}") from error
+    return Order(site_name(text, site_file.stem, str(site_file)), text, fail, speed, force)
+
+
+def site_name(text: str, default: str, source: str = "<example>") -> str:
+    """The name of the design's Region document, or `default`; with `_` for what cannot stand in a connection's name.
+
+    Raises
+    ------
+    click.ClickException
+        The text is no readable YAML; all problems are named.
+    """
+    try:
+        regions = find_documents(load_documents(text, source), REGION)
+    except DocumentError as error:
+        raise click.ClickException("\n".join(str(problem) for problem in error.problems)) from error
+    return re.sub(r"[^\w.-]", "_", next(iter(regions), default))
+
+
+class Clock:
+    """Prints lines with the seconds since the start."""
+
+    def __init__(self, screen: Console) -> None:
+        self.screen = screen
+        self._began = time.monotonic()
+
+    def say(self, text: str) -> None:
+        seconds = time.monotonic() - self._began
+        self.screen.print(Text(f"{seconds:7.1f} s  {printable(text)}"), soft_wrap=True)
+
+
+def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, clock: Clock) -> bool:
+    """Carry the order out; True when the verdict is success."""
+    clock.say(f"starting Airflow and a simulated Drydock (home {settings.home})")
+    with _simulator(order, settings) as simulator, reuse_or_start(settings, clock.say) as (runtime, own):
+        clock.say(f"Airflow is ready: {runtime.url}")
+        with contextlib.closing(ApiSession(runtime.url, "admin", runtime.password("admin"))) as session:
+            airflow, slipway = AirflowApi(session), SlipwayApi(session)
+            run_id = _begin(order, airflow, slipway, simulator.url(), clock)
+            run_state, progress = _follow(airflow, slipway, run_id, clock)
+            _show_end(run_state, progress, _failed_tasks(airflow, run_id), clock)
+        _show_where(runtime, run_id, keep or own is None, clock.screen)
+        if keep:
+            _wait_for_ctrl_c(lambda: simulator.is_running() and (own is None or own.is_running()))
+        return run_state == "success"
+
+
+def _simulator(order: Order, settings: EmbeddedSettings) -> SimulatorProcess:
+    """A simulator with new machines."""
+    state = settings.home / f"simulator-{order.site}.db"
+    for old in settings.home.glob(state.name + "*"):
+        old.unlink()
+    settings.home.mkdir(parents=True, exist_ok=True)
+    port = claim_port(environment_port("SLIPWAY_SIMULATOR_PORT", 0), "the simulated Drydock", "SLIPWAY_SIMULATOR_PORT")
+    arguments = ["--port", str(port), "--speed", f"{order.speed:g}", "--state", str(state)]
+    for fail in order.fail:
+        arguments += ["--fail", fail]
+    return SimulatorProcess(arguments, settings.logs / "simulator.log")
+
+
+def _begin(order: Order, airflow: AirflowApi, slipway: SlipwayApi, provisioner: str, clock: Clock) -> str:
+    """Tell Airflow where the provisioner is, commit the design, start the run, and return its id."""
+    airflow.set_connection(
+        f"slipway_provisioner_{order.site}",
+        {
+            "conn_type": "drydock",
+            "host": provisioner,
+            "description": "The simulated Drydock of the latest demo.",
+            "extra": json.dumps({"poll_interval": 1}),
+        },
+    )
+    revision = slipway.commit(order.site, order.text)
+    clock.say(f"committed site {order.site} as revision {revision.number}{'' if revision.created else ' (unchanged)'}")
+    for warning in revision.warnings:
+        clock.say(f"warning: {warning}")
+    airflow.wait_for_dag(DAG)
+    conf = {"site": order.site, "revision": revision.number} | ({"force": True} if order.force else {})
+    run_id = airflow.trigger(DAG, conf)
+    failing = f"; simulated failures: {', '.join(order.fail)}" if order.fail else ""
+    clock.say(f"triggered {DAG}, run {run_id}{failing}")
+    return run_id
+
+
+def _follow(airflow: AirflowApi, slipway: SlipwayApi, run_id: str, clock: Clock) -> tuple[str, RunProgress | None]:
+    """Show the run until it has ended; its state in Airflow, and what Slipway says of it at the end."""
+    last_seen = time.monotonic()
+    with open_view(clock.screen) as view:
+        while True:
+            try:
+                state = airflow.run_state(DAG, run_id)
+                progress = slipway.progress(DAG, run_id)
+                last_seen = time.monotonic()
+            except ApiUnreachable:
+                # The API server may have been killed; the supervisor starts it again.
+                if time.monotonic() - last_seen > _PATIENCE:
+                    raise
+            else:
+                if progress is not None:
+                    view.update(progress)
+                if state in ("success", "failed"):
+                    return state, progress
+            time.sleep(_POLL)
+
+
+def _failed_tasks(airflow: AirflowApi, run_id: str) -> list[str]:
+    return [task.name for task in airflow.task_instances(DAG, run_id) if task.state == "failed"]
+
+
+def _show_end(run_state: str, progress: RunProgress | None, failed: list[str], clock: Clock) -> None:
+    if progress is not None and progress.report_text:
+        clock.screen.print()
+        for line in progress.report_text.splitlines():
+            clock.screen.print(Text(printable(line)), soft_wrap=True)
+        clock.screen.print()
+    else:
+        clock.say("the run left no report; look at the log of the failed tasks")
+    clock.say(f"Airflow's run has ended: {run_state}{f' (failed tasks: {listed(failed)})' if failed else ''}")
+
+
+def _show_where(runtime: Runtime, run_id: str, stays: bool, screen: Console) -> None:
+    again = "" if stays else "  (after `slipway up` with the same home)"
+    lines = [
+        f"run    {runtime.url}/dags/{DAG}/runs/{quote(run_id, safe='')}{again}",
+        f"login  admin, password in {runtime.passwords_file}",
+        f"logs   {Path(runtime.home) / 'logs'}",
+    ]
+    for line in lines:
+        screen.print(Text(line), soft_wrap=True)
+
+
+def _wait_for_ctrl_c(alive: Callable[[], bool]) -> None:
+    click.echo("everything stays up until Ctrl-C")
+    with contextlib.suppress(KeyboardInterrupt):
+        while alive():
+            time.sleep(_POLL)

@@ -1,0 +1,93 @@
+"""One component of Airflow as a process, with its log and its deaths. It decides when it is to be started again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from slipway_cli.embedded.logfiles import open_log
+
+COMPONENTS: Mapping[str, tuple[str, ...]] = {
+    # The order is that of starting: who takes longest comes first.
+    "api-server": ("api-server",),
+    "scheduler": ("scheduler", "--skip-serve-logs"),
+    "dag-processor": ("dag-processor",),
+    "triggerer": ("triggerer", "--skip-serve-logs"),
+}
+
+STEADY_AFTER = 60.0
+"""A component that lived this long (seconds) has forgotten its earlier deaths."""
+MOST_DEATHS = 5
+"""So many deaths in a row are too many."""
+
+
+def back_off(deaths: int) -> float:
+    """Seconds to wait before the start after the n-th death in a row: 0.2, 1, 2, 4, 8."""
+    return 0.2 if deaths <= 1 else min(8.0, 2.0 ** (deaths - 2))
+
+
+def tied_command(module: str, *arguments: str) -> list[str]:
+    """How to run `python -m module` so that it ends when this process does."""
+    return [sys.executable, "-P", "-m", "slipway_cli.embedded.launcher", str(os.getpid()), module, *arguments]
+
+
+class Component:
+    """A component's process, in a session of its own. Start it from the main thread: its life hangs on that thread."""
+
+    def __init__(self, name: str, environment: Mapping[str, str], log: Path, home: Path) -> None:
+        self.name = name
+        self.log = log
+        self.deaths = 0
+        self._environment = environment
+        self._home = home
+        self._process: subprocess.Popen[bytes] | None = None
+        self._born = 0.0
+        self.start_at: float | None = None
+        """When to start it again (monotonic seconds), if it is dead."""
+        self.log_start = log.stat().st_size if log.exists() else 0
+
+    @property
+    def pid(self) -> int | None:
+        """The process (and session) of the latest start."""
+        return None if self._process is None else self._process.pid
+
+    def start(self) -> int:
+        """Start it and return the process id."""
+        self.start_at = None
+        with open_log(self.log) as out:
+            self._process = subprocess.Popen(
+                tied_command("airflow", *COMPONENTS[self.name]),
+                env=dict(self._environment),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                cwd=self._home,
+                start_new_session=True,
+            )
+        self._born = time.monotonic()
+        return self._process.pid
+
+    def died(self) -> int | None:
+        """The exit status, once, if the process has ended since the last look; it is then due to be started again."""
+        if self._process is None or self.start_at is not None:
+            return None
+        status = self._process.poll()
+        if status is None:
+            return None
+        now = time.monotonic()
+        self.deaths = 1 if now - self._born > STEADY_AFTER else self.deaths + 1
+        self.start_at = now + back_off(self.deaths)
+        return status
+
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def ask_to_stop(self) -> None:
+        """Ask the component's main process alone: a scheduler whose whole group is told waits for ever."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)

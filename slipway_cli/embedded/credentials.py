@@ -1,0 +1,86 @@
+"""Secrets and passwords of the embedded Airflow: made once, kept in files that only their owner can read."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from slipway_cli.embedded.errors import EmbeddedError
+
+ROLES = {"admin": "admin", "viewer": "viewer"}
+"""User name -> role in Airflow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Secrets shared by the components, and the passwords of the users.
+
+    `given` names the users whose password came from the environment and is therefore not to be printed.
+    """
+
+    jwt_secret: str
+    api_secret_key: str
+    fernet_key: str
+    passwords: Mapping[str, str]
+    given: frozenset[str]
+
+    def __repr__(self) -> str:
+        return f"Credentials(users={sorted(self.passwords)})"
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace a file atomically with one of mode 0600."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.unlink(missing_ok=True)
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
+        out.write(text)
+    temporary.replace(path)
+
+
+def _read(path: Path) -> dict[str, str]:
+    if not path.exists():
+        return {}
+    try:
+        data = json.loads(path.read_text(encoding="utf-8") or "{}")
+    except ValueError:
+        data = None
+    if not isinstance(data, dict) or not all(isinstance(value, str) for value in data.values()):
+        raise EmbeddedError(f"{path} is damaged; remove it, and new values are made at the next start")
+    return data
+
+
+def load_or_create(secrets_file: Path, passwords_file: Path, environ: Mapping[str, str]) -> Credentials:
+    """Read both files and make what is missing.
+
+    A password from SLIPWAY_ADMIN_PASSWORD or SLIPWAY_VIEWER_PASSWORD replaces the one in the file.
+
+    Raises
+    ------
+    EmbeddedError
+        A file is damaged.
+    """
+    keys = _read(secrets_file)
+    made = {
+        "jwt_secret": secrets.token_urlsafe(64),
+        "api_secret_key": secrets.token_urlsafe(32),
+        "fernet_key": base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
+    } | keys
+    if made != keys:
+        write_private(secrets_file, json.dumps(made, indent=1))
+    kept = _read(passwords_file)
+    passwords = {user: kept.get(user) or secrets.token_urlsafe(9) for user in ROLES}
+    given = set()
+    for user in ROLES:
+        password = environ.get(f"SLIPWAY_{user.upper()}_PASSWORD")
+        if password:
+            passwords[user] = password
+            given.add(user)
+    # Always rewritten: Airflow itself opens the file for appending, and a file made by others might not be private.
+    write_private(passwords_file, json.dumps(passwords))
+    return Credentials(**made, passwords=passwords, given=frozenset(given))

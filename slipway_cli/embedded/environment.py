@@ -1,0 +1,124 @@
+"""The environment variables that make Airflow what Slipway needs. A pure function; there is no airflow.cfg to edit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from slipway_cli.embedded.credentials import ROLES, Credentials
+from slipway_cli.embedded.settings import EmbeddedSettings
+
+LOOPBACK = "127.0.0.1"
+HEARTBEAT = 2
+"""Seconds between heartbeats of the components."""
+COMPONENT_LOST_AFTER = 15
+"""Seconds without a heartbeat after which a scheduler, triggerer or dag processor counts as dead."""
+
+
+def airflow_environment(
+    settings: EmbeddedSettings, credentials: Credentials, port: int, environ: Mapping[str, str]
+) -> dict[str, str]:
+    """Build the whole environment of a component.
+
+    Parameters
+    ----------
+    port : the API server's port (never 0 here).
+    environ : the caller's environment. Its AIRFLOW* variables are dropped: they belong to some other Airflow, and
+        following them could migrate somebody's production database.
+    """
+    env = {name: value for name, value in environ.items() if not name.startswith(("AIRFLOW", "_AIRFLOW"))}
+    # Airflow writes no bytecode with these set, and every start would compile thousands of files anew.
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
+    loopback = f"localhost,{LOOPBACK}"
+    for name in ("no_proxy", "NO_PROXY"):
+        env[name] = f"{env[name]},{loopback}" if env.get(name) else loopback
+    env |= settings.to_environment()
+    env |= {
+        "NO_COLOR": "1",
+        "PYTHONUNBUFFERED": "1",
+        "SLIPWAY_PORT": str(port),
+        "SLIPWAY_URL": f"http://{LOOPBACK}:{port}",
+        "AIRFLOW_HOME": str(settings.airflow_home),
+    }
+    sections = _sections(settings, credentials, port)
+    env |= {f"AIRFLOW__{s}__{key}": value for s, options in sections.items() for key, value in options.items()}
+    return env | dict(settings.overrides)
+
+
+def _sections(settings: EmbeddedSettings, credentials: Credentials, port: int) -> dict[str, dict[str, str]]:
+    plugins = settings.plugins_folder or settings.airflow_home / "plugins"
+    bundle = {
+        "name": "slipway",
+        "classpath": "airflow.dag_processing.bundles.local.LocalDagBundle",
+        "kwargs": {"path": str(settings.dags_folder)},
+    }
+    return {
+        "CORE": {
+            "EXECUTOR": "LocalExecutor",
+            "PARALLELISM": str(settings.parallelism),
+            "DAGS_FOLDER": str(settings.dags_folder),
+            "PLUGINS_FOLDER": str(plugins),
+            "LOAD_EXAMPLES": "False",
+            "DAGS_ARE_PAUSED_AT_CREATION": "False",
+            "MAX_MAP_LENGTH": "1024",
+            "FERNET_KEY": credentials.fernet_key,
+            "EXECUTION_API_SERVER_URL": f"http://{LOOPBACK}:{port}/execution/",
+            "MIN_SERIALIZED_DAG_UPDATE_INTERVAL": "0",
+            "SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{user}:{role}" for user, role in ROLES.items()),
+            "SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(settings.passwords_file),
+            # The default looks the machine's name up in the DNS, which can take seconds and leads off loopback.
+            "HOSTNAME_CALLABLE": "slipway_cli.embedded.hostname.loopback",
+            # The button "Test" of a connection is off by default.
+            "TEST_CONNECTION": "Enabled",
+        },
+        "DATABASE": {"SQL_ALCHEMY_CONN": f"sqlite:///{settings.airflow_home / 'airflow.db'}"},
+        "API": {
+            "HOST": LOOPBACK,
+            "PORT": str(port),
+            "BASE_URL": f"http://{LOOPBACK}:{port}",
+            "SECRET_KEY": credentials.api_secret_key,
+        },
+        "API_AUTH": {"JWT_SECRET": credentials.jwt_secret},
+        "LOGGING": {
+            "BASE_LOG_FOLDER": str(settings.logs / "tasks"),
+            # Log servers would listen on all interfaces, so none is started. Port 9 (discard) is refused at once.
+            "WORKER_LOG_SERVER_PORT": "9",
+            "TRIGGER_LOG_SERVER_PORT": "9",
+            # It reports with a traceback, at every look at a running task's log, that there is no log server.
+            "NAMESPACE_LEVELS": "airflow.utils.log.file_task_handler=CRITICAL",
+        },
+        "USAGE_DATA_COLLECTION": {"ENABLED": "False"},
+        "SCHEDULER": {
+            # A task process that was killed is noticed after task_lost_after, and at most 5 s later.
+            "TASK_INSTANCE_HEARTBEAT_TIMEOUT": str(settings.task_lost_after),
+            "TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
+            "JOB_HEARTBEAT_SEC": str(HEARTBEAT),
+            "SCHEDULER_HEARTBEAT_SEC": str(HEARTBEAT),
+            "SCHEDULER_HEALTH_CHECK_THRESHOLD": str(COMPONENT_LOST_AFTER),
+            # Tasks of a scheduler that was killed are started again by its successor.
+            "ORPHANED_TASKS_CHECK_INTERVAL": "5",
+            "SCHEDULER_IDLE_SLEEP_TIME": "0.25",
+            "ENABLE_HEALTH_CHECK": "False",
+        },
+        "TRIGGERER": {
+            "JOB_HEARTBEAT_SEC": str(HEARTBEAT),
+            "TRIGGERER_HEALTH_CHECK_THRESHOLD": str(COMPONENT_LOST_AFTER),
+        },
+        "DAG_PROCESSOR": {
+            "DAG_BUNDLE_STORAGE_PATH": str(settings.airflow_home / "bundles"),
+            "DAG_BUNDLE_CONFIG_LIST": json.dumps([bundle]),
+            "REFRESH_INTERVAL": "10",
+            "MIN_FILE_PROCESS_INTERVAL": "30",
+            "BUNDLE_REFRESH_CHECK_INTERVAL": "1",
+            "HEALTH_CHECK_THRESHOLD": str(COMPONENT_LOST_AFTER),
+            "PRINT_STATS_INTERVAL": "0",
+        },
+        "WORKERS": {
+            "MIN_HEARTBEAT_INTERVAL": "3",
+            # The API server may be away for a restart without its tasks being given up.
+            "MAX_FAILED_HEARTBEATS": "30",
+            "EXECUTION_API_RETRIES": "12",
+            "EXECUTION_API_RETRY_WAIT_MAX": "5",
+            "EXECUTION_API_TIMEOUT": "15",
+        },
+    }

@@ -1,0 +1,43 @@
+"""Linux's ways to tie the life of processes together: a signal when the parent dies, and the adoption of orphans."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+from collections.abc import Collection
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def _prctl(option: int, value: int) -> None:
+    # A system without prctl goes without this second safety net; the guard process is the first.
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+
+
+def die_with_parent(parent: int, number: int) -> bool:
+    """Have signal `number` sent to this process when its parent dies.
+
+    Returns
+    -------
+    False when `parent` is not the parent (any more): it died before we could ask.
+    """
+    _prctl(_PR_SET_PDEATHSIG, number)
+    return os.getppid() == parent
+
+
+def adopt_orphans() -> None:
+    """Make this process the parent of its descendants that lose theirs, so that it can reap them."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def reap_orphans(own: Collection[int]) -> None:
+    """Take leave of dead children that are not among `own` (those are waited for by whoever started them)."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if dead is None or dead.si_pid in own:
+                return
+            os.waitpid(dead.si_pid, os.WNOHANG)

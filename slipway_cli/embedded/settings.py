@@ -1,0 +1,136 @@
+"""What an embedded Airflow is to be like: its home, port, folders and time limits. Values only."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from slipway_cli.embedded.errors import EmbeddedError
+
+DEFAULT_HOME = ".slipway"
+DEFAULT_PORT = 8080
+OVERRIDE_PREFIX = "SLIPWAY_AIRFLOW__"
+
+
+def _package_folder(name: str) -> Path | None:
+    spec = importlib.util.find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(next(iter(spec.submodule_search_locations))).resolve()
+
+
+def default_dags_folder() -> Path:
+    """The folder of the installed package `slipway_dags`."""
+    folder = _package_folder("slipway_dags")
+    if folder is None:
+        raise EmbeddedError("the package slipway_dags is not installed; install Slipway with `pip install -e .`")
+    return folder
+
+
+def default_plugins_folder() -> Path | None:
+    """The folder with `slipway_plugin.py` and the package `slipway_airflow`; None for an installation without."""
+    package = _package_folder("slipway_airflow")
+    if package is None or not (package.parent / "slipway_plugin.py").is_file():
+        return None
+    return package.parent
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedSettings:
+    """All that makes one embedded Airflow differ from another.
+
+    Attributes
+    ----------
+    home : absolute folder (SLIPWAY_HOME) that holds everything: databases, logs, passwords, lock.
+    port : port of Airflow's API server on loopback (SLIPWAY_PORT); 0 means any free one.
+    dags_folder, plugins_folder : SLIPWAY_DAGS_FOLDER, SLIPWAY_PLUGINS_FOLDER; by default the installed packages' own.
+    database_url : Slipway's own store (SLIPWAY_DATABASE_URL).
+    parallelism : task processes at a time.
+    task_lost_after : seconds without a heartbeat after which a task process counts as dead.
+    start_timeout : seconds until all four components must be healthy.
+    stop_grace : seconds a component gets to stop by itself.
+    overrides : further Airflow settings, `AIRFLOW__SECTION__KEY` -> value (environment: SLIPWAY_AIRFLOW__SECTION__KEY).
+    """
+
+    home: Path
+    port: int
+    dags_folder: Path
+    plugins_folder: Path | None
+    database_url: str
+    parallelism: int = 4
+    task_lost_after: int = 20
+    start_timeout: float = 120.0
+    stop_grace: float = 6.0
+    overrides: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_environment(
+        cls, home: Path | None = None, port: int | None = None, environ: Mapping[str, str] | None = None
+    ) -> EmbeddedSettings:
+        """Read the settings from SLIPWAY_* variables; arguments win over them.
+
+        Raises
+        ------
+        EmbeddedError
+            A variable has an impossible value.
+        """
+        env = os.environ if environ is None else environ
+        at = (home or Path(env.get("SLIPWAY_HOME") or DEFAULT_HOME)).expanduser().resolve()
+        dags, plugins = env.get("SLIPWAY_DAGS_FOLDER"), env.get("SLIPWAY_PLUGINS_FOLDER")
+        return cls(
+            home=at,
+            port=environment_port("SLIPWAY_PORT", DEFAULT_PORT, env) if port is None else port,
+            dags_folder=Path(dags).resolve() if dags else default_dags_folder(),
+            plugins_folder=Path(plugins).resolve() if plugins else default_plugins_folder(),
+            database_url=env.get("SLIPWAY_DATABASE_URL") or f"sqlite:///{at / 'slipway.db'}",
+            overrides={
+                "AIRFLOW__" + name.removeprefix(OVERRIDE_PREFIX): value
+                for name, value in env.items()
+                if name.startswith(OVERRIDE_PREFIX)
+            },
+        )
+
+    def to_environment(self) -> dict[str, str]:
+        """The SLIPWAY_* variables from which `from_environment` makes equal settings."""
+        result = {
+            "SLIPWAY_HOME": str(self.home),
+            "SLIPWAY_PORT": str(self.port),
+            "SLIPWAY_DAGS_FOLDER": str(self.dags_folder),
+            "SLIPWAY_DATABASE_URL": self.database_url,
+        }
+        if self.plugins_folder is not None:
+            result["SLIPWAY_PLUGINS_FOLDER"] = str(self.plugins_folder)
+        for name, value in self.overrides.items():
+            result["SLIPWAY_" + name] = value
+        return result
+
+    @property
+    def airflow_home(self) -> Path:
+        return self.home / "airflow"
+
+    @property
+    def logs(self) -> Path:
+        return self.home / "logs"
+
+    @property
+    def passwords_file(self) -> Path:
+        return self.home / "passwords.json"
+
+
+def environment_port(variable: str, default: int, environ: Mapping[str, str] | None = None) -> int:
+    """A port from the environment.
+
+    Raises
+    ------
+    EmbeddedError
+        It is not a port.
+    """
+    text = (os.environ if environ is None else environ).get(variable)
+    if not text:
+        return default
+    if not text.isdecimal() or int(text) > 65535:
+        raise EmbeddedError(f"{variable}={text!r} is not a port; give a number from 0 (any free port) to 65535")
+    return int(text)
