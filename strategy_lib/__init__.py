@@ -1,1 +1,70 @@
-"""The domain of Slipway, pure: no I/O, no clock, no Airflow, no SQL."""
+"""The domain of Slipway, pure: no I/O, no clock, no Airflow, no SQL. Start at `deployment.py` and `simulation.py`."""
+
+from strategy_lib.configuration import DeploymentConfiguration, parse_configuration
+from strategy_lib.criteria import CriterionResult, SuccessCriteria
+from strategy_lib.deployment import Deploy, Deployment, Finished, Prepare
+from strategy_lib.design import Design, read_design
+from strategy_lib.documents import Document, Limits, find_document, load_documents
+from strategy_lib.errors import (
+    ConfigurationError,
+    DocumentError,
+    InventoryError,
+    OutcomesError,
+    Problem,
+    StrategyError,
+    StrategyLibError,
+)
+from strategy_lib.inventory import nodes_from_documents, nodes_from_inventory
+from strategy_lib.node import Node, NodeState
+from strategy_lib.ordering import order_groups
+from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
+from strategy_lib.phase import GroupState, Phase, Reason, Verdict
+from strategy_lib.selectors import NodeIndex
+from strategy_lib.simulation import simulate
+from strategy_lib.strategy import Group, Label, Selector, Strategy, parse_strategy
+from strategy_lib.warnings import strategy_warnings
+
+__all__ = [
+    "ConfigurationError",
+    "CriterionResult",
+    "Deploy",
+    "Deployment",
+    "DeploymentConfiguration",
+    "Design",
+    "Document",
+    "DocumentError",
+    "Evidence",
+    "Finished",
+    "Group",
+    "GroupState",
+    "InventoryError",
+    "Label",
+    "Limits",
+    "Node",
+    "NodeCondition",
+    "NodeIndex",
+    "NodeState",
+    "Outcome",
+    "OutcomesError",
+    "Phase",
+    "Prepare",
+    "Problem",
+    "Reason",
+    "Selector",
+    "Strategy",
+    "StrategyError",
+    "StrategyLibError",
+    "SuccessCriteria",
+    "Verdict",
+    "find_document",
+    "judge",
+    "load_documents",
+    "nodes_from_documents",
+    "nodes_from_inventory",
+    "order_groups",
+    "parse_configuration",
+    "parse_strategy",
+    "read_design",
+    "simulate",
+    "strategy_warnings",
+]

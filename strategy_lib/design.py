@@ -1,4 +1,4 @@
-"""The design of a site as a deployment needs it: configuration, strategy, nodes and digests, read from its documents."""
+"""The design of a site as a deployment needs it: configuration, strategy, nodes and digests, read from documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exceptions of `strategy_lib` and the `Problem` they carry. Each problem says where it is and what would be right."""
+"""The exceptions of `strategy_lib` and the `Problem` they carry. Each says where it is and what would be right."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class LineMarks:
         # The first line keeps its column, so that the indentation of the lines below still fits.
         parser = _Parser(" " * self._column + self._text[self._start : self._end])
         root: _Lines = {}
-        # Each open list or mapping: its lines, the next position (-1 for a mapping), and the key that waits for its value.
+        # Each open list or mapping: its lines, the next position (-1 for a mapping), the key that waits for its value.
         stack: list[tuple[_Lines, list[Any]]] = []
         try:
             while type(event := parser.get_event()) is not StreamEndEvent:

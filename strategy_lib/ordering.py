@@ -73,7 +73,7 @@ def find_cycles(depends_on: Mapping[str, Sequence[str]], most: int = MOST_CYCLES
 
     graph = _graph(edges)
     knots = sorted(sorted(knot) for knot in nx.strongly_connected_components(graph) if len(knot) > 1)
-    waiting = deque(nx.simple_cycles(graph.subgraph(knot).copy()) for knot in knots)
+    waiting: deque[Iterator[list[int]]] = deque(iter(nx.simple_cycles(graph.subgraph(knot).copy())) for knot in knots)
     found: list[tuple[str, ...]] = []
     for cycle in _in_turn(waiting):
         if len(found) == most:

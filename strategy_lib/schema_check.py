@@ -1,4 +1,4 @@
-"""Checking data against the JSON Schemas of `schemas/`, with every problem in a plain sentence. No meaning beyond them."""
+"""Checking data against the JSON Schemas of `schemas/`, each problem in a plain sentence. No meaning beyond them."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class RawDocument:
-    """One YAML document: its value, and where in the text it stands (`line` from 1, `start` and `end` in characters)."""
+    """One YAML document: its value and its place in the text (`line` from 1, `start` and `end` in characters)."""
 
     value: Any
     line: int
@@ -122,7 +122,7 @@ class YamlReader:
                 self._unreadable_character()
                 return
             except yaml.MarkedYAMLError as error:
-                mark = error.problem_mark or error.context_mark
+                mark: Any = error.problem_mark or error.context_mark
                 line = mark.line if mark else 0
                 self._problem((), f"this is not YAML: {_said(error)}", first_line + line)
                 found = re.compile(r"^---(?=\s|$)", re.MULTILINE).search(text, _line_start(text, line + 1))
@@ -141,8 +141,8 @@ class YamlReader:
                 if type(event) is DocumentStartEvent:
                     self._documents += 1
                     if self._documents > self.limits.max_documents:
-                        most = self.limits.max_documents
-                        raise _TooMuchError(f"more than {most} documents", first_line + event.start_mark.line)
+                        most, mark = self.limits.max_documents, event.start_mark
+                        raise _TooMuchError(f"more than {most} documents", first_line + (mark.line if mark else 0))
                     yield self._document(next_event, offset, first_line)
         finally:
             parser.dispose()
@@ -313,13 +313,13 @@ def _construct(tag: str, text: str) -> Any:
         if name == "null":
             return None
         if name == "bool":
-            return _CONSTRUCTOR.construct_yaml_bool(node)  # type: ignore[no-untyped-call]
+            return _CONSTRUCTOR.construct_yaml_bool(node)
         if name == "int":
             if len(text) > _DIGITS:
                 return ValueError("... is too long for a number; put it in quotes if it is text")
-            return _CONSTRUCTOR.construct_yaml_int(node)  # type: ignore[no-untyped-call]
+            return _CONSTRUCTOR.construct_yaml_int(node)
         if name == "float":
-            number = _CONSTRUCTOR.construct_yaml_float(node)  # type: ignore[no-untyped-call]
+            number = _CONSTRUCTOR.construct_yaml_float(node)
             return number if abs(number) < float("inf") else text
         if name == "merge":
             return _MERGE

@@ -1,0 +1,181 @@
+"""A rehearsal in memory: what a deployment would do if these nodes failed. The state machine is that of a real one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from strategy_lib.deployment import Deployment, Finished, Step, Verdict
+from strategy_lib.errors import OutcomesError, Problem
+from strategy_lib.inventory import nodes_from_inventory
+from strategy_lib.json_path import extend
+from strategy_lib.node import Node
+from strategy_lib.ordering import order_groups
+from strategy_lib.phase import Phase
+from strategy_lib.selectors import NodeIndex
+from strategy_lib.strategy import Strategy, parse_strategy
+
+
+class NodeOutcome(StrEnum):
+    """What comes of one node in one phase. `UNKNOWN` is a node that was sent and outran its timeout."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """A deployment that has been played to its end.
+
+    Attributes
+    ----------
+    deployment
+        The state machine at its end: groups, nodes, verdict.
+    submissions
+        What would have been sent to the provisioner, in order.
+    """
+
+    deployment: Deployment
+    submissions: tuple[Step, ...] = field(default=())
+
+
+def rehearse(
+    strategy: Strategy,
+    nodes: Sequence[Node],
+    outcomes: Mapping[Phase, Mapping[str, NodeOutcome]] | None = None,
+) -> Rehearsal:
+    """Play a deployment to its end.
+
+    Parameters
+    ----------
+    strategy
+        A valid strategy.
+    nodes
+        All nodes of the site.
+    outcomes
+        What comes of a node in a phase, should it be sent for it; what is not given succeeds.
+    """
+    index = NodeIndex(nodes)
+    members = {group.name: index.select(group.selectors) for group in strategy.groups}
+    deployment = Deployment([strategy.group(name) for name in order_groups(strategy)], members)
+    submissions: list[Step] = []
+    given = outcomes or {}
+    while not isinstance(step := deployment.next(), Finished):
+        submissions.append(step)
+        fates = given.get(step.phase, {})
+        succeeded = step.nodes
+        failed: list[str] = []
+        if fates:
+            succeeded = tuple(name for name in step.nodes if fates.get(name) in (None, NodeOutcome.SUCCESS))
+            failed = [name for name in step.nodes if fates.get(name) is NodeOutcome.FAILURE]
+        deployment.record(step, succeeded, failed)
+    return Rehearsal(deployment, tuple(submissions))
+
+
+def simulate(
+    strategy: dict[str, Any], nodes: list[dict[str, Any]], outcomes: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Rehearse a deployment, from plain data to plain data.
+
+    Parameters
+    ----------
+    strategy
+        The `data` of a strategy document: `{"groups": [...]}`.
+    nodes
+        `[{"name": "n1", "tags": [], "labels": {"k": "v"}, "rack": "r1"}]`; only the name is required.
+    outcomes
+        `{"prepare": {"n1": "failure"}, "deploy": {"n2": "unknown"}}`. What is not given succeeds.
+
+    Returns
+    -------
+    dict
+        `verdict`: "success" or "failure". `order`: names of all groups in processing order. `groups`: for each name
+        its `state`, `reason` (None, "prepare_criteria", "deploy_criteria" or "dependency"), `critical`, `nodes`
+        (sorted) and `failed_criteria` (each `phase`, `criterion`, `needed`, `actual`). `nodes`: name to state.
+        `submissions`: in order, each `group`, `phase`, `nodes` (sorted).
+
+    Raises
+    ------
+    StrategyError
+        When the strategy is not valid; its `problems` lists everything.
+    InventoryError
+        When the list of nodes is not valid.
+    OutcomesError
+        When the outcomes name an unknown phase or outcome.
+
+    Examples
+    --------
+    >>> group = {"name": "g", "critical": True, "depends_on": [], "selectors": []}
+    >>> simulate({"groups": [group]}, [{"name": "n1"}], {"deploy": {"n1": "failure"}})["nodes"]
+    {'n1': 'failure'}
+    """
+    parsed = parse_strategy(strategy)
+    inventory = nodes_from_inventory(nodes)
+    rehearsal = rehearse(parsed, inventory, parse_outcomes(outcomes))
+    return rehearsal_to_dict(rehearsal, inventory)
+
+
+def rehearsal_to_dict(rehearsal: Rehearsal, nodes: Sequence[Node]) -> dict[str, Any]:
+    """Return a rehearsal as the plain data that `simulate` returns."""
+    deployment = rehearsal.deployment
+    return {
+        "verdict": str(deployment.verdict or Verdict.FAILURE),
+        "order": [group.name for group in deployment.groups],
+        "groups": {
+            group.name: {
+                "state": str(group.state),
+                "reason": None if group.reason is None else str(group.reason),
+                "critical": group.critical,
+                "nodes": list(group.nodes),
+                "failed_criteria": [
+                    {
+                        "phase": str(result.phase),
+                        "criterion": result.criterion,
+                        "needed": result.needed,
+                        "actual": result.actual,
+                    }
+                    for result in group.failed_criteria
+                ],
+            }
+            for group in deployment.groups
+        },
+        "nodes": {node.name: str(deployment.state_of(node.name)) for node in nodes},
+        "submissions": [
+            {"group": step.group, "phase": str(step.phase), "nodes": list(step.nodes)} for step in rehearsal.submissions
+        ],
+    }
+
+
+def parse_outcomes(outcomes: object) -> dict[Phase, dict[str, NodeOutcome]]:
+    """Read outcomes from plain data; None means that all succeed.
+
+    Nodes that are not sent, or do not exist, are ignored: what is not sent has no outcome.
+
+    Raises
+    ------
+    OutcomesError
+        With every unknown phase and unknown outcome.
+    """
+    problems: list[Problem] = []
+    parsed: dict[Phase, dict[str, NodeOutcome]] = {}
+    if outcomes is not None and not isinstance(outcomes, Mapping):
+        raise OutcomesError([Problem("$", 'must be a mapping such as {"deploy": {"n1": "failure"}}')])
+    for phase, fates in (outcomes or {}).items():
+        if phase not in tuple(Phase):
+            problems.append(Problem(extend("$", str(phase)), "must be prepare or deploy"))
+        elif not isinstance(fates, Mapping):
+            problems.append(Problem(extend("$", str(phase)), "must be a mapping of node names to outcomes"))
+        else:
+            wrong = [(name, fate) for name, fate in fates.items() if fate not in tuple(NodeOutcome)]
+            problems += [
+                Problem(extend("$", str(phase), str(name)), f"must be success, failure or unknown, not {fate!r}")
+                for name, fate in wrong
+            ]
+            if not wrong:
+                parsed[Phase(phase)] = {name: NodeOutcome(fate) for name, fate in fates.items()}
+    if problems:
+        raise OutcomesError(problems)
+    return parsed
