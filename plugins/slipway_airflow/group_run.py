@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from slipway_airflow import story
@@ -19,10 +19,11 @@ from strategy_lib.outcome import judge
 from strategy_lib.phase import GroupState, Phase
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from site_store import GroupRecord, Operation, SiteStore
     from slipway_airflow.polling import PhaseTimes
+    from strategy_lib.criteria import CriterionResult
     from strategy_lib.deployment import Deploy, Prepare
 
 
@@ -31,7 +32,8 @@ class GroupRequest:
     """Which group of which action is to be driven, and how.
 
     ``attempt_key`` tells a retry by Airflow (same key) from a person's clear (another key), rule 23.
-    ``force`` submits nodes although an older provisioner task still holds them.
+    ``force`` submits nodes although an older provisioner task still holds them. ``give_up`` is until when older
+    provisioner tasks are waited for, if that was fixed before (a deferred task comes back with it).
     """
 
     action_id: str
@@ -41,6 +43,7 @@ class GroupRequest:
     design_ref: str
     times: Mapping[Phase, PhaseTimes]
     force: bool = False
+    give_up: datetime | None = None
 
 
 class GroupRun:
@@ -71,40 +74,60 @@ class GroupRun:
             The provisioner could not be reached or refused; starting again resumes here.
         """
         request = self.request
+        record = self.store.group(request.action_id, request.group)
+        waiting = None if self._is_final(record) else self._settle_older_operations(record)
+        if waiting is not None:
+            return waiting
         record = self.store.open_attempt(request.action_id, request.group, request.attempt_key)
         if record.is_judged:
             self.log.info("Group %s already has its verdict: %s. Nothing is submitted.", record.name, record.state)
             return record
         self._greet(record)
-        waiting = self._settle_older_operations(record)
-        if waiting is not None:
-            return waiting
         phases_done = set(record.phases_done)
-        verdicts = self.store.group_states(request.action_id, record.definition.depends_on)
+        judged = list(record.criteria)
         while True:
-            deployment = Deployment(
-                [record.definition],
-                {record.name: record.nodes},
-                self.store.node_states(request.action_id, record.name),
-                verdicts,
-                phases_done=phases_done,
-            )
+            # Built anew each time: the store may know more than this process (late results, superseded nodes).
+            deployment = self._deployment(record, phases_done)
             step = deployment.next()
+            view = deployment.group(record.name)
             if isinstance(step, Finished):
                 break
-            phase = step.phase
+            if view.criteria:
+                judged = list(view.criteria)
+                self._note(record, judged)
             still_running = self._carry_out(record, step)
             if still_running is not None:
                 return still_running
-            phases_done.add(phase)
-        view = deployment.group(record.name)
-        for line in story.criteria(view):
-            self.log.info(line)
-        assert view.state in (GroupState.SUCCESS, GroupState.FAILURE)
+            phases_done.add(step.phase)
+        fresh = {result.phase for result in view.criteria}
+        criteria = [*(result for result in judged if result.phase not in fresh), *view.criteria]
+        for result in view.criteria:
+            self.log.info(story.criterion(result))
+        self.log.info(story.verdict(view))
         self.store.finish_group(
-            request.action_id, record.name, record.attempt, view.state, view.reason, view.criteria, view.counts
+            request.action_id, record.name, record.attempt, view.state, view.reason, criteria, asdict(view.counts)
         )
         return self.store.group(request.action_id, record.name)
+
+    def _deployment(self, record: GroupRecord, phases_done: Collection[Phase]) -> Deployment:
+        return Deployment(
+            [record.definition],
+            {record.name: record.nodes},
+            self.store.node_states(record.action_id, record.name),
+            self.store.group_states(record.action_id, record.definition.depends_on),
+            phases_done=phases_done,
+        )
+
+    def _note(self, record: GroupRecord, judged: Sequence[CriterionResult]) -> None:
+        """Keep what was judged after prepare: the nodes move on, and a report after a crash must say the same."""
+        for result in judged:
+            self.log.info(story.criterion(result))
+        self.store.note_criteria(record.action_id, record.name, record.attempt, judged)
+
+    def _is_final(self, record: GroupRecord) -> bool:
+        """Whether the verdict stays: success always, failure unless a person has cleared the task (rule 23)."""
+        failed_again = record.state is GroupState.FAILURE and record.attempt_key == self.request.attempt_key
+        return record.state is GroupState.SUCCESS or failed_again
 
     def _greet(self, record: GroupRecord) -> None:
         self.log.info(story.opening(record))
@@ -143,9 +166,9 @@ class GroupRun:
         """
         request = self.request
         times = request.times[Phase.PREPARE]
+        give_up = request.give_up or self.operations.clock.now() + timedelta(seconds=times.timeout)
         for operation in self._older_operations(record):
             self.log.info(story.older_operation(operation))
-            give_up = (record.started or self.operations.clock.now()) + timedelta(seconds=times.timeout)
             ended = self.operations.await_older(operation, times, give_up)
             if isinstance(ended, StillRunning):
                 return ended
@@ -164,12 +187,10 @@ class GroupRun:
         return None
 
     def _older_operations(self, record: GroupRecord) -> list[Operation]:
+        current = (self.request.action_id, record.name, None if record.is_judged else record.attempt)
+
         def own(operation: Operation) -> bool:
-            return (operation.action_id, operation.group, operation.attempt) == (
-                self.request.action_id,
-                record.name,
-                record.attempt,
-            )
+            return (operation.action_id, operation.group, operation.attempt) == current
 
         waiting = self.store.unfinished_operations(self.request.site, record.nodes)
         return [operation for operation in waiting if not own(operation)]

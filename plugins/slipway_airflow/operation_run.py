@@ -40,7 +40,8 @@ ACTIONS = {
 class Ended:
     """The provisioner's task is over, gone, or out of time; ``evidence`` is what can be proven about its nodes.
 
-    ``how`` is ``complete``, ``timed_out``, ``gone`` or ``refused`` (never submitted); ``task`` is None when the provisioner no longer knows it.
+    ``how`` is ``complete``, ``timed_out``, ``gone``, or ``refused`` (never submitted, ``refusal`` says why). ``task``
+    is None when the provisioner does not know it.
     """
 
     how: str

@@ -25,11 +25,6 @@ class Plan:
     done: frozenset[str]
     other: frozenset[str]
 
-    @property
-    def members(self) -> dict[str, tuple[str, ...]]:
-        """Nodes by group."""
-        return {planned.group.name: planned.nodes for planned in self.groups}
-
 
 def make_plan(strategy: Strategy, nodes: Sequence[Node], done: Collection[str]) -> Plan:
     """Order the groups and resolve their selectors (rules 5-8)."""

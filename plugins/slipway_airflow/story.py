@@ -84,12 +84,10 @@ def criterion(result: CriterionResult) -> str:
     return f"After {result.phase.value}: {result.criterion} needed {result.needed}, got {result.actual}: {verdict}."
 
 
-def criteria(view: GroupView) -> Iterator[str]:
-    """Say every criterion that was judged, and the verdict."""
-    for result in view.criteria:
-        yield criterion(result)
+def verdict(view: GroupView) -> str:
+    """Say the verdict."""
     reason = f" ({view.reason.value})" if view.reason else ""
-    yield f"Verdict: {view.state.value}{reason}."
+    return f"Verdict: {view.state.value}{reason}."
 
 
 def failure(record: GroupRecord) -> str:

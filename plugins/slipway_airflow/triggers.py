@@ -111,4 +111,6 @@ class ProvisionerTaskTrigger(BaseTrigger):
         finally:
             await asyncio.to_thread(provisioner.close)
         await asyncio.sleep(max(0.0, QUIET_SECONDS - (time.monotonic() - started)))
-        yield TriggerEvent({"op": self.op, "provisioner_task": self.provisioner_task, "how": how})
+        yield TriggerEvent(
+            {"op": self.op, "provisioner_task": self.provisioner_task, "how": how, "give_up": self.give_up}
+        )

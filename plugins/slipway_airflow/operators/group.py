@@ -76,6 +76,7 @@ class DeployGroupOperator(WaitingOperator):
             design_ref=self.design["design_ref"],
             times=phase_times(self.design["configuration"], hook.settings),
             force=bool(parameter(action, "force")),
+            give_up=self.give_up,
         )
         result = GroupRun(store, operations, request, self.log).advance()
         if isinstance(result, StillRunning):

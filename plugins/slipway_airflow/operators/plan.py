@@ -13,7 +13,6 @@ from slipway_airflow.story import count, names
 from strategy_lib.design import read_design
 from strategy_lib.documents import load_documents
 from strategy_lib.strategy import parse_strategy
-from strategy_lib.warnings import strategy_warnings
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -60,8 +59,6 @@ class PlanGroupsOperator(SiteOperator):
             plan = make_plan(strategy, design.nodes, done)
             if not plan.groups:
                 raise StepError("the strategy has no groups: there is nothing to deploy")
-            for warning in strategy_warnings(strategy, plan.members, [node.name for node in design.nodes]):
-                self.log.warning("%s", warning)
             for planned in plan.groups:
                 kind = "critical" if planned.group.critical else "not critical"
                 self.log.info(

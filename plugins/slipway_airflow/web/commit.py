@@ -6,11 +6,9 @@ from typing import Any
 
 from site_store import SiteStore
 from slipway_airflow.airflow_settings import longest_mapping
-from slipway_airflow.planning import make_plan
 from strategy_lib.design import read_design
 from strategy_lib.documents import load_documents
 from strategy_lib.errors import ConfigurationError, DocumentError, InventoryError, Problem, StrategyError
-from strategy_lib.warnings import strategy_warnings
 
 
 class CommitError(Exception):
@@ -64,11 +62,6 @@ def commit(site: str, body: bytes, user: str) -> dict[str, Any]:
     except (DocumentError, StrategyError, ConfigurationError, InventoryError) as error:
         messages = [message_of(problem) for problem in error.problems]
         raise CommitError(f"the documents of site {site} are not valid", messages) from error
-    plan = make_plan(design.strategy, design.nodes, ())
-    warnings = [
-        *design.warnings,
-        *strategy_warnings(design.strategy, plan.members, [node.name for node in design.nodes]),
-    ]
     with SiteStore.open() as store:
         revision = store.commit_revision(site, body.decode("utf-8"), documents, user)
     return {
@@ -76,5 +69,5 @@ def commit(site: str, body: bytes, user: str) -> dict[str, Any]:
         "revision": revision.number,
         "digest": revision.digest,
         "created": revision.created,
-        "warnings": [message_of(problem) for problem in warnings],
+        "warnings": [message_of(problem) for problem in design.warnings],
     }
