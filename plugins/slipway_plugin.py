@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
 
@@ -13,4 +13,6 @@ class SlipwayPlugin(AirflowPlugin):
     """Serves :mod:`slipway_airflow.web` below ``/slipway``."""
 
     name = "slipway"
-    fastapi_apps: ClassVar[list[dict[str, Any]]] = [{"app": LazyApp(), "url_prefix": "/slipway", "name": "Slipway"}]
+    fastapi_apps: list[dict[str, Any]] = [  # noqa: RUF012 - Airflow declares it so
+        {"app": LazyApp(), "url_prefix": "/slipway", "name": "Slipway"}
+    ]

@@ -6,7 +6,6 @@ down. That is why a killed, retried, deferred or cleared task simply starts it a
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from site_store import GroupRecord, Operation, SiteStore
     from slipway_airflow.polling import PhaseTimes
+    from slipway_airflow.task_log import TaskLog
     from strategy_lib.criteria import CriterionResult
     from strategy_lib.deployment import Deploy, Prepare
 
@@ -54,11 +54,11 @@ class GroupRun:
     store, operations
         Where everything is kept; who carries out one operation.
     request : GroupRequest
-    log : logging.Logger
+    log : TaskLog
         The Airflow task's log: it tells the story to an operator.
     """
 
-    def __init__(self, store: SiteStore, operations: OperationRun, request: GroupRequest, log: logging.Logger) -> None:
+    def __init__(self, store: SiteStore, operations: OperationRun, request: GroupRequest, log: TaskLog) -> None:
         self.store = store
         self.operations = operations
         self.request = request

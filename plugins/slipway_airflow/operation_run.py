@@ -6,7 +6,6 @@ before anything is sent, the right to submit is a lease, and a task that was sub
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
 import uuid
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from provisioner_client.protocol import Provisioner, ProvisionerTask
     from site_store import Operation, SiteStore
     from slipway_airflow.clock import Clock
+    from slipway_airflow.task_log import TaskLog
 
 _NEWS_EVERY = 60.0
 
@@ -90,13 +90,11 @@ class OperationRun:
         Where the operation is kept, who does it, and time.
     patience : float
         Seconds to poll in this process before :class:`StillRunning` is returned.
-    log : logging.Logger
+    log : TaskLog
         The task's log; its lines are read by operators.
     """
 
-    def __init__(
-        self, store: SiteStore, provisioner: Provisioner, clock: Clock, patience: float, log: logging.Logger
-    ) -> None:
+    def __init__(self, store: SiteStore, provisioner: Provisioner, clock: Clock, patience: float, log: TaskLog) -> None:
         self.store = store
         self.provisioner = provisioner
         self.clock = clock

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from site_store import ActionState, SiteBusy
 
 if TYPE_CHECKING:
     from site_store import LockOwner, SiteStore
+    from slipway_airflow.task_log import TaskLog
 
 # Airflow's states of a DAG run that will not go on by itself.
 _OVER = frozenset({"success", "failed"})
@@ -17,7 +17,7 @@ _OVER = frozenset({"success", "failed"})
 RunState = Callable[[str, str], str | None]
 
 
-def take_site(store: SiteStore, action_id: str, run_state: RunState, log: logging.Logger) -> None:
+def take_site(store: SiteStore, action_id: str, run_state: RunState, log: TaskLog) -> None:
     """Take the lock of the action's site, or learn that this action has it already.
 
     Parameters

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from strategy_lib.outcome import Outcome
 if TYPE_CHECKING:
     from site_store import SiteStore
     from slipway_airflow.polling import PhaseTimes
+    from slipway_airflow.task_log import TaskLog
 
 _NOBODY = Outcome(frozenset(), frozenset(), frozenset())
 
@@ -33,9 +33,7 @@ class StepRequest:
     times: PhaseTimes
 
 
-def advance(
-    store: SiteStore, operations: OperationRun, request: StepRequest, log: logging.Logger
-) -> StillRunning | None:
+def advance(store: SiteStore, operations: OperationRun, request: StepRequest, log: TaskLog) -> StillRunning | None:
     """Go on until the step is done (None), or a long wait is better deferred.
 
     Raises
