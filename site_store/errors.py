@@ -48,6 +48,10 @@ class SiteNotHeld(StoreError):
     """The action does not hold its site, so it may start nothing: acquire the site first."""
 
 
+class AttemptNotOpen(StoreError):
+    """This attempt of the group is over or was replaced: open the group's attempt before it starts anything."""
+
+
 class SiteBusy(StoreError):
     """Another action is working on this site: wait for it to end, or cancel it.
 

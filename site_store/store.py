@@ -1,81 +1,118 @@
-"""The store as everyone else sees it: one object, one transaction per method. (Signatures; bodies follow in the next commits.)"""
+"""The store as everyone else sees it: one object, one transaction for each method."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime
-from typing import Any
+from collections.abc import Callable
+from datetime import UTC, datetime
+from types import TracebackType
 
-from site_store.records import (
-    ActionRecord, ActionState, DocumentRecord, EventRecord, GroupRecord, LockOwner, NodeRecord, NodeTasks, Operation, OperationPhase, OperationStatus,
-    PlannedGroup, ReportInput, RevisionRecord,
-)  # fmt: skip
-from strategy_lib.criteria import CriterionResult
-from strategy_lib.deployment import GroupState, Phase, Reason
-from strategy_lib.documents import Document
-from strategy_lib.node import NodeState
-from strategy_lib.outcome import Outcome
+from site_store import schema_version
+from site_store.actions import Actions
+from site_store.address import resolve
+from site_store.attempts import Attempts
+from site_store.claims import Claims
+from site_store.database import Database
+from site_store.events import Events
+from site_store.groups import Groups
+from site_store.node_tasks import NodeTaskLists
+from site_store.nodes import Nodes
+from site_store.operations import Operations
+from site_store.outcomes import Outcomes
+from site_store.plans import Plans
+from site_store.revisions import Revisions
+from site_store.site_locks import SiteLocks
 
 
-class SiteStore:
-    # --- opening
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class SiteStore(
+    Revisions,
+    Actions,
+    SiteLocks,
+    Plans,
+    Groups,
+    Attempts,
+    NodeTaskLists,
+    Claims,
+    Operations,
+    Outcomes,
+    Nodes,
+    Events,
+):
+    """All facts about sites and what is done to them. Its methods stand in the files named after their nouns.
+
+    It may be used by several threads and after a fork, and can be used as a context manager. Whatever goes wrong is a
+    `StoreError`; after `StoreUnavailable` the call may be repeated, since every method that decides something is safe
+    to repeat.
+    """
+
     @classmethod
-    def open(cls, url: str | None = None, now: Callable[[], datetime] | None = None) -> SiteStore: ...  # StoreNotConfigured, SchemaNotCurrent, StoreUnavailable
+    def open(cls, url: str | None = None, now: Callable[[], datetime] | None = None) -> SiteStore:
+        """Open the store.
+
+        Parameters
+        ----------
+        url
+            Its database; None: `SLIPWAY_DATABASE_URL`, else `slipway.db` in `SLIPWAY_HOME`, else in `.slipway`.
+        now
+            The clock, in aware times; the machine's by default.
+
+        Raises
+        ------
+        StoreNotConfigured
+            No usable database is named.
+        SchemaNotCurrent
+            The database must first be brought to this version's schema: `slipway store upgrade`.
+        StoreUnavailable
+            The database could not be reached.
+        """
+        database = Database(resolve(url))
+        try:
+            schema_version.check(database)
+        except BaseException:
+            database.close()
+            raise
+        return cls(database, now or _utc_now)
+
     @staticmethod
-    def upgrade(url: str | None = None) -> None: ...
-    def close(self) -> None: ...  # also a context manager; safe after fork
-    # --- revisions
-    def commit_revision(self, site: str, text: str, documents: Sequence[Document], user: str) -> RevisionRecord: ...
-    def revision(self, site: str, number: int | None = None) -> RevisionRecord: ...  # RevisionNotFound; None: the newest
-    def revision_by_token(self, token: str) -> RevisionRecord: ...  # RevisionNotFound
-    def revisions(self, site: str, limit: int = 50) -> list[RevisionRecord]: ...
-    def documents(self, site: str, number: int) -> list[DocumentRecord]: ...
-    def sites(self) -> list[str]: ...
-    # --- actions
-    def ensure_action(self, dag_id: str, run_id: str, kind: str, site: str, revision: int | None, parameters: Mapping[str, Any], user: str) -> ActionRecord: ...
-    #     revision None: the site's newest at this moment (stays None if the site has none). Does not check that the revision exists (load_design does).
-    def action(self, action_id: str) -> ActionRecord: ...  # ActionNotFound
-    def action_of_run(self, dag_id: str, run_id: str) -> ActionRecord | None: ...
-    def actions(self, site: str | None = None, limit: int = 50) -> list[ActionRecord]: ...
-    def acquire_site(self, action_id: str) -> None: ...  # SiteBusy; idempotent; makes the action running, also one that was closed
-    def site_owner(self, site: str) -> LockOwner | None: ...
-    def take_over_site(self, action_id: str, from_owner: LockOwner) -> bool: ...  # closes the old action as cancelled in the same transaction
-    def release_site(self, action_id: str) -> None: ...
-    def close_action(self, action_id: str, state: ActionState, verdict: str) -> bool: ...  # rule 24; True: this call decided the state
-    #     also: processing tasks -> unknown, live operations -> abandoned, running groups -> failure/interrupted, site unlocked
-    def reopen_action(self, action_id: str) -> bool: ...  # acquires the site too (SiteBusy); True: it was closed
-    def save_report(self, action_id: str, report: Mapping[str, Any]) -> None: ...
-    def report_input(self, action_id: str) -> ReportInput: ...
-    # --- plan and groups
-    def save_plan(self, action_id: str, groups: Sequence[PlannedGroup], done_nodes: Collection[str], digests: Mapping[str, str], other_nodes: Collection[str] = ()) -> bool: ...
-    #     False: a plan existed and stays. other_nodes: nodes considered that are in no group (so that the report can name them)
-    def plan(self, action_id: str) -> list[GroupRecord]: ...
-    def group(self, action_id: str, name: str) -> GroupRecord: ...  # GroupNotFound
-    def group_states(self, action_id: str, names: Collection[str] | None = None) -> dict[str, GroupState]: ...
-    def open_attempt(self, action_id: str, group: str, attempt_key: str) -> GroupRecord: ...
-    def finish_group(self, action_id: str, group: str, attempt: int, state: GroupState, reason: Reason | None,
-                     criteria: Sequence[CriterionResult] = (), counts: Mapping[str, int] | None = None) -> bool: ...  # False: already judged, or a newer attempt
-    def node_states(self, action_id: str, group: str | None = None) -> dict[str, NodeState]: ...
-    def node_tasks(self, action_id: str, group: str | None = None) -> list[NodeTasks]: ...
-    # --- operations
-    def begin_operation(self, action_id: str, site: str, group: str, attempt: int, phase: Phase | OperationPhase | str, nodes: Collection[str], design_ref: str) -> Operation: ...
-    #     SiteNotHeld when the action lost its site. A group operation that could claim no node is COMPLETE at once: do not submit it.
-    def operation(self, op: int) -> Operation: ...  # OperationNotFound
-    def operations(self, action_id: str, group: str | None = None) -> list[Operation]: ...
-    def lease(self, op: int, owner: str, seconds: float) -> bool: ...  # False: someone else's, or no longer `intended`, or the site was lost
-    def submitted(self, op: int, provisioner_task: str) -> None: ...  # idempotent; OperationConflict when another provisioner task is already recorded
-    def running(self, op: int, at: datetime | None = None) -> None: ...  # first call counts
-    def finish_operation(self, op: int, status: OperationStatus, result: str | None = None) -> bool: ...  # AFTER record_outcome (or use its `status`)
-    def record_outcome(self, op: int, outcome: Outcome, note: str = "", *, status: OperationStatus | None = None, result: str | None = None) -> frozenset[str]: ...
-    #     with `status` the operation is finished in the same transaction (preferred). Returns the superseded nodes.
-    def unfinished_operations(self, site: str, nodes: Collection[str] | None = None) -> list[Operation]: ...
-    def record_late(self, op: int, outcome: Outcome, note: str = "", *, over: bool = True) -> frozenset[str]: ...  # returns the nodes whose state became known
-    # --- nodes
-    def set_wanted(self, site: str, revision: int, digests: Mapping[str, str]) -> None: ...
-    def set_conditions(self, site: str, conditions: Mapping[str, str]) -> None: ...
-    def node_records(self, site: str) -> list[NodeRecord]: ...
-    def done_digests(self, site: str) -> dict[str, str]: ...
-    # --- events
-    def add_event(self, site: str, kind: str, message: str, *, action_id: str | None = None, group: str | None = None, node: str | None = None, data: Mapping[str, Any] | None = None) -> None: ...
-    def events(self, action_id: str, limit: int = 1000) -> list[EventRecord]: ...
-    def prune_events(self, older_than: datetime) -> int: ...
+    def upgrade(url: str | None = None) -> str:
+        """Create the store's tables, or bring them to this version's schema. Safe when two do it at once.
+
+        Returns
+        -------
+        str
+            What was done, in a sentence.
+
+        Raises
+        ------
+        StoreNotConfigured
+            No usable database is named.
+        SchemaNotCurrent
+            The database belongs to a newer version of Slipway.
+        StoreUnavailable
+            The database could not be reached.
+        """
+        database = Database(resolve(url))
+        try:
+            return schema_version.upgrade(database)
+        finally:
+            database.close()
+
+    @property
+    def location(self) -> str:
+        """The database in words, without its password."""
+        return self._database.name
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        self._database.close()
+
+    def __enter__(self) -> SiteStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

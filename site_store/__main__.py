@@ -1,0 +1,44 @@
+"""Care of the database from the command line: `python -m site_store upgrade` and `prune`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import click
+
+from site_store.errors import StoreError
+from site_store.store import SiteStore
+
+_URL_HELP = "Database URL; without it SLIPWAY_DATABASE_URL, else slipway.db in SLIPWAY_HOME, else in .slipway."
+
+
+@click.group()
+def main() -> None:
+    """Care for Slipway's database."""
+
+
+@main.command()
+@click.option("--url", help=_URL_HELP)
+def upgrade(url: str | None) -> None:
+    """Create the tables, or bring them to this version's schema."""
+    try:
+        click.echo(SiteStore.upgrade(url))
+    except StoreError as error:
+        raise click.ClickException(str(error)) from error
+
+
+@main.command()
+@click.option("--url", help=_URL_HELP)
+@click.option("--days", default=90, show_default=True, type=click.IntRange(min=0), help="Events to keep, in days.")
+def prune(url: str | None, days: int) -> None:
+    """Delete old events. Revisions, actions and results stay."""
+    try:
+        with SiteStore.open(url) as store:
+            deleted = store.prune_events(datetime.now(UTC) - timedelta(days=days))
+            click.echo(f"{store.location}: {deleted} events older than {days} days deleted")
+    except StoreError as error:
+        raise click.ClickException(str(error)) from error
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m site_store")

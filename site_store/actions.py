@@ -1,0 +1,170 @@
+"""Requests: one row for each, tied to the DAG run that carries it out. Who may work on a site is `site_locks.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Row, select, update
+from ulid import ULID
+
+from site_store.dialects import insert
+from site_store.errors import ActionNotFound
+from site_store.events import read_events
+from site_store.groups import read_groups
+from site_store.node_tasks import read_node_tasks
+from site_store.operations import read_operations
+from site_store.part import StorePart
+from site_store.plain_json import plain
+from site_store.records import ActionRecord, ActionState, ReportInput
+from site_store.revisions import newest_number
+from site_store.tables import action
+
+_REPORTED_EVENTS = 10_000
+
+
+def read_action(tx: Connection, action_id: str) -> ActionRecord:
+    """Return an action in the caller's transaction.
+
+    Raises
+    ------
+    ActionNotFound
+        There is none of this id.
+    """
+    row = tx.execute(select(action).where(action.c.id == action_id)).one_or_none()
+    if row is None:
+        raise ActionNotFound(f"there is no action {action_id!r}: list the site's actions and name one of them")
+    return _record(row)
+
+
+class Actions(StorePart):
+    """Actions and their reports."""
+
+    def ensure_action(
+        self,
+        dag_id: str,
+        run_id: str,
+        kind: str,
+        site: str,
+        revision: int | None,
+        parameters: Mapping[str, Any],
+        user: str,
+    ) -> ActionRecord:
+        """Return the action of a DAG run, made now unless there is one: a repetition changes nothing.
+
+        Parameters
+        ----------
+        dag_id, run_id
+            The DAG run that carries the action out.
+        kind
+            What is to be done, such as `deploy_site`.
+        site
+            The site it is for. It need not exist yet: that it does not is the action's own failure to report.
+        revision
+            The revision to bring about, None for the site's newest at this moment. A given one is not looked up here.
+        parameters
+            What the user asked for, as JSON values.
+        user
+            Who asked.
+        """
+        action_id = str(ULID.from_datetime(self._now()))
+
+        def work(tx: Connection) -> ActionRecord:
+            number = newest_number(tx, site) if revision is None else revision
+            tx.execute(
+                insert(tx, action)
+                .values(
+                    id=action_id,
+                    kind=kind,
+                    site=site,
+                    revision=number,
+                    parameters=plain(parameters),
+                    dag_id=dag_id,
+                    run_id=run_id,
+                    created_by=user,
+                    created=self._now(),
+                    state=ActionState.PENDING,
+                )
+                .on_conflict_do_nothing(index_elements=["dag_id", "run_id"])
+            )
+            return _record(tx.execute(_of_run(dag_id, run_id)).one())
+
+        return self._database.write(work)
+
+    def action(self, action_id: str) -> ActionRecord:
+        """Return an action.
+
+        Raises
+        ------
+        ActionNotFound
+            There is none of this id.
+        """
+        return self._database.read(lambda tx: read_action(tx, action_id))
+
+    def action_of_run(self, dag_id: str, run_id: str) -> ActionRecord | None:
+        """Return the action of a DAG run, None when it has none."""
+        row = self._database.read(lambda tx: tx.execute(_of_run(dag_id, run_id)).one_or_none())
+        return None if row is None else _record(row)
+
+    def actions(self, site: str | None = None, limit: int = 50) -> list[ActionRecord]:
+        """Return the newest actions, newest first, of one site or of all."""
+        query = select(action).order_by(action.c.created.desc(), action.c.id.desc()).limit(limit)
+        if site is not None:
+            query = query.where(action.c.site == site)
+        return self._database.read(lambda tx: [_record(row) for row in tx.execute(query)])
+
+    def save_report(self, action_id: str, report: Mapping[str, Any]) -> None:
+        """Keep the report of an action; a later one replaces it (rule 20).
+
+        Raises
+        ------
+        ActionNotFound
+            There is none of this id.
+        """
+
+        def work(tx: Connection) -> None:
+            read_action(tx, action_id)
+            tx.execute(update(action).where(action.c.id == action_id).values(report=plain(report)))
+
+        self._database.write(work)
+
+    def report_input(self, action_id: str) -> ReportInput:
+        """Return all that a report says, read in one snapshot (rule 20).
+
+        Raises
+        ------
+        ActionNotFound
+            There is none of this id.
+        """
+        return self._database.read(
+            lambda tx: ReportInput(
+                action=read_action(tx, action_id),
+                groups=tuple(read_groups(tx, action_id)),
+                nodes=tuple(read_node_tasks(tx, action_id)),
+                operations=tuple(read_operations(tx, action_id)),
+                events=tuple(read_events(tx, action_id, _REPORTED_EVENTS)),
+            )
+        )
+
+
+def _of_run(dag_id: str, run_id: str) -> Any:
+    return select(action).where(action.c.dag_id == dag_id, action.c.run_id == run_id)
+
+
+def _record(row: Row[*tuple[Any, ...]]) -> ActionRecord:
+    return ActionRecord(
+        id=row.id,
+        kind=row.kind,
+        site=row.site,
+        revision=row.revision,
+        parameters=row.parameters,
+        dag_id=row.dag_id,
+        run_id=row.run_id,
+        user=row.created_by,
+        created=row.created,
+        started=row.started,
+        ended=row.ended,
+        state=ActionState(row.state),
+        verdict=row.verdict,
+        report=row.report,
+    )

@@ -1,0 +1,83 @@
+"""Where the database is: which URL is meant, and how to name it without giving away its password."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from site_store.errors import StoreNotConfigured
+
+URL_VARIABLE = "SLIPWAY_DATABASE_URL"
+HOME_VARIABLE = "SLIPWAY_HOME"
+DEFAULT_HOME = ".slipway"
+FILE_NAME = "slipway.db"
+
+_DRIVERS = {
+    "sqlite": "sqlite",
+    "sqlite+pysqlite": "sqlite",
+    "postgres": "postgresql+psycopg",
+    "postgresql": "postgresql+psycopg",
+    "postgresql+psycopg": "postgresql+psycopg",
+    "postgresql+psycopg2": "postgresql+psycopg",
+}
+
+
+def resolve(url: str | None = None, environment: Mapping[str, str] | None = None) -> URL:
+    """Return the database's URL, with the driver that Slipway uses and an absolute path.
+
+    Parameters
+    ----------
+    url
+        What the caller named; None or empty: `SLIPWAY_DATABASE_URL`, else the file `slipway.db` in the directory
+        `SLIPWAY_HOME`, else in `.slipway` below the current directory.
+    environment
+        The environment variables; those of the process by default.
+
+    Raises
+    ------
+    StoreNotConfigured
+        The URL cannot be read, or names a database that Slipway cannot use. The URL itself is not repeated.
+    """
+    variables = os.environ if environment is None else environment
+    given = url or variables.get(URL_VARIABLE)
+    if not given:
+        home = Path(variables.get(HOME_VARIABLE) or DEFAULT_HOME).expanduser().absolute()
+        return URL.create("sqlite", database=str(home / FILE_NAME))
+    origin = "the database URL" if url else URL_VARIABLE
+    try:
+        parsed = make_url(given)
+    except (ArgumentError, ValueError):
+        raise StoreNotConfigured(
+            f"{origin} cannot be read: it should look like postgresql://user:password@host:5432/slipway "
+            "or sqlite:////absolute/path/slipway.db"
+        ) from None
+    driver = _DRIVERS.get(parsed.drivername)
+    if driver is None:
+        raise StoreNotConfigured(
+            f"{origin} names a database of the kind {parsed.drivername!r}: use postgresql:// or sqlite:///"
+        )
+    parsed = parsed.set(drivername=driver)
+    if driver == "sqlite":
+        if not parsed.database or parsed.database == ":memory:" or parsed.database.startswith("file:"):
+            raise StoreNotConfigured(f"{origin} names no plain file: the store is shared by processes, so it needs one")
+        parsed = parsed.set(database=str(Path(parsed.database).expanduser().absolute()))
+    return parsed
+
+
+def sqlite_file(url: URL) -> Path | None:
+    """Return the file of a SQLite database, None for any other."""
+    return Path(url.database) if url.drivername == "sqlite" and url.database else None
+
+
+def describe(url: URL) -> str:
+    """Name the database for people: no user's password, and no query, which may hold one."""
+    file = sqlite_file(url)
+    if file is not None:
+        return f"SQLite file {file}"
+    host = url.host or url.query.get("host") or "the local server"
+    port = f":{url.port}" if url.port else ""
+    return f"PostgreSQL database {url.database!r} on {host}{port}"

@@ -1,0 +1,186 @@
+"""Beginning an operation: its intent and its claim on nodes, in one transaction (rules 11 and 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, and_, exists, literal, or_, select, true, update
+
+from site_store import dialects
+from site_store.errors import AttemptNotOpen, SiteNotHeld
+from site_store.events import EventKind, NewEvent, write_events
+from site_store.operations import operation_record, read_operation, reference_of
+from site_store.part import StorePart
+from site_store.records import Operation, OperationPhase, OperationStatus
+from site_store.tables import group_run, node, operation, site_lock, task
+from strategy_lib.phase import GroupState, Phase
+from strategy_lib.task_state import TaskStatus
+
+
+class Claims(StorePart):
+    """The beginning of operations."""
+
+    def begin_operation(
+        self,
+        action_id: str,
+        site: str,
+        group: str,
+        attempt: int,
+        phase: Phase | OperationPhase | str,
+        nodes: Collection[str],
+        design_ref: str,
+    ) -> Operation:
+        """Write down the intent to submit something to the provisioner, and claim the nodes for it.
+
+        Asked again for the same action, group, attempt and phase, it returns the operation that there is, whatever
+        the other arguments. Of two that ask for one node at the same time, in whatever groups, exactly one gets it.
+
+        Parameters
+        ----------
+        action_id, site
+            The action, which must hold this site.
+        group, attempt
+            The group and its attempt, which must be open; "" and any number for a step that concerns the whole site.
+        phase
+            What to do.
+        nodes
+            Nodes to claim. For prepare only those are taken whose prepare is still pending; for deploy those that are
+            prepared and whose deploy is still pending, whichever group prepared them (rule 11).
+        design_ref
+            Where the provisioner finds the design.
+
+        Returns
+        -------
+        Operation
+            `nodes` are those that were claimed. When a group's operation could claim none it is `COMPLETE` at once
+            and must not be submitted.
+
+        Raises
+        ------
+        SiteNotHeld
+            The action does not hold the site.
+        AttemptNotOpen
+            The group's attempt has its verdict or was replaced.
+        """
+        kind = OperationPhase(str(phase))
+        wanted = sorted(frozenset(nodes))
+        return self._database.write(
+            lambda tx: self._begin(tx, action_id, site, group, attempt, kind, wanted, design_ref)
+        )
+
+    def _begin(
+        self,
+        tx: Connection,
+        action_id: str,
+        site: str,
+        group: str,
+        attempt: int,
+        phase: OperationPhase,
+        nodes: list[str],
+        design_ref: str,
+    ) -> Operation:
+        key = {"action_id": action_id, "group_name": group, "attempt": attempt, "phase": phase}
+        same = select(operation).where(*(operation.c[column] == value for column, value in key.items()))
+        known = tx.execute(same).one_or_none()
+        if known is not None:
+            return operation_record(known)
+        _require_site(tx, action_id, site)
+        if group:
+            _require_attempt(tx, action_id, group, attempt)
+        now = self._now()
+        op = tx.scalar(
+            dialects.insert(tx, operation)
+            .values(**key, site=site, nodes=[], design_ref=design_ref, created=now, status=OperationStatus.INTENDED)
+            .on_conflict_do_nothing()
+            .returning(operation.c.op)
+        )
+        if op is None:
+            # Another began it since the look above; its commit is what this insert has waited for.
+            return operation_record(tx.execute(same).one())
+        claimed = nodes
+        if group:
+            claimed = _claim(tx, now, action_id, group, phase, op, nodes)
+            _touch_nodes(tx, site, op, claimed)
+        values: dict[str, Any] = {"reference": reference_of(action_id, op), "nodes": claimed}
+        if group and not claimed:
+            values |= {"status": OperationStatus.COMPLETE, "ended": now, "over": now, "result": "nothing to do"}
+        tx.execute(update(operation).where(operation.c.op == op).values(values))
+        begun = NewEvent(
+            EventKind.OPERATION_BEGUN,
+            f"operation {op}: {phase}" + (f" of {len(claimed)} nodes" if group else ""),
+            group or None,
+            data={"op": op, "phase": phase, "attempt": attempt},
+        )
+        write_events(tx, now, site, action_id, [begun])
+        return read_operation(tx, op)
+
+
+def _require_site(tx: Connection, action_id: str, site: str) -> None:
+    """Make sure that the action holds its site, and keep it so until the transaction ends."""
+    held = select(site_lock.c.site).where(site_lock.c.site == site, site_lock.c.action_id == action_id)
+    if tx.execute(held.with_for_update(read=True)).one_or_none() is None:
+        raise SiteNotHeld(
+            f"action {action_id} does not hold site {site!r}, so it may start nothing there: acquire the site first"
+        )
+
+
+def _require_attempt(tx: Connection, action_id: str, group: str, attempt: int) -> None:
+    """Make sure that this attempt is the one at work, and keep it so until the transaction ends."""
+    is_open = select(group_run.c.name).where(
+        group_run.c.action_id == action_id,
+        group_run.c.name == group,
+        group_run.c.attempt == attempt,
+        group_run.c.state == GroupState.RUNNING,
+    )
+    if tx.execute(is_open.with_for_update(read=True)).one_or_none() is None:
+        raise AttemptNotOpen(
+            f"attempt {attempt} of group {group!r} is over or was replaced: open the group's attempt first"
+        )
+
+
+def _claim(
+    tx: Connection, now: datetime, action_id: str, group: str, phase: OperationPhase, op: int, nodes: list[str]
+) -> list[str]:
+    """Take the nodes that are still eligible at this moment, and return them by name."""
+    prepared = task.alias("prepared")
+    eligible = [
+        task.c.action_id == action_id,
+        task.c.phase == phase,
+        task.c.status == TaskStatus.PENDING,
+        task.c.node.in_(dialects.names(tx, nodes)),
+    ]
+    if phase is OperationPhase.DEPLOY:
+        eligible.append(
+            exists().where(
+                and_(
+                    prepared.c.action_id == action_id,
+                    prepared.c.node == task.c.node,
+                    prepared.c.phase == Phase.PREPARE,
+                    prepared.c.status == TaskStatus.SUCCESS,
+                )
+            )
+        )
+    claimed = tx.scalars(
+        update(task)
+        .where(*eligible)
+        .values(op=op, owner_group=group, status=TaskStatus.PROCESSING, started=now, ended=None, error=None)
+        .returning(task.c.node)
+    )
+    return sorted(claimed)
+
+
+def _touch_nodes(tx: Connection, site: str, op: int, nodes: list[str]) -> None:
+    """Make this the newest operation of its nodes; from now on nobody may say that they are as wanted."""
+    rows = dialects.names(tx, nodes).subquery()
+    touched = dialects.insert(tx, node).from_select(
+        ["site", "name", "op"], select(literal(site), rows.c.value, literal(op, node.c.op.type)).where(true())
+    )
+    tx.execute(
+        touched.on_conflict_do_update(
+            index_elements=["site", "name"],
+            set_={"op": touched.excluded.op, "done_revision": None, "done_digest": None, "done_at": None},
+            where=or_(node.c.op.is_(None), node.c.op < touched.excluded.op),
+        )
+    )

@@ -1,0 +1,167 @@
+"""Connections and transactions: one function runs in one transaction, and again when the database asks for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+
+from site_store.address import describe, sqlite_file
+from site_store.errors import StoreError, StoreNotConfigured, StoreUnavailable
+
+T = TypeVar("T")
+
+BUSY_SECONDS = 30
+_ATTEMPTS = 6
+_WRITE = "slipway_write"
+_POSTGRESQL_DEFAULTS = {"connect_timeout": 10, "application_name": "slipway"}
+_RETRIED_SQLSTATES = frozenset({"40001", "40P01"})  # serialization failure, deadlock
+
+_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+
+def _forget_inherited_connections() -> None:
+    """After a fork: the child must not talk on its parent's connections, nor close them."""
+    for engine in list(_engines):
+        engine.dispose(close=False)
+
+
+os.register_at_fork(after_in_child=_forget_inherited_connections)
+
+
+class Database:
+    """A database and its transactions. Safe for several threads, and after a fork.
+
+    Every failure comes out as a `StoreError`; no parameter and no password is ever part of a message.
+    """
+
+    def __init__(self, url: URL) -> None:
+        self.url = url
+        self.name = describe(url)
+        self.engine = _postgresql_engine(url) if sqlite_file(url) is None else _sqlite_engine(url)
+        self._writing = self.engine.execution_options(**{_WRITE: True})
+        # One snapshot for all statements of a read; SQLite's WAL gives that by itself.
+        isolation = {"isolation_level": "REPEATABLE READ"} if self.engine.dialect.name == "postgresql" else {}
+        self._reading = self.engine.execution_options(**isolation)
+        _engines.add(self.engine)
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` on one consistent snapshot; nothing that it writes is kept."""
+        return self._run(self._reading, work, keep=False)
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` in one transaction and commit it; if it raises, nothing has happened.
+
+        `work` may run several times, and must therefore change nothing but the database.
+
+        Raises
+        ------
+        StoreUnavailable
+            The database could not be reached, or stayed locked. Repeating the whole call is safe.
+        StoreError
+            The database refused a value.
+        """
+        return self._run(self._writing, work, keep=True)
+
+    def close(self) -> None:
+        """Close all idle connections; the database opens new ones when used again."""
+        self.engine.dispose()
+
+    def _run(self, engine: Engine, work: Callable[[Connection], T], *, keep: bool) -> T:
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                with engine.connect() as connection:
+                    result = work(connection)
+                    if keep:
+                        connection.commit()
+                    return result
+            except DBAPIError as error:
+                if attempt == _ATTEMPTS or not _asks_for_repetition(error):
+                    raise self._explained(error) from error
+                # Spread, so that two that met do not meet again.
+                time.sleep(random.uniform(0.5, 1.0) * 0.02 * 2**attempt)
+        raise AssertionError("unreachable")
+
+    def _explained(self, error: DBAPIError) -> StoreError:
+        reason = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error.orig).__name__
+        # SQLite's OperationalError is also what a wrong statement gives; that is then a plain SQLITE_ERROR.
+        wrong = getattr(error.orig, "sqlite_errorname", None) == "SQLITE_ERROR"
+        if isinstance(error, OperationalError | InterfaceError) and not wrong:
+            return StoreUnavailable(f"{self.name} cannot be used at the moment ({reason}); try again")
+        return StoreError(f"{self.name} refused what it was given: {reason}")
+
+
+def _asks_for_repetition(error: DBAPIError) -> bool:
+    """Whether the database rolled back only because of others at work, so that the same again may well pass."""
+    sqlstate = getattr(error.orig, "sqlstate", None)
+    # SQLite has waited for BUSY_SECONDS by then, but a snapshot gone stale is reported at once.
+    return sqlstate in _RETRIED_SQLSTATES or getattr(error.orig, "sqlite_errorname", None) == "SQLITE_BUSY_SNAPSHOT"
+
+
+def _dump_json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _postgresql_engine(url: URL) -> Engine:
+    return create_engine(
+        url,
+        hide_parameters=True,
+        json_serializer=_dump_json,
+        pool_pre_ping=True,
+        pool_size=2,
+        max_overflow=20,
+        pool_recycle=1800,
+        connect_args={key: value for key, value in _POSTGRESQL_DEFAULTS.items() if key not in url.query},
+    )
+
+
+def _sqlite_engine(url: URL) -> Engine:
+    file = sqlite_file(url)
+    assert file is not None
+    # No pool: opening a file is cheap, and a connection must not outlive a fork.
+    engine = create_engine(url, hide_parameters=True, json_serializer=_dump_json, poolclass=NullPool)
+
+    @event.listens_for(engine, "connect")
+    def connected(connection: Any, _record: Any) -> None:
+        # The driver must not begin transactions on its own: that is done below, in the right mode.
+        connection.isolation_level = None
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        # With WAL the default would be enough against crashes of processes, but not against a power cut.
+        connection.execute("PRAGMA synchronous = FULL")
+
+    @event.listens_for(engine, "begin")
+    def begun(connection: Connection) -> None:
+        # A write takes its lock at the start: a read that turned into a write could only fail.
+        writes = connection.get_execution_options().get(_WRITE)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def create_sqlite_file(url: URL) -> None:
+    """Create the file of a SQLite database with its directory, readable by its owner alone: it holds designs.
+
+    Raises
+    ------
+    StoreNotConfigured
+        The file cannot be created there.
+    """
+    file = sqlite_file(url)
+    if file is None or file.exists():
+        return
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise StoreNotConfigured(
+            f"the {describe(url)} cannot be created ({error.strerror}): set SLIPWAY_HOME to a directory that can be "
+            "written, or SLIPWAY_DATABASE_URL to a database"
+        ) from error

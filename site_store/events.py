@@ -1,0 +1,102 @@
+"""What happened: a history for people, bounded by `prune_events`. No decision is ever taken from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, insert, select
+
+from site_store.part import StorePart
+from site_store.plain_json import plain
+from site_store.records import EventRecord
+from site_store.tables import event
+
+
+class EventKind(StrEnum):
+    """What the store itself writes to the history; others may add kinds of their own."""
+
+    SITE_ACQUIRED = "site_acquired"
+    SITE_TAKEN_OVER = "site_taken_over"
+    ACTION_CLOSED = "action_closed"
+    NEW_ATTEMPT = "new_attempt"
+    EARLIER_RESULT = "earlier_result"
+    GROUP_FINISHED = "group_finished"
+    OPERATION_BEGUN = "operation_begun"
+    OUTCOME = "outcome"
+    SUPERSEDED = "superseded"
+    CONTRADICTION = "contradiction"
+    IGNORED = "ignored"
+    LATE_RESULT = "late_result"
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """An event about to be written."""
+
+    kind: str
+    message: str
+    group: str | None = None
+    node: str | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+def write_events(tx: Connection, at: datetime, site: str, action_id: str | None, events: Iterable[NewEvent]) -> None:
+    """Add events in the caller's transaction."""
+    rows = [
+        {
+            "at": at,
+            "site": site,
+            "action_id": action_id,
+            "group_name": new.group,
+            "node": new.node,
+            "kind": str(new.kind),
+            "message": new.message,
+            "data": plain(new.data),
+        }
+        for new in events
+    ]
+    if rows:
+        tx.execute(insert(event), rows)
+
+
+def read_events(tx: Connection, action_id: str, limit: int) -> list[EventRecord]:
+    """Return the newest `limit` events of an action, oldest first."""
+    newest = select(event).where(event.c.action_id == action_id).order_by(event.c.id.desc()).limit(limit)
+    return [_record(row) for row in reversed(tx.execute(newest).all())]
+
+
+def _record(row: Row[*tuple[Any, ...]]) -> EventRecord:
+    return EventRecord(
+        row.id, row.at, row.site, row.action_id, row.group_name, row.node, row.kind, row.message, row.data
+    )
+
+
+class Events(StorePart):
+    """The history."""
+
+    def add_event(
+        self,
+        site: str,
+        kind: str,
+        message: str,
+        *,
+        action_id: str | None = None,
+        group: str | None = None,
+        node: str | None = None,
+        data: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Write one event, now."""
+        new = NewEvent(kind, message, group, node, data or {})
+        self._database.write(lambda tx: write_events(tx, self._now(), site, action_id, [new]))
+
+    def events(self, action_id: str, limit: int = 1000) -> list[EventRecord]:
+        """Return the newest `limit` events of an action, oldest first."""
+        return self._database.read(lambda tx: read_events(tx, action_id, limit))
+
+    def prune_events(self, older_than: datetime) -> int:
+        """Delete all events before a moment, and return how many. Nothing else depends on them."""
+        return self._database.write(lambda tx: tx.execute(delete(event).where(event.c.at < older_than)).rowcount)

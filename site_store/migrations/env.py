@@ -1,0 +1,31 @@
+"""What Alembic runs to carry out steps: on the connection of `schema_version.upgrade`, or on the default one."""
+
+from __future__ import annotations
+
+from alembic import context
+from sqlalchemy import Connection
+
+from site_store.address import resolve
+from site_store.database import Database
+from site_store.schema_version import VERSION_TABLE
+from site_store.tables import metadata
+
+
+def run(connection: Connection) -> None:
+    """Carry the steps out in the connection's own transaction, so that a failed upgrade leaves nothing behind."""
+    context.configure(
+        connection=connection,
+        target_metadata=metadata,
+        version_table=VERSION_TABLE,
+        transactional_ddl=True,
+        compare_type=True,
+    )
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+given = context.config.attributes.get("connection")
+if given is not None:
+    run(given)
+else:
+    Database(resolve()).write(run)

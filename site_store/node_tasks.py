@@ -1,0 +1,83 @@
+"""Nodes in an action: the tasks of both phases, and the one state that they add up to (rule 10)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, and_, select
+
+from site_store.part import StorePart
+from site_store.records import NodeTasks, TaskRecord
+from site_store.tables import group_node, operation, task
+from strategy_lib.node import NodeState
+from strategy_lib.phase import Phase
+from strategy_lib.task_state import TaskStatus, node_state
+
+prepare = task.alias("prepare")
+deploy = task.alias("deploy")
+
+_FACTS = ("status", "owner_group", "op", "error", "started", "ended")
+
+
+def both_tasks(query: Select[Any], action_id: str, group: str | None) -> Select[Any]:
+    """Join the two tasks of each node of a group, or of the whole action when `group` is None."""
+    pair = and_(deploy.c.action_id == prepare.c.action_id, deploy.c.node == prepare.c.node)
+    joined = prepare.join(deploy, and_(pair, deploy.c.phase == Phase.DEPLOY))
+    query = query.where(prepare.c.action_id == action_id, prepare.c.phase == Phase.PREPARE)
+    if group is None:
+        return query.select_from(joined)
+    member = and_(group_node.c.action_id == prepare.c.action_id, group_node.c.node == prepare.c.node)
+    # The membership stands first: it is the short list from which the tasks are looked up.
+    return query.select_from(
+        group_node.join(prepare, member).join(deploy, and_(pair, deploy.c.phase == Phase.DEPLOY))
+    ).where(group_node.c.action_id == action_id, group_node.c.group_name == group)
+
+
+def read_node_tasks(tx: Connection, action_id: str, group: str | None = None) -> list[NodeTasks]:
+    """Return the nodes of an action, or of one of its groups, by name, in two statements."""
+    columns = [table.c[fact].label(f"{table.name}_{fact}") for table in (prepare, deploy) for fact in _FACTS]
+    # A few operations, but many nodes: their provisioner tasks are looked up here and not joined to every row.
+    names = select(operation.c.op, operation.c.provisioner_task).where(operation.c.action_id == action_id)
+    provisioner_tasks: dict[int | None, str] = {row.op: row.provisioner_task for row in tx.execute(names)}
+    memberships: defaultdict[str, list[str]] = defaultdict(list)
+    for node, name in tx.execute(
+        select(group_node.c.node, group_node.c.group_name).where(group_node.c.action_id == action_id)
+    ):
+        memberships[node].append(name)
+    rows = tx.execute(both_tasks(select(prepare.c.node, *columns), action_id, group))
+    found = [
+        NodeTasks(
+            node=row.node,
+            groups=tuple(sorted(memberships[row.node])),
+            prepare=_task(row, "prepare", provisioner_tasks),
+            deploy=_task(row, "deploy", provisioner_tasks),
+            state=node_state(TaskStatus(row.prepare_status), TaskStatus(row.deploy_status)),
+        )
+        for row in rows
+    ]
+    return sorted(found, key=lambda tasks: tasks.node)
+
+
+def _task(row: Row[*tuple[Any, ...]], phase: str, provisioner_tasks: dict[int | None, str]) -> TaskRecord:
+    facts = {fact: getattr(row, f"{phase}_{fact}") for fact in _FACTS}
+    facts["status"] = TaskStatus(facts["status"])
+    return TaskRecord(**facts, provisioner_task=provisioner_tasks.get(facts["op"]))
+
+
+class NodeTaskLists(StorePart):
+    """Nodes in an action."""
+
+    def node_states(self, action_id: str, group: str | None = None) -> dict[str, NodeState]:
+        """Return the state of each node of a group, or of the whole action, in one statement (rule 10)."""
+        query = both_tasks(select(prepare.c.node, prepare.c.status, deploy.c.status), action_id, group)
+        return self._database.read(
+            lambda tx: {
+                name: node_state(TaskStatus(prepared), TaskStatus(deployed))
+                for name, prepared, deployed in tx.execute(query)
+            }
+        )
+
+    def node_tasks(self, action_id: str, group: str | None = None) -> list[NodeTasks]:
+        """Return the nodes of a group, or of the whole action, with all that is known of both phases (rule 20)."""
+        return self._database.read(lambda tx: read_node_tasks(tx, action_id, group))

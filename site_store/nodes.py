@@ -1,0 +1,101 @@
+"""Nodes of a site: what is wanted of each, and what was last done to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Row, literal, or_, select, true, update
+
+from site_store.dialects import insert, names, pairs
+from site_store.part import StorePart
+from site_store.records import NodeRecord
+from site_store.tables import node
+
+
+class Nodes(StorePart):
+    """Nodes of sites. `op` and `done_*` are written by `claims.py` and `outcomes.py`."""
+
+    def set_wanted(self, site: str, revision: int, digests: Mapping[str, str]) -> None:
+        """Say what is wanted: these nodes, each in this version, as of a revision. Of all others nothing is wanted.
+
+        Parameters
+        ----------
+        site
+            The site.
+        revision
+            The revision that says so. It may be an older one than before: going back is a wish like any other.
+        digests
+            Digest of the design of each node (`strategy_lib.inventory.node_digests`).
+        """
+
+        def work(tx: Connection) -> None:
+            wanted = pairs(tx, digests)
+            rows = insert(tx, node).from_select(
+                ["site", "name", "wanted_revision", "wanted_digest"],
+                select(literal(site), wanted.c.key, literal(revision), wanted.c.value).where(true()),
+            )
+            tx.execute(
+                rows.on_conflict_do_update(
+                    index_elements=["site", "name"],
+                    set_={
+                        "wanted_revision": rows.excluded.wanted_revision,
+                        "wanted_digest": rows.excluded.wanted_digest,
+                    },
+                    where=or_(
+                        node.c.wanted_revision.is_distinct_from(rows.excluded.wanted_revision),
+                        node.c.wanted_digest.is_distinct_from(rows.excluded.wanted_digest),
+                    ),
+                )
+            )
+            tx.execute(
+                update(node)
+                .where(
+                    node.c.site == site,
+                    node.c.wanted_revision.is_not(None),
+                    node.c.name.not_in(names(tx, digests)),
+                )
+                .values(wanted_revision=None, wanted_digest=None)
+            )
+
+        self._database.write(work)
+
+    def set_conditions(self, site: str, conditions: Mapping[str, str]) -> None:
+        """Note what the provisioner says of these nodes (`strategy_lib.outcome.NodeCondition`); others stay."""
+
+        def work(tx: Connection) -> None:
+            seen = pairs(tx, {name: str(condition) for name, condition in conditions.items()})
+            rows = insert(tx, node).from_select(
+                ["site", "name", "condition"], select(literal(site), seen.c.key, seen.c.value).where(true())
+            )
+            tx.execute(
+                rows.on_conflict_do_update(index_elements=["site", "name"], set_={"condition": rows.excluded.condition})
+            )
+
+        self._database.write(work)
+
+    def node_records(self, site: str) -> list[NodeRecord]:
+        """Return all nodes that the site has or had, by name."""
+        query = select(node).where(node.c.site == site).order_by(node.c.name)
+        found = self._database.read(lambda tx: [_record(row) for row in tx.execute(query)])
+        # The database may sort by its own language's rules.
+        return sorted(found, key=lambda record: record.name)
+
+    def done_digests(self, site: str) -> dict[str, str]:
+        """Return the version in which each node was last successfully deployed, without those touched since."""
+        query = select(node.c.name, node.c.done_digest).where(node.c.site == site, node.c.done_digest.is_not(None))
+        return self._database.read(lambda tx: {row.name: row.done_digest for row in tx.execute(query)})
+
+
+def _record(row: Row[*tuple[Any, ...]]) -> NodeRecord:
+    return NodeRecord(
+        site=row.site,
+        name=row.name,
+        wanted_revision=row.wanted_revision,
+        wanted_digest=row.wanted_digest,
+        op=row.op,
+        done_revision=row.done_revision,
+        done_digest=row.done_digest,
+        done_at=row.done_at,
+        condition=row.condition,
+    )

@@ -1,0 +1,255 @@
+"""Intended provisioner tasks, written down before they are submitted: a crash never submits one twice (rule 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, case, exists, func, or_, select, update
+
+from site_store.errors import OperationConflict, OperationNotFound
+from site_store.part import StorePart
+from site_store.records import Operation, OperationPhase, OperationStatus
+from site_store.tables import operation, site_lock
+
+LIVE = (OperationStatus.INTENDED, OperationStatus.SUBMITTED)
+_UNFINISHED = (OperationStatus.SUBMITTED, OperationStatus.TIMED_OUT, OperationStatus.ABANDONED)
+
+
+def reference_of(action_id: str, op: int) -> str:
+    """Return the text that travels to the provisioner and back, by which a task is found again."""
+    return f"slipway-{action_id}-{op}"
+
+
+def read_operation(tx: Connection, op: int) -> Operation:
+    """Return an operation.
+
+    Raises
+    ------
+    OperationNotFound
+        There is none of this number.
+    """
+    row = tx.execute(select(operation).where(operation.c.op == op)).one_or_none()
+    if row is None:
+        raise OperationNotFound(f"there is no operation {op}: begin it before anything is recorded for it")
+    return operation_record(row)
+
+
+def read_operations(tx: Connection, action_id: str, group: str | None = None) -> list[Operation]:
+    """Return the operations of an action, or of one of its groups, in the order in which they were begun."""
+    query = select(operation).where(operation.c.action_id == action_id).order_by(operation.c.op)
+    if group is not None:
+        query = query.where(operation.c.group_name == group)
+    return [operation_record(row) for row in tx.execute(query)]
+
+
+def abandon_operations(tx: Connection, now: datetime, action_id: str, group: str | None = None) -> None:
+    """Stop waiting for the live operations of an action, or of one of its groups (rule 24).
+
+    Whether the provisioner is still at work on them is open, but for those that nobody ever had the right to submit.
+    """
+    never_submitted = and_(operation.c.status == OperationStatus.INTENDED, operation.c.lease_owner.is_(None))
+    query = (
+        update(operation)
+        .where(operation.c.action_id == action_id, operation.c.status.in_(LIVE))
+        .values(status=OperationStatus.ABANDONED, ended=now, over=case((never_submitted, now)))
+    )
+    if group is not None:
+        query = query.where(operation.c.group_name == group)
+    tx.execute(query)
+
+
+def finish(tx: Connection, now: datetime, op: int, status: OperationStatus, result: str | None) -> bool:
+    """Carry out `Operations.finish_operation` in the caller's transaction."""
+    if status in LIVE:
+        raise ValueError(f"{status} is not an end of an operation")
+    # To have been seen over is the last word; the other ends only say that nobody waits any more.
+    complete = status is OperationStatus.COMPLETE
+    from_states = tuple(OperationStatus) if complete else LIVE
+    values: dict[str, Any] = {"status": status, "ended": func.coalesce(operation.c.ended, now)}
+    if complete:
+        values["over"] = func.coalesce(operation.c.over, now)
+    if result is not None:
+        values["result"] = result
+    changed = tx.execute(
+        update(operation).where(operation.c.op == op, operation.c.status.in_(from_states)).values(values)
+    ).rowcount
+    return bool(changed) or read_operation(tx, op).status is status
+
+
+class Operations(StorePart):
+    """Operations from their submission to their end. Beginning one is `claims.py`, its results are `outcomes.py`."""
+
+    def operation(self, op: int) -> Operation:
+        """Return an operation.
+
+        Raises
+        ------
+        OperationNotFound
+            There is none of this number.
+        """
+        return self._database.read(lambda tx: read_operation(tx, op))
+
+    def operations(self, action_id: str, group: str | None = None) -> list[Operation]:
+        """Return the operations of an action, or of one of its groups ("" for the steps of the site), oldest first."""
+        return self._database.read(lambda tx: read_operations(tx, action_id, group))
+
+    def lease(self, op: int, owner: str, seconds: float) -> bool:
+        """Ask for the right to submit an operation, so that of two processes only one does.
+
+        Parameters
+        ----------
+        op
+            The operation.
+        owner
+            Who asks, unique to the process. The same owner may ask again, which prolongs its right.
+        seconds
+            For how long; afterwards another may take it. Clocks of the machines may differ by far less than this.
+
+        Returns
+        -------
+        bool
+            True: submit it now, after looking for its reference at the provisioner if anyone else held the right
+            before. False: another has the right, or it is submitted or over, or the action has lost its site.
+        """
+
+        def work(tx: Connection) -> bool:
+            now = self._now()
+            free = or_(
+                operation.c.lease_owner.is_(None), operation.c.lease_owner == owner, operation.c.lease_until <= now
+            )
+            holds = exists().where(site_lock.c.site == operation.c.site, site_lock.c.action_id == operation.c.action_id)
+            return bool(
+                tx.execute(
+                    update(operation)
+                    .where(operation.c.op == op, operation.c.status == OperationStatus.INTENDED, free, holds)
+                    .values(lease_owner=owner, lease_until=now + timedelta(seconds=seconds))
+                ).rowcount
+            )
+
+        return self._database.write(work)
+
+    def submitted(self, op: int, provisioner_task: str) -> None:
+        """Record which provisioner task an operation became. Recorded also when its action has ended meanwhile.
+
+        Raises
+        ------
+        OperationConflict
+            Another provisioner task is recorded already.
+        OperationNotFound
+            There is none of this number.
+        """
+
+        def work(tx: Connection) -> None:
+            intended = operation.c.status == OperationStatus.INTENDED
+            first = tx.execute(
+                update(operation)
+                .where(operation.c.op == op, operation.c.provisioner_task.is_(None))
+                .values(
+                    provisioner_task=provisioner_task,
+                    submitted=self._now(),
+                    status=case((intended, OperationStatus.SUBMITTED), else_=operation.c.status),
+                    # It was thought never to be submitted: then it may well be at work.
+                    over=case((operation.c.status == OperationStatus.ABANDONED, None), else_=operation.c.over),
+                )
+            ).rowcount
+            if first:
+                return
+            known = read_operation(tx, op).provisioner_task
+            if known != provisioner_task:
+                raise OperationConflict(
+                    f"operation {op} is the provisioner's task {known}, and now also {provisioner_task}: "
+                    "look at both at the provisioner before going on"
+                )
+
+        self._database.write(work)
+
+    def running(self, op: int, at: datetime | None = None) -> None:
+        """Record since when the provisioner works on it, now by default; the first time stays (rule 14)."""
+        moment = at or self._now()
+        self._database.write(
+            lambda tx: tx.execute(
+                update(operation)
+                .where(operation.c.op == op, operation.c.running_since.is_(None))
+                .values(running_since=moment)
+            )
+        )
+
+    def finish_operation(self, op: int, status: OperationStatus, result: str | None = None) -> bool:
+        """Record the end of an operation, after its outcome was recorded (or pass `status` to `record_outcome`).
+
+        Parameters
+        ----------
+        op
+            The operation.
+        status
+            `COMPLETE`: the provisioner task was seen to be over. `TIMED_OUT`, `ABANDONED`: nobody waits for it any
+            more, and it stays in `unfinished_operations`.
+        result
+            The provisioner's own word for how it went.
+
+        Returns
+        -------
+        bool
+            Whether the operation is now in this status; what was seen to be over stays `COMPLETE`.
+
+        Raises
+        ------
+        OperationNotFound
+            There is none of this number.
+        """
+        return self._database.write(lambda tx: finish(tx, self._now(), op, status, result))
+
+    def unfinished_operations(self, site: str, nodes: Collection[str] | None = None) -> list[Operation]:
+        """Return operations of any action whose provisioner task may still be at work (rules 14 and 24).
+
+        Parameters
+        ----------
+        site
+            The site.
+        nodes
+            Only those that concern one of these nodes or the site as a whole; None for all.
+
+        Returns
+        -------
+        list of Operation
+            In the order in which they were begun. One without `provisioner_task` may have been submitted by a process
+            that died: look for its reference. Settle each by `record_late`, or by `finish_operation` when it concerns
+            no nodes.
+        """
+        query = (
+            select(operation)
+            .where(operation.c.site == site, operation.c.over.is_(None), operation.c.status.in_(_UNFINISHED))
+            .order_by(operation.c.op)
+        )
+        found = self._database.read(lambda tx: [operation_record(row) for row in tx.execute(query)])
+        if nodes is None:
+            return found
+        wanted = frozenset(nodes)
+        return [item for item in found if not item.nodes or not wanted.isdisjoint(item.nodes)]
+
+
+def operation_record(row: Row[*tuple[Any, ...]]) -> Operation:
+    """Return a row of the table as a value."""
+    return Operation(
+        op=row.op,
+        action_id=row.action_id,
+        site=row.site,
+        group=row.group_name,
+        attempt=row.attempt,
+        phase=OperationPhase(row.phase),
+        reference=row.reference,
+        nodes=tuple(row.nodes),
+        design_ref=row.design_ref,
+        provisioner_task=row.provisioner_task,
+        lease_owner=row.lease_owner,
+        lease_until=row.lease_until,
+        created=row.created,
+        submitted=row.submitted,
+        running_since=row.running_since,
+        ended=row.ended,
+        over=row.over,
+        status=OperationStatus(row.status),
+        result=row.result,
+    )

@@ -1,0 +1,243 @@
+"""Results of operations, written only where the operation is still the newest (rules 13, 14 and 24)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from site_store.dialects import names
+from site_store.events import EventKind, NewEvent, write_events
+from site_store.operations import finish, read_operation
+from site_store.part import StorePart
+from site_store.records import Operation, OperationPhase, OperationStatus
+from site_store.tables import action, node, task
+from strategy_lib.outcome import Outcome
+from strategy_lib.task_state import TaskStatus
+
+_UNPROVEN = (TaskStatus.PROCESSING, TaskStatus.UNKNOWN)
+
+
+class Outcomes(StorePart):
+    """What came of operations."""
+
+    def record_outcome(
+        self,
+        op: int,
+        outcome: Outcome,
+        note: str = "",
+        *,
+        status: OperationStatus | None = None,
+        result: str | None = None,
+    ) -> frozenset[str]:
+        """Write what came of an operation's nodes, each only where this operation is still the node's newest.
+
+        A result that comes for a node that belongs to a newer operation goes to the history only. What was once
+        proven, success or failure, is not changed by the same operation again; the contradiction goes to the history.
+        A node that was deployed is done, in the version that the action's plan has for it.
+
+        Parameters
+        ----------
+        op
+            The operation.
+        outcome
+            What became of the nodes (`strategy_lib.outcome.judge`).
+        note
+            A sentence for the history.
+        status, result
+            When given, the operation is finished in the same transaction (see `finish_operation`).
+
+        Returns
+        -------
+        frozenset of str
+            Nodes whose result was superseded by a newer operation.
+
+        Raises
+        ------
+        OperationNotFound
+            There is none of this number.
+        """
+
+        def work(tx: Connection) -> frozenset[str]:
+            now = self._now()
+            this = read_operation(tx, op)
+            settled = _settle(tx, now, this, TaskStatus.SUCCESS, outcome.succeeded, _UNPROVEN)
+            settled |= _settle(tx, now, this, TaskStatus.ERROR, outcome.failed, _UNPROVEN)
+            settled |= _settle(tx, now, this, TaskStatus.UNKNOWN, outcome.unknown, (TaskStatus.PROCESSING,))
+            _explain(tx, this, outcome.notes, settled)
+            _mark_done(tx, now, this, outcome.succeeded)
+            superseded, contradicted = _left_over(tx, this, outcome, settled)
+            summary = NewEvent(
+                EventKind.OUTCOME,
+                note
+                or f"operation {op}: {len(outcome.succeeded)} succeeded, {len(outcome.failed)} failed, "
+                f"{len(outcome.unknown)} unknown",
+                this.group or None,
+                data={"op": op, "phase": this.phase, "superseded": len(superseded)},
+            )
+            events = [
+                summary,
+                *_node_events(EventKind.SUPERSEDED, "a newer operation has it; not applied", this, outcome, superseded),
+                *_node_events(EventKind.CONTRADICTION, "it was proven otherwise before", this, outcome, contradicted),
+                *_node_events(EventKind.IGNORED, "it was not sent", this, outcome, outcome.ignored),
+            ]
+            write_events(tx, now, this.site, this.action_id, events)
+            if status is not None:
+                finish(tx, now, op, status, result)
+            return superseded
+
+        return self._database.write(work)
+
+    def record_late(self, op: int, outcome: Outcome, note: str = "", *, over: bool = True) -> frozenset[str]:
+        """Write what was learnt too late of an operation's nodes: `unknown` becomes the true state (rule 14).
+
+        Only nodes are changed for which this operation is still the newest in its own action; what was done is noted
+        with the node only if no later action has touched it. Verdicts of groups and actions stay.
+
+        Parameters
+        ----------
+        op
+            The operation.
+        outcome
+            What became of the nodes.
+        note
+            Why it was learnt only now.
+        over
+            Whether the provisioner task was seen to be over; then it is no longer in `unfinished_operations`.
+
+        Returns
+        -------
+        frozenset of str
+            Nodes whose state became known by this.
+
+        Raises
+        ------
+        OperationNotFound
+            There is none of this number.
+        """
+
+        def work(tx: Connection) -> frozenset[str]:
+            now = self._now()
+            this = read_operation(tx, op)
+            unknown = (TaskStatus.UNKNOWN,)
+            known = _settle(tx, now, this, TaskStatus.SUCCESS, outcome.succeeded, unknown)
+            _clear_errors(tx, this, known)
+            known |= _settle(tx, now, this, TaskStatus.ERROR, outcome.failed, unknown)
+            _explain(tx, this, outcome.notes, known)
+            _mark_done(tx, now, this, outcome.succeeded)
+            why = note or "learnt late"
+            write_events(
+                tx,
+                now,
+                this.site,
+                this.action_id,
+                _node_events(EventKind.LATE_RESULT, why, this, outcome, known),
+            )
+            if over:
+                finish(tx, now, op, OperationStatus.COMPLETE, None)
+            return known
+
+        return self._database.write(work)
+
+
+def _settle(
+    tx: Connection,
+    now: datetime,
+    this: Operation,
+    status: TaskStatus,
+    nodes: Collection[str],
+    unproven: tuple[TaskStatus, ...],
+) -> frozenset[str]:
+    """Give these nodes a status where the operation is still the newest; return those that took it."""
+    if not nodes:
+        return frozenset()
+    return frozenset(
+        tx.scalars(
+            update(task)
+            .where(task.c.op == this.op, task.c.node.in_(names(tx, nodes)), task.c.status.in_(unproven))
+            .values(status=status, ended=now)
+            .returning(task.c.node)
+        )
+    )
+
+
+def _explain(tx: Connection, this: Operation, notes: Mapping[str, str], settled: frozenset[str]) -> None:
+    """Keep the provisioner's word on each node."""
+    rows = [{"the_node": name, "why": why} for name, why in sorted(notes.items()) if name in settled]
+    if rows:
+        tx.execute(
+            update(task)
+            .where(task.c.op == this.op, task.c.node == bindparam("the_node"))
+            .values(error=bindparam("why")),
+            rows,
+        )
+
+
+def _clear_errors(tx: Connection, this: Operation, nodes: frozenset[str]) -> None:
+    """Forget why these nodes were unknown: they are no longer."""
+    if nodes:
+        tx.execute(update(task).where(task.c.op == this.op, task.c.node.in_(names(tx, nodes))).values(error=None))
+
+
+def _mark_done(tx: Connection, now: datetime, this: Operation, succeeded: Collection[str]) -> None:
+    """Note with each deployed node the version it was deployed in, unless a later operation has the node."""
+    if this.phase is not OperationPhase.DEPLOY or not succeeded:
+        return
+    proven = (task.c.op == this.op, task.c.node == node.c.name, task.c.status == TaskStatus.SUCCESS)
+    tx.execute(
+        update(node)
+        .where(
+            node.c.site == this.site,
+            node.c.name.in_(
+                select(task.c.node).where(
+                    task.c.op == this.op,
+                    task.c.status == TaskStatus.SUCCESS,
+                    task.c.node.in_(names(tx, succeeded)),
+                )
+            ),
+            node.c.op == this.op,
+        )
+        .values(
+            done_revision=select(action.c.revision).where(action.c.id == this.action_id).scalar_subquery(),
+            done_digest=select(task.c.digest).where(*proven).scalar_subquery(),
+            done_at=now,
+        )
+    )
+
+
+def _left_over(
+    tx: Connection, this: Operation, outcome: Outcome, settled: frozenset[str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return which results were not applied: superseded ones, and those that contradict what is proven."""
+    sent = outcome.succeeded | outcome.failed | outcome.unknown
+    rest = sent - settled
+    if not rest or not this.group:
+        return frozenset(), frozenset()
+    held = select(task.c.node, task.c.status).where(task.c.op == this.op, task.c.node.in_(names(tx, rest)))
+    own: dict[str, str] = {row.node: row.status for row in tx.execute(held)}
+    contradicted = {
+        name
+        for name, status in own.items()
+        if (name in outcome.succeeded and status == TaskStatus.ERROR)
+        or (name in outcome.failed and status == TaskStatus.SUCCESS)
+    }
+    return frozenset(rest - own.keys()), frozenset(contradicted)
+
+
+def _node_events(
+    kind: EventKind, why: str, this: Operation, outcome: Outcome, nodes: Collection[str]
+) -> list[NewEvent]:
+    """Return one event for each node, with the result that it is about."""
+    events = []
+    for name in sorted(nodes):
+        if name in outcome.succeeded:
+            word = "success"
+        elif name in outcome.failed:
+            word = "failure"
+        else:
+            word = "unknown"
+        said = outcome.notes.get(name)
+        message = f"{this.phase} {word}: {why}" + (f" ({said})" if said else "")
+        events.append(NewEvent(kind, message, this.group or None, name, {"op": this.op, "result": word}))
+    return events

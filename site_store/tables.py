@@ -1,0 +1,208 @@
+"""The tables. How they come into being is `migrations/`; a test proves that the two agree."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+from site_store.columns import Json, Serial, UtcDateTime
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(referred_table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+# What is wanted: written by commit alone.
+
+site = Table(
+    "site",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("created", UtcDateTime, nullable=False),
+)
+
+revision = Table(
+    "revision",
+    metadata,
+    Column("id", Serial, Identity(always=True), primary_key=True),
+    Column("site", String, ForeignKey("site.name"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("digest", String, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("design_token", String, nullable=False, unique=True),
+    Column("created", UtcDateTime, nullable=False),
+    Column("created_by", String, nullable=False),
+    UniqueConstraint("site", "number"),
+    sqlite_autoincrement=True,
+)
+
+document = Table(
+    "document",
+    metadata,
+    Column("revision_id", Serial, ForeignKey("revision.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("schema", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("layer", String),
+    Column("data", Json),
+)
+
+# What is being done. `site` is no foreign key here: an action may fail for the very reason that its site is unknown.
+
+action = Table(
+    "action",
+    metadata,
+    Column("id", String(26), primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("site", String, nullable=False),
+    Column("revision", Integer),
+    Column("parameters", Json, nullable=False),
+    Column("dag_id", String, nullable=False),
+    Column("run_id", String, nullable=False),
+    # Not `user`: in PostgreSQL an unquoted `user` is the database's own user.
+    Column("created_by", String, nullable=False),
+    Column("created", UtcDateTime, nullable=False),
+    Column("started", UtcDateTime),
+    Column("ended", UtcDateTime),
+    Column("planned", UtcDateTime),
+    Column("state", String, nullable=False),
+    Column("verdict", Text),
+    Column("report", Json),
+    UniqueConstraint("dag_id", "run_id"),
+    Index("ix_action_site_created", "site", "created"),
+)
+
+site_lock = Table(
+    "site_lock",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("action_id", String(26), ForeignKey("action.id"), nullable=False, unique=True),
+    Column("dag_id", String, nullable=False),
+    Column("run_id", String, nullable=False),
+    Column("acquired", UtcDateTime, nullable=False),
+)
+
+group_run = Table(
+    "group_run",
+    metadata,
+    Column("action_id", String(26), ForeignKey("action.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("position", Integer, nullable=False),
+    Column("critical", Boolean, nullable=False),
+    Column("definition", Json, nullable=False),
+    Column("state", String, nullable=False),
+    Column("reason", String),
+    Column("attempt", Integer, nullable=False),
+    Column("attempt_key", String),
+    Column("criteria", Json, nullable=False),
+    Column("counts", Json, nullable=False),
+    Column("started", UtcDateTime),
+    Column("ended", UtcDateTime),
+)
+
+group_node = Table(
+    "group_node",
+    metadata,
+    Column("action_id", String(26), primary_key=True),
+    Column("group_name", String, primary_key=True),
+    Column("node", String, primary_key=True),
+    ForeignKeyConstraint(["action_id", "group_name"], ["group_run.action_id", "group_run.name"], ondelete="CASCADE"),
+    sqlite_with_rowid=False,
+)
+
+task = Table(
+    "task",
+    metadata,
+    Column("action_id", String(26), ForeignKey("action.id", ondelete="CASCADE"), primary_key=True),
+    Column("node", String, primary_key=True),
+    Column("phase", String, primary_key=True),
+    Column("owner_group", String),
+    Column("op", Serial),
+    Column("status", String, nullable=False),
+    Column("error", Text),
+    # The version that a deploy is to bring about (deploy rows only): the wanted one may move on meanwhile.
+    Column("digest", String),
+    Column("started", UtcDateTime),
+    Column("ended", UtcDateTime),
+    Index("ix_task_op_node", "op", "node"),
+    sqlite_with_rowid=False,
+)
+
+operation = Table(
+    "operation",
+    metadata,
+    Column("op", Serial, Identity(always=True), primary_key=True),
+    Column("action_id", String(26), ForeignKey("action.id", ondelete="CASCADE"), nullable=False),
+    Column("site", String, nullable=False),
+    Column("group_name", String, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("phase", String, nullable=False),
+    # Holds the number of its own row, so it is written right after the insert, in the same transaction.
+    Column("reference", String, unique=True),
+    Column("nodes", Json, nullable=False),
+    Column("design_ref", Text, nullable=False),
+    Column("provisioner_task", String),
+    Column("lease_owner", String),
+    Column("lease_until", UtcDateTime),
+    Column("created", UtcDateTime, nullable=False),
+    Column("submitted", UtcDateTime),
+    Column("running_since", UtcDateTime),
+    Column("ended", UtcDateTime),
+    Column("over", UtcDateTime),
+    Column("status", String, nullable=False),
+    Column("result", Text),
+    UniqueConstraint("action_id", "group_name", "attempt", "phase"),
+    Index("ix_operation_not_over", "site", sqlite_where=text("over IS NULL"), postgresql_where=text("over IS NULL")),
+    sqlite_autoincrement=True,
+)
+
+# Per site and node: what is wanted of it, and what was last done to it.
+
+node = Table(
+    "node",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("wanted_revision", Integer),
+    Column("wanted_digest", String),
+    Column("op", Serial),
+    Column("done_revision", Integer),
+    Column("done_digest", String),
+    Column("done_at", UtcDateTime),
+    Column("condition", String),
+    sqlite_with_rowid=False,
+)
+
+event = Table(
+    "event",
+    metadata,
+    Column("id", Serial, Identity(always=True), primary_key=True),
+    Column("at", UtcDateTime, nullable=False),
+    Column("site", String, nullable=False),
+    Column("action_id", String(26)),
+    Column("group_name", String),
+    Column("node", String),
+    Column("kind", String, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("data", Json, nullable=False),
+    Index("ix_event_action_id_id", "action_id", "id"),
+    Index("ix_event_at", "at"),
+    sqlite_autoincrement=True,
+)
