@@ -124,8 +124,8 @@ class HttpSession:
         self._tokens = tokens
         self._sleep = sleep
         self._chance = chance
+        self._verify = verify
         self._session = requests.Session()
-        self._session.verify = verify
         # A no-op: else requests looks for credentials in ~/.netrc and sends them.
         self._session.auth = lambda prepared: prepared
         self._session.headers.update({"Accept": "application/json", "User-Agent": "slipway", **(headers or {})})
@@ -237,6 +237,8 @@ class HttpSession:
                 data=payload,
                 headers=headers,
                 timeout=(self.timeouts.connect, self.timeouts.read),
+                # Per request: $REQUESTS_CA_BUNDLE overrides what a session says, and rightly only the default here.
+                verify=self._verify,
                 # A redirect would carry the token to wherever it points.
                 allow_redirects=False,
                 stream=True,

@@ -1,0 +1,92 @@
+"""A Drydock client whose waits are noted and not waited, before an HTTP layer that answers what the test says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import responses
+
+from provisioner_client.drydock import DrydockProvisioner
+
+URL = "http://drydock.test:9000"
+
+
+@pytest.fixture
+def http() -> Iterator[responses.RequestsMock]:
+    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
+        yield mock
+
+
+@pytest.fixture
+def waits() -> list[float]:
+    """Every wait that the client asked for, in seconds."""
+    return []
+
+
+@pytest.fixture
+def make_drydock(waits: list[float]) -> Iterator[Callable[..., DrydockProvisioner]]:
+    made: list[DrydockProvisioner] = []
+
+    def make(**options: Any) -> DrydockProvisioner:
+        given = {"sleep": waits.append, "chance": lambda: 1.0, **options}
+        made.append(DrydockProvisioner(given.pop("url", URL), given.pop("tokens", None), **given))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def drydock(make_drydock: Callable[..., DrydockProvisioner]) -> DrydockProvisioner:
+    return make_drydock()
+
+
+@pytest.fixture
+def task_json() -> Callable[..., dict[str, Any]]:
+    """Build a task as Drydock writes it, strange parts included."""
+
+    def build(task_id: str = "t-1", **given: Any) -> dict[str, Any]:
+        messages = [
+            {
+                "message": text,
+                "error": error,
+                "context_type": "node" if node else "task",
+                "context": node or task_id,
+                "ts": at,
+                "extra": "{}",
+            }
+            for text, error, node, at in given.pop("messages", ())
+        ]
+        return {
+            "kind": "Task",
+            "apiVersion": "v1",
+            "task_id": task_id,
+            "action": given.pop("action", "prepare_nodes"),
+            "parent_task_id": given.pop("parent", None),
+            "design_ref": "file:///site.yaml",
+            "status": given.pop("status", "complete"),
+            "result": {
+                "kind": "Status",
+                "apiVersion": "v1.0",
+                "metadata": {},
+                "message": None,
+                "reason": None,
+                "status": given.pop("result", "success"),
+                "successes": given.pop("successes", []),
+                "failures": given.pop("failures", []),
+                "links": [{"rel": "detail_logs", "href": "http://elsewhere"}],
+                "details": {"errorCount": 0, "messageList": messages},
+            },
+            "node_filter": given.pop("node_filter", None),
+            "subtask_id_list": [],
+            "created": given.pop("created", "2026-11-21 01:06:54.343851"),
+            "created_by": "noauth",
+            "terminate": False,
+            "retry": 0,
+            **given,
+        }
+
+    return build

@@ -1,0 +1,349 @@
+"""Time-outs, repeats, tokens and answers at the level of HTTP."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+import requests
+import responses
+
+from provisioner_client import http_session
+from provisioner_client.errors import (
+    AuthenticationFailed,
+    ProvisionerError,
+    ProvisionerProtocolError,
+    ProvisionerRefused,
+    ProvisionerUnavailable,
+)
+from provisioner_client.http_session import HttpSession, Timeouts, checked_url
+from provisioner_client.tokens import StaticToken
+
+URL = "http://drydock.test:9000"
+
+
+class CountedToken:
+    """Tokens `token-1`, `token-2`, … a new one after each refusal."""
+
+    def __init__(self) -> None:
+        self.number = 1
+        self.refused: list[str | None] = []
+
+    def token(self) -> str | None:
+        return f"token-{self.number}"
+
+    def renew(self, refused: str | None) -> bool:
+        self.refused.append(refused)
+        self.number += 1
+        return True
+
+    def secrets(self) -> tuple[str, ...]:
+        return (f"token-{self.number}",)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def make_session(waits: list[float]) -> Iterator[Callable[..., HttpSession]]:
+    made: list[HttpSession] = []
+
+    def make(**options: Any) -> HttpSession:
+        made.append(HttpSession(URL, sleep=waits.append, chance=lambda: 1.0, **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def session(make_session: Callable[..., HttpSession]) -> HttpSession:
+    return make_session()
+
+
+def header(call: responses.Call, name: str) -> object:
+    return call.request.headers.get(name)
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
+def test_a_get_is_repeated_on(
+    http: responses.RequestsMock, session: HttpSession, waits: list[float], status: int
+) -> None:
+    http.get(f"{URL}/x", status=status, body="busy")
+    http.get(f"{URL}/x", json={"a": 1})
+    assert session.get("/x").data == {"a": 1}
+    assert waits == [0.5]
+
+
+def test_a_get_is_given_up_after_four_attempts_with_growing_waits(
+    http: responses.RequestsMock, session: HttpSession, waits: list[float]
+) -> None:
+    http.get(f"{URL}/x", status=503)
+    with pytest.raises(ProvisionerUnavailable) as caught:
+        session.get("/x")
+    assert (caught.value.status, len(http.calls), waits) == (503, 4, [0.5, 1.0, 2.0])
+
+
+@pytest.mark.parametrize("status", [400, 404, 405, 409, 413])
+def test_a_refusal_is_not_repeated(http: responses.RequestsMock, session: HttpSession, status: int) -> None:
+    http.get(f"{URL}/x", status=status, json={"type": "error", "message": "no", "retry": True})
+    with pytest.raises(ProvisionerRefused, match=f"{status}: no") as caught:
+        session.get("/x")
+    assert (caught.value.status, len(http.calls)) == (status, 1)
+
+
+def test_a_post_is_sent_once_unless_told_otherwise(http: responses.RequestsMock, session: HttpSession) -> None:
+    http.post(f"{URL}/x", status=503)
+    with pytest.raises(ProvisionerUnavailable):
+        session.post("/x", {})
+    assert len(http.calls) == 1
+
+
+def test_a_post_that_may_be_repeated_is(http: responses.RequestsMock, session: HttpSession) -> None:
+    http.post(f"{URL}/x", body=requests.ConnectionError("gone"))
+    http.post(f"{URL}/x", json=[])
+    assert session.post("/x", {}, attempts=4).data == []
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_retry_after_in_seconds_is_kept(
+    http: responses.RequestsMock, session: HttpSession, waits: list[float], status: int
+) -> None:
+    http.get(f"{URL}/x", status=status, headers={"Retry-After": "7"})
+    http.get(f"{URL}/x", json={})
+    session.get("/x")
+    assert waits == [7.5]
+
+
+def test_retry_after_as_a_date_is_kept(http: responses.RequestsMock, session: HttpSession, waits: list[float]) -> None:
+    at = datetime.now(UTC) + timedelta(seconds=30)
+    http.get(f"{URL}/x", status=429, headers={"Retry-After": format_datetime(at, usegmt=True)})
+    http.get(f"{URL}/x", json={})
+    session.get("/x")
+    assert len(waits) == 1
+    assert 25 < waits[0] <= 31
+
+
+def test_retry_after_is_capped(http: responses.RequestsMock, session: HttpSession, waits: list[float]) -> None:
+    http.get(f"{URL}/x", status=429, headers={"Retry-After": "99999"})
+    http.get(f"{URL}/x", json={})
+    session.get("/x")
+    assert waits == [60.5]
+
+
+def test_content_type_is_exactly_json(http: responses.RequestsMock, session: HttpSession) -> None:
+    http.post(f"{URL}/x", json={})
+    session.post("/x", {"a": "ü"})
+    assert header(http.calls[0], "Content-Type") == "application/json"
+    assert http.calls[0].request.body == b'{"a":"\\u00fc"}'
+
+
+def test_every_call_has_time_outs(http: responses.RequestsMock, make_session: Callable[..., HttpSession]) -> None:
+    http.get(f"{URL}/x", json={})
+    make_session(timeouts=Timeouts(2.0, 3.0)).get("/x")
+    assert http.calls[0].request.req_kwargs["timeout"] == (2.0, 3.0)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("verify", [False, "/etc/ca.pem"])
+def test_verify_is_handed_on_whatever_the_environment_says(
+    http: responses.RequestsMock,
+    make_session: Callable[..., HttpSession],
+    monkeypatch: pytest.MonkeyPatch,
+    verify: bool | str,
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/etc/other.pem")
+    http.get(f"{URL}/x", json={})
+    make_session(verify=verify).get("/x")
+    assert http.calls[0].request.req_kwargs["verify"] == verify  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("times", [(0, 1, 1), (1, 0, 1), (1, 1, -1)])
+def test_there_is_no_waiting_for_ever(times: tuple[float, float, float]) -> None:
+    with pytest.raises(ValueError, match="above 0"):
+        Timeouts(*times)
+
+
+@pytest.mark.parametrize(
+    ("failure", "reached", "timed_out", "text"),
+    [
+        pytest.param(requests.ConnectTimeout("x"), False, False, "no connection", id="connect time-out"),
+        pytest.param(
+            requests.ConnectionError(ConnectionRefusedError(111, "Connection refused")),
+            False,
+            False,
+            "no connection (Connection refused)",
+            id="refused",
+        ),
+        pytest.param(requests.ReadTimeout("x"), True, True, "no answer in time", id="read time-out"),
+        pytest.param(
+            requests.ConnectionError(ConnectionResetError(104, "Connection reset by peer")),
+            True,
+            False,
+            "the connection was lost (Connection reset by peer)",
+            id="reset",
+        ),
+        pytest.param(
+            requests.exceptions.ChunkedEncodingError("IncompleteRead"), True, False, "broke off", id="truncated"
+        ),
+    ],
+)
+def test_trouble_on_the_way(
+    http: responses.RequestsMock,
+    session: HttpSession,
+    failure: Exception,
+    reached: bool,
+    timed_out: bool,
+    text: str,
+) -> None:
+    http.post(f"{URL}/x", body=failure)
+    with pytest.raises(ProvisionerUnavailable) as caught:
+        session.post("/x", {})
+    assert (caught.value.reached, caught.value.timed_out) == (reached, timed_out)
+    assert text in str(caught.value)
+
+
+def test_an_answer_cut_to_valid_length_but_not_json_is_asked_for_again(
+    http: responses.RequestsMock, session: HttpSession
+) -> None:
+    http.get(f"{URL}/x", body='[{"task_id": "')
+    http.get(f"{URL}/x", json=[])
+    assert session.get("/x").data == []
+
+
+def test_a_page_instead_of_json_is_named(http: responses.RequestsMock, session: HttpSession) -> None:
+    http.get(f"{URL}/x", body="<html><title>Log in</title></html>")
+    with pytest.raises(ProvisionerProtocolError, match="an HTML page: Log in"):
+        session.get("/x")
+
+
+def test_an_endless_answer_is_cut(
+    http: responses.RequestsMock, session: HttpSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_session, "LONGEST_ANSWER", 1000)
+    http.post(f"{URL}/x", body=b"[" + b"0," * 1000 + b"0]")
+    with pytest.raises(ProvisionerProtocolError, match="longer than 1000 bytes"):
+        session.post("/x", {})
+
+
+def test_an_endless_request_is_not_sent(session: HttpSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_session, "LONGEST_REQUEST", 100)
+    with pytest.raises(ProvisionerRefused, match="would be"):
+        session.post("/x", ["n" * 200])
+
+
+def test_a_redirect_is_not_followed_with_the_token(
+    http: responses.RequestsMock, make_session: Callable[..., HttpSession]
+) -> None:
+    http.get(f"{URL}/x", status=302, headers={"Location": "http://evil.test/"})
+    with pytest.raises(ProvisionerRefused, match="redirect"):
+        make_session(tokens=StaticToken("canary")).get("/x")
+    assert len(http.calls) == 1
+
+
+def test_a_refused_token_is_renewed_once(
+    http: responses.RequestsMock, make_session: Callable[..., HttpSession]
+) -> None:
+    tokens = CountedToken()
+    http.post(f"{URL}/x", status=401)
+    http.post(f"{URL}/x", json={"done": True})
+    assert make_session(tokens=tokens).post("/x", {}).data == {"done": True}
+    assert [header(call, "X-Auth-Token") for call in http.calls] == ["token-1", "token-2"]
+    assert tokens.refused == ["token-1"]
+
+
+def test_a_token_that_is_refused_twice_is_an_error(
+    http: responses.RequestsMock, make_session: Callable[..., HttpSession]
+) -> None:
+    http.get(f"{URL}/x", status=401, json={"title": "401 Unauthorized"})
+    with pytest.raises(AuthenticationFailed) as caught:
+        make_session(tokens=CountedToken()).get("/x")
+    assert (caught.value.status, len(http.calls)) == (401, 2)
+
+
+def test_a_fixed_token_is_not_tried_twice(
+    http: responses.RequestsMock, make_session: Callable[..., HttpSession]
+) -> None:
+    http.get(f"{URL}/x", status=401)
+    with pytest.raises(AuthenticationFailed):
+        make_session(tokens=StaticToken("canary")).get("/x")
+    assert len(http.calls) == 1
+
+
+def test_lacking_a_role_is_not_cured_by_a_new_token(
+    http: responses.RequestsMock, make_session: Callable[..., HttpSession]
+) -> None:
+    tokens = CountedToken()
+    http.get(f"{URL}/x", status=403, json={"title": "403 Forbidden"})
+    with pytest.raises(AuthenticationFailed, match="403 Forbidden"):
+        make_session(tokens=tokens).get("/x")
+    assert tokens.refused == []
+
+
+def test_the_request_id_of_drydock_is_in_the_error(http: responses.RequestsMock, session: HttpSession) -> None:
+    http.get(f"{URL}/x", status=400, headers={"X-Drydock-Req": "2fabf855-1"}, body="Unexpected error.")
+    with pytest.raises(ProvisionerRefused, match=r"400: Unexpected error\. \(X-Drydock-Req 2fabf855-1\)"):
+        session.get("/x")
+
+
+def test_credentials_of_netrc_are_not_sent(
+    http: responses.RequestsMock, session: HttpSession, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".netrc").write_text("machine drydock.test login me password canary\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
+    http.get(f"{URL}/x", json={})
+    session.get("/x")
+    assert header(http.calls[0], "Authorization") is None
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        pytest.param(400, '{"type": "error", "message": "bad token s3cret-canary"}', id="in a message"),
+        pytest.param(500, "x" * 495 + " s3cret-canary", id="where the text is cut"),
+        pytest.param(200, "<html><title>s3cret-canary</title></html>", id="in a page"),
+    ],
+)
+def test_no_secret_is_repeated_when_the_server_does(
+    http: responses.RequestsMock,
+    make_session: Callable[..., HttpSession],
+    caplog: pytest.LogCaptureFixture,
+    status: int,
+    body: str,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    session = make_session(tokens=StaticToken("s3cret-canary"))
+    http.get(f"{URL}/x", status=status, body=body)
+    with pytest.raises(ProvisionerError) as caught:
+        session.get("/x")
+    for text in (str(caught.value), repr(caught.value), caplog.text, repr(session)):
+        assert "s3cret" not in text
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("http://h:9000/", "http://h:9000"),
+        (" https://h/prefix/ ", "https://h/prefix"),
+        ("http://[::1]:9000", "http://[::1]:9000"),
+    ],
+)
+def test_url_is_kept_without_its_last_slash(given: str, kept: str) -> None:
+    assert checked_url(given) == kept
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "h:9000", "ftp://h", "http://", "http://u:canary@h", "http://h:99999", "http://h?x=canary", "http://[canary"],
+)
+def test_a_url_that_cannot_be_used_is_refused_without_repeating_it(url: str) -> None:
+    with pytest.raises(ValueError, match="URL") as caught:
+        checked_url(url)
+    assert "canary" not in str(caught.value)

@@ -1,0 +1,55 @@
+"""How long to wait before a repeat."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from provisioner_client.retry import RetryPolicy, parse_retry_after
+
+NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
+POLICY = RetryPolicy(attempts=5, first_wait=1, longest_wait=8, longest_retry_after=60)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "retry_after", "chance", "seconds"),
+    [
+        pytest.param(1, None, 1.0, 1.0, id="first"),
+        pytest.param(1, None, 0.0, 0.5, id="half of it is chance"),
+        pytest.param(3, None, 1.0, 4.0, id="twice as long each time"),
+        pytest.param(9, None, 1.0, 8.0, id="never longer than the longest"),
+        pytest.param(10_000, None, 1.0, 8.0, id="no overflow"),
+        pytest.param(1, 7.0, 0.0, 7.0, id="what was asked for"),
+        pytest.param(1, 7.0, 1.0, 8.0, id="a little later, not sooner"),
+        pytest.param(1, 0.0, 0.0, 0.0, id="at once when asked so"),
+        pytest.param(1, 86_400.0, 0.0, 60.0, id="a day is too long"),
+    ],
+)
+def test_wait(attempt: int, retry_after: float | None, chance: float, seconds: float) -> None:
+    assert POLICY.wait(attempt, retry_after, chance) == seconds
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        pytest.param("120", 120.0, id="seconds"),
+        pytest.param(" 3 ", 3.0, id="seconds with blanks"),
+        pytest.param("Sat, 21 Nov 2026 12:01:30 GMT", 90.0, id="a date"),
+        pytest.param("Sat, 21 Nov 2026 12:01:30", 90.0, id="a date without zone is GMT"),
+        pytest.param("Fri, 20 Nov 2026 12:00:00 GMT", 0.0, id="a date that is past"),
+        pytest.param("soon", None, id="nonsense"),
+        pytest.param("-5", None, id="negative"),
+        pytest.param("9" * 5000, 999_999_999.0, id="absurdly long"),
+        pytest.param("", None, id="empty"),
+        pytest.param(None, None, id="absent"),
+    ],
+)
+def test_retry_after(header: str | None, seconds: float | None) -> None:
+    assert parse_retry_after(header, NOW) == seconds
+
+
+@pytest.mark.parametrize("options", [{"attempts": 0}, {"first_wait": -1.0}, {"longest_retry_after": -1.0}])
+def test_a_policy_that_makes_no_sense_is_refused(options: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"must|cannot"):
+        RetryPolicy(**options)  # type: ignore[arg-type]

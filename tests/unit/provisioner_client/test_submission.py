@@ -1,0 +1,125 @@
+"""Rule 12: one task, whatever is lost on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from provisioner_client.errors import (
+    ProvisionerError,
+    ProvisionerProtocolError,
+    ProvisionerRefused,
+    ProvisionerUnavailable,
+    SubmissionUncertain,
+)
+from provisioner_client.protocol import ProvisionerTask, TaskState
+from provisioner_client.submission import Sighting, Submission, SubmissionPolicy
+
+TASK = ProvisionerTask("t-1", "prepare_nodes", TaskState.QUEUED, "incomplete", frozenset(), frozenset(), (), "ref")
+LOST = ProvisionerUnavailable("the connection was lost")
+TIMED_OUT = ProvisionerUnavailable("no answer in time", timed_out=True)
+NOT_REACHED = ProvisionerUnavailable("no connection", reached=False)
+SEEN = Sighting(TASK, 5)
+NOT_SEEN = Sighting(None, 5)
+EMPTY = Sighting(None, 0)
+BLIND = ProvisionerUnavailable("busy")
+
+Step = Sighting | ProvisionerTask | ProvisionerError
+
+
+class Play:
+    """Answers for each look and each send, in order; the last look repeats."""
+
+    def __init__(self, looks: list[Step], sends: list[Step]) -> None:
+        self.looks, self.sends = looks, sends
+        self.waits: list[float] = []
+        self.sent = 0
+        self.pauses: list[int] = []
+
+    def look(self) -> Sighting:
+        step = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+        if isinstance(step, ProvisionerError):
+            raise step
+        assert isinstance(step, Sighting)
+        return step
+
+    def send(self) -> ProvisionerTask:
+        self.sent += 1
+        step = self.sends.pop(0)
+        if isinstance(step, ProvisionerError):
+            raise step
+        assert isinstance(step, ProvisionerTask)
+        return step
+
+    def run(self, policy: SubmissionPolicy | None = None) -> ProvisionerTask:
+        policy = policy or SubmissionPolicy(attempts=3, looks=3, look_delay=1, settle=60)
+        pause: Callable[[int, ProvisionerError], None] = lambda attempt, _: self.pauses.append(attempt)  # noqa: E731
+        return Submission("ref", self.send, self.look, pause, self.waits.append, policy).run()
+
+
+@pytest.mark.parametrize(
+    ("looks", "sends", "sent", "waits"),
+    [
+        pytest.param([NOT_SEEN], [TASK], 1, [], id="nothing goes wrong"),
+        pytest.param([SEEN], [], 0, [], id="a dead process had sent it"),
+        pytest.param([EMPTY, SEEN], [], 0, [1], id="an empty list is not believed at once"),
+        pytest.param([EMPTY], [TASK], 1, [1], id="a provisioner without any task"),
+        pytest.param([NOT_SEEN, SEEN], [LOST], 1, [1], id="answer lost, task taken"),
+        pytest.param([NOT_SEEN, NOT_SEEN, NOT_SEEN, SEEN], [LOST], 1, [1, 2, 3], id="task taken, seen late"),
+        pytest.param([NOT_SEEN], [LOST, TASK], 2, [1, 2, 3], id="answer lost, task not taken"),
+        pytest.param([NOT_SEEN], [NOT_REACHED, TASK], 2, [], id="not reached, no need to look"),
+        pytest.param([NOT_SEEN, BLIND, NOT_SEEN], [LOST, TASK], 2, [1, 2, 3], id="blind for a moment"),
+        pytest.param([NOT_SEEN, BLIND, SEEN], [LOST], 1, [1, 2], id="blind, then seen"),
+        pytest.param([NOT_SEEN, SEEN], [ProvisionerProtocolError("half an answer")], 1, [1], id="answer unreadable"),
+        pytest.param([NOT_SEEN, NOT_SEEN, NOT_SEEN, NOT_SEEN, SEEN], [TIMED_OUT], 1, [1, 2, 3, 54], id="slow"),
+        pytest.param([EMPTY], [LOST, TASK], 2, [1, 1, 2, 3], id="still empty"),
+    ],
+)
+def test_rule_12_there_is_one_task(looks: list[Step], sends: list[Step], sent: int, waits: list[float]) -> None:
+    play = Play(looks, sends)
+    assert play.run() is TASK
+    assert (play.sent, play.waits, play.sends) == (sent, waits, [])
+
+
+@pytest.mark.parametrize(
+    "looks",
+    [
+        pytest.param([NOT_SEEN, BLIND], id="the list cannot be read"),
+        pytest.param([NOT_SEEN, NOT_SEEN, NOT_SEEN, BLIND], id="the last look was blind"),
+        pytest.param([NOT_SEEN, EMPTY], id="a list that was not empty became so"),
+    ],
+)
+def test_rule_12_in_doubt_it_is_not_sent_again(looks: list[Step]) -> None:
+    play = Play(looks, [LOST, TASK])
+    with pytest.raises(SubmissionUncertain, match="the connection was lost"):
+        play.run()
+    assert play.sent == 1
+
+
+def test_nothing_is_sent_when_the_first_look_is_blind() -> None:
+    play = Play([BLIND], [TASK])
+    with pytest.raises(ProvisionerUnavailable):
+        play.run()
+    assert play.sent == 0
+
+
+def test_it_is_given_up_after_the_last_attempt() -> None:
+    play = Play([NOT_SEEN], [LOST, NOT_REACHED, LOST])
+    with pytest.raises(ProvisionerUnavailable) as caught:
+        play.run()
+    assert not isinstance(caught.value, SubmissionUncertain)
+    assert (play.sent, play.pauses) == (3, [1, 2])
+
+
+def test_a_refusal_ends_it() -> None:
+    play = Play([NOT_SEEN], [ProvisionerRefused("unsupported action", status=400)])
+    with pytest.raises(ProvisionerRefused):
+        play.run()
+    assert play.sent == 1
+
+
+@pytest.mark.parametrize("options", [{"attempts": 0}, {"looks": 0}])
+def test_a_policy_that_never_looks_is_refused(options: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        SubmissionPolicy(**options)
