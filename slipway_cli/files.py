@@ -50,6 +50,8 @@ def read_sources(paths: Sequence[str]) -> list[Source]:
 def _read(path: str) -> Source:
     """Read one byte more than is allowed, so that an endless file is refused by its size and not by our memory."""
     if path == STANDARD_INPUT:
+        if sys.stdin is None:
+            raise OSError("standard input is closed")
         return Source("<stdin>", sys.stdin.buffer.read(MAX_BYTES + 1))
     with Path(path).open("rb") as file:
         return Source(path, file.read(MAX_BYTES + 1))
@@ -66,6 +68,6 @@ def load_sources(sources: Sequence[Source]) -> tuple[list[Document], list[Proble
             problems += error.problems
             continue
         if not found:
-            problems.append(Problem("$", "The file holds no document.", source=source.name))
+            problems.append(Problem("$", "there is no document in it", source=source.name))
         documents += found
     return documents, problems

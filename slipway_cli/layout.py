@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-ORDER_SWEEPS = 12
-POSITION_SWEEPS = 24
+ORDER_SWEEPS, POSITION_SWEEPS = 12, 24
+FULL_EFFORT = 3_000  # items; above it the sweeps get fewer, so that drawing thousands of groups ends as well
 BEND_PULL = 4.0  # bends are kept straight first: a crooked long edge is worse than a box off centre
 
 
@@ -78,8 +78,9 @@ def layered_layout(
             for left, right in pairwise(route):
                 after[left].append(right)
                 before[right].append(left)
-    rows = _ordered(rows, before, after)
-    centre = _positions(rows, before, after, heights, gap, lane)
+    effort = min(1.0, FULL_EFFORT / max(1, len(before)))
+    rows = _ordered(rows, before, after, max(2, round(ORDER_SWEEPS * effort)))
+    centre = _positions(rows, before, after, heights, gap, lane, max(4, round(POSITION_SWEEPS * effort)))
     return Layout(tuple(tuple(row) for row in rows), centre, routes)
 
 
@@ -98,11 +99,14 @@ def _columns(names: Sequence[str], parents: Mapping[str, Sequence[str]]) -> dict
 
 
 def _ordered(
-    rows: list[list[Item]], before: Mapping[Item, Sequence[Item]], after: Mapping[Item, Sequence[Item]]
+    rows: list[list[Item]],
+    before: Mapping[Item, Sequence[Item]],
+    after: Mapping[Item, Sequence[Item]],
+    sweeps: int,
 ) -> list[list[Item]]:
     """Return the ordering with the fewest crossings that the sweeps came across."""
     best, fewest = [list(row) for row in rows], _crossings(rows, after)
-    for sweep in range(ORDER_SWEEPS):
+    for sweep in range(sweeps):
         if fewest == 0:
             break
         forward = sweep % 2 == 0
@@ -139,6 +143,7 @@ def _positions(
     heights: Mapping[str, float],
     gap: float,
     lane: float,
+    sweeps: int,
 ) -> dict[Item, float]:
     def half(item: Item) -> float:
         return (lane if isinstance(item, Bend) else heights[item] + gap) / 2
@@ -151,8 +156,8 @@ def _positions(
             place += 2 * half(item)
         for item in row:
             centre[item] -= place / 2
-    for sweep in range(POSITION_SWEEPS):
-        last = sweep >= POSITION_SWEEPS - 2
+    for sweep in range(sweeps):
+        last = sweep >= sweeps - 2
         for row in rows if sweep % 2 == 0 else reversed(rows):
             sides = (before, after) if last else (before,) if sweep % 2 == 0 else (after,)
             wishes, weights = [], []

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, Literal, TypeVar
 
 import click
 import yaml
@@ -53,11 +53,20 @@ def console(*, stderr: bool = False, file: IO[str] | None = None) -> Console:
     return Console(file=stream, width=None if folds else UNFOLDED, highlight=False, markup=False, emoji=False)
 
 
-def table(*columns: str, right: Sequence[str] = ()) -> Table:
-    """Return an empty table with these headings; the columns in `right` hold numbers."""
-    result = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
+def table(*columns: str, right: Sequence[str] = (), folds: Sequence[str] = ()) -> Table:
+    """Return an empty table with these headings.
+
+    Parameters
+    ----------
+    right : sequence of str
+        Columns of numbers.
+    folds : sequence of str
+        Columns that are folded when the terminal is too narrow; the others keep their width.
+    """
+    result = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for column in columns:
-        result.add_column(column, justify="right" if column in right else "left", overflow="fold")
+        justify: Literal["left", "right"] = "right" if column in right else "left"
+        result.add_column(column, justify=justify, overflow="fold", no_wrap=column not in folds)
     return result
 
 
@@ -109,7 +118,7 @@ def print_problems(target: Console, problems: Sequence[Problem]) -> None:
 
 
 class Refused(click.ClickException):
-    """The documents have errors. Mend the problems listed above, or see them all with `slipway validate`."""
+    """The documents have errors. Mend the problems listed above."""
 
     exit_code = 1
 

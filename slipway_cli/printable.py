@@ -18,5 +18,7 @@ def listed(names: Collection[str], limit: int = 12) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return `1 node`, `2 nodes`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    """Return `1 node`, `2 nodes`, `2 strategies`."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun[:-1]}ies" if noun.endswith("gy") else f"{number} {noun}s"

@@ -1,0 +1,95 @@
+"""Which strategy a command means, and the nodes it is about: read from the files named on the command line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+
+from slipway_cli.files import load_sources, read_sources
+from slipway_cli.inventory import load_inventory
+from slipway_cli.output import Command, Refused
+from slipway_cli.printable import listed
+from strategy_lib.configuration import CONFIGURATION_SCHEMA
+from strategy_lib.design import DEFAULT_STRATEGY_NAME, read_design
+from strategy_lib.documents import Document, find_document, find_documents
+from strategy_lib.errors import Problem, StrategyLibError
+from strategy_lib.inventory import missing_profiles, nodes_from_documents
+from strategy_lib.node import Node
+from strategy_lib.strategy import STRATEGY_SCHEMA, Strategy, parse_strategy
+
+DEFAULT_NAME = "default"  # how the strategy of rule 22 is called
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A valid strategy and the nodes of the site.
+
+    Attributes
+    ----------
+    document : Document or None
+        Where the strategy stands; None for the default strategy (rule 22).
+    nodes : tuple of Node
+        Empty when the files have none.
+    warnings : tuple of Problem
+        About the nodes: host profiles that are missing.
+    """
+
+    name: str
+    strategy: Strategy
+    document: Document | None
+    nodes: tuple[Node, ...]
+    warnings: tuple[Problem, ...]
+
+
+def strategy_option(command: Command) -> Command:
+    """Add `--strategy` to a command."""
+    return click.option(
+        "--strategy",
+        metavar="NAME",
+        help="Strategy to use, if not the one that the deployment configuration names.",
+    )(command)
+
+
+def load_wanted(paths: Sequence[str], strategy_name: str | None, node_paths: Sequence[str] = ()) -> Wanted:
+    """Read the strategy from `paths`, and the nodes from `node_paths` or, when there are none, from `paths` as well.
+
+    Raises
+    ------
+    Refused
+        With every problem of the documents.
+    click.UsageError
+        When a file cannot be read, or it is not clear which strategy is meant.
+    """
+    documents, problems = load_sources(read_sources(paths))
+    if problems:
+        raise Refused(problems)
+    try:
+        name, strategy, document = _strategy(documents, strategy_name)
+        if node_paths:
+            return Wanted(name, strategy, document, load_inventory(node_paths), ())
+        nodes = tuple(nodes_from_documents(documents))
+        if document is None and not nodes and find_document(documents, CONFIGURATION_SCHEMA) is None:
+            raise click.UsageError(f"There is no {STRATEGY_SCHEMA} document in {listed(paths)}.")
+        return Wanted(name, strategy, document, nodes, tuple(missing_profiles(documents)))
+    except StrategyLibError as error:
+        raise Refused(error.problems) from error
+
+
+def _strategy(documents: Sequence[Document], name: str | None) -> tuple[str, Strategy, Document | None]:
+    strategies = find_documents(documents, STRATEGY_SCHEMA)
+    configured = find_document(documents, CONFIGURATION_SCHEMA) is not None
+    if name is None and not configured and DEFAULT_STRATEGY_NAME not in strategies and strategies:
+        # Files without a configuration are drafts: the only strategy among them is the one that is meant.
+        if len(strategies) > 1:
+            raise click.UsageError(f"There are several strategies; choose one with --strategy: {listed(strategies)}.")
+        (name,) = strategies
+    if name is not None:
+        if name not in strategies:
+            there = f"there are {listed(strategies)}" if strategies else "there is none at all"
+            raise click.UsageError(f"There is no strategy named '{name}'; {there}.")
+        document = strategies[name]
+        return name, parse_strategy(document.data, document), document
+    design = read_design(documents)
+    used = design.configuration.deployment_strategy if configured else DEFAULT_STRATEGY_NAME
+    found = strategies.get(used) if used is not None else None
+    return (found.name if found else DEFAULT_NAME), design.strategy, found
