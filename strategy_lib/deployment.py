@@ -6,8 +6,10 @@ O(nodes x overlap + edges). It can be rebuilt from a store at any time: that is 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 
 from strategy_lib.criteria import CriterionResult, evaluate
 from strategy_lib.node import NodeState
@@ -325,9 +327,8 @@ class Deployment:
         """Judge the criteria of a group after a phase, over all its nodes (rule 15), and keep the results."""
         if run.group.criteria is None:
             return True
-        good = _SUCCESSFUL[phase]
-        get = self._states.get
-        successful = sum(get(name) in good for name in run.nodes)
+        tally = self._tally(run.nodes)
+        successful = sum(tally[state] for state in _SUCCESSFUL[phase])
         results = evaluate(run.group.criteria, phase, len(run.nodes), successful)
         run.criteria += results
         return all(result.met for result in results)
@@ -348,12 +349,13 @@ class Deployment:
             return tuple(name for name in run.nodes if get(name, state) is state)
         return tuple(name for name in run.nodes if get(name) is state)
 
+    def _tally(self, nodes: Iterable[str]) -> Counter[NodeState]:
+        return Counter(map(self._states.get, nodes, repeat(NodeState.NOT_STARTED)))
+
     def _counts(self, nodes: Iterable[str]) -> GroupCounts:
-        tally = dict.fromkeys(NodeState, 0)
-        for name in nodes:
-            tally[self.state_of(name)] += 1
+        tally = self._tally(nodes)
         return GroupCounts(
-            total=sum(tally.values()),
+            total=tally.total(),
             prepared=sum(tally[state] for state in _SUCCESSFUL[Phase.PREPARE]),
             succeeded=tally[NodeState.SUCCESS],
             failed=tally[NodeState.FAILURE],

@@ -11,15 +11,14 @@ from strategy_lib.documents import Document, find_documents
 from strategy_lib.errors import InventoryError, Problem
 from strategy_lib.json_path import extend
 from strategy_lib.node import Node
+from strategy_lib.schema_check import check_data
 from strategy_lib.strategy import label_text
 
 NODE_SCHEMA = "drydock/BaremetalNode/v1"
 PROFILE_SCHEMA = "drydock/HostProfile/v1"
 
-_MOST_PROBLEMS = 1000
 _NO_TAGS: frozenset[str] = frozenset()
 _NO_LABELS: Mapping[str, str] = MappingProxyType({})
-_KNOWN_FIELDS = frozenset({"name", "tags", "labels", "rack"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,65 +113,39 @@ def nodes_from_inventory(inventory: Sequence[Mapping[str, Any]]) -> list[Node]:
     InventoryError
         With every problem: wrong types, unknown fields, names that are there twice.
     """
-    if not isinstance(inventory, list | tuple):
-        raise InventoryError([Problem("$", "must be a list of nodes, each a mapping with a name")])
-    problems: list[Problem] = []
-    nodes: list[Node] = []
-    seen: set[str] = set()
-    tag_sets: dict[tuple[str, ...], frozenset[str]] = {(): _NO_TAGS}
-    for position, entry in enumerate(inventory):
-        if len(problems) >= _MOST_PROBLEMS:
-            break
-        found = list(_entry_problems(entry, seen))
-        if found:
-            problems += [Problem(extend("$", position, *steps), message) for steps, message in found]
-            continue
-        name = entry["name"]
-        seen.add(name)
-        tags = tuple(entry.get("tags") or ())
-        labels = entry.get("labels")
-        nodes.append(
-            Node(
-                name,
-                # Thousands of nodes have the same few tags; one set serves them all.
-                tag_sets.setdefault(tags, frozenset(tags)),
-                {key: str(label_text(value)) for key, value in labels.items()} if labels else _NO_LABELS,
-                entry.get("rack"),
-            )
-        )
+    problems = check_data("node_inventory", inventory, root="$")
     if problems:
         raise InventoryError(problems)
-    return nodes
+    nodes: dict[str, Node] = {}
+    tag_sets: dict[tuple[str, ...], frozenset[str]] = {(): _NO_TAGS}
+    for position, entry in enumerate(inventory):
+        name = entry["name"]
+        if name in nodes:
+            message = f"there is already a node {name!r}; names must be unique"
+            problems.append(Problem(extend("$", position, "name"), message))
+        tags = tuple(entry.get("tags") or ())
+        # Thousands of nodes have the same few tags; one set serves them all.
+        tag_set = tag_sets.get(tags)
+        if tag_set is None:
+            tag_set = tag_sets[tags] = frozenset(tags)
+        nodes[name] = Node(name, tag_set, _labels(entry.get("labels")), entry.get("rack"))
+    if problems:
+        raise InventoryError(problems)
+    return list(nodes.values())
 
 
-def _entry_problems(entry: object, seen: set[str]) -> list[tuple[tuple[str, ...], str]]:
-    if not isinstance(entry, Mapping):
-        return [((), 'must be a mapping such as {"name": "n1"}')]
-    found: list[tuple[tuple[str, ...], str]] = []
-    name = entry.get("name")
-    if not isinstance(name, str) or not name:
-        found.append((("name",), "must be the node's name, as text"))
-    elif name in seen:
-        found.append((("name",), f"there is already a node {name!r}; names must be unique"))
-    tags = entry.get("tags")
-    if tags and not (isinstance(tags, list | tuple) and all(isinstance(tag, str) for tag in tags)):
-        found.append((("tags",), "must be a list of texts"))
-    labels = entry.get("labels")
-    if labels and not _are_labels(labels):
-        found.append((("labels",), "must be a mapping of texts to texts"))
-    rack = entry.get("rack")
-    if rack is not None and not isinstance(rack, str):
-        found.append((("rack",), "must be the name of a rack, as text"))
-    if not _KNOWN_FIELDS.issuperset(entry):
-        unknown = ", ".join(sorted(str(key) for key in set(entry) - _KNOWN_FIELDS))
-        found.append(((), f"not known here: {unknown}; known are name, tags, labels, rack"))
-    return found
+def _are_texts(values: object) -> bool:
+    return isinstance(values, list | tuple) and all(isinstance(value, str) for value in values)
 
 
 def _are_labels(labels: object) -> bool:
-    return isinstance(labels, Mapping) and all(
-        isinstance(key, str) and label_text(value) is not None for key, value in labels.items()
-    )
+    return isinstance(labels, Mapping) and all(label_text(value) is not None for value in labels.values())
+
+
+def _labels(labels: Mapping[str, Any] | None) -> Mapping[str, str]:
+    if not labels:
+        return _NO_LABELS
+    return {key: value.strip() if type(value) is str else str(label_text(value)) for key, value in labels.items()}
 
 
 def _overlay(
@@ -184,14 +157,14 @@ def _overlay(
     path = "$.data.metadata"
     own_tags = metadata.get("tags")
     if own_tags:
-        if isinstance(own_tags, list) and all(isinstance(tag, str) for tag in own_tags):
+        if _are_texts(own_tags):
             tags = tags.union(own_tags)
         else:
             problems[document.problem(f"{path}.tags", "must be a list of texts")] = None
     owner_data = metadata.get("owner_data")
     if owner_data:
         if _are_labels(owner_data):
-            labels = {**labels, **{key: str(label_text(value)) for key, value in owner_data.items()}}
+            labels = {**labels, **_labels(owner_data)}
         else:
             problems[document.problem(f"{path}.owner_data", "must be a mapping of texts to texts")] = None
     own_rack = metadata.get("rack")

@@ -41,8 +41,8 @@ def _validator(name: str) -> jsonschema_rs.Draft202012Validator:
     return jsonschema_rs.Draft202012Validator({"$ref": "#/$defs/data", "$defs": schema(name)["$defs"]})
 
 
-def check_data(name: str, data: object, document: Document | None = None) -> list[Problem]:
-    """Check the `data` of a document against its schema.
+def check_data(name: str, data: object, document: Document | None = None, root: str = "$.data") -> list[Problem]:
+    """Check the `data` of a document, or a plain file, against its schema.
 
     Parameters
     ----------
@@ -52,11 +52,13 @@ def check_data(name: str, data: object, document: Document | None = None) -> lis
         What stands under `data:`.
     document
         Where it comes from, for names and lines.
+    root
+        Path of the data, put before the path of every problem.
 
     Returns
     -------
     list of Problem
-        All of them, with paths below `$.data`; empty when the data is valid.
+        All of them; empty when the data is valid.
     """
     validator = _validator(name)
     try:
@@ -65,11 +67,11 @@ def check_data(name: str, data: object, document: Document | None = None) -> lis
         errors = list(validator.iter_errors(data))
     except ValueError:
         # Not from YAML or JSON: a key that is not text, or a value JSON has no word for.
-        found = list(_not_json(data, "$.data")) or [("$.data", "must be made of JSON values")]
+        found = list(_not_json(data, root)) or [(root, "must be made of JSON values")]
         return [_problem(path, message, document) for path, message in found[:_MOST_PROBLEMS]]
     definitions = schema(name)["$defs"]
     problems = [
-        _problem(extend("$.data", *steps), message, document)
+        _problem(extend(root, *steps), message, document)
         for error in errors
         for steps, message in _sentences(error, definitions)
     ]
@@ -168,7 +170,7 @@ def _not_json(data: object, path: str) -> Iterator[tuple[str, str]]:
                     todo.append((below, extend(here, key)))
                 else:
                     yield here, f"the key {key!r} must be text; put it in quotes"
-        elif isinstance(value, list):
+        elif isinstance(value, list | tuple):
             todo.extend((below, extend(here, position)) for position, below in enumerate(value))
         elif isinstance(value, float) and not math.isfinite(value):
             yield here, f"{value} is not a JSON number"

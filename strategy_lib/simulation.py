@@ -11,7 +11,7 @@ from strategy_lib.deployment import Deployment, Finished, Step, Verdict
 from strategy_lib.errors import OutcomesError, Problem
 from strategy_lib.inventory import nodes_from_inventory
 from strategy_lib.json_path import extend
-from strategy_lib.node import Node
+from strategy_lib.node import Node, NodeState
 from strategy_lib.ordering import order_groups
 from strategy_lib.phase import Phase
 from strategy_lib.selectors import NodeIndex
@@ -121,9 +121,12 @@ def simulate(
 def rehearsal_to_dict(rehearsal: Rehearsal, nodes: Sequence[Node]) -> dict[str, Any]:
     """Return a rehearsal as the plain data that `simulate` returns."""
     deployment = rehearsal.deployment
+    groups = deployment.groups
+    # Plain text: whoever gets the result need not know our enumerations.
+    states = {state: str(state) for state in NodeState}
     return {
         "verdict": str(deployment.verdict or Verdict.FAILURE),
-        "order": [group.name for group in deployment.groups],
+        "order": [group.name for group in groups],
         "groups": {
             group.name: {
                 "state": str(group.state),
@@ -140,9 +143,9 @@ def rehearsal_to_dict(rehearsal: Rehearsal, nodes: Sequence[Node]) -> dict[str, 
                     for result in group.failed_criteria
                 ],
             }
-            for group in deployment.groups
+            for group in groups
         },
-        "nodes": {node.name: str(deployment.state_of(node.name)) for node in nodes},
+        "nodes": {node.name: states[deployment.state_of(node.name)] for node in nodes},
         "submissions": [
             {"group": step.group, "phase": str(step.phase), "nodes": list(step.nodes)} for step in rehearsal.submissions
         ],
