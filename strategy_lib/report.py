@@ -1,0 +1,233 @@
+"""The report of an action: the verdict (rule 19) and the text for the log, most important first (rule 20)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from strategy_lib.criteria import CriterionResult
+from strategy_lib.node import NodeState
+from strategy_lib.phase import GroupState, Reason, Verdict
+from strategy_lib.report_record import (
+    ActionRecord,
+    FailedStep,
+    GroupRecord,
+    NodeRecord,
+    Report,
+    from_dict,
+    seconds_between,
+    to_dict,
+)
+
+__all__ = [
+    "ActionRecord",
+    "FailedStep",
+    "GroupRecord",
+    "NodeRecord",
+    "Report",
+    "build_report",
+    "from_dict",
+    "render",
+    "to_dict",
+    "verdict_of",
+]
+
+_MOST_TROUBLED = 500
+_MOST_NODES = 2000
+_WHY = {
+    Reason.PREPARE_CRITERIA: "the prepare criteria were not met, so it was not deployed",
+    Reason.DEPLOY_CRITERIA: "the deploy criteria were not met",
+    Reason.DEPENDENCY: "a group it depends on failed, so it was not started",
+    Reason.INTERRUPTED: "its task ended before it came to a verdict",
+}
+
+
+def build_report(
+    action: ActionRecord,
+    groups: Iterable[GroupRecord] = (),
+    nodes: Iterable[NodeRecord] = (),
+    failed_steps: Iterable[FailedStep] = (),
+    notes: Iterable[str] = (),
+) -> Report:
+    """Make the report of an action that is over.
+
+    Parameters
+    ----------
+    action
+        What was asked for, and when.
+    groups
+        In processing order. One that is still pending or running was interrupted, and so has failed.
+    nodes
+        Every node of the site that was considered.
+    failed_steps
+        Steps before the groups that failed.
+    notes
+        What else should be known, such as late results.
+    """
+    judged = tuple(_judged(group) for group in groups)
+    steps = tuple(failed_steps)
+    verdict, text = verdict_of(judged, steps)
+    return Report(action, verdict, text, judged, tuple(nodes), steps, tuple(notes))
+
+
+def verdict_of(groups: Sequence[GroupRecord], failed_steps: Sequence[FailedStep] = ()) -> tuple[Verdict, str]:
+    """Return the verdict and a sentence that says why (rule 19).
+
+    A failure is any critical group that failed, any earlier step that failed, no groups at all, or no group that came
+    to a verdict: nothing deployed is never a success.
+    """
+    failed = [group for group in groups if group.state is GroupState.FAILURE]
+    critical = [group.name for group in failed if group.critical]
+    others = [group.name for group in failed if not group.critical]
+    also = f"; {_groups('non-critical', others)} failed too" if others else ""
+    if failed_steps:
+        named = ", ".join(step.step for step in failed_steps)
+        return Verdict.FAILURE, f"failed before the groups: {named}"
+    if critical:
+        return Verdict.FAILURE, f"{_groups('critical', critical)} failed{also}"
+    if not groups:
+        return Verdict.FAILURE, "there were no groups, so nothing was deployed"
+    if all(group.reason in (Reason.INTERRUPTED, Reason.DEPENDENCY) for group in groups):
+        return Verdict.FAILURE, "no group was processed to its end"
+    if others:
+        return Verdict.SUCCESS, f"every critical group succeeded; {_groups('non-critical', others)} failed"
+    return Verdict.SUCCESS, "every group succeeded"
+
+
+def render(report: Report) -> str:
+    """Return the report as lines of plain text for a log, what matters most first."""
+    return "\n".join(_lines(report))
+
+
+def _judged(group: GroupRecord) -> GroupRecord:
+    if group.state in (GroupState.SUCCESS, GroupState.FAILURE):
+        return group
+    return replace(group, state=GroupState.FAILURE, reason=Reason.INTERRUPTED)
+
+
+def _groups(kind: str, names: Sequence[str]) -> str:
+    return f"{kind} group{'s' if len(names) > 1 else ''} {', '.join(names)}"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    action = report.action
+    revision = f", revision {action.revision}" if action.revision is not None else ""
+    took = _duration(seconds_between(action.started, action.ended))
+    yield f"{action.kind} of site {action.site}{revision}: {report.verdict.upper()}: {report.verdict_text}"
+    run = f", run {action.run_id} of {action.dag_id}" if action.run_id is not None else ""
+    user = f", asked for by {action.user}" if action.user is not None else ""
+    yield f"Action {action.id}{run}{user}, {_span(action.started, action.ended)}{f', took {took}' if took else ''}"
+    if report.failed_steps:
+        yield "Failed before the groups:"
+        yield from (f"  {failed.step}: {failed.message}" for failed in report.failed_steps)
+    critical = [group for group in report.failed_groups if group.critical]
+    others = [group for group in report.failed_groups if not group.critical]
+    states = {group.name: group.state for group in report.groups}
+    for title, failed_groups in (("Critical groups that failed:", critical), ("Other groups that failed:", others)):
+        if failed_groups:
+            yield title
+            for group in failed_groups:
+                yield from _failed_group(group, states)
+    yield from _troubled_nodes(report.nodes)
+    if report.notes:
+        yield "Notes:"
+        yield from (f"  {note}" for note in report.notes)
+    if report.groups:
+        yield "All groups, in the order they were processed:"
+        yield from _group_table(report.groups)
+    if report.nodes:
+        yield f"All {len(report.nodes)} nodes:"
+        yield from _node_table(report.nodes)
+
+
+def _failed_group(group: GroupRecord, states: dict[str, GroupState]) -> Iterator[str]:
+    why = _WHY[group.reason] if group.reason is not None else "no reason is known"
+    blocking = [name for name in group.depends_on if states.get(name) is GroupState.FAILURE]
+    if group.reason is Reason.DEPENDENCY and blocking:
+        why = f"it depends on {', '.join(blocking)}, which failed, so it was not started"
+    yield f"  {group.name}: {why}"
+    for result in group.criteria:
+        yield f"    {_criterion(result)}"
+
+
+def _criterion(result: CriterionResult) -> str:
+    mark = "met" if result.met else "NOT MET"
+    return f"{result.phase}: {result.criterion} needed {result.needed}, actual {result.actual}: {mark}"
+
+
+def _troubled_nodes(nodes: Sequence[NodeRecord]) -> Iterator[str]:
+    titles = (
+        (NodeState.FAILURE, "Nodes that failed"),
+        (NodeState.UNKNOWN, "Nodes whose outcome could not be learnt in time"),
+    )
+    for state, title in titles:
+        found = [node for node in nodes if node.state is state]
+        if found:
+            yield f"{title} ({len(found)}):"
+            yield from (
+                f"  {node.name} (in {', '.join(node.groups) or 'no group'}): {node.message or 'nothing was said'}"
+                for node in found[:_MOST_TROUBLED]
+            )
+            if len(found) > _MOST_TROUBLED:
+                yield f"  and {len(found) - _MOST_TROUBLED} more"
+
+
+def _group_table(groups: Sequence[GroupRecord]) -> Iterator[str]:
+    header = ("group", "critical", "state", "reason", "nodes", "prepared", "deployed", "failed", "unknown", "took")
+    rows = [
+        (
+            group.name if group.attempt == 1 else f"{group.name} (attempt {group.attempt})",
+            "yes" if group.critical else "no",
+            str(group.state),
+            str(group.reason or "-"),
+            str(group.counts.total),
+            str(group.counts.prepared),
+            str(group.counts.succeeded),
+            str(group.counts.failed),
+            str(group.counts.unknown),
+            _duration(group.seconds) or "-",
+        )
+        for group in groups
+    ]
+    yield from _table([header, *rows])
+    judged = [(group.name, result) for group in groups for result in group.criteria]
+    if judged:
+        yield "Criteria:"
+        yield from (f"  {name}: {_criterion(result)}" for name, result in judged)
+
+
+def _node_table(nodes: Sequence[NodeRecord]) -> Iterator[str]:
+    rows = [
+        (node.name, str(node.state), ", ".join(node.groups) or "-", node.message or "") for node in nodes[:_MOST_NODES]
+    ]
+    yield from _table([("node", "state", "groups", "message"), *rows])
+    if len(nodes) > _MOST_NODES:
+        yield f"  and {len(nodes) - _MOST_NODES} more, which are in the stored report"
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _duration(seconds: float | None) -> str:
+    """Return seconds as people say them: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`."""
+    if seconds is None:
+        return ""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+
+
+def _span(started: datetime | None, ended: datetime | None) -> str:
+    def shown(time: datetime | None) -> str:
+        return time.isoformat(sep=" ", timespec="seconds") if time is not None else "not known"
+
+    return f"started {shown(started)}, ended {shown(ended)}"

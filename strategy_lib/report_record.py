@@ -1,0 +1,171 @@
+"""The values that a report is made of (rule 20) and their JSON form for the store. Their meaning: `report.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from strategy_lib.criteria import CriterionResult
+from strategy_lib.deployment import GroupCounts
+from strategy_lib.node import NodeState
+from strategy_lib.phase import GroupState, Phase, Reason, Verdict
+
+NO_NODES = GroupCounts(total=0, prepared=0, succeeded=0, failed=0, unknown=0, not_started=0)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRecord:
+    """The request that the report is about. Times carry a time zone; None where they are not known."""
+
+    id: str
+    site: str
+    kind: str
+    revision: int | None = None
+    dag_id: str | None = None
+    run_id: str | None = None
+    user: str | None = None
+    started: datetime | None = None
+    ended: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FailedStep:
+    """A step before the groups that failed, such as `verify_site`, and what was said about it."""
+
+    step: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRecord:
+    """A group at the end of the action, in processing order.
+
+    Attributes
+    ----------
+    criteria
+        Every criterion that was judged, met or not.
+    counts
+        States of its nodes at the end.
+    attempt
+        1 for the first; more when a person had it run again (rule 23).
+    """
+
+    name: str
+    critical: bool
+    state: GroupState
+    reason: Reason | None = None
+    depends_on: tuple[str, ...] = ()
+    criteria: tuple[CriterionResult, ...] = ()
+    counts: GroupCounts = NO_NODES
+    attempt: int = 1
+    started: datetime | None = None
+    ended: datetime | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took, in seconds."""
+        return seconds_between(self.started, self.ended)
+
+    @property
+    def failed_criteria(self) -> tuple[CriterionResult, ...]:
+        """The criteria that were not met."""
+        return tuple(result for result in self.criteria if not result.met)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord:
+    """A node at the end of the action: its state, the groups it is in, and the provisioner's words about it."""
+
+    name: str
+    state: NodeState
+    groups: tuple[str, ...] = ()
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of an action (rule 20). `verdict_text` is one sentence that says why."""
+
+    action: ActionRecord
+    verdict: Verdict
+    verdict_text: str
+    groups: tuple[GroupRecord, ...] = ()
+    nodes: tuple[NodeRecord, ...] = ()
+    failed_steps: tuple[FailedStep, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def failed_groups(self) -> tuple[GroupRecord, ...]:
+        """All groups that failed, critical or not."""
+        return tuple(group for group in self.groups if group.state is GroupState.FAILURE)
+
+    @property
+    def critical_failures(self) -> tuple[str, ...]:
+        """Names of the critical groups that failed, for whatever reason (rule 19)."""
+        return tuple(group.name for group in self.failed_groups if group.critical)
+
+
+def seconds_between(started: datetime | None, ended: datetime | None) -> float | None:
+    """Return the seconds between two times, None when one of them is not known."""
+    return (ended - started).total_seconds() if started is not None and ended is not None else None
+
+
+def to_dict(report: Report) -> dict[str, Any]:
+    """Return the report as JSON values; times as ISO 8601 text. `from_dict` reads it back to an equal report."""
+    data: dict[str, Any] = _plain(asdict(report))
+    for group, record in zip(data["groups"], report.groups, strict=True):
+        group["seconds"] = record.seconds
+    return data
+
+
+def from_dict(data: Mapping[str, Any]) -> Report:
+    """Read a report written by `to_dict`."""
+    return Report(
+        action=ActionRecord(**_with_times(data["action"])),
+        verdict=Verdict(data["verdict"]),
+        verdict_text=data["verdict_text"],
+        groups=tuple(_group(entry) for entry in data["groups"]),
+        nodes=tuple(
+            NodeRecord(entry["name"], NodeState(entry["state"]), tuple(entry["groups"]), entry["message"])
+            for entry in data["nodes"]
+        ),
+        failed_steps=tuple(FailedStep(entry["step"], entry["message"]) for entry in data["failed_steps"]),
+        notes=tuple(data["notes"]),
+    )
+
+
+def criterion_from_dict(data: Mapping[str, Any]) -> CriterionResult:
+    """Read one judged criterion from its JSON form."""
+    return CriterionResult(Phase(data["phase"]), data["criterion"], data["needed"], data["actual"], data["met"])
+
+
+def _group(data: Mapping[str, Any]) -> GroupRecord:
+    fields = _with_times({key: value for key, value in data.items() if key != "seconds"})
+    fields.update(
+        state=GroupState(data["state"]),
+        reason=None if data["reason"] is None else Reason(data["reason"]),
+        depends_on=tuple(data["depends_on"]),
+        criteria=tuple(criterion_from_dict(entry) for entry in data["criteria"]),
+        counts=GroupCounts(**data["counts"]),
+    )
+    return GroupRecord(**fields)
+
+
+def _with_times(data: Mapping[str, Any]) -> dict[str, Any]:
+    fields = dict(data)
+    for name in ("started", "ended"):
+        if fields[name] is not None:
+            fields[name] = datetime.fromisoformat(fields[name])
+    return fields
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(below) for key, below in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(below) for below in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return str(value) if isinstance(value, str) else value
