@@ -1,0 +1,137 @@
+"""Scripts: what shall happen to a node in a phase and attempt. Reading and choosing them; `plans` plays them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Any, TypeVar
+
+from provisioner_client.simulator.errors import BadAdminRequest
+from provisioner_client.simulator.machines import Phase
+
+STAGES: Mapping[Phase, tuple[str, ...]] = {
+    Phase.PREPARE: ("set_node_boot", "power_cycle_node", "identify_node", "configure_hardware"),
+    Phase.DEPLOY: ("apply_node_networking", "apply_node_platform", "deploy_node", "bootaction_report"),
+}
+_E = TypeVar("_E", bound=StrEnum)
+
+HARDWARE_STAGE = {Phase.PREPARE: "configure_hardware", Phase.DEPLOY: "deploy_node"}
+
+
+class Behaviour(StrEnum):
+    """What a script makes a node do; the table in the README says what is seen of each."""
+
+    OK = "ok"
+    FAIL = "fail"
+    SLOW = "slow"
+    STUCK = "stuck"
+    UNREPORTED = "unreported"
+    UNREPORTED_DONE = "unreported_done"
+    FLAKY = "flaky"
+    BOTH_LISTS = "both_lists"
+    FALSE_SUCCESS = "false_success"
+    POWER = "power"
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """One script; `node` may be a glob, `attempt` None means every submission of the node for this phase."""
+
+    node: str
+    phase: Phase
+    behaviour: Behaviour
+    attempt: int | None = None
+    factor: float = 5.0
+    times: int = 1
+    stage: str | None = None
+    message: str | None = None
+
+    def to_data(self) -> dict[str, Any]:
+        """Return the script as JSON data, in the form that `parse_script` reads."""
+        return asdict(self)
+
+    @property
+    def key(self) -> tuple[str, str, int | None]:
+        """Scripts with the same key replace each other."""
+        return (self.node, self.phase.value, self.attempt)
+
+
+def parse_script(data: object) -> Script:
+    """Read one script.
+
+    Raises
+    ------
+    BadAdminRequest
+        With a sentence naming the field that is wrong.
+    """
+    if not isinstance(data, Mapping):
+        raise BadAdminRequest("a script is an object with node, phase and behaviour")
+    unknown = set(data) - set(Script.__dataclass_fields__)
+    if unknown:
+        raise BadAdminRequest(f"unknown field of a script: {', '.join(sorted(map(str, unknown)))}")
+    node = data.get("node")
+    if not isinstance(node, str) or not node:
+        raise BadAdminRequest("a script needs a node: a name or a glob")
+    phase = _one_of(Phase, data.get("phase"), "phase")
+    stage = data.get("stage")
+    if stage is not None and stage not in STAGES[phase]:
+        raise BadAdminRequest(f"stage {stage!r} is none of {', '.join(STAGES[phase])}")
+    attempt = data.get("attempt")
+    if attempt is not None and (type(attempt) is not int or attempt < 1):
+        raise BadAdminRequest("attempt is a number from 1, or absent for every attempt")
+    times, factor, message = data.get("times", 1), data.get("factor", 5.0), data.get("message")
+    if type(times) is not int or times < 1:
+        raise BadAdminRequest("times is a number from 1")
+    if isinstance(factor, bool) or not isinstance(factor, int | float) or factor <= 0:
+        raise BadAdminRequest("factor is a number above 0")
+    if message is not None and not isinstance(message, str):
+        raise BadAdminRequest("message is a string")
+    return Script(
+        node=node,
+        phase=phase,
+        behaviour=_one_of(Behaviour, data.get("behaviour"), "behaviour"),
+        attempt=attempt,
+        factor=float(factor),
+        times=times,
+        stage=stage,
+        message=message,
+    )
+
+
+def parse_fail_option(text: str) -> Script:
+    """Read the command line's `PHASE:NODE[:KIND]`.
+
+    Raises
+    ------
+    BadAdminRequest
+        If it has another form.
+    """
+    parts = text.split(":")
+    if len(parts) not in (2, 3):
+        raise BadAdminRequest(f"{text!r} is not PHASE:NODE or PHASE:NODE:KIND")
+    return parse_script({"phase": parts[0], "node": parts[1], "behaviour": parts[2] if len(parts) == 3 else "fail"})
+
+
+def choose_script(scripts: Sequence[Script], node: str, phase: Phase, attempt: int) -> Script | None:
+    """Return the script for this submission: exact name before glob, given attempt before none, later first."""
+    best: tuple[bool, bool, int] | None = None
+    chosen: Script | None = None
+    for position, script in enumerate(scripts):
+        exact = script.node == node
+        if script.phase is not phase or script.attempt not in (None, attempt):
+            continue
+        if not exact and not fnmatchcase(node, script.node):
+            continue
+        rank = (exact, script.attempt is not None, position)
+        if best is None or rank > best:
+            best, chosen = rank, script
+    return chosen
+
+
+def _one_of(kind: type[_E], value: object, name: str) -> _E:
+    try:
+        return kind(str(value))
+    except ValueError:
+        raise BadAdminRequest(f"{name} {value!r} is none of {', '.join(kind)}") from None

@@ -1,0 +1,31 @@
+"""What a simulator process is started with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from provisioner_client.simulator.scripts import Script
+
+
+class RestartMode(StrEnum):
+    """What becomes of the running task when the process ends under it."""
+
+    ORPHAN = "orphan"
+    RESUME = "resume"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """See the README's table; `grace` is in simulated seconds."""
+
+    speed: float = 1.0
+    seed: int = 1
+    restart_mode: RestartMode = RestartMode.ORPHAN
+    grace: float = 300.0
+    fan_out: int = 64
+    sites: tuple[Path, ...] = ()
+    scripts: tuple[Script, ...] = ()
+    tokens: frozenset[str] = field(default_factory=frozenset)

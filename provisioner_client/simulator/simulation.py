@@ -1,0 +1,105 @@
+"""One simulator put together: store, machines, tasks, executor and the two APIs, without any network."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from provisioner_client.simulator.admin_api import PREFIX, AdminApi
+from provisioner_client.simulator.answers import Answer
+from provisioner_client.simulator.designs import DesignCache, read_design
+from provisioner_client.simulator.drydock_api import DrydockApi, Request
+from provisioner_client.simulator.errors import DesignUnresolvable, SimulatorError
+from provisioner_client.simulator.executor import Executor
+from provisioner_client.simulator.faults import Fault, FaultBook
+from provisioner_client.simulator.journal import Journal
+from provisioner_client.simulator.machine_park import MachinePark
+from provisioner_client.simulator.restart import recover
+from provisioner_client.simulator.script_book import ScriptBook
+from provisioner_client.simulator.settings import Settings
+from provisioner_client.simulator.store import Store
+from provisioner_client.simulator.task_ledger import TaskLedger, reference_in
+
+
+class Simulation:
+    """Give it requests, get answers; `start` before, `stop` after.
+
+    Raises
+    ------
+    SimulatorError
+        From the constructor, if the store or a preloaded site cannot be read.
+    """
+
+    def __init__(self, state: Path, settings: Settings) -> None:
+        self._settings = settings
+        self._store = Store(state)
+        self._park = MachinePark(self._store)
+        self._ledger = TaskLedger(self._store)
+        designs = DesignCache()
+        self._executor = Executor(self._store, self._park, self._ledger, designs, settings)
+        self._journal = Journal(self._store)
+        self._faults = FaultBook(self._store)
+        self._drydock = DrydockApi(self._store, self._park, self._ledger, designs, self._executor, settings)
+        self._admin = AdminApi(
+            self._store,
+            self._park,
+            self._ledger,
+            designs,
+            self._executor,
+            settings,
+            self._journal,
+            self._faults,
+            self._preload,
+        )
+
+    def start(self) -> None:
+        """Take up what the last process left and begin."""
+        self._preload()
+        self._executor.start(recover(self._store, self._ledger, self._settings))
+
+    def stop(self) -> None:
+        """End; the store keeps everything."""
+        self._executor.stop()
+        self._store.set_meta("ended_cleanly", "yes")
+        self._store.close()
+
+    @staticmethod
+    def is_admin(request: Request) -> bool:
+        """Return whether a request is the simulator's own, which has no faults and is not in the journal."""
+        return request.path.startswith(PREFIX)
+
+    def admin(self, request: Request) -> Answer:
+        """Answer a request below `/_sim/`."""
+        return self._admin.handle(request)
+
+    def take_fault(self, request: Request) -> Fault | None:
+        """Return the fault that this request meets."""
+        return self._faults.take(request.method, request.path)
+
+    def handle(self, request: Request, sleep: Callable[[float], None] = time.sleep) -> Answer:
+        """Let a request take effect and return its true answer, after the time that Drydock itself takes."""
+        answer = self._drydock.handle(request)
+        if answer.delay:
+            sleep(answer.delay / self._settings.speed)
+        return answer
+
+    def note(self, request: Request, status: int | None, effect: str, reference: str | None = None) -> None:
+        """Write a request into the journal."""
+        self._journal.write(
+            request.method,
+            request.path,
+            request.query,
+            reference=reference or reference_in(request.body),
+            status=status,
+            effect=effect,
+            marker=request.headers.get("x-context-marker"),
+        )
+
+    def _preload(self) -> None:
+        ScriptBook(self._store).add(self._settings.scripts)
+        for site in self._settings.sites:
+            try:
+                self._park.add_design(read_design(site.read_bytes(), str(site)))
+            except (OSError, DesignUnresolvable) as error:
+                raise SimulatorError(f"{site}: {error}") from error
