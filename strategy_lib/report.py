@@ -10,22 +10,22 @@ from strategy_lib.criteria import CriterionResult
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Reason, Verdict
 from strategy_lib.report_record import (
-    ActionRecord,
     FailedStep,
-    GroupRecord,
-    NodeRecord,
     Report,
+    ReportedAction,
+    ReportedGroup,
+    ReportedNode,
     from_dict,
     seconds_between,
     to_dict,
 )
 
 __all__ = [
-    "ActionRecord",
     "FailedStep",
-    "GroupRecord",
-    "NodeRecord",
     "Report",
+    "ReportedAction",
+    "ReportedGroup",
+    "ReportedNode",
     "build_report",
     "from_dict",
     "render",
@@ -44,9 +44,9 @@ _WHY = {
 
 
 def build_report(
-    action: ActionRecord,
-    groups: Iterable[GroupRecord] = (),
-    nodes: Iterable[NodeRecord] = (),
+    action: ReportedAction,
+    groups: Iterable[ReportedGroup] = (),
+    nodes: Iterable[ReportedNode] = (),
     failed_steps: Iterable[FailedStep] = (),
     notes: Iterable[str] = (),
 ) -> Report:
@@ -71,11 +71,11 @@ def build_report(
     return Report(action, verdict, text, judged, tuple(nodes), steps, tuple(notes))
 
 
-def verdict_of(groups: Sequence[GroupRecord], failed_steps: Sequence[FailedStep] = ()) -> tuple[Verdict, str]:
+def verdict_of(groups: Sequence[ReportedGroup], failed_steps: Sequence[FailedStep] = ()) -> tuple[Verdict, str]:
     """Return the verdict and a sentence that says why (rule 19).
 
-    A failure is any critical group that failed, any earlier step that failed, no groups at all, or no group that came
-    to a verdict: nothing deployed is never a success.
+    A failure is any critical group that failed, any earlier step that failed, no groups at all, no group that came to a
+    verdict, or no node in any group: nothing deployed is never a success.
     """
     failed = [group for group in groups if group.state is GroupState.FAILURE]
     critical = [group.name for group in failed if group.critical]
@@ -90,6 +90,8 @@ def verdict_of(groups: Sequence[GroupRecord], failed_steps: Sequence[FailedStep]
         return Verdict.FAILURE, "there were no groups, so nothing was deployed"
     if all(group.reason in (Reason.INTERRUPTED, Reason.DEPENDENCY) for group in groups):
         return Verdict.FAILURE, "no group was processed to its end"
+    if all(group.counts.total == 0 for group in groups):
+        return Verdict.FAILURE, "no group had any node, so nothing was deployed"
     if others:
         return Verdict.SUCCESS, f"every critical group succeeded; {_groups('non-critical', others)} failed"
     return Verdict.SUCCESS, "every group succeeded"
@@ -100,7 +102,7 @@ def render(report: Report) -> str:
     return "\n".join(_lines(report))
 
 
-def _judged(group: GroupRecord) -> GroupRecord:
+def _judged(group: ReportedGroup) -> ReportedGroup:
     if group.state in (GroupState.SUCCESS, GroupState.FAILURE):
         return group
     return replace(group, state=GroupState.FAILURE, reason=Reason.INTERRUPTED)
@@ -141,7 +143,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _node_table(report.nodes)
 
 
-def _failed_group(group: GroupRecord, states: dict[str, GroupState]) -> Iterator[str]:
+def _failed_group(group: ReportedGroup, states: dict[str, GroupState]) -> Iterator[str]:
     why = _WHY[group.reason] if group.reason is not None else "no reason is known"
     blocking = [name for name in group.depends_on if states.get(name) is GroupState.FAILURE]
     if group.reason is Reason.DEPENDENCY and blocking:
@@ -156,7 +158,7 @@ def _criterion(result: CriterionResult) -> str:
     return f"{result.phase}: {result.criterion} needed {result.needed}, actual {result.actual}: {mark}"
 
 
-def _troubled_nodes(nodes: Sequence[NodeRecord]) -> Iterator[str]:
+def _troubled_nodes(nodes: Sequence[ReportedNode]) -> Iterator[str]:
     titles = (
         (NodeState.FAILURE, "Nodes that failed"),
         (NodeState.UNKNOWN, "Nodes whose outcome could not be learnt in time"),
@@ -173,7 +175,7 @@ def _troubled_nodes(nodes: Sequence[NodeRecord]) -> Iterator[str]:
                 yield f"  and {len(found) - _MOST_TROUBLED} more"
 
 
-def _group_table(groups: Sequence[GroupRecord]) -> Iterator[str]:
+def _group_table(groups: Sequence[ReportedGroup]) -> Iterator[str]:
     header = ("group", "critical", "state", "reason", "nodes", "prepared", "deployed", "failed", "unknown", "took")
     rows = [
         (
@@ -197,7 +199,7 @@ def _group_table(groups: Sequence[GroupRecord]) -> Iterator[str]:
         yield from (f"  {name}: {_criterion(result)}" for name, result in judged)
 
 
-def _node_table(nodes: Sequence[NodeRecord]) -> Iterator[str]:
+def _node_table(nodes: Sequence[ReportedNode]) -> Iterator[str]:
     rows = [
         (node.name, str(node.state), ", ".join(node.groups) or "-", node.message or "") for node in nodes[:_MOST_NODES]
     ]

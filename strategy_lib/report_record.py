@@ -16,7 +16,7 @@ NO_NODES = GroupCounts(total=0, prepared=0, succeeded=0, failed=0, unknown=0, no
 
 
 @dataclass(frozen=True, slots=True)
-class ActionRecord:
+class ReportedAction:
     """The request that the report is about. Times carry a time zone; None where they are not known."""
 
     id: str
@@ -39,7 +39,7 @@ class FailedStep:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupRecord:
+class ReportedGroup:
     """A group at the end of the action, in processing order.
 
     Attributes
@@ -75,7 +75,7 @@ class GroupRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeRecord:
+class ReportedNode:
     """A node at the end of the action: its state, the groups it is in, and the provisioner's words about it."""
 
     name: str
@@ -88,16 +88,16 @@ class NodeRecord:
 class Report:
     """What became of an action (rule 20). `verdict_text` is one sentence that says why."""
 
-    action: ActionRecord
+    action: ReportedAction
     verdict: Verdict
     verdict_text: str
-    groups: tuple[GroupRecord, ...] = ()
-    nodes: tuple[NodeRecord, ...] = ()
+    groups: tuple[ReportedGroup, ...] = ()
+    nodes: tuple[ReportedNode, ...] = ()
     failed_steps: tuple[FailedStep, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
-    def failed_groups(self) -> tuple[GroupRecord, ...]:
+    def failed_groups(self) -> tuple[ReportedGroup, ...]:
         """All groups that failed, critical or not."""
         return tuple(group for group in self.groups if group.state is GroupState.FAILURE)
 
@@ -123,12 +123,12 @@ def to_dict(report: Report) -> dict[str, Any]:
 def from_dict(data: Mapping[str, Any]) -> Report:
     """Read a report written by `to_dict`."""
     return Report(
-        action=ActionRecord(**_with_times(data["action"])),
+        action=ReportedAction(**_with_times(data["action"])),
         verdict=Verdict(data["verdict"]),
         verdict_text=data["verdict_text"],
         groups=tuple(_group(entry) for entry in data["groups"]),
         nodes=tuple(
-            NodeRecord(entry["name"], NodeState(entry["state"]), tuple(entry["groups"]), entry["message"])
+            ReportedNode(entry["name"], NodeState(entry["state"]), tuple(entry["groups"]), entry["message"])
             for entry in data["nodes"]
         ),
         failed_steps=tuple(FailedStep(entry["step"], entry["message"]) for entry in data["failed_steps"]),
@@ -141,7 +141,7 @@ def criterion_from_dict(data: Mapping[str, Any]) -> CriterionResult:
     return CriterionResult(Phase(data["phase"]), data["criterion"], data["needed"], data["actual"], data["met"])
 
 
-def _group(data: Mapping[str, Any]) -> GroupRecord:
+def _group(data: Mapping[str, Any]) -> ReportedGroup:
     fields = _with_times({key: value for key, value in data.items() if key != "seconds"})
     fields.update(
         state=GroupState(data["state"]),
@@ -150,7 +150,7 @@ def _group(data: Mapping[str, Any]) -> GroupRecord:
         criteria=tuple(criterion_from_dict(entry) for entry in data["criteria"]),
         counts=GroupCounts(**data["counts"]),
     )
-    return GroupRecord(**fields)
+    return ReportedGroup(**fields)
 
 
 def _with_times(data: Mapping[str, Any]) -> dict[str, Any]:
