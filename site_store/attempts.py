@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy import Connection, Row, select, update
 
 from site_store.actions import read_action
 from site_store.dialects import names
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.groups import read_group
+from site_store.interruption import interrupt_groups, interrupt_work
 from site_store.node_tasks import both_tasks, deploy, prepare
 from site_store.operations import LIVE, abandon_operations
 from site_store.part import StorePart
@@ -21,6 +22,7 @@ from strategy_lib.phase import GroupState
 from strategy_lib.task_state import TaskStatus, node_state
 
 _PAST = ("status", "op", "error", "started", "ended")
+_BLANK: dict[str, Any] = {"reason": None, "criteria": [], "counts": {}, "ended": None}
 _STARTED_AGAIN = (NodeState.FAILURE, NodeState.UNKNOWN, NodeState.PREPARING, NodeState.DEPLOYING)
 
 
@@ -53,6 +55,35 @@ class Attempts(StorePart):
         """
         return self._database.write(lambda tx: self._open(tx, action_id, group, attempt_key))
 
+    def interrupt_group(self, action_id: str, group: str) -> bool:
+        """Judge a group whose task ended without a verdict and will not go on: failure, `interrupted`.
+
+        Its nodes still being processed become `unknown`, and its provisioner task stays in `unfinished_operations`
+        until it is seen to be over. A person can have it started again (rule 23).
+
+        Returns
+        -------
+        bool
+            False when it had a verdict, and then nothing has changed.
+
+        Raises
+        ------
+        GroupNotFound
+            The action's plan has none of this name.
+        """
+
+        def work(tx: Connection) -> bool:
+            now = self._now()
+            read_group(tx, action_id, group)
+            if not interrupt_groups(tx, now, action_id, group):
+                return False
+            interrupt_work(tx, now, action_id, group)
+            ended = NewEvent(EventKind.GROUP_FINISHED, "its task ended without a verdict: interrupted", group)
+            write_events(tx, now, read_action(tx, action_id).site, action_id, [ended])
+            return True
+
+        return self._database.write(work)
+
     def _open(self, tx: Connection, action_id: str, group: str, key: str) -> GroupRecord:
         now = self._now()
         this = (group_run.c.action_id == action_id, group_run.c.name == group)
@@ -71,11 +102,7 @@ class Attempts(StorePart):
                 state=GroupState.RUNNING,
                 attempt=attempt,
                 attempt_key=key,
-                reason=None,
-                criteria=[],
-                counts={},
-                started=func.coalesce(group_run.c.started, now) if attempt == found.attempt else now,
-                ended=None,
+                **({} if attempt == found.attempt else _BLANK | {"started": now}),
             )
         )
         return read_group(tx, action_id, group)

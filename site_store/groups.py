@@ -90,6 +90,26 @@ class Groups(StorePart):
 
         return self._database.read(work)
 
+    def note_criteria(self, action_id: str, group: str, attempt: int, criteria: Sequence[CriterionResult]) -> bool:
+        """Keep criteria that were judged before the verdict, so that a resumed attempt can still report them.
+
+        Returns
+        -------
+        bool
+            False when this attempt is not at work, and then nothing has changed.
+        """
+        query = (
+            update(group_run)
+            .where(
+                group_run.c.action_id == action_id,
+                group_run.c.name == group,
+                group_run.c.attempt == attempt,
+                group_run.c.state == GroupState.RUNNING,
+            )
+            .values(criteria=_criteria_data(criteria))
+        )
+        return self._database.write(lambda tx: tx.execute(query).rowcount > 0)
+
     def finish_group(
         self,
         action_id: str,
@@ -125,10 +145,7 @@ class Groups(StorePart):
         """
         if state in _OPEN:
             raise ValueError(f"{state} is not a verdict of a group")
-        data = [
-            {"phase": c.phase, "criterion": c.criterion, "needed": c.needed, "actual": c.actual, "met": c.met}
-            for c in criteria
-        ]
+        data = _criteria_data(criteria)
 
         def work(tx: Connection) -> bool:
             now = self._now()
@@ -150,6 +167,13 @@ class Groups(StorePart):
             return True
 
         return self._database.write(work)
+
+
+def _criteria_data(criteria: Sequence[CriterionResult]) -> list[dict[str, Any]]:
+    return [
+        {"phase": c.phase, "criterion": c.criterion, "needed": c.needed, "actual": c.actual, "met": c.met}
+        for c in criteria
+    ]
 
 
 def _record(row: Row[*tuple[Any, ...]], nodes: tuple[str, ...], phases_done: frozenset[Phase]) -> GroupRecord:

@@ -149,9 +149,9 @@ class Operations(StorePart):
                 .values(
                     provisioner_task=provisioner_task,
                     submitted=self._now(),
-                    status=case((intended, OperationStatus.SUBMITTED), else_=operation.c.status),
-                    # It was thought never to be submitted: then it may well be at work.
-                    over=case((operation.c.status == OperationStatus.ABANDONED, None), else_=operation.c.over),
+                    # Given up, and then submitted all the same by a process that was late: it is at work, unawaited.
+                    status=case((intended, OperationStatus.SUBMITTED), else_=OperationStatus.ABANDONED),
+                    over=None,
                 )
             ).rowcount
             if first:
@@ -215,7 +215,7 @@ class Operations(StorePart):
         -------
         list of Operation
             In the order in which they were begun. One without `provisioner_task` may have been submitted by a process
-            that died: look for its reference. Settle each by `record_late`, or by `finish_operation` when it concerns
+            that died: look for its reference, and believe that there is none only after `lease_until`. Settle each by `record_late`, or by `finish_operation` when it concerns
             no nodes.
         """
         query = (

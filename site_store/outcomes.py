@@ -120,11 +120,11 @@ class Outcomes(StorePart):
         def work(tx: Connection) -> frozenset[str]:
             now = self._now()
             this = read_operation(tx, op)
-            unknown = (TaskStatus.UNKNOWN,)
-            known = _settle(tx, now, this, TaskStatus.SUCCESS, outcome.succeeded, unknown)
+            known = _settle(tx, now, this, TaskStatus.SUCCESS, outcome.succeeded, _UNPROVEN)
             _clear_errors(tx, this, known)
-            known |= _settle(tx, now, this, TaskStatus.ERROR, outcome.failed, unknown)
-            _explain(tx, this, outcome.notes, known)
+            known |= _settle(tx, now, this, TaskStatus.ERROR, outcome.failed, _UNPROVEN)
+            lost = _settle(tx, now, this, TaskStatus.UNKNOWN, outcome.unknown, (TaskStatus.PROCESSING,))
+            _explain(tx, this, outcome.notes, known | lost)
             _mark_done(tx, now, this, outcome.succeeded)
             why = note or "learnt late"
             write_events(

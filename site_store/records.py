@@ -126,7 +126,7 @@ class GroupRecord:
 
     `attempt` is 0 before the group was first opened. `phases_done` are the phases whose operation of this attempt
     has ended (however it ended), so that a resumed attempt does not repeat them. `criteria` and `counts` are those
-    of the verdict, empty before it.
+    of the verdict; before it, `criteria` are those that were noted so far.
     """
 
     action_id: str

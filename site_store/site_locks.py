@@ -10,12 +10,10 @@ from site_store.actions import read_action
 from site_store.dialects import insert
 from site_store.errors import SiteBusy, StoreUnavailable
 from site_store.events import EventKind, NewEvent, write_events
-from site_store.operations import abandon_operations
+from site_store.interruption import interrupt_groups, interrupt_work
 from site_store.part import StorePart
 from site_store.records import ActionRecord, ActionState, LockOwner
-from site_store.tables import action, group_run, site_lock, task
-from strategy_lib.phase import GroupState, Reason
-from strategy_lib.task_state import TaskStatus
+from site_store.tables import action, site_lock
 
 _OPEN = (ActionState.PENDING, ActionState.RUNNING)
 
@@ -163,21 +161,8 @@ def close(tx: Connection, now: datetime, action_id: str, state: ActionState, ver
         .where(action.c.id == action_id, action.c.state.in_(allowed))
         .values(state=state, verdict=verdict, ended=now)
     ).rowcount
-    abandon_operations(tx, now, action_id)
-    tx.execute(
-        update(task)
-        .where(task.c.action_id == action_id, task.c.status == TaskStatus.PROCESSING)
-        .values(
-            status=TaskStatus.UNKNOWN,
-            ended=now,
-            error=func.coalesce(task.c.error, "the action ended before its result was known"),
-        )
-    )
-    tx.execute(
-        update(group_run)
-        .where(group_run.c.action_id == action_id, group_run.c.state == GroupState.RUNNING)
-        .values(state=GroupState.FAILURE, reason=Reason.INTERRUPTED, ended=now)
-    )
+    interrupt_work(tx, now, action_id)
+    interrupt_groups(tx, now, action_id)
     if decided:
         ended = NewEvent(EventKind.ACTION_CLOSED, f"action {state}: {verdict}")
         write_events(tx, now, closing.site, action_id, [ended])
