@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from slipway_airflow import story
+from slipway_airflow.late_results import record_late_result
 from slipway_airflow.operation_run import Ended, OperationRun, StillRunning, status_of
 from strategy_lib.deployment import Deployment, Finished
 from strategy_lib.outcome import judge
@@ -173,12 +174,7 @@ class GroupRun:
             if isinstance(ended, StillRunning):
                 return ended
             if ended is not None:
-                late = self.store.record_late(
-                    operation.op,
-                    judge(Phase(operation.phase), operation.nodes, ended.evidence),
-                    f"seen late: {ended.how}",
-                )
-                self.log.info("It is over; now known: %s.", story.names(late))
+                record_late_result(self.store, operation, ended, self.log)
                 continue
             if request.force:
                 self.log.warning("It still runs; its nodes are submitted all the same, because the action forces it.")

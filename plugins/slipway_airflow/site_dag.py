@@ -95,7 +95,8 @@ def site_dag(dag_id: str, *, description: str, doc_md: str, force_help: str) -> 
             # One group at a time, in the plan's order; deferred tasks count (rule 8).
             max_active_tis_per_dagrun=1,
         ).expand(group=plan.output)
-        report = ReportOperator(task_id="report", trigger_rule="all_done")
+        before = (acquire, load, validate, verify, prepare, plan)
+        report = ReportOperator(task_id="report", steps=[task.task_id for task in before], trigger_rule="all_done")
         release = ReleaseSiteOperator(task_id="release").as_teardown(setups=acquire)
         acquire >> load >> validate >> verify >> prepare >> plan >> groups >> report >> release
     return dag

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from site_store import OperationPhase
 from slipway_airflow.operation_run import Ended, OperationRun, StillRunning, status_of
+from slipway_airflow.reporting import STEP_WARNING
 from strategy_lib.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def advance(store: SiteStore, operations: OperationRun, request: StepRequest, lo
     said = "; ".join(errors[:5]) or "the provisioner gave no message"
     if task.result == "partial_success" and request.phase is OperationPhase.PREPARE_SITE:
         log.warning("%s succeeded in part: %s", name, said)
-        store.add_event(request.site, "step_warning", f"{name} succeeded in part: {said}", action_id=request.action_id)
+        store.add_event(request.site, STEP_WARNING, f"{name} succeeded in part: {said}", action_id=request.action_id)
         return None
     raise StepError(f"{name} ended with {task.result}: {said}")
 

@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerRefused
 from site_store import RevisionNotFound, SiteBusy, SiteStore, StoreError
+from slipway_airflow.reporting import STEP_FAILED
 from slipway_airflow.settings import SettingsError
 from slipway_airflow.site_step import StepError
 from strategy_lib.errors import StrategyLibError
@@ -65,7 +66,7 @@ class SiteOperator(BaseOperator):
         try:
             action = store.action_of_run(ti.dag_id, ti.run_id)
             if action is not None:
-                store.add_event(action.site, "step_failed", message, action_id=action.id, data={"step": ti.task_id})
+                store.add_event(action.site, STEP_FAILED, message, action_id=action.id, data={"step": ti.task_id})
         except StoreError as error:
             self.log.warning("The failure could not be kept in the store: %s", error)
 

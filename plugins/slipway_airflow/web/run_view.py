@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from strategy_lib.node import NodeState
 from strategy_lib.phase import Phase
-from strategy_lib.report import Report, render
+from strategy_lib.report import from_dict, render
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,7 +23,7 @@ def run_view(store: SiteStore, action_id: str) -> dict[str, Any]:
     for node in data.nodes:
         for name in node.groups:
             by_group[name][node.state] += 1
-    text = render(Report.from_dict(action.report)) if action.report else None
+    text = render(from_dict(action.report)) if action.report else None
     return {
         "action": {
             "id": action.id,

@@ -1,0 +1,102 @@
+"""From what the store knows of an action to its report. Pure but for reading the values it is given."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from strategy_lib.deployment import GroupCounts
+from strategy_lib.node import NodeState
+from strategy_lib.report import (
+    FailedStep,
+    Report,
+    ReportedAction,
+    ReportedGroup,
+    ReportedNode,
+    build_report,
+)
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from site_store import EventRecord, GroupRecord, NodeTasks, ReportInput
+
+STEP_FAILED = "step_failed"
+STEP_WARNING = "step_warning"
+
+_PREPARED = (NodeState.PREPARED, NodeState.DEPLOYING, NodeState.SUCCESS)
+
+
+def failed_steps(states: Mapping[str, str | None], events: Iterable[EventRecord]) -> list[FailedStep]:
+    """Return the steps before the groups that failed, with the last thing that was said about each.
+
+    Parameters
+    ----------
+    states
+        Airflow's state of every step, in the DAG's order. A step that was not reached is not named.
+    events
+        The action's events, oldest first.
+    """
+    said = {event.data.get("step"): event.message for event in events if event.kind == STEP_FAILED}
+    return [
+        FailedStep(step, said.get(step, "its task failed; see its log"))
+        for step, state in states.items()
+        if state == "failed"
+    ]
+
+
+def report_of(data: ReportInput, steps: Iterable[FailedStep], ended: datetime) -> Report:
+    """Make the report (rules 19, 20)."""
+    action = data.action
+    states: defaultdict[str, list[NodeState]] = defaultdict(list)
+    for tasks in data.nodes:
+        for name in tasks.groups:
+            states[name].append(tasks.state)
+    notes = [event.message for event in data.events if event.kind == STEP_WARNING]
+    return build_report(
+        ReportedAction(
+            id=action.id,
+            site=action.site,
+            kind=action.kind,
+            revision=action.revision,
+            dag_id=action.dag_id,
+            run_id=action.run_id,
+            user=action.user,
+            started=action.started or action.created,
+            ended=ended,
+        ),
+        [_group(group, states[group.name]) for group in data.groups],
+        [_node(tasks) for tasks in data.nodes],
+        steps,
+        list(dict.fromkeys(notes)),
+    )
+
+
+def _group(group: GroupRecord, states: list[NodeState]) -> ReportedGroup:
+    counts = GroupCounts(
+        total=len(states),
+        prepared=sum(state in _PREPARED for state in states),
+        succeeded=states.count(NodeState.SUCCESS),
+        failed=states.count(NodeState.FAILURE),
+        unknown=states.count(NodeState.UNKNOWN),
+        not_started=states.count(NodeState.NOT_STARTED),
+    )
+    return ReportedGroup(
+        name=group.name,
+        critical=group.critical,
+        state=group.state,
+        reason=group.reason,
+        depends_on=group.definition.depends_on,
+        criteria=group.criteria,
+        counts=counts,
+        attempt=max(group.attempt, 1),
+        started=group.started,
+        ended=group.ended,
+    )
+
+
+def _node(tasks: NodeTasks) -> ReportedNode:
+    # Deploy comes later, so what was said of it counts more.
+    message = tasks.deploy.error or tasks.prepare.error
+    return ReportedNode(tasks.node, tasks.state, tasks.groups, message)

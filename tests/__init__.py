@@ -1,0 +1,1 @@
+"""Slipway's tests, by level: unit, contract, integration, e2e; and the benchmarks."""

@@ -1,0 +1,187 @@
+"""One group from its start to its verdict, with a real store and a real simulator process between the lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from site_store import ActionState, GroupRecord, SiteNotHeld
+from slipway_airflow.operation_run import StillRunning
+from strategy_lib.phase import GroupState, Reason
+from tests.support.driving import Begin
+from tests.support.simulators import Simulator
+from tests.support.sites import group, node, site
+
+ABC = [node("a"), node("b"), node("c")]
+
+
+def test_a_group_is_prepared_then_deployed(begin: Begin, simulator: Simulator) -> None:
+    driving = begin(site(ABC, [group("all", percent_successful_nodes=100)]))
+    record = driving.group("all")
+    assert isinstance(record, GroupRecord)
+    assert record.state is GroupState.SUCCESS
+    assert simulator.submissions() == [("prepare_nodes", ["a", "b", "c"]), ("deploy_nodes", ["a", "b", "c"])]
+    assert set(driving.states().values()) == {"success"}
+    assert [(result.phase.value, result.actual) for result in record.criteria] == [
+        ("prepare", "3/3"),
+        ("deploy", "3/3"),
+    ]
+
+
+def test_rule_11_a_shared_node_is_sent_once_by_the_first_group(begin: Begin, simulator: Simulator) -> None:
+    driving = begin(site(ABC, [group("one", ["a", "b"]), group("two", ["b", "c"], minimum_successful_nodes=2)]))
+    driving.group("one")
+    record = driving.group("two")
+    assert isinstance(record, GroupRecord)
+    assert record.state is GroupState.SUCCESS
+    assert [nodes for _, nodes in simulator.submissions()] == [["a", "b"], ["a", "b"], ["c"], ["c"]]
+
+
+def test_rule_13_a_node_that_nobody_mentions_is_unknown(begin: Begin, simulator: Simulator) -> None:
+    simulator.script("b", "prepare", "unreported")
+    driving = begin(site(ABC, [group("all", critical=False, maximum_failed_nodes=0)]))
+    record = driving.group("all")
+    assert isinstance(record, GroupRecord)
+    assert (record.state, record.reason) == (GroupState.FAILURE, Reason.PREPARE_CRITERIA)
+    assert driving.states() == {"a": "prepared", "b": "unknown", "c": "prepared"}
+
+
+def test_rule_13_a_success_that_the_node_list_contradicts_is_a_failure(begin: Begin, simulator: Simulator) -> None:
+    simulator.script("a", "prepare", "false_success")
+    driving = begin(site(ABC, [group("all", percent_successful_nodes=60)]))
+    driving.group("all")
+    assert driving.states() == {"a": "failure", "b": "success", "c": "success"}
+
+
+def test_rule_14_a_task_that_outruns_its_timeout_leaves_unknown_nodes(begin: Begin, simulator: Simulator) -> None:
+    simulator.script("b", "prepare", "stuck")
+    driving = begin(site(ABC, [group("all", maximum_failed_nodes=0)]))
+    driving.timeout = 1.0
+    record = driving.group("all")
+    assert isinstance(record, GroupRecord)
+    assert record.reason is Reason.PREPARE_CRITERIA
+    assert driving.states() == {"a": "prepared", "b": "unknown", "c": "prepared"}
+
+
+def test_rule_18_unmet_prepare_criteria_skip_deploy(begin: Begin, simulator: Simulator) -> None:
+    simulator.script("a", "prepare", "fail")
+    driving = begin(site(ABC, [group("all", percent_successful_nodes=100)]))
+    driving.group("all")
+    assert [action for action, _ in simulator.submissions()] == ["prepare_nodes"]
+    assert driving.states() == {"a": "failure", "b": "prepared", "c": "prepared"}
+
+
+def test_rule_09_a_group_after_a_failed_one_fails_and_submits_nothing(begin: Begin, simulator: Simulator) -> None:
+    simulator.script("a", "prepare", "fail")
+    driving = begin(site(ABC, [group("one", ["a"], minimum_successful_nodes=1), group("two", ["b"], after=["one"])]))
+    driving.group("one")
+    record = driving.group("two")
+    assert isinstance(record, GroupRecord)
+    assert (record.state, record.reason) == (GroupState.FAILURE, Reason.DEPENDENCY)
+    assert driving.states()["b"] == "not_started"
+
+
+def test_rule_23_a_task_that_starts_again_rejoins_what_is_under_way(begin: Begin, simulator: Simulator) -> None:
+    simulator.script("a", "prepare", "stuck")
+    driving = begin(site(ABC, [group("all", percent_successful_nodes=100)]))
+    driving.patience = 0.3
+    waiting = driving.group("all")
+    assert isinstance(waiting, StillRunning)
+    again = driving.group("all")
+    assert isinstance(again, StillRunning)
+    assert again.provisioner_task == waiting.provisioner_task
+    simulator.post("release")
+    driving.patience = 60
+    record = driving.group("all")
+    assert isinstance(record, GroupRecord)
+    assert record.state is GroupState.SUCCESS
+    assert len(simulator.submissions()) == 2
+    assert simulator.double() == {}
+
+
+def test_rule_12_an_answer_lost_after_the_submission_does_not_submit_twice(begin: Begin, simulator: Simulator) -> None:
+    simulator.post("faults", {"method": "POST", "path": "/api/v1.0/tasks", "kind": "reset_after"})
+    driving = begin(site(ABC, [group("all", percent_successful_nodes=100)]))
+    driving.group("all")
+    assert len(simulator.submissions()) == 2
+    assert simulator.double() == {}
+
+
+def test_rule_23_clearing_a_failed_group_tries_what_is_not_done(begin: Begin, simulator: Simulator) -> None:
+    simulator.script("a", "deploy", "flaky", times=1)
+    driving = begin(site(ABC, [group("all", percent_successful_nodes=100)]))
+    first = driving.group("all", "6")
+    assert isinstance(first, GroupRecord)
+    assert first.reason is Reason.DEPLOY_CRITERIA
+    same = driving.group("all", "6")
+    assert isinstance(same, GroupRecord)
+    assert same.reason is Reason.DEPLOY_CRITERIA, "a retry by Airflow is not another attempt"
+    cleared = driving.group("all", "8")
+    assert isinstance(cleared, GroupRecord)
+    assert (cleared.state, cleared.attempt) == (GroupState.SUCCESS, 2)
+    assert [nodes for _, nodes in simulator.submissions()] == [["a", "b", "c"], ["a", "b", "c"], ["a"], ["a"]]
+    assert simulator.double() == {}
+
+
+def test_rule_23_a_succeeded_group_that_is_cleared_submits_nothing(begin: Begin, simulator: Simulator) -> None:
+    driving = begin(site(ABC, [group("all")]))
+    driving.group("all", "6")
+    record = driving.group("all", "8")
+    assert isinstance(record, GroupRecord)
+    assert (record.state, record.attempt) == (GroupState.SUCCESS, 1)
+    assert len(simulator.submissions()) == 2
+
+
+def test_rule_14_a_late_result_is_recorded_before_anything_is_submitted_again(
+    begin: Begin, simulator: Simulator
+) -> None:
+    simulator.script("b", "prepare", "stuck")
+    driving = begin(site(ABC, [group("all", maximum_failed_nodes=0)]))
+    driving.timeout = 1.0
+    driving.group("all", "6")
+    assert driving.states()["b"] == "unknown"
+    simulator.post("release")
+    driving.timeout = 30.0
+    record = driving.group("all", "8")
+    assert isinstance(record, GroupRecord)
+    assert record.state is GroupState.SUCCESS
+    assert [task for task in simulator.submissions() if task[0] == "prepare_nodes"] == [
+        ("prepare_nodes", ["a", "b", "c"])
+    ], "b turned out to be prepared, so that nobody is prepared again"
+    assert simulator.double() == {}
+
+
+def test_rule_24_a_node_held_by_an_older_task_is_left_out_and_forced_in(begin: Begin, simulator: Simulator) -> None:
+    simulator.script("b", "prepare", "stuck")
+    text = site(ABC, [group("all", maximum_failed_nodes=0)])
+    driving = begin(text)
+    driving.patience = 0.3
+    assert isinstance(driving.group("all"), StillRunning)
+    driving.store.close_action(driving.action.id, ActionState.CANCELLED, "cancelled")
+    assert driving.states()["b"] == "unknown"
+    second = begin(text, "run-2")
+    second.timeout, second.patience = 1.0, 30.0
+    record = second.group("all")
+    assert isinstance(record, GroupRecord)
+    assert record.state is GroupState.FAILURE
+    assert second.states()["b"] == "not_started"
+    assert "b" not in {name for _, nodes in simulator.submissions()[1:] for name in nodes}
+    assert simulator.double() == {}
+
+
+def test_an_action_that_lost_its_site_submits_nothing(begin: Begin, simulator: Simulator) -> None:
+    driving = begin(site(ABC, [group("all")]))
+    driving.store.release_site(driving.action.id)
+    with pytest.raises(SiteNotHeld):
+        driving.group("all")
+    assert simulator.submissions() == []
+
+
+def test_a_refused_submission_fails_its_nodes_with_the_provisioners_words(begin: Begin, simulator: Simulator) -> None:
+    long_name = "n" * 33
+    driving = begin(site([node(long_name)], [group("all", minimum_successful_nodes=1)]))
+    record = driving.group("all")
+    assert isinstance(record, GroupRecord)
+    assert record.reason is Reason.PREPARE_CRITERIA
+    (tasks,) = driving.store.node_tasks(driving.action.id)
+    assert "32 characters" in (tasks.prepare.error or "")
+    assert simulator.submissions() == []

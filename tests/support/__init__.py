@@ -1,0 +1,1 @@
+"""What several rooms' tests share: making designs, and running a real simulator process."""

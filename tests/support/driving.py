@@ -1,0 +1,57 @@
+"""An action on a site that is planned and held, and the means to drive its groups as Airflow's tasks do."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from provisioner_client.drydock import DrydockProvisioner
+from site_store import ActionRecord, GroupRecord, SiteStore
+from slipway_airflow.clock import SystemClock
+from slipway_airflow.group_run import GroupRequest, GroupRun
+from slipway_airflow.operation_run import OperationRun, StillRunning
+from slipway_airflow.polling import PhaseTimes
+from strategy_lib.phase import Phase
+from tests.support.simulators import Simulator
+
+LOG = logging.getLogger("group")
+
+
+@dataclass
+class Driving:
+    """An action on a site that is planned and held, and the means to drive its groups."""
+
+    store: SiteStore
+    simulator: Simulator
+    action: ActionRecord
+    design_ref: str
+    timeout: float = 60.0
+    patience: float = 60.0
+
+    def group(self, name: str, attempt_key: str = "6", **more: Any) -> GroupRecord | StillRunning:
+        """Drive one group, as its Airflow task does."""
+        provisioner = DrydockProvisioner(self.simulator.url)
+        times = PhaseTimes(0.05, self.timeout, 60.0)
+        request = GroupRequest(
+            self.action.id,
+            self.action.site,
+            name,
+            attempt_key,
+            self.design_ref,
+            {Phase.PREPARE: times, Phase.DEPLOY: times},
+            **more,
+        )
+        try:
+            operations = OperationRun(self.store, provisioner, SystemClock(), self.patience, LOG)
+            return GroupRun(self.store, operations, request, LOG).advance()
+        finally:
+            provisioner.close()
+
+    def states(self) -> dict[str, str]:
+        """Return the state of every node."""
+        return {name: state.value for name, state in self.store.node_states(self.action.id).items()}
+
+
+Begin = Callable[..., Driving]

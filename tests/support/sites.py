@@ -1,0 +1,68 @@
+"""Small site designs, made in a test's own words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import yaml
+
+
+def document(schema: str, name: str, data: Any, **metadata: Any) -> dict[str, Any]:
+    """Return one Airship document."""
+    return {
+        "schema": schema,
+        "metadata": {
+            "schema": "metadata/Document/v1",
+            "name": name,
+            "layeringDefinition": {"abstract": False, "layer": "site"},
+            "storagePolicy": "cleartext",
+            **metadata,
+        },
+        "data": data,
+    }
+
+
+def node(name: str, rack: str = "r1", tags: Iterable[str] = (), profile: str = "compute") -> dict[str, Any]:
+    """Return a ``drydock/BaremetalNode/v1``."""
+    return document(
+        "drydock/BaremetalNode/v1",
+        name,
+        {
+            "host_profile": profile,
+            "addressing": [{"network": "oob", "address": "10.0.0.9"}],
+            "metadata": {"rack": rack, "tags": list(tags)},
+        },
+    )
+
+
+def group(
+    name: str, nodes: Iterable[str] = (), *, critical: bool = True, after: Iterable[str] = (), **criteria: int
+) -> dict[str, Any]:
+    """Return a group of a strategy; without nodes it selects all."""
+    selectors = [{"node_names": list(nodes)}] if nodes else []
+    data: dict[str, Any] = {"name": name, "critical": critical, "depends_on": list(after), "selectors": selectors}
+    if criteria:
+        data["success_criteria"] = criteria
+    return data
+
+
+def site(
+    nodes: Iterable[dict[str, Any]],
+    groups: Iterable[dict[str, Any]],
+    times: Mapping[str, int] | None = None,
+    region: str = "alpha",
+) -> str:
+    """Return a whole site design as YAML text."""
+    documents = [
+        document("drydock/Region/v1", region, {"tag_definitions": [], "authorized_keys": []}),
+        document("drydock/HostProfile/v1", "compute", {"metadata": {"owner_data": {"role": "compute"}}}),
+        *nodes,
+        document("shipyard/DeploymentStrategy/v1", "deployment-strategy", {"groups": list(groups)}),
+        document(
+            "shipyard/DeploymentConfiguration/v1",
+            "deployment-configuration",
+            {"physical_provisioner": {"deployment_strategy": "deployment-strategy", **(times or {})}},
+        ),
+    ]
+    return yaml.safe_dump_all(documents, sort_keys=False, explicit_start=True)
