@@ -82,7 +82,7 @@ def site_dag(dag_id: str, *, description: str, doc_md: str, force_help: str) -> 
         max_active_runs=64,
         tags=["slipway"],
     ) as dag:
-        acquire = AcquireSiteOperator(task_id="acquire", kind=dag_id).as_setup()
+        acquire = AcquireSiteOperator(task_id="acquire", kind=dag_id).as_setup()  # type: ignore[no-untyped-call]
         load = LoadDesignOperator(task_id="load_design")
         validate = ValidateDesignOperator(task_id="validate_design", design=load.output)
         verify = SiteStepOperator(task_id="verify_site", phase="verify_site", design=load.output)

@@ -45,7 +45,7 @@ class ProvisionerTaskTrigger(BaseTrigger):
         queue_timeout: float,
         give_up: str | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.conn_id = conn_id
         self.provisioner_task = provisioner_task
         self.op = op
