@@ -124,7 +124,7 @@ class YamlReader:
             except yaml.MarkedYAMLError as error:
                 mark: Any = error.problem_mark or error.context_mark
                 line = mark.line if mark else 0
-                self._problem((), f"this is not YAML: {_said(error)}", first_line + line)
+                self._problem((), f"this is not YAML: {_said(error, first_line)}", first_line + line)
                 found = re.compile(r"^---(?=\s|$)", re.MULTILINE).search(text, _line_start(text, line + 1))
                 if found is None or len(self.problems) >= _MOST_PROBLEMS:
                     return
@@ -328,8 +328,12 @@ def _construct(tag: str, text: str) -> Any:
     return text
 
 
-def _said(error: yaml.MarkedYAMLError) -> str:
-    return "; ".join(part for part in (error.context, error.problem) if part)
+def _said(error: yaml.MarkedYAMLError, first_line: int) -> str:
+    """Return libyaml's own words, and where the part began that it could not finish."""
+    context = error.context
+    if context and error.context_mark is not None:
+        context = f"{context} that began on line {first_line + error.context_mark.line}"
+    return ", ".join(part for part in (context, error.problem) if part)
 
 
 def _line_start(text: str, line: int) -> int:
