@@ -1,0 +1,80 @@
+"""The simulator as a process of its own, which a test can start, kill and ask."""
+
+from __future__ import annotations
+
+import selectors
+import subprocess
+import sys
+from typing import Any
+
+import requests
+
+
+class SimulatorProcess:
+    """One simulator. `start` after `kill` takes the same port again, so that clients need not notice.
+
+    Parameters
+    ----------
+    *options : str
+        Of its command line, `--port` excepted.
+    """
+
+    def __init__(self, *options: str) -> None:
+        self._options = options
+        self._process: subprocess.Popen[str] | None = None
+        self._port = "0"
+        self.url = ""
+
+    def start(self, *more: str) -> None:
+        """Start it and wait for its line; `more` options go before those given at first."""
+        command = [sys.executable, "-m", "provisioner_client.simulator", "--port", self._port, *more, *self._options]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        with selectors.DefaultSelector() as ready:
+            ready.register(self._process.stdout, selectors.EVENT_READ)
+            assert ready.select(timeout=20), "the simulator says nothing"
+        line = self._process.stdout.readline()
+        assert line.startswith("listening on http://"), line
+        self.url = line.removeprefix("listening on ").strip()
+        self._port = self.url.rsplit(":", 1)[1]
+
+    def kill(self) -> None:
+        """End it as a power cut does."""
+        self._end("kill")
+
+    def stop(self) -> None:
+        """End it as an operator does."""
+        self._end("terminate")
+
+    def _end(self, how: str) -> None:
+        if self._process is None:
+            return
+        getattr(self._process, how)()
+        self._process.wait(timeout=20)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        self._process = None
+
+    def ask(self, where: str, /, **params: str) -> Any:
+        """GET from the admin API."""
+        answer = requests.get(f"{self.url}/_sim/{where}", params=params, timeout=10)
+        answer.raise_for_status()
+        return answer.json()
+
+    def tell(self, path: str, body: object = None) -> Any:
+        """POST to the admin API."""
+        answer = requests.post(f"{self.url}/_sim/{path}", json=body, timeout=10)
+        answer.raise_for_status()
+        return answer.json()
+
+    def script(self, node: str, phase: str, behaviour: str, **more: object) -> None:
+        """Tell what shall become of a node."""
+        self.tell("scripts", {"node": node, "phase": phase, "behaviour": behaviour, **more})
+
+    def fault(self, method: str, path: str, kind: str, **more: object) -> None:
+        """Tell what shall become of a request, by its path below the API."""
+        self.tell("faults", {"method": method, "path": f"/api/v1.0/{path}", "kind": kind, **more})
+
+    def posts_of_tasks(self) -> int:
+        """How many submissions were seen, whether or not they took effect."""
+        return len([one for one in self.ask("journal", method="POST") if one["path"] == "/api/v1.0/tasks"])

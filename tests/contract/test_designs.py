@@ -1,0 +1,103 @@
+"""Contract: a provisioner checks designs and selects nodes by the rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from provisioner_client.errors import ProvisionerRefused
+from provisioner_client.protocol import Provisioner
+from strategy_lib.strategy import Label, Selector
+from tests.contract.simulator_process import SimulatorProcess
+
+ALL = {"c1", "c2", "w1", "w2", "w3", "w4"}
+
+
+def test_a_good_design_is_valid(provisioner: Provisioner, design_ref: str) -> None:
+    assert provisioner.validate_design(design_ref).valid
+
+
+def test_a_bad_design_says_what_is_wrong(provisioner: Provisioner, design_ref: str, tmp_path: Path) -> None:
+    text = Path(design_ref.removeprefix("file://")).read_text().replace("host_profile: compute", "host_profile: lost")
+    (tmp_path / "bad.yaml").write_text(text)
+    answer = provisioner.validate_design(f"file://{tmp_path}/bad.yaml")
+    assert not answer.valid
+    assert any("lost" in message.text and message.level == "Error" for message in answer.messages)
+    assert any(document.endswith("w1") for message in answer.messages for document in message.documents)
+
+
+def test_trap_6_a_design_that_is_not_there_is_not_valid(provisioner: Provisioner, tmp_path: Path) -> None:
+    answer = provisioner.validate_design(f"file://{tmp_path}/none.yaml")
+    assert not answer.valid
+    assert answer.messages
+
+
+def test_trap_6_a_design_that_is_not_there_is_no_empty_group(provisioner: Provisioner, tmp_path: Path) -> None:
+    with pytest.raises(ProvisionerRefused):
+        provisioner.select_nodes(f"file://{tmp_path}/none.yaml", [Selector(node_tags=("ctl",))])
+
+
+def test_a_design_reference_that_is_too_long_is_refused(provisioner: Provisioner) -> None:
+    with pytest.raises(ProvisionerRefused, match="128"):
+        provisioner.validate_design("http://" + "x" * 122)
+
+
+@pytest.mark.parametrize(
+    ("selectors", "chosen"),
+    [
+        pytest.param([], ALL, id="rule 6: no selectors"),
+        pytest.param([Selector()], ALL, id="rule 6: an empty selector"),
+        pytest.param([Selector(node_names=("c1",)), Selector()], ALL, id="rule 6: all beside another"),
+        pytest.param([Selector(node_names=("c1", "w4"))], {"c1", "w4"}, id="names"),
+        pytest.param([Selector(node_names=("c1", "none"))], {"c1"}, id="an unknown name"),
+        pytest.param([Selector(node_tags=("none",))], set(), id="an unknown tag"),
+        pytest.param([Selector(node_tags=("mon", "ctl"))], {"c1", "c2", "w3"}, id="rule 5: tags are OR"),
+        pytest.param([Selector(rack_names=("r1",))], {"c1", "c2", "w1"}, id="a rack"),
+        pytest.param([Selector(rack_names=("r1", "r2"))], ALL, id="rule 5: racks are OR"),
+        pytest.param([Selector(node_labels=(Label("role", "compute"),))], {"w1", "w2", "w3", "w4"}, id="profile label"),
+        pytest.param([Selector(node_labels=(Label("zone", "a"),))], {"c1", "w1", "w4"}, id="label of a parent profile"),
+        pytest.param(
+            [Selector(node_labels=(Label("zone", "b"),))], {"c2", "w2"}, id="a node's label beats its profile"
+        ),
+        pytest.param([Selector(node_labels=(Label("zone", "c:1"),))], {"w3"}, id="rule 2: a colon in a value"),
+        pytest.param(
+            [Selector(node_labels=(Label("zone", "b"), Label("zone", "c:1")))],
+            {"c2", "w2", "w3"},
+            id="rule 5: two values of one label are OR",
+        ),
+        pytest.param(
+            [Selector(node_labels=(Label("zone", "c:1"), Label("role", "compute")))],
+            {"w1", "w2", "w3", "w4"},
+            id="rule 5: two labels are OR",
+        ),
+        pytest.param(
+            [Selector(node_labels=(Label("zone", "b"), Label("zone", "c:1")), node_tags=("mon",))],
+            {"c2", "w3"},
+            id="rule 5: two values of one label AND a tag",
+        ),
+        pytest.param([Selector(node_tags=("work",), rack_names=("r1",))], {"w1"}, id="rule 5: AND between criteria"),
+        pytest.param(
+            [
+                Selector(
+                    node_names=("c1", "w2"), node_tags=("ctl",), rack_names=("r1",), node_labels=(Label("zone", "a"),)
+                )
+            ],
+            {"c1"},
+            id="rule 5: AND of all four",
+        ),
+        pytest.param(
+            [Selector(node_tags=("ctl",), rack_names=("r2",)), Selector(node_names=("w4",))],
+            {"w4"},
+            id="rule 5: union of selectors",
+        ),
+    ],
+)
+def test_selection(provisioner: Provisioner, design_ref: str, selectors: list[Selector], chosen: set[str]) -> None:
+    assert provisioner.select_nodes(design_ref, selectors) == chosen
+
+
+def test_selecting_leaves_no_tasks(simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str) -> None:
+    provisioner.validate_design(design_ref)
+    provisioner.select_nodes(design_ref, [])
+    assert simulator.ask("tasks") == []

@@ -1,0 +1,198 @@
+"""Contract, rule 12: one reference, one task, whatever is lost on the way; and requests that may be repeated are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from provisioner_client.errors import (
+    AuthenticationFailed,
+    ProvisionerRefused,
+    ProvisionerUnavailable,
+    SubmissionUncertain,
+)
+from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskAction
+from provisioner_client.tokens import StaticToken
+from strategy_lib.strategy import Selector
+from tests.contract.simulator_process import SimulatorProcess
+
+Connect = Callable[..., Provisioner]
+Finish = Callable[..., ProvisionerTask]
+
+REFERENCE = "slipway-a-1"
+
+
+@pytest.mark.parametrize(
+    ("fault", "posts"),
+    [
+        pytest.param({"kind": "reset_before"}, 2, id="reset before it took effect"),
+        pytest.param({"kind": "reset_after"}, 1, id="reset after it took effect"),
+        pytest.param({"kind": "truncated"}, 1, id="half an answer"),
+        pytest.param({"kind": "status", "status": 500, "shape": "a"}, 2, id="500 shape a"),
+        pytest.param({"kind": "status", "status": 500, "shape": "b"}, 2, id="500 shape b"),
+        pytest.param({"kind": "status", "status": 500, "shape": "c"}, 2, id="500 shape c"),
+        pytest.param({"kind": "status", "status": 500, "shape": "d"}, 2, id="500 shape d"),
+        pytest.param({"kind": "status", "status": 500, "after": True}, 1, id="500 after it took effect"),
+        pytest.param({"kind": "status", "status": 503, "after": True}, 1, id="503 after it took effect"),
+        pytest.param({"kind": "status", "status": 429}, 2, id="429"),
+        pytest.param({"kind": "status", "status": 429, "retry_after": "0"}, 2, id="429 with Retry-After"),
+        pytest.param({"kind": "html"}, 2, id="a proxy's page"),
+        pytest.param({"kind": "html", "after": True}, 1, id="a proxy's page after it took effect"),
+        pytest.param({"kind": "drip", "seconds": 0.0001}, 1, id="byte by byte"),
+        pytest.param({"kind": "reset_before", "count": 3}, 4, id="reset three times"),
+    ],
+)
+def test_one_task_though_the_submission_goes_wrong(
+    simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str, fault: dict[str, Any], posts: int
+) -> None:
+    simulator.fault("POST", "tasks", **fault)
+    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1", "c2"], REFERENCE)
+    tasks = simulator.ask("tasks")
+    assert [(task["task_id"], task["reference"]) for task in tasks] == [(task_id, REFERENCE)]
+    assert simulator.posts_of_tasks() == posts
+
+
+@pytest.mark.parametrize(("after", "posts"), [(True, 1), (False, 2)], ids=["took effect", "did not"])
+def test_one_task_though_no_answer_comes(
+    simulator: SimulatorProcess, connect: Connect, design_ref: str, after: bool, posts: int
+) -> None:
+    provisioner = connect(simulator.url, read_timeout=0.5)
+    simulator.fault("POST", "tasks", "timeout", seconds=2, after=after)
+    provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
+    assert (len(simulator.ask("tasks")), simulator.posts_of_tasks()) == (1, posts)
+
+
+def test_one_task_though_it_takes_effect_after_the_client_gave_up(
+    simulator: SimulatorProcess, connect: Connect, design_ref: str
+) -> None:
+    provisioner = connect(simulator.url, read_timeout=0.5)
+    simulator.fault("POST", "tasks", "latency", seconds=0.8)
+    provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
+    time.sleep(0.5)
+    assert len(simulator.ask("tasks")) == 1
+
+
+def test_submitting_again_joins(simulator: SimulatorProcess, connect: Connect, design_ref: str) -> None:
+    first = connect(simulator.url).submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
+    second = connect(simulator.url).submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
+    assert first == second
+    assert simulator.posts_of_tasks() == 1
+
+
+def test_in_doubt_it_is_left_open_and_the_next_submission_settles_it(
+    simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str
+) -> None:
+    # The first two looks see the empty list of a new provisioner; those after the lost answer see nothing.
+    simulator.fault("POST", "tasks", "reset_after")
+    simulator.fault("GET", "tasks", "status", status=503, skip=2, count=12)
+    with pytest.raises(SubmissionUncertain):
+        provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
+    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
+    assert [task["task_id"] for task in simulator.ask("tasks")] == [task_id]
+    assert simulator.posts_of_tasks() == 1
+
+
+def test_trap_10_a_running_task_is_found_by_its_reference(
+    simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str, finish: Finish
+) -> None:
+    tasks = {
+        reference: provisioner.submit(TaskAction.PREPARE_NODES, design_ref, [node], reference)
+        for reference, node in (("slipway-a-1", "c1"), ("slipway-a-12", "c2"), ("slipway-b-1", "w1"))
+    }
+    for reference, task_id in tasks.items():
+        found = provisioner.find(reference)
+        assert found is not None
+        assert (found.task_id, found.reference) == (task_id, reference)
+    for task_id in tasks.values():
+        finish(provisioner, task_id)
+    deploy = provisioner.submit(TaskAction.DEPLOY_NODES, design_ref, ["c1", "c2"], "slipway-a-2")
+    finish(provisioner, deploy)
+    found = provisioner.find("slipway-a-2")
+    assert found is not None
+    assert found.task_id == deploy
+
+
+# --- requests that may be repeated ----------------------------------------------------------------------------------
+
+TROUBLE = [
+    pytest.param({"kind": "status", "status": 500, "shape": shape}, id=f"500 shape {shape}") for shape in "bcd"
+] + [
+    pytest.param({"kind": "status", "status": 502, "shape": "c"}, id="502"),
+    pytest.param({"kind": "status", "status": 503, "shape": "a"}, id="503"),
+    pytest.param({"kind": "status", "status": 429}, id="429 without Retry-After"),
+    pytest.param({"kind": "status", "status": 429, "retry_after": "0"}, id="429 with Retry-After"),
+    pytest.param({"kind": "truncated"}, id="truncated"),
+    pytest.param({"kind": "reset_before"}, id="reset before"),
+    pytest.param({"kind": "reset_after"}, id="reset after"),
+    pytest.param({"kind": "html"}, id="a proxy's page"),
+    pytest.param({"kind": "html", "status": 200}, id="a proxy's page with 200"),
+]
+
+
+@pytest.mark.parametrize("fault", TROUBLE)
+def test_reading_and_selecting_survive(
+    simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str, fault: dict[str, Any]
+) -> None:
+    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
+    for method, path in (
+        ("POST", "validatedesign"),
+        ("POST", "nodefilter"),
+        ("GET", "tasks"),
+        ("GET", "nodes"),
+        ("GET", f"tasks/{task_id}"),
+    ):
+        simulator.fault(method, path, count=2, **fault)
+    assert provisioner.select_nodes(design_ref, [Selector(node_tags=("ctl",))]) == {"c1", "c2"}
+    assert len(provisioner.nodes()) == 6
+    assert provisioner.task(task_id).reference == REFERENCE
+    found = provisioner.find(REFERENCE)
+    assert found is not None
+    assert found.task_id == task_id
+    assert simulator.ask("faults") == []
+
+
+@pytest.mark.parametrize("form", ["seconds", "date"])
+def test_retry_after_is_kept(simulator: SimulatorProcess, provisioner: Provisioner, form: str) -> None:
+    # A date has whole seconds only, so that it may ask for up to one second less.
+    value = "1" if form == "seconds" else format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True)
+    simulator.fault("GET", "nodes", "status", status=429, retry_after=value)
+    started = time.monotonic()
+    provisioner.nodes()
+    assert 0.9 < time.monotonic() - started < 3.5
+
+
+def test_lasting_trouble_is_told_as_such(simulator: SimulatorProcess, provisioner: Provisioner) -> None:
+    simulator.fault("GET", "nodes", "status", status=503, count=50)
+    with pytest.raises(ProvisionerUnavailable) as caught:
+        provisioner.nodes()
+    assert caught.value.status == 503
+    assert len(simulator.ask("journal", path="/api/v1.0/nodes")) == 4
+
+
+def test_a_refusal_is_told_as_such(simulator: SimulatorProcess, provisioner: Provisioner) -> None:
+    simulator.fault("GET", "nodes", "status", status=400, shape="a")
+    with pytest.raises(ProvisionerRefused, match="Injected fault"):
+        provisioner.nodes()
+
+
+def test_one_401_costs_a_new_token_and_no_more(simulator: SimulatorProcess, connect: Connect, design_ref: str) -> None:
+    class Renewable(StaticToken):
+        renewed = 0
+
+        def renew(self, refused: str | None) -> bool:
+            self.renewed += 1
+            return True
+
+    tokens = Renewable("canary")
+    simulator.fault("POST", "tasks", "unauthorized")
+    connect(simulator.url, tokens=tokens).submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
+    assert tokens.renewed == 1
+    assert len(simulator.ask("tasks")) == 1
+    simulator.fault("GET", "nodes", "unauthorized", count=2)
+    with pytest.raises(AuthenticationFailed):
+        connect(simulator.url, tokens=tokens).nodes()

@@ -1,0 +1,185 @@
+"""Contract: what a provisioner says about its tasks and about nodes, and what may be concluded (rules 13 and 14)."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Collection
+
+import pytest
+
+from provisioner_client.errors import ProvisionerRefused, TaskNotFound
+from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskAction, TaskState
+from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
+from strategy_lib.phase import Phase
+from tests.contract.simulator_process import SimulatorProcess
+
+Run = Callable[..., str]
+Finish = Callable[..., ProvisionerTask]
+
+ACTIONS = {Phase.PREPARE: TaskAction.PREPARE_NODES, Phase.DEPLOY: TaskAction.DEPLOY_NODES}
+NODES = ["c1", "c2", "w1"]
+
+
+def outcome(provisioner: Provisioner, phase: Phase, task_id: str, sent: Collection[str]) -> Outcome:
+    return judge(phase, sent, provisioner.evidence(task_id, sent))
+
+
+def until(provisioner: Provisioner, task_id: str, holds: Callable[[Evidence], bool]) -> Evidence:
+    deadline = time.monotonic() + 15
+    while True:
+        evidence = provisioner.evidence(task_id, NODES)
+        if holds(evidence):
+            return evidence
+        assert time.monotonic() < deadline, evidence
+        time.sleep(0.02)
+
+
+def test_nodes_are_prepared_and_then_deployed(provisioner: Provisioner, run: Run) -> None:
+    assert provisioner.nodes()["c1"].condition is NodeCondition.NEW
+    task_id = run(TaskAction.PREPARE_NODES, NODES, "slipway-a-1")
+    assert outcome(provisioner, Phase.PREPARE, task_id, NODES).succeeded == set(NODES)
+    listed = provisioner.nodes()
+    assert {listed[name].condition for name in NODES} == {NodeCondition.READY}
+    task_id = run(TaskAction.DEPLOY_NODES, NODES, "slipway-a-2")
+    assert outcome(provisioner, Phase.DEPLOY, task_id, NODES).succeeded == set(NODES)
+    listed = provisioner.nodes()
+    assert {listed[name].condition for name in NODES} == {NodeCondition.DEPLOYED}
+    assert listed["w4"].condition is NodeCondition.NEW
+
+
+def test_a_task_of_one_node(provisioner: Provisioner, run: Run) -> None:
+    task_id = run(TaskAction.PREPARE_NODES, ["w4"], "slipway-a-1")
+    assert outcome(provisioner, Phase.PREPARE, task_id, ["w4"]).succeeded == {"w4"}
+
+
+@pytest.mark.parametrize("action", [TaskAction.VERIFY_SITE, TaskAction.PREPARE_SITE])
+def test_a_task_of_the_whole_site_is_found_again_too(provisioner: Provisioner, run: Run, action: TaskAction) -> None:
+    task_id = run(action, None, "slipway-a-1")
+    found = provisioner.find("slipway-a-1")
+    assert found is not None
+    assert (found.task_id, found.action, found.state) == (task_id, str(action), TaskState.COMPLETE)
+    assert found.result in ("success", "partial_success")
+
+
+def test_trap_3_lists_come_at_the_end_and_children_before(
+    simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str, finish: Finish
+) -> None:
+    simulator.script("c2", "prepare", "stuck")
+    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, NODES, "slipway-a-1")
+    evidence = until(provisioner, task_id, lambda one: len(one.child_success) == 2)
+    assert evidence.child_success == {"c1", "w1"}
+    assert not evidence.over
+    assert evidence.reported_success == frozenset()
+    assert evidence.condition["c2"] is NodeCondition.COMMISSIONING
+    task = provisioner.task(task_id)
+    assert (task.state, task.result, task.successes) == (TaskState.RUNNING, "incomplete", frozenset())
+    assert judge(Phase.PREPARE, NODES, evidence).unknown == {"c2"}
+    simulator.tell("release")
+    assert finish(provisioner, task_id).successes == set(NODES)
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+def test_a_partial_failure_names_the_node_and_says_why(
+    simulator: SimulatorProcess, provisioner: Provisioner, run: Run, phase: Phase
+) -> None:
+    if phase is Phase.DEPLOY:
+        run(TaskAction.PREPARE_NODES, NODES, "slipway-a-0")
+    simulator.script("c2", phase, "fail")
+    task_id = run(ACTIONS[phase], NODES, "slipway-a-1")
+    answer = outcome(provisioner, phase, task_id, NODES)
+    assert answer.succeeded == {"c1", "w1"}
+    assert answer.failed == {"c2"}
+    assert provisioner.evidence(task_id, NODES).messages["c2"]
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+@pytest.mark.parametrize(
+    ("behaviour", "expected"),
+    [
+        pytest.param("both_lists", "failed", id="trap 4: in both lists"),
+        pytest.param("false_success", "failed", id="trap 9: false success"),
+        pytest.param("unreported", "unknown", id="trap 2: in no list"),
+        pytest.param("unreported_done", "succeeded", id="rule 13: in no list, proven by the node list"),
+        pytest.param("power", "failed", id="failure in the first stage"),
+        pytest.param("slow", "succeeded", id="slow"),
+    ],
+)
+@pytest.mark.parametrize("nodes", [NODES, ["c2"]], ids=["among others", "alone"])
+def test_what_becomes_of_a_node(
+    simulator: SimulatorProcess,
+    provisioner: Provisioner,
+    run: Run,
+    phase: Phase,
+    behaviour: str,
+    expected: str,
+    nodes: list[str],
+) -> None:
+    if phase is Phase.DEPLOY:
+        run(TaskAction.PREPARE_NODES, nodes, "slipway-a-0")
+    simulator.script("c2", phase, behaviour, factor=2)
+    task_id = run(ACTIONS[phase], nodes, "slipway-a-1")
+    answer = outcome(provisioner, phase, task_id, nodes)
+    assert "c2" in getattr(answer, expected)
+    assert answer.succeeded >= set(nodes) - {"c2"}
+
+
+def test_trap_2_an_unknown_name_is_not_done(provisioner: Provisioner, run: Run) -> None:
+    task_id = run(TaskAction.PREPARE_NODES, ["nobody"], "slipway-a-1")
+    assert provisioner.task(task_id).result == "success"
+    assert outcome(provisioner, Phase.PREPARE, task_id, ["nobody"]).unknown == {"nobody"}
+
+
+def test_rule_14_a_task_behind_another_is_queued_and_proves_nothing(
+    simulator: SimulatorProcess, provisioner: Provisioner, run: Run, design_ref: str, finish: Finish
+) -> None:
+    run(TaskAction.PREPARE_NODES, ["c1"], "slipway-a-0")
+    simulator.script("c2", "prepare", "stuck")
+    first = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c2"], "slipway-a-1")
+    second = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], "slipway-a-2")
+    finish(provisioner, first, TaskState.RUNNING)
+    assert provisioner.task(second).state is TaskState.QUEUED
+    assert outcome(provisioner, Phase.PREPARE, second, ["c1"]).unknown == {"c1"}
+    simulator.tell("release")
+    finish(provisioner, second)
+    assert outcome(provisioner, Phase.PREPARE, second, ["c1"]).succeeded == {"c1"}
+
+
+def test_rule_14_late_truth_is_told(
+    simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str, finish: Finish
+) -> None:
+    simulator.script("c2", "prepare", "stuck")
+    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c2"], "slipway-a-1")
+    finish(provisioner, task_id, TaskState.RUNNING)
+    assert outcome(provisioner, Phase.PREPARE, task_id, ["c2"]).unknown == {"c2"}
+    simulator.tell("release")
+    finish(provisioner, task_id)
+    assert outcome(provisioner, Phase.PREPARE, task_id, ["c2"]).succeeded == {"c2"}
+
+
+def test_a_node_changed_behind_our_back_is_seen(
+    simulator: SimulatorProcess, provisioner: Provisioner, run: Run
+) -> None:
+    run(TaskAction.PREPARE_NODES, ["c1"], "slipway-a-1")
+    simulator.tell("nodes/c1", {"status": "Broken", "power_state": "off"})
+    node = provisioner.nodes()["c1"]
+    assert (node.condition, node.status_name, node.power_state) == (NodeCondition.OTHER, "Broken", "off")
+
+
+@pytest.mark.parametrize("task_id", [str(uuid.uuid4()), "no-uuid"])
+def test_an_unknown_task(provisioner: Provisioner, task_id: str) -> None:
+    with pytest.raises(TaskNotFound):
+        provisioner.task(task_id)
+    assert provisioner.evidence(task_id, ["c1"]).over
+
+
+def test_an_unknown_reference(provisioner: Provisioner, run: Run) -> None:
+    run(TaskAction.PREPARE_NODES, ["c1"], "slipway-a-1")
+    assert provisioner.find("slipway-a-11") is None
+    assert provisioner.find("slipway-a") is None
+
+
+def test_no_nodes_are_refused(simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str) -> None:
+    with pytest.raises(ProvisionerRefused):
+        provisioner.submit(TaskAction.PREPARE_NODES, design_ref, [], "slipway-a-1")
+    assert simulator.ask("tasks") == []
