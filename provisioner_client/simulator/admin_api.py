@@ -49,7 +49,7 @@ class AdminApi:
         self._preload = preload
         self._routes: dict[tuple[str, str], Callable[[Request], object]] = {
             ("GET", "state"): self._state,
-            ("GET", "tasks"): lambda _: [describe_root(row) for row in ledger.roots()],
+            ("GET", "tasks"): lambda _: self._task_list(),
             ("GET", "nodes"): lambda _: park.describe(),
             ("GET", "journal"): lambda request: journal.read(request.parameters),
             ("GET", "double-submissions"): lambda _: find_double_submissions(store),
@@ -98,6 +98,11 @@ class AdminApi:
                 "designs": self._designs.references(),
                 "max_in_flight": int(self._store.meta("max_in_flight") or 0),
             }
+
+    def _task_list(self) -> list[dict[str, Any]]:
+        with self._store.transaction():
+            held = self._ledger.nodes_held()
+            return [describe_root(row, held.get(row["task_id"], [])) for row in self._ledger.roots()]
 
     def _change_node(self, name: str, request: Request) -> Answer:
         changed = self._park.change(name, _object(request))

@@ -6,7 +6,9 @@ import os
 import socket
 import threading
 import time
+import traceback
 import uuid
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
 from urllib.parse import urlsplit
@@ -85,15 +87,13 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._play(fault, request)
 
-    def _guarded(self, handle: object, request: Request) -> Answer:
+    def _guarded(self, handle: Callable[[Request], Answer], request: Request) -> Answer:
         try:
-            answer: Answer = handle(request)  # type: ignore[operator]
+            return handle(request)
         except Exception:  # noqa: BLE001 - a crash of ours must be seen as such, not as a lost connection
-            import traceback
-
-            traceback.print_exc()
+            if not self.server.simulation.is_stopped:
+                traceback.print_exc()
             return framework_error(500, effect="the simulator itself crashed")
-        return answer
 
     def _play(self, fault: Fault, request: Request) -> None:
         """Let a request meet a fault; the journal says both what took effect and what the client saw of it."""

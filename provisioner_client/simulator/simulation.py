@@ -33,6 +33,7 @@ class Simulation:
 
     def __init__(self, state: Path, settings: Settings) -> None:
         self._settings = settings
+        self._stopped = False
         self._store = Store(state)
         self._park = MachinePark(self._store)
         self._ledger = TaskLedger(self._store)
@@ -58,8 +59,14 @@ class Simulation:
         self._preload()
         self._executor.start(recover(self._store, self._ledger, self._settings))
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether `stop` was called; requests that are still under way then fail."""
+        return self._stopped
+
     def stop(self) -> None:
         """End; the store keeps everything."""
+        self._stopped = True
         self._executor.stop()
         self._store.set_meta("ended_cleanly", "yes")
         self._store.close()

@@ -106,6 +106,13 @@ class TaskLedger:
         """Return the row of the tree's root that any task id, root or not, belongs to."""
         return self._store.row("SELECT * FROM task WHERE tree = ?", (tree_of(task_id),))
 
+    def nodes_held(self) -> dict[str, list[str]]:
+        """Return the nodes that each task was submitted for, in the order given."""
+        held: dict[str, list[str]] = {}
+        for row in self._store.rows("SELECT task_id, node FROM submission ORDER BY id"):
+            held.setdefault(row["task_id"], []).append(row["node"])
+        return held
+
     def roots(self) -> list[sqlite3.Row]:
         """Return all root tasks in order of creation."""
         return self._store.rows("SELECT * FROM task ORDER BY seq")
@@ -222,15 +229,15 @@ def reference_of(node_filter: object) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def describe_root(row: sqlite3.Row) -> dict[str, Any]:
-    """Return a root task as the admin API shows it."""
+def describe_root(row: sqlite3.Row, nodes: list[str]) -> dict[str, Any]:
+    """Return a root task as the admin API shows it, with the nodes that it holds."""
     return {
         "task_id": row["task_id"],
         "action": row["action"],
         "status": row["status"],
         "result": row["result"],
         "reference": row["reference"],
-        "nodes": row["node_count"],
+        "nodes": nodes,
         "created": row["created"],
         "started": row["started"],
         "ended": row["ended"],

@@ -1,0 +1,118 @@
+"""The node filter, in a request of its own and in a task, with every form on which the real server stumbles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.simulators import Simulator
+from tests.unit.simulator.drydock_calls import Drydock, write_design
+
+ALL = ["n1", "n2", "n3"]
+CRASH = None
+HANG, NOTHING = "hang", "nothing"
+
+
+def _filters(*filters: dict[str, Any], kind: str = "union") -> dict[str, Any]:
+    return {"filter_set_type": kind, "filter_set": list(filters)}
+
+
+def _union(**criteria: object) -> dict[str, Any]:
+    return {"filter_type": "union", **criteria}
+
+
+def _intersection(**criteria: object) -> dict[str, Any]:
+    return {"filter_type": "intersection", **criteria}
+
+
+# name: (filter, names selected or CRASH, what a task does: the names that it works on, NOTHING or HANG)
+MATRIX: dict[str, tuple[object, list[str] | None, object]] = {
+    "null-is-all": (None, ALL, ALL),
+    "no-keys": ({}, CRASH, HANG),
+    "a-reference-alone": ({"x_client_ref": "r"}, CRASH, HANG),
+    "no-filters": (_filters(), CRASH, NOTHING),
+    "intersection-without-criteria": (_filters(_intersection()), CRASH, HANG),
+    "empty-lists-are-no-criteria": (_filters(_intersection(node_names=[], node_tags=[])), CRASH, HANG),
+    "union-without-criteria": (_filters(_union()), [], NOTHING),
+    "one-without-criteria-beside-a-good-one": (_filters(_union(), _union(node_names=["n1"])), CRASH, HANG),
+    "names": (_filters(_union(node_names=["n1", "n3"])), ["n1", "n3"], ["n1", "n3"]),
+    "two-tags-are-or": (_filters(_intersection(node_tags=["odd", "even"])), ALL, ALL),
+    "two-labels-are-or": (_filters(_intersection(node_labels={"role": "compute", "x": "y"})), ALL, ALL),
+    "criteria-are-and": (_filters(_intersection(node_tags=["odd"], node_names=["n2", "n3"])), ["n3"], ["n3"]),
+    "criteria-of-a-union-are-or": (_filters(_union(node_tags=["odd"], node_names=["n2"])), ALL, ALL),
+    "filters-are-or": (_filters(_union(node_names=["n1"]), _union(rack_names=["r2"])), ["n1", "n2"], ["n1", "n2"]),
+    "filters-are-and": (
+        _filters(_union(node_names=["n1", "n2"]), _union(rack_names=["r2"]), kind="intersection"),
+        ["n2"],
+        ["n2"],
+    ),
+    "unknown-names": (_filters(_union(node_names=["zz"])), [], NOTHING),
+    "unknown-tag": (_filters(_intersection(node_tags=["zz"])), [], NOTHING),
+    "labels-as-a-list": (_filters(_intersection(node_labels=[{"role": "compute"}])), CRASH, HANG),
+    "rack-labels-alone": (_filters(_intersection(rack_labels={"a": "b"})), CRASH, HANG),
+}
+
+
+@pytest.mark.parametrize("case", MATRIX)
+def test_nodefilter(drydock: Drydock, design_ref: str, case: str) -> None:
+    node_filter, names, _ = MATRIX[case]
+    answer = drydock.post("nodefilter", {"design_ref": design_ref, "node_filter": node_filter})
+    if names is CRASH:
+        assert (answer.status_code, answer.json()) == (500, {"title": "500 Internal Server Error"})
+    else:
+        assert (answer.status_code, sorted(answer.json())) == (200, names)
+
+
+def test_nodefilter_without_the_key_is_all(drydock: Drydock, design_ref: str) -> None:
+    assert sorted(drydock.post("nodefilter", {"design_ref": design_ref}).json()) == ALL
+
+
+@pytest.mark.parametrize("case", MATRIX)
+def test_the_same_filter_in_a_task(drydock: Drydock, simulator: Simulator, design_ref: str, case: str) -> None:
+    node_filter, _, effect = MATRIX[case]
+    task_id = drydock.submit("prepare_nodes", design_ref, node_filter)
+    if effect == HANG:
+        drydock.wait_for(lambda: simulator.get("state"), lambda state: state["running"] == task_id)
+        assert drydock.submit("verify_site", design_ref) in simulator.get("state")["queue"]
+        assert drydock.task(task_id)["result"]["status"] == "incomplete"
+        return
+    result = drydock.finish(task_id)["result"]
+    assert sorted(result["successes"]) == ([] if effect == NOTHING else effect)
+    texts = [message["message"] for message in result["details"]["messageList"]]
+    assert any("No nodes in scope" in text for text in texts) == (effect == NOTHING)
+
+
+def test_site_actions_do_not_look_at_the_filter(drydock: Drydock, design_ref: str) -> None:
+    task = drydock.finish(drydock.submit("verify_site", design_ref, {"x_client_ref": "slipway-A-1"}))
+    assert task["result"]["status"] == "success"
+
+
+def test_an_unresolvable_design_selects_nobody_without_an_error(drydock: Drydock, simulator: Simulator) -> None:
+    answer = drydock.post("nodefilter", {"design_ref": "file:///no/such/design.yaml", "node_filter": None})
+    assert (answer.status_code, answer.json()) == (200, [])
+    assert "no design" in simulator.get("journal")[-1]["effect"]
+
+
+def test_a_task_for_an_unresolvable_design_is_accepted_and_runs_for_ever(
+    drydock: Drydock, simulator: Simulator
+) -> None:
+    task_id = drydock.submit("prepare_nodes", "file:///no/such/design.yaml")
+    drydock.wait_for(lambda: simulator.get("state"), lambda state: state["running"] == task_id)
+    assert drydock.task(task_id)["status"] == "running"
+
+
+def test_a_design_is_kept_for_ever(drydock: Drydock, tmp_path: Path) -> None:
+    reference = write_design(tmp_path, ["a"])
+    assert drydock.post("nodefilter", {"design_ref": reference}).json() == ["a"]
+    write_design(tmp_path, ["a", "b"])
+    assert drydock.post("nodefilter", {"design_ref": reference}).json() == ["a"]
+
+
+def test_nodes_of_two_sites_do_not_mix(drydock: Drydock, simulator: Simulator, tmp_path: Path) -> None:
+    for region in ("alpha", "beta"):
+        drydock.post("validatedesign", {"href": write_design(tmp_path, ["same"], region)})
+    drydock.run("prepare_nodes", write_design(tmp_path, ["same"], "beta"), ["same"])
+    found = [(node["site"], node["name"], node["status"]) for node in simulator.get("nodes")]
+    assert found == [("alpha", "same", "New"), ("beta", "same", "Ready")]

@@ -1,0 +1,206 @@
+"""What a task looks like over the wire, in each of its states, and what its tree tells. Facts: docs/simulator.md."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from pathlib import Path
+
+import pytest
+
+from tests.support.simulators import Simulator
+from tests.unit.simulator.drydock_calls import Drydock, names_filter, write_design
+
+TASK_KEYS = {
+    *("kind", "apiVersion", "task_id", "action", "parent_task_id", "design_ref", "status", "result", "node_filter"),
+    *("subtask_id_list", "created", "created_by", "updated", "terminated", "terminated_by", "terminate", "retry"),
+}
+RESULT_KEYS = {
+    *("kind", "apiVersion", "metadata", "message", "reason", "status", "successes", "failures", "links", "details"),
+}
+
+
+def test_a_new_task_is_queued_and_echoes_its_filter(drydock: Drydock, design_ref: str) -> None:
+    wanted = {**names_filter(["n1"], "slipway-A-1"), "unknown_key": [1]}
+    answer = drydock.post("tasks", {"action": "prepare_nodes", "design_ref": design_ref, "node_filter": wanted})
+    task = answer.json()
+    assert answer.status_code == 201
+    assert answer.headers["Location"] == f"/api/v1.0/tasks/{task['task_id']}"
+    assert uuid.UUID(answer.headers["X-Drydock-Req"])
+    assert uuid.UUID(task["task_id"]).version == 4
+    assert set(task) == TASK_KEYS
+    assert set(task["result"]) == RESULT_KEYS
+    assert (task["status"], task["result"]["status"], task["created_by"]) == ("queued", "incomplete", "noauth")
+    assert task["node_filter"] == wanted
+
+
+def test_times_have_a_zone_in_the_answer_to_the_post_only(drydock: Drydock, design_ref: str) -> None:
+    body = {"action": "verify_site", "design_ref": design_ref}
+    posted = drydock.post("tasks", body).json()
+    read = drydock.task(posted["task_id"])
+    assert posted["created"].endswith("+00:00")
+    assert posted["created"] == read["created"] + "+00:00"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}", read["created"])
+
+
+def test_both_lists_are_empty_until_the_end_while_children_tell(
+    drydock: Drydock, simulator: Simulator, design_ref: str
+) -> None:
+    simulator.script("n2", "prepare", "stuck")
+    task_id = drydock.submit("prepare_nodes", design_ref, names_filter(["n1", "n2"]))
+    tree = drydock.wait_for(
+        lambda: drydock.task(task_id, "?layers=2"),
+        lambda seen: "complete" in [t["status"] for t in list(seen.values())[1:]],
+    )
+    root = tree[task_id]
+    assert (root["status"], root["result"]["status"]) == ("running", "incomplete")
+    assert root["result"]["successes"] == root["result"]["failures"] == []
+    children = [task for key, task in tree.items() if key not in ("init_task_id", task_id)]
+    assert {(t["status"], *t["result"]["successes"]) for t in children} == {("complete", "n1"), ("running",)}
+    assert {t["parent_task_id"] for t in children} == {task_id}
+
+
+def test_a_failed_prepare_is_in_both_lists_and_the_root_counts_no_error(
+    drydock: Drydock, simulator: Simulator, design_ref: str
+) -> None:
+    simulator.script("n2", "prepare", "fail")
+    task = drydock.run("prepare_nodes", design_ref, ["n1", "n2", "n3"])
+    assert task["result"]["status"] == "partial_success"
+    assert sorted(task["result"]["successes"]) == ["n1", "n2", "n3"]
+    assert task["result"]["failures"] == ["n2"]
+    assert task["result"]["details"]["errorCount"] == 0
+    assert drydock.statuses()["n2"] == "Failed commissioning"
+
+
+def test_the_tree_holds_one_failing_leaf_per_attempt(drydock: Drydock, simulator: Simulator, design_ref: str) -> None:
+    simulator.script("n2", "prepare", "fail")
+    task_id = drydock.run("prepare_nodes", design_ref, ["n1", "n2"])["task_id"]
+    answer = drydock.task(task_id, "?layers=-1&subtaskerrors=true")
+    errors = answer["subtask_errors"]
+    leaves = [answer[key] for key in errors]
+    assert answer["init_task_id"] == task_id
+    assert [leaf["retry"] for leaf in leaves] == [0, 1, 2, 3]
+    assert {leaf["action"] for leaf in leaves} == {"configure_hardware"}
+    message = leaves[0]["result"]["details"]["messageList"][0]
+    assert message | {"ts": ""} == {
+        "message": "Node n2 failed commissioning",
+        "error": True,
+        "context_type": "node",
+        "context": "n2",
+        "ts": "",
+        "extra": "{}",
+    }
+    assert {errors[key]["task_id"] for key in errors} == set(errors)
+
+
+@pytest.mark.parametrize(
+    ("layers", "size"),
+    [
+        pytest.param("1", 2, id="root-only"),
+        pytest.param("2", 4, id="one-child-per-node"),
+        pytest.param("3", 12, id="and-four-stages-each"),
+        pytest.param("-1", 20, id="and-a-leaf-each"),
+        pytest.param("0", None, id="plain-task"),
+        pytest.param("many", None, id="garbage-is-a-plain-task"),
+    ],
+)
+def test_layers(drydock: Drydock, design_ref: str, layers: str, size: int | None) -> None:
+    task_id = drydock.run("prepare_nodes", design_ref, ["n1", "n2"])["task_id"]
+    answer = drydock.task(task_id, f"?layers={layers}")
+    assert (set(answer) == TASK_KEYS) if size is None else (len(answer) == size)
+
+
+def test_a_single_node_has_no_child_of_its_own(drydock: Drydock, design_ref: str) -> None:
+    task_id = drydock.run("prepare_nodes", design_ref, ["n1"])["task_id"]
+    tree = drydock.task(task_id, "?layers=2")
+    actions = [task["action"] for key, task in tree.items() if key not in ("init_task_id", task_id)]
+    assert actions == ["set_node_boot", "power_cycle_node", "identify_node", "configure_hardware"]
+    assert len(tree[task_id]["subtask_id_list"]) == 4
+
+
+def test_every_task_of_a_tree_can_be_asked_for(drydock: Drydock, design_ref: str) -> None:
+    task_id = drydock.run("deploy_nodes", design_ref, ["n1", "n2"])["task_id"]
+    tree = drydock.task(task_id, "?layers=-1")
+    del tree["init_task_id"]
+    assert {key: drydock.task(key) for key in tree} == tree
+
+
+def test_the_list_of_tasks_holds_all_subtasks_and_parentless_storage_tasks(drydock: Drydock, design_ref: str) -> None:
+    drydock.run("prepare_nodes", design_ref, ["n1", "n2"])
+    drydock.run("deploy_nodes", design_ref, ["n1", "n2"])
+    tasks = drydock.get("tasks").json()
+    parentless = sorted(task["action"] for task in tasks if task["parent_task_id"] is None)
+    assert parentless == ["apply_node_storage", "apply_node_storage", "deploy_nodes", "prepare_nodes"]
+    assert len(tasks) == (1 + 2 + 8 + 8) * 2 + 2
+
+
+def test_a_crashed_leaf_runs_on_below_a_complete_task(drydock: Drydock, simulator: Simulator, design_ref: str) -> None:
+    simulator.script("n1", "prepare", "unreported")
+    task = drydock.run("prepare_nodes", design_ref, ["n1", "n2"])
+    tree = drydock.task(task["task_id"], "?layers=-1")
+    del tree["init_task_id"]
+    running = [one for one in tree.values() if one["status"] == "running"]
+    assert [one["action"] for one in running] == ["configure_hardware"]
+    assert (task["result"]["status"], task["result"]["successes"]) == ("success", ["n2"])
+
+
+def test_messages_are_cut_at_127_characters(drydock: Drydock, simulator: Simulator, design_ref: str) -> None:
+    simulator.script("n1", "deploy", "fail", message="x" * 300)
+    drydock.run("prepare_nodes", design_ref, ["n1"])
+    task_id = drydock.run("deploy_nodes", design_ref, ["n1"])["task_id"]
+    errors = drydock.task(task_id, "?subtaskerrors=true")["subtask_errors"]
+    texts = {m["message"] for error in errors.values() for m in error["details"]["messageList"]}
+    assert texts == {"x" * 127}
+
+
+def test_a_hostname_over_32_characters_is_reported_nowhere(drydock: Drydock, tmp_path: Path) -> None:
+    long = "n" * 33
+    task = drydock.run("prepare_nodes", write_design(tmp_path, [long]), [long])
+    assert (task["result"]["status"], task["result"]["successes"], task["result"]["failures"]) == ("success", [], [])
+
+
+def test_list_orders_mean_nothing_and_are_the_same_for_a_seed(drydock: Drydock, tmp_path: Path) -> None:
+    names = [f"n{i:02}" for i in range(20)]
+    reference = write_design(tmp_path, names)
+    first = drydock.run("prepare_nodes", reference, names)["result"]["successes"]
+    assert first != names
+    assert sorted(first) == names
+
+
+def test_health_leaves_a_task_behind_and_versions_does_not(drydock: Drydock) -> None:
+    versions = drydock.session.get(f"{drydock.simulator.url}/versions", timeout=5).json()
+    assert versions == {"v1.0": {"path": "/api/v1.0", "status": "stable"}}
+    assert drydock.get("health").status_code == 204
+    assert [task["action"] for task in drydock.get("tasks").json()] == ["noop"]
+
+
+@pytest.mark.parametrize(
+    ("action", "result", "successes"),
+    [
+        pytest.param("validate_design", "failure", [], id="validate_design-always-fails-as-a-task"),
+        pytest.param("verify_site", "success", [], id="verify_site"),
+        pytest.param("prepare_site", "success", [], id="prepare_site-names-networks-of-which-there-are-none"),
+        pytest.param("verify_nodes", "success", [], id="verify_nodes-names-nobody"),
+        pytest.param("relabel_nodes", "success", ["n1", "n2", "n3"], id="relabel_nodes"),
+    ],
+)
+def test_other_actions(drydock: Drydock, design_ref: str, action: str, result: str, successes: list[str]) -> None:
+    task = drydock.finish(drydock.submit(action, design_ref))
+    assert (task["result"]["status"], sorted(task["result"]["successes"])) == (result, successes)
+
+
+def test_destroyed_nodes_are_listed_no_more_and_begin_again(drydock: Drydock, design_ref: str) -> None:
+    drydock.run("prepare_nodes", design_ref, ["n1"])
+    drydock.run("destroy_nodes", design_ref, ["n1"])
+    assert set(drydock.statuses()) == {"n2", "n3"}
+    drydock.run("prepare_nodes", design_ref, ["n1"])
+    assert drydock.statuses()["n1"] == "Ready"
+
+
+def test_purging_forgets_complete_tasks(drydock: Drydock, design_ref: str) -> None:
+    task = drydock.run("prepare_nodes", design_ref, ["n1"])
+    answer = drydock.session.delete(f"{drydock.simulator.url}/api/v1.0/tasks?days=0", timeout=5)
+    assert (answer.status_code, answer.text) == (200, "Tables purged successfully.")
+    assert drydock.get(f"tasks/{task['task_id']}").status_code == 404
+    assert json.loads(drydock.get("tasks").text) == []
