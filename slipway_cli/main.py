@@ -11,7 +11,7 @@ COMMANDS = {
     "plan": LazyCommand("slipway_cli.plan:plan", "Show or draw the groups, their order and their nodes."),
     "simulate": LazyCommand("slipway_cli.simulate:simulate", "Rehearse a deployment: what if these nodes failed?"),
     "simulator": LazyCommand("provisioner_client.simulator.cli:main", "Serve Drydock's API with simulated machines."),
-    "store": LazyCommand("site_store.cli:store", "Look after Slipway's own database."),
+    "store": LazyCommand("site_store.__main__:main", "Look after Slipway's own database."),
 }
 
 

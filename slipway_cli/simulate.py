@@ -93,7 +93,7 @@ def _outcomes(fails: Sequence[str], timeouts: Sequence[str], names: Collection[s
 
 
 def _suggestion(node: str, names: Collection[str]) -> str:
-    near = get_close_matches(node, sorted(names), n=3, cutoff=0.6)
+    near = get_close_matches(node, sorted(names), n=3, cutoff=0.5)
     return f" Did you mean {' or '.join(near)}?" if near else ""
 
 

@@ -17,28 +17,30 @@ COLUMN_GAP, WIDEST_GAP, STEEPNESS = 72.0, 200.0, 8.0  # edges that climb far get
 MARGIN, HEADING, LEGEND = 28, 44, 44
 
 STYLE = """
-  .paper { fill: #ffffff }
-  .box { fill: #f6f8fa; stroke: #8c959f; stroke-width: 1.2 }
-  .box.critical { stroke: #bc4c00; stroke-width: 2.2 }
-  .bar { fill: #bc4c00 }
-  .edge { fill: none; stroke: #818b98; stroke-width: 1.6 }
-  .arrow { fill: #818b98 }
-  .badge { fill: #ffffff; stroke: #8c959f }
-  text { font-family: system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; fill: #1f2328 }
-  .heading { font-size: 17px; font-weight: 600 }
-  .name { font-size: 14px; font-weight: 600 }
-  .fact, .number { font-size: 12px; fill: #59636e }
-  .number { text-anchor: middle }
+  .slipway-graph .paper { fill: #ffffff }
+  .slipway-graph .box { fill: #f6f8fa; stroke: #8c959f; stroke-width: 1.2 }
+  .slipway-graph .box.critical { stroke: #bc4c00; stroke-width: 2.2 }
+  .slipway-graph .bar { fill: #bc4c00 }
+  .slipway-graph .edge { fill: none; stroke: #818b98; stroke-width: 1.6 }
+  .slipway-graph .arrow { fill: #818b98 }
+  .slipway-graph .badge { fill: #ffffff; stroke: #8c959f }
+  .slipway-graph text {
+    font-family: system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; fill: #1f2328;
+  }
+  .slipway-graph .heading { font-size: 17px; font-weight: 600 }
+  .slipway-graph .name { font-size: 14px; font-weight: 600 }
+  .slipway-graph .fact, .slipway-graph .number { font-size: 12px; fill: #59636e }
+  .slipway-graph .number { text-anchor: middle }
   @media (prefers-color-scheme: dark) {
-    .paper { fill: #0d1117 }
-    .box { fill: #151b23; stroke: #656c76 }
-    .box.critical { stroke: #f0883e }
-    .bar { fill: #f0883e }
-    .edge { stroke: #7d8590 }
-    .arrow { fill: #7d8590 }
-    .badge { fill: #0d1117; stroke: #656c76 }
-    text { fill: #f0f6fc }
-    .fact, .number { fill: #9198a1 }
+    .slipway-graph .paper { fill: #0d1117 }
+    .slipway-graph .box { fill: #151b23; stroke: #656c76 }
+    .slipway-graph .box.critical { stroke: #f0883e }
+    .slipway-graph .bar { fill: #f0883e }
+    .slipway-graph .edge { stroke: #7d8590 }
+    .slipway-graph .arrow { fill: #7d8590 }
+    .slipway-graph .badge { fill: #0d1117; stroke: #656c76 }
+    .slipway-graph text { fill: #f0f6fc }
+    .slipway-graph .fact, .slipway-graph .number { fill: #9198a1 }
   }
 """
 
@@ -70,8 +72,8 @@ def to_svg(boxes: Sequence[GroupBox], title: str) -> str:
     width = round(max(right, _width(title, 17) + MARGIN, 360) + MARGIN)
     height = round(top + bottom + LEGEND + MARGIN / 2)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        'role="img" aria-labelledby="graph-title graph-description">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="slipway-graph" viewBox="0 0 {width} {height}" '
+        f'width="{width}" height="{height}" role="img" aria-labelledby="graph-title graph-description">',
         f'<title id="graph-title">{_text(title)}</title>',
         f'<desc id="graph-description">{_text(_description(boxes))}</desc>',
         f"<style>{STYLE}</style>",

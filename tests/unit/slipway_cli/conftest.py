@@ -1,0 +1,60 @@
+"""The command as a user runs it: in this process for speed, or as a process where that is the point."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from slipway_cli.main import main
+
+ROOT = Path(__file__).parents[3]
+EXAMPLE = ROOT / "slipway_cli" / "data" / "example_site.yaml"
+
+Slipway = Callable[..., Result]
+
+
+@pytest.fixture(name="slipway")
+def _slipway(monkeypatch: pytest.MonkeyPatch) -> Slipway:
+    """Return a function that runs `slipway` with arguments and gives its result."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+    def run(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
+        result = CliRunner().invoke(main, [str(argument) for argument in arguments], input=stdin)
+        unexpected = result.exception and not isinstance(result.exception, SystemExit)
+        assert not unexpected, f"traceback for the user: {result.exception!r}"
+        return result
+
+    return run
+
+
+@pytest.fixture
+def example() -> Path:
+    """Return the example site."""
+    return EXAMPLE
+
+
+@pytest.fixture
+def process() -> Callable[..., subprocess.CompletedProcess[bytes]]:
+    """Return a function that runs `python -m slipway_cli` as a process of its own."""
+
+    def run(*arguments: str | Path, stdin: bytes = b"", **settings: str) -> subprocess.CompletedProcess[bytes]:
+        environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), **settings}
+        command = [sys.executable, "-m", "slipway_cli", *map(str, arguments)]
+        return subprocess.run(command, input=stdin, capture_output=True, env=environment, timeout=60, check=False)
+
+    return run
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str], Path]:
+    """Return a function that writes a file and gives its path."""
+
+    def write_file(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write_file

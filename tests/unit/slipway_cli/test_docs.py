@@ -1,0 +1,154 @@
+"""The documentation keeps its word: its examples are valid, and what it names exists."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+from click.testing import Result
+
+from slipway_cli.main import COMMANDS
+from slipway_cli.plan import plan
+from slipway_cli.simulate import simulate as simulate_command
+from slipway_cli.validate import validate
+from strategy_lib import simulate
+from strategy_lib.documents import load_documents
+from strategy_lib.inventory import nodes_from_inventory
+from strategy_lib.strategy import parse_strategy
+
+DOCS = Path(__file__).parents[3] / "docs"
+STRATEGY_DOC = (DOCS / "strategy.md").read_text(encoding="utf-8")
+CLI_DOC = (DOCS / "cli.md").read_text(encoding="utf-8")
+
+
+def _examples(text: str, language: str) -> Iterator[str]:
+    for match in re.finditer(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+        yield match.group(1)
+
+
+EXAMPLES = [*_examples(STRATEGY_DOC, "yaml"), *_examples(CLI_DOC, "yaml")]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=range(len(EXAMPLES)))
+def test_every_yaml_example_is_valid(example: str) -> None:
+    data = yaml.safe_load(example)
+    if isinstance(data, list):
+        assert nodes_from_inventory(data)
+    elif "schema" in data:
+        assert len(load_documents(example)) == 1
+    else:
+        assert parse_strategy(data).groups
+
+
+def test_the_whole_documents_are_valid_together(slipway: Callable[..., Result]) -> None:
+    documents = "".join(example for example in EXAMPLES if example.startswith("---"))
+    result = slipway("validate", "-", "--strict", stdin=documents)
+    assert (result.exit_code, result.stdout.startswith("2 documents read")) == (0, True), result.output
+
+
+def _pattern(heading: str) -> dict[str, object]:
+    section = STRATEGY_DOC.partition(f"### {heading}\n")[2].partition("\n#")[0]
+    data = yaml.safe_load(next(_examples(section, "yaml")))
+    assert isinstance(data, dict)
+    return data
+
+
+def _computes(rack: str, count: int) -> list[dict[str, object]]:
+    return [{"name": f"{rack}-{number}", "tags": ["compute"], "rack": rack} for number in range(count)]
+
+
+def test_pattern_racks_a_bad_rack_fails_alone_and_the_last_group_deploys_what_was_left_prepared() -> None:
+    nodes = _computes("rack01", 4) + _computes("rack02", 12)
+    bad = {"prepare": {f"rack01-{number}": "failure" for number in range(3)}}
+    result = simulate(_pattern("Racks as failure domains"), nodes, bad)
+    assert {name: group["state"] for name, group in result["groups"].items()} == {
+        "rack01": "failure",
+        "rack02": "success",
+        "enough-computes": "success",
+    }
+    assert result["verdict"] == "success"
+    assert result["submissions"][-1] == {"group": "enough-computes", "phase": "deploy", "nodes": ["rack01-3"]}
+
+
+def test_pattern_racks_too_few_computes_in_all_is_a_failure() -> None:
+    nodes = _computes("rack01", 8) + _computes("rack02", 8)
+    bad = {"deploy": {f"rack01-{number}": "failure" for number in range(8)}}
+    assert simulate(_pattern("Racks as failure domains"), nodes, bad)["verdict"] == "failure"
+
+
+def test_pattern_canary_a_failure_leaves_the_rest_as_it_was() -> None:
+    nodes: list[dict[str, object]] = [{"name": f"r{n}-compute-01", "tags": ["compute"]} for n in range(1, 9)]
+    result = simulate(_pattern("A canary group"), nodes, {"deploy": {"r1-compute-01": "failure"}})
+    assert sorted(result["nodes"].values()) == ["failure", *["not_started"] * 6, "success"]
+    good = simulate(_pattern("A canary group"), nodes)
+    sent = [node for step in good["submissions"] if step["phase"] == "deploy" for node in step["nodes"]]
+    assert sorted(sent) == sorted(str(node["name"]) for node in nodes)
+
+
+def test_pattern_control_plane_monitoring_is_deployed_even_if_it_fails() -> None:
+    nodes: list[dict[str, object]] = [
+        {"name": f"c{n}", "labels": {"openstack-control-plane": "enabled"}} for n in range(4)
+    ]
+    nodes.append({"name": "m", "tags": ["monitoring"]})
+    result = simulate(_pattern("The control plane first"), nodes, {"deploy": {"c0": "failure", "c1": "failure"}})
+    assert (result["verdict"], result["nodes"]["m"]) == ("failure", "success")
+
+
+def test_every_command_is_described() -> None:
+    for name in COMMANDS:
+        assert f"## `slipway {name}`" in CLI_DOC
+
+
+@pytest.mark.parametrize("command", [validate, plan, simulate_command], ids=lambda command: str(command.name))
+def test_every_option_of_the_offline_commands_is_described(command: click.Command) -> None:
+    section = CLI_DOC.partition(f"## `slipway {command.name}`")[2].partition("\n## ")[0]
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert any(name in section for name in parameter.opts), parameter.opts
+
+
+def test_every_field_of_a_group_is_taught() -> None:
+    fields = ("name", "critical", "depends_on", "selectors", "success_criteria")
+    assert all(f"### `{field}`" in STRATEGY_DOC for field in fields)
+    criteria = ("percent_successful_nodes", "minimum_successful_nodes", "maximum_failed_nodes")
+    selectors = ("node_names", "node_tags", "node_labels", "rack_names")
+    assert all(f"| `{name}` |" in STRATEGY_DOC for name in (*criteria, *selectors))
+
+
+def test_every_link_leads_somewhere() -> None:
+    for text in (STRATEGY_DOC, CLI_DOC):
+        for target in re.findall(r"\]\(([^)#]+)", text):
+            assert (DOCS / target).exists(), target
+
+
+def test_the_example_output_of_validate_is_what_it_prints(slipway: Callable[..., Result], tmp_path: Path) -> None:
+    shown = CLI_DOC.partition("$ slipway validate strategy.yaml\n")[2].partition("```")[0]
+    broken = """\
+---
+schema: shipyard/DeploymentStrategy/v1
+metadata:
+  schema: metadata/Document/v1
+  name: deployment-strategy
+  layeringDefinition: {abstract: false, layer: site}
+  storagePolicy: cleartext
+data:
+  groups:
+  - name: control-nodes
+    critical: true
+    depends_on:
+    - ntp-nodes
+    selectors:
+    - node_tags: [control]
+    success_criteria:
+      percent_successful_nodes: 90
+  - name: compute-nodes
+    depends_on: [control-nodes]
+    critical: maybe
+    selectors: []
+"""
+    path = tmp_path / "strategy.yaml"
+    path.write_text(broken, encoding="utf-8")
+    result = slipway("validate", path)
+    assert (result.stdout + result.stderr).replace(f"{tmp_path}/", "") == shown

@@ -1,0 +1,172 @@
+"""The command as a whole: help, lazy loading, exit status, streams."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from slipway_cli.lazy import LazyCommand, LazyGroup
+from slipway_cli.main import COMMANDS, main
+
+Slipway = Callable[..., Result]
+Process = Callable[..., subprocess.CompletedProcess[bytes]]
+
+
+def test_help_names_every_command_and_the_exit_status(slipway: Slipway) -> None:
+    result = slipway("--help")
+    assert result.exit_code == 0
+    for name, command in COMMANDS.items():
+        assert re.search(rf"^  {name} +{command.short_help[:20]}", result.stdout, re.MULTILINE)
+    assert "0 good, 1 the operation failed, 2 wrong use" in result.stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_loads_and_has_help(slipway: Slipway, name: str) -> None:
+    result = slipway(name, "--help")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith(f"Usage: main {name} ")
+
+
+def test_version(slipway: Slipway) -> None:
+    assert re.fullmatch(r"slipway \d+\.\d+\.\d+\n", slipway("--version").stdout)
+
+
+def test_help_and_offline_commands_load_neither_airflow_nor_a_database(example: Path) -> None:
+    program = f"""
+import sys
+from slipway_cli.main import main
+for arguments in (["--help"], ["validate", {str(example)!r}], ["plan", {str(example)!r}, "--graph", "svg"],
+                  ["simulate", {str(example)!r}]):
+    try:
+        main(arguments)
+    except SystemExit as end:
+        assert not end.code, end.code
+loaded = {{"airflow", "sqlalchemy", "alembic", "requests", "fastapi"}} & set(sys.modules)
+assert not loaded, loaded
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_help_loads_no_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LazyCommand, "load", lambda self, name: pytest.fail(f"{name} was loaded"))
+    assert CliRunner().invoke(main, ["--help"]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("slipway_cli.no_such_module:command", "not part of this installation"),
+        ("slipway_cli.main:no_such_command", "not part of this installation"),
+        ("slipway_cli.main:COMMANDS", "is not a click command"),
+    ],
+)
+def test_a_broken_installation_is_told_in_a_sentence(target: str, reason: str) -> None:
+    group = LazyGroup("broken", lazy={"lost": LazyCommand(target, "Lost.")})
+    result = CliRunner().invoke(group, ["lost"])
+    assert (result.exit_code, "Traceback" in result.output) == (1, False)
+    assert reason in result.stderr
+
+
+def test_commands_can_be_added_beside_lazy_ones() -> None:
+    group = LazyGroup("mixed", lazy={"lost": LazyCommand("nowhere:x", "Lost and found.")})
+    group.add_command(click.Command("eager", help="Here already.", callback=lambda: click.echo("done")))
+    assert CliRunner().invoke(group, ["eager"]).stdout == "done\n"
+    assert re.search(r"lost +Lost and found\.\n +eager +Here already\.", CliRunner().invoke(group, ["--help"]).stdout)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["no-such-command"],
+        ["validate"],
+        ["validate", "--no-such-option", "-"],
+        ["plan"],
+        ["plan", "-", "-o", "xml"],
+        ["plan", "-", "--graph", "png"],
+        ["simulate"],
+    ],
+)
+def test_wrong_use_exits_2_and_says_so_on_standard_error(slipway: Slipway, arguments: list[str]) -> None:
+    result = slipway(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Error: " in result.stderr
+
+
+UNREADABLE: dict[str, Callable[[Path], Path | str]] = {
+    "no such file": lambda folder: folder / "missing.yaml",
+    "a directory": lambda folder: folder,
+    "a null byte in the name": lambda folder: "nul\0name",
+}
+
+
+@pytest.mark.parametrize("command", ["validate", "plan", "simulate"])
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_a_file_that_cannot_be_read_is_wrong_use(slipway: Slipway, tmp_path: Path, command: str, case: str) -> None:
+    result = slipway(command, UNREADABLE[case](tmp_path))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Cannot read" in result.stderr
+
+
+def test_all_files_that_cannot_be_read_are_named(slipway: Slipway, tmp_path: Path) -> None:
+    result = slipway("validate", tmp_path / "one.yaml", tmp_path / "two.yaml")
+    assert "one.yaml: No such file or directory" in result.stderr
+    assert "two.yaml: No such file or directory" in result.stderr
+
+
+UNUSABLE = {
+    "empty": b"",
+    "comments only": b"# nothing\n---\n",
+    "not UTF-8": b"name: \xff\n",
+    "UTF-16": "schema: x\n".encode("utf-16"),
+    "not YAML": b"{a: [",
+    "a list": b"- 1\n- 2\n",
+    "a text": b"hello\n",
+    "a null character": b"a: \0\n",
+}
+
+
+@pytest.mark.parametrize("command", ["validate", "plan", "simulate"])
+@pytest.mark.parametrize("case", UNUSABLE)
+def test_a_file_without_usable_documents_fails_with_a_sentence(slipway: Slipway, command: str, case: str) -> None:
+    result = slipway(command, "-", stdin=UNUSABLE[case])
+    assert result.exit_code == 1
+    assert "<stdin>" in (result.stdout if command == "validate" else result.stderr)
+    assert "error" in result.output
+
+
+def test_a_real_process_exits_0_1_and_2(process: Process, example: Path) -> None:
+    assert process("validate", example).returncode == 0
+    failed = process("simulate", example, "--fail", "deploy:ntp01", "-o", "json")
+    assert (failed.returncode, failed.stderr) == (1, b"")
+    assert process("plan", "missing.yaml").returncode == 2
+
+
+def test_a_pipe_gets_no_colours_and_whole_lines(process: Process, example: Path) -> None:
+    done = process("plan", "-", stdin=example.read_bytes(), FORCE_COLOR="")
+    text = done.stdout.decode()
+    assert (done.returncode, "\x1b" in text) == (0, False)
+    assert re.search(r"^control-nodes +r3-control-01, .*, r3-control-10 *$", text, re.MULTILINE)
+
+
+def test_no_color_is_obeyed(process: Process, example: Path) -> None:
+    coloured = process("simulate", example, FORCE_COLOR="1").stdout
+    assert b"\x1b[32m" in coloured
+    assert b"\x1b[32m" not in process("simulate", example, FORCE_COLOR="1", NO_COLOR="1").stdout
+
+
+def test_a_closed_pipe_and_a_closed_standard_input_give_no_traceback(example: Path) -> None:
+    command = f"{sys.executable} -m slipway_cli"
+    for line in (f"{command} plan {example} -o json | head -c 1", f"{command} validate - <&-"):
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=False)
+        assert "Traceback" not in done.stderr
+
+
+def test_a_terminal_that_knows_only_ascii_gives_no_traceback(process: Process, example: Path) -> None:
+    done = process("plan", example, PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, b"")

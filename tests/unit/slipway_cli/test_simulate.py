@@ -1,0 +1,193 @@
+"""`slipway simulate`: what the rules say would happen, shown to people and to programs."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import Result
+
+from strategy_lib import simulate
+
+Slipway = Callable[..., Result]
+Write = Callable[[str, str], Path]
+
+STRATEGY = """\
+schema: shipyard/DeploymentStrategy/v1
+metadata: {name: mine}
+data:
+  groups:
+  - name: control
+    critical: true
+    depends_on: []
+    selectors: [{node_tags: [control]}]
+    success_criteria: {percent_successful_nodes: 50}
+  - {name: rest, critical: false, depends_on: [control], selectors: []}
+"""
+NODES: list[dict[str, Any]] = [
+    {"name": "c1", "tags": ["control"], "labels": {}, "rack": "r1"},
+    {"name": "c2", "tags": ["control"], "labels": {"k": "v"}, "rack": None},
+    {"name": "w1"},
+]
+
+
+@pytest.fixture
+def files(write: Write) -> tuple[Path, str, Path]:
+    """Return the arguments `STRATEGY --inventory FILE`."""
+    return write("strategy.yaml", STRATEGY), "--inventory", write("nodes.json", json.dumps(NODES))
+
+
+@pytest.mark.parametrize(
+    ("options", "outcomes"),
+    [
+        ((), None),
+        (("--fail", "deploy:c1"), {"deploy": {"c1": "failure"}}),
+        (
+            ("--fail", "prepare:c1", "--timeout", "deploy:c2"),
+            {"prepare": {"c1": "failure"}, "deploy": {"c2": "unknown"}},
+        ),
+        (("--timeout", "prepare:c1", "--timeout", "prepare:c2"), {"prepare": {"c1": "unknown", "c2": "unknown"}}),
+    ],
+)
+def test_json_is_exactly_what_the_library_returns(
+    slipway: Slipway, files: tuple[Path, str, Path], options: tuple[str, ...], outcomes: dict[str, Any] | None
+) -> None:
+    expected = simulate(yaml.safe_load(STRATEGY)["data"], NODES, outcomes)
+    result = slipway("simulate", *files, *options, "-o", "json")
+    assert json.loads(result.stdout) == expected
+    assert result.exit_code == (0 if expected["verdict"] == "success" else 1)
+    assert yaml.safe_load(slipway("simulate", *files, *options, "-o", "yaml").stdout) == expected
+
+
+def test_rule_19_a_critical_failure_exits_1_and_is_explained(slipway: Slipway, files: tuple[Path, str, Path]) -> None:
+    result = slipway("simulate", *files, "--fail", "deploy:c1", "--timeout", "deploy:c2", "--fail", "deploy:w1")
+    assert (result.exit_code, result.stderr) == (1, "")
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert "Given: c1 fails in deploy, w1 fails in deploy, c2 is not heard of in deploy" in lines
+    assert "1 control yes 2, 2 0/2 failure deploy criteria" in lines
+    assert "2 rest no 0, 0 0/3 failure dependency" in lines
+    assert "control deploy percent_successful_nodes 50 0/2" in lines
+    assert "failure 1 c1" in lines
+    assert "unknown 1 c2" in lines
+    assert "not started 1 w1" in lines
+    assert "Made no difference, because the node was never sent: deploy:w1" in lines
+    assert lines[-1] == "Verdict: failure; critical groups that failed: control"
+
+
+def test_rule_19_a_failure_that_is_not_critical_exits_0_and_is_named(slipway: Slipway, write: Write) -> None:
+    lenient = STRATEGY.replace("critical: true", "critical: false")
+    inventory = write("nodes.json", json.dumps(NODES))
+    result = slipway(
+        "simulate", write("s.yaml", lenient), "--inventory", inventory, "--fail", "deploy:c1", "--fail", "deploy:c2"
+    )
+    assert result.exit_code == 0
+    assert result.stdout.endswith("Verdict: success; groups that failed, none of them critical: control, rest\n")
+
+
+def test_success_is_short(slipway: Slipway, files: tuple[Path, str, Path]) -> None:
+    result = slipway("simulate", *files)
+    assert "Given: every node succeeds" in result.stdout
+    assert "State at the end" not in result.stdout
+    assert result.stdout.endswith("Verdict: success\n")
+
+
+MISTAKES = {
+    "a node that does not exist": (("--fail", "deploy:c3"), "there is no node 'c3'. Did you mean c"),
+    "nothing like it": (("--fail", "deploy:zzzzzz"), "there is no node 'zzzzzz'.\n"),
+    "no phase": (("--fail", "c1"), "write prepare:NODE or deploy:NODE"),
+    "an unknown phase": (("--timeout", "destroy:c1"), "write prepare:NODE or deploy:NODE"),
+    "no node": (("--fail", "deploy:"), "write prepare:NODE or deploy:NODE"),
+    "two fates": (("--fail", "deploy:c1", "--timeout", "deploy:c1"), "not both"),
+}
+
+
+@pytest.mark.parametrize("case", MISTAKES)
+def test_wrong_outcomes_are_wrong_use(slipway: Slipway, files: tuple[Path, str, Path], case: str) -> None:
+    options, message = MISTAKES[case]
+    result = slipway("simulate", *files, *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
+def test_all_wrong_outcomes_are_told_at_once(slipway: Slipway, files: tuple[Path, str, Path]) -> None:
+    result = slipway("simulate", *files, "--fail", "deploy:c3", "--timeout", "prepare:w3", "--fail", "x")
+    assert all(text in result.stderr for text in ("'c3'", "'w3'", "--fail x"))
+
+
+class TestInventory:
+    """Nodes come from a site design, a plain list, or the strategy's own file."""
+
+    def test_the_nodes_of_the_strategy_file(self, slipway: Slipway, example: Path) -> None:
+        data = json.loads(slipway("simulate", example, "-o", "json").stdout)
+        assert len(data["nodes"]) == 40
+
+    def test_a_site_design(self, slipway: Slipway, write: Write, example: Path) -> None:
+        result = slipway("simulate", write("s.yaml", STRATEGY), "--inventory", example, "-o", "json")
+        assert len(json.loads(result.stdout)["groups"]["control"]["nodes"]) == 10
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "- name: c1\n- name: w1\n",
+            "# nodes\n\n---\n- {name: c1}\n- {name: w1}\n",
+            '\ufeff[\n  {"name": "c1"}, {"name": "w1"}]',
+            "-\n  name: c1\n-\n  name: w1\n",
+        ],
+    )
+    def test_a_plain_list_in_any_dress(self, slipway: Slipway, write: Write, text: str) -> None:
+        result = slipway("simulate", write("s.yaml", STRATEGY), "--inventory", "-", "-o", "json", stdin=text)
+        assert sorted(json.loads(result.stdout)["nodes"]) == ["c1", "w1"]
+
+    @pytest.mark.parametrize(
+        ("text", "problem"),
+        [
+            (b'[{"name": "a"},\n {"name": "a"}]', "<stdin>:2: $[1].name: "),
+            (b"- name: a\n- tags: x\n  name: b\n  colour: red\n", "<stdin>:2: $[1].tags: "),
+            (b"- name: a\n- [\n", "this is not YAML"),
+            (b"- name: \xff\n", "<stdin>:1: $: not UTF-8"),
+            (b"- name: a\n---\n- name: b\n", "must be one document"),
+            (b"- name: a\n- name: b\n  name: c\n", "<stdin>:3: "),
+        ],
+    )
+    def test_a_bad_list_fails_with_its_line(self, slipway: Slipway, write: Write, text: bytes, problem: str) -> None:
+        result = slipway("simulate", write("s.yaml", STRATEGY), "--inventory", "-", stdin=text)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert problem in result.stderr
+
+    def test_a_list_stands_alone(self, slipway: Slipway, files: tuple[Path, str, Path], example: Path) -> None:
+        assert slipway("simulate", *files, "--inventory", example).exit_code == 2
+
+    @pytest.mark.parametrize("text", ["[]", "schema: drydock/Region/v1\nmetadata: {name: r}\ndata: {}\n"])
+    def test_no_nodes_is_wrong_use(self, slipway: Slipway, write: Write, text: str) -> None:
+        result = slipway("simulate", write("s.yaml", STRATEGY), "--inventory", write("nodes", text))
+        assert (result.exit_code, "There are no nodes in" in result.stderr) == (2, True)
+
+    def test_standard_input_can_be_read_once_only(self, slipway: Slipway) -> None:
+        assert slipway("simulate", "-", "--inventory", "-", stdin=STRATEGY).exit_code == 2
+
+
+class TestExampleSite:
+    """What the comment at the top of the example site promises."""
+
+    def test_one_compute_node_is_forgiven(self, slipway: Slipway, example: Path) -> None:
+        result = slipway("simulate", example, "--fail", "deploy:r1-compute-07", "-o", "json")
+        data = json.loads(result.stdout)
+        assert (result.exit_code, data["verdict"]) == (0, "success")
+        assert {group["state"] for group in data["groups"].values()} == {"success"}
+        assert data["nodes"]["r1-compute-07"] == "failure"
+
+    def test_one_control_node_is_forgiven_two_are_not(self, slipway: Slipway, example: Path) -> None:
+        first, second = ("--fail", "deploy:r3-control-01"), ("--fail", "deploy:r3-control-02")
+        assert slipway("simulate", example, *first).exit_code == 0
+        result = slipway("simulate", example, *first, *second, "-o", "json")
+        groups = json.loads(result.stdout)["groups"]
+        assert result.exit_code == 1
+        assert {name: group["reason"] for name, group in groups.items()} == {
+            "monitoring-nodes": None,
+            "ntp-node": None,
+            "control-nodes": "deploy_criteria",
+            "compute-nodes-1": "dependency",
+            "compute-nodes-2": "dependency",
+        }
