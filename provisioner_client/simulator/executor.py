@@ -49,7 +49,8 @@ class Executor:
         """End the thread; what is under way stays in the store."""
         self._stopped.set()
         self._bell.set()
-        self._thread.join(timeout=5.0)
+        if self._thread.ident is not None:
+            self._thread.join(timeout=5.0)
 
     def ring(self) -> None:
         """Say that there may be something new to do."""

@@ -15,8 +15,8 @@ StartSimulator = Callable[..., Simulator]
 
 @pytest.fixture(scope="module")
 def shared_simulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulator]:
-    """A quick simulator: a phase of a node takes about a tenth of a second."""
-    simulator = Simulator(tmp_path_factory.mktemp("simulator"), speed=6000)
+    """A quick simulator: a phase of a node takes some hundredths of a second."""
+    simulator = Simulator(tmp_path_factory.mktemp("simulator"), speed=20_000)
     yield simulator
     simulator.stop()
 

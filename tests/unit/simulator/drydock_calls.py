@@ -71,7 +71,8 @@ class Drydock:
 
     def finish(self, task_id: str) -> dict[str, Any]:
         """Wait until a task is complete and return it."""
-        return self.wait_for(lambda: self.task(task_id), lambda task: task["status"] == "complete")
+        task: dict[str, Any] = self.wait_for(lambda: self.task(task_id), lambda seen: seen["status"] == "complete")
+        return task
 
     def run(self, action: str, design_ref: str, names: Sequence[str], reference: str | None = None) -> dict[str, Any]:
         """Start a task for some nodes and wait for its end."""
@@ -89,4 +90,4 @@ class Drydock:
             if good(seen):
                 return seen
             assert time.monotonic() < end, seen
-            time.sleep(0.02)
+            time.sleep(0.01)

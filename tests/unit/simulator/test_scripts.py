@@ -1,0 +1,138 @@
+"""What each behaviour of a script makes a task and MAAS say; and how phases begin on machines in every status."""
+
+from __future__ import annotations
+
+import pytest
+import requests
+
+from tests.support.simulators import Simulator
+from tests.unit.simulator.drydock_calls import Drydock, names_filter
+
+N1, NONE = ["n1"], list[str]()
+
+# (behaviour, more fields): phase -> (successes, failures, MAAS's status)
+BEHAVIOURS: dict[str, tuple[dict[str, object], dict[str, tuple[list[str], list[str], str]]]] = {
+    "ok": ({}, {"prepare": (N1, NONE, "Ready"), "deploy": (N1, NONE, "Deployed")}),
+    "slow": ({"factor": 2}, {"prepare": (N1, NONE, "Ready"), "deploy": (N1, NONE, "Deployed")}),
+    "fail": ({}, {"prepare": (N1, N1, "Failed commissioning"), "deploy": (NONE, N1, "Failed deployment")}),
+    "power": ({}, {"prepare": (NONE, N1, "New"), "deploy": (NONE, N1, "Ready")}),
+    "both_lists": ({}, {"prepare": (N1, N1, "Failed commissioning"), "deploy": (N1, N1, "Failed deployment")}),
+    "false_success": ({}, {"prepare": (N1, NONE, "Failed commissioning"), "deploy": (N1, NONE, "Failed deployment")}),
+    "unreported": ({}, {"prepare": (NONE, NONE, "New"), "deploy": (NONE, NONE, "Ready")}),
+    "unreported_done": ({}, {"prepare": (NONE, NONE, "Ready"), "deploy": (NONE, NONE, "Deployed")}),
+    "flaky": ({"times": 1}, {"prepare": (N1, N1, "Failed commissioning"), "deploy": (NONE, N1, "Failed deployment")}),
+}
+
+
+@pytest.mark.parametrize("phase", ["prepare", "deploy"])
+@pytest.mark.parametrize("behaviour", BEHAVIOURS)
+def test_behaviour(drydock: Drydock, simulator: Simulator, design_ref: str, behaviour: str, phase: str) -> None:
+    fields, expected = BEHAVIOURS[behaviour]
+    drydock.post("validatedesign", {"href": design_ref})
+    if phase == "deploy":
+        simulator.post("nodes/n1", {"status": "Ready"})
+    simulator.script("n1", phase, behaviour, **fields)
+    result = drydock.run(f"{phase}_nodes", design_ref, ["n1"])["result"]
+    assert (result["successes"], result["failures"], drydock.statuses()["n1"]) == expected[phase]
+
+
+def test_flaky_fails_the_given_times_and_then_succeeds(drydock: Drydock, simulator: Simulator, design_ref: str) -> None:
+    simulator.script("n1", "prepare", "flaky", times=2)
+    seen = [drydock.run("prepare_nodes", design_ref, ["n1"])["result"]["status"] for _ in range(3)]
+    assert seen == ["partial_success", "partial_success", "success"]
+
+
+def test_stuck_blocks_the_queue_until_released(drydock: Drydock, simulator: Simulator, design_ref: str) -> None:
+    simulator.script("n2", "prepare", "stuck")
+    first = drydock.submit("prepare_nodes", design_ref, names_filter(["n1", "n2"]))
+    second = drydock.submit("verify_site", design_ref)
+    drydock.wait_for(drydock.statuses, lambda seen: seen.get("n1") == "Ready" and seen["n2"] == "Commissioning")
+    assert [drydock.task(one)["status"] for one in (first, second)] == ["running", "queued"]
+    assert simulator.post("release", {"node": "n1"}) == {"released": []}
+    assert simulator.post("release", {"node": "n2"}) == {"released": ["n2"]}
+    assert sorted(drydock.finish(first)["result"]["successes"]) == ["n1", "n2"]
+    assert drydock.statuses()["n2"] == "Ready"
+    drydock.finish(second)
+
+
+def test_a_given_attempt_beats_none_and_a_name_beats_a_glob(
+    drydock: Drydock, simulator: Simulator, design_ref: str
+) -> None:
+    simulator.script("n*", "prepare", "fail")
+    simulator.script("n1", "prepare", "ok")
+    simulator.script("n1", "prepare", "power", attempt=2)
+    drydock.post("validatedesign", {"href": design_ref})
+    for names, successes in ((["n1"], ["n1"]), (["n1"], []), (["n2"], ["n2"])):
+        simulator.post("nodes/n1", {"status": "New"})
+        result = drydock.run("prepare_nodes", design_ref, names)["result"]
+        assert (result["successes"], bool(result["failures"])) == (successes, names != ["n1"] or not successes)
+
+
+def test_a_failing_stage_after_the_machine_is_done_leaves_it_deployed(
+    drydock: Drydock, simulator: Simulator, design_ref: str
+) -> None:
+    drydock.run("prepare_nodes", design_ref, ["n1"])
+    simulator.script("n1", "deploy", "fail", stage="bootaction_report")
+    assert drydock.run("deploy_nodes", design_ref, ["n1"])["result"]["failures"] == ["n1"]
+    assert drydock.statuses()["n1"] == "Deployed"
+
+
+@pytest.mark.parametrize(
+    ("phase", "status", "succeeds", "after"),
+    [
+        ("prepare", "Ready", True, "Ready"),
+        ("prepare", "Deployed", True, "Deployed"),
+        ("prepare", "Commissioning", True, "Commissioning"),
+        ("prepare", "Failed commissioning", True, "Ready"),
+        ("prepare", "Broken", True, "Ready"),
+        ("prepare", "Rescue mode", False, "Rescue mode"),
+        ("deploy", "Deployed", True, "Deployed"),
+        ("deploy", "Failed deployment", True, "Deployed"),
+        ("deploy", "Deploying", False, "Deploying"),
+        ("deploy", "New", False, "New"),
+    ],
+)
+def test_phases_on_machines_as_they_are(
+    drydock: Drydock, simulator: Simulator, design_ref: str, phase: str, status: str, succeeds: bool, after: str
+) -> None:
+    drydock.post("validatedesign", {"href": design_ref})
+    simulator.post("nodes/n1", {"status": status})
+    result = drydock.run(f"{phase}_nodes", design_ref, ["n1"])["result"]
+    assert (result["successes"], result["failures"]) == ((["n1"], []) if succeeds else ([], ["n1"]))
+    assert drydock.statuses()["n1"] == after
+
+
+def test_a_change_behind_its_back_drops_what_maas_was_doing(
+    drydock: Drydock, simulator: Simulator, design_ref: str
+) -> None:
+    simulator.script("n1", "prepare", "slow", factor=60)
+    task_id = drydock.submit("prepare_nodes", design_ref, names_filter(["n1"]))
+    drydock.wait_for(drydock.statuses, lambda seen: seen.get("n1") == "Commissioning")
+    changed = simulator.post("nodes/n1", {"status": "Broken", "power_state": "unknown"})
+    assert (changed["status"], changed["power_state"]) == ("Broken", "unknown")
+    drydock.finish(task_id)
+    assert drydock.statuses()["n1"] == "Broken"
+    simulator.post("nodes/n1", {"hidden": True})
+    assert "n1" not in drydock.statuses()
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "message"),
+    [
+        ("scripts", {"node": "n1", "phase": "verify", "behaviour": "ok"}, "phase 'verify' is none of prepare, deploy"),
+        ("scripts", {"node": "n1", "phase": "deploy", "behaviour": "sulk"}, "behaviour 'sulk' is none of"),
+        ("scripts", {"node": "n1", "phase": "deploy", "behaviour": "ok", "atempt": 1}, "unknown field of a script"),
+        ("scripts", {"node": "n1", "phase": "deploy", "behaviour": "ok", "attempt": 0}, "attempt is a number from 1"),
+        ("scripts", {"node": "n1", "phase": "deploy", "behaviour": "fail", "stage": "x"}, "stage 'x' is none of"),
+        ("faults", {"path": "*", "kind": "flood"}, "kind 'flood' is none of"),
+        ("faults", {"path": "*", "kind": "status", "shape": "z"}, "shape 'z' is none of a, b, c, d"),
+        ("nodes/n1", {"status": "Happy"}, "'Happy' is no status of MAAS"),
+    ],
+)
+def test_wrong_input_is_a_400_with_a_sentence(
+    drydock: Drydock, simulator: Simulator, design_ref: str, path: str, body: object, message: str
+) -> None:
+    drydock.post("validatedesign", {"href": design_ref})
+    answer = requests.post(f"{simulator.url}/_sim/{path}", json=body, timeout=5)
+    assert answer.status_code == 400
+    assert message in answer.json()["error"]
