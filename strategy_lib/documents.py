@@ -9,7 +9,7 @@ from typing import Any
 from strategy_lib.errors import DocumentError, Problem
 from strategy_lib.json_path import split
 from strategy_lib.line_marks import LineMarks
-from strategy_lib.yaml_reader import Limits, RawDocument, YamlReader
+from strategy_lib.yaml_reader import MOST_PROBLEMS, Limits, RawDocument, YamlReader
 
 __all__ = ["Document", "Limits", "find_document", "find_documents", "load_documents"]
 
@@ -95,6 +95,10 @@ def load_documents(text: str | bytes, source: str = "<text>", limits: Limits | N
             document = _document(raw, reader.text, source, problems)
             if document is not None:
                 documents.append(document)
+            if len(problems) >= MOST_PROBLEMS:
+                message = f"reading ended here, after {MOST_PROBLEMS} problems"
+                problems.append(Problem("$", message, raw.line, source=source))
+                break
     problems.extend(reader.problems)
     if problems:
         problems.sort(key=lambda problem: problem.line or 0)

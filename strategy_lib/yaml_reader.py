@@ -36,7 +36,7 @@ _CONSTRUCTOR = SafeConstructor()
 _STANDARD = "tag:yaml.org,2002:"
 _MERGE = object()
 _CACHED_SCALARS = 20_000
-_MOST_PROBLEMS = 100
+MOST_PROBLEMS = 1000
 _DIGITS = 4000
 
 
@@ -126,7 +126,7 @@ class YamlReader:
                 line = mark.line if mark else 0
                 self._problem((), f"this is not YAML: {_said(error, first_line)}", first_line + line)
                 found = re.compile(r"^---(?=\s|$)", re.MULTILINE).search(text, _line_start(text, line + 1))
-                if found is None or len(self.problems) >= _MOST_PROBLEMS:
+                if found is None or len(self.problems) >= MOST_PROBLEMS:
                     return
                 first_line += text.count("\n", 0, found.start())
                 start += found.start()
@@ -270,7 +270,7 @@ class YamlReader:
         self._problem((), f"{what} may not stand in YAML; remove it or write it as an escape in double quotes", line)
 
     def _problem(self, steps: tuple[Step, ...], message: str, line: int) -> None:
-        if len(self.problems) < _MOST_PROBLEMS:
+        if len(self.problems) < MOST_PROBLEMS:
             self.problems.append(Problem(path_of(steps), message, line, source=self.source))
 
 

@@ -1,0 +1,124 @@
+"""Rule 22 and the reading of a whole design: configuration, strategy, nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from strategy_lib.configuration import DeploymentConfiguration, parse_configuration
+from strategy_lib.design import read_design
+from strategy_lib.documents import load_documents
+from strategy_lib.errors import ConfigurationError, DocumentError, StrategyError
+
+NODE = "---\nschema: drydock/BaremetalNode/v1\nmetadata: {name: n1}\ndata: {}\n"
+
+
+def strategy(name: str, group: str) -> str:
+    return f"""---
+schema: shipyard/DeploymentStrategy/v1
+metadata: {{name: {name}}}
+data:
+  groups:
+  - {{name: {group}, critical: true, depends_on: [], selectors: [], success_criteria: {{maximum_failed_nodes: 0}}}}
+"""
+
+
+def configuration(settings: str) -> str:
+    return f"""---
+schema: shipyard/DeploymentConfiguration/v1
+metadata: {{name: deployment-configuration}}
+data:
+  physical_provisioner: {settings}
+"""
+
+
+def test_rule_22_nothing_given_is_all_defaults() -> None:
+    rows: list[dict[str, Any]] = [{}, {"physical_provisioner": {}}, {"armada": {"manifest": "full-site"}}]
+    for data in rows:
+        assert parse_configuration(data) == DeploymentConfiguration()
+
+
+def test_rule_22_zero_is_a_value() -> None:
+    read = parse_configuration({"physical_provisioner": {"join_wait": 0, "deploy_timeout": 0, "verify_timeout": 0}})
+    assert (read.join_wait, read.deploy_timeout, read.verify_timeout) == (0, 0, 0)
+
+
+def test_an_interval_that_is_not_given_fits_a_shorter_timeout() -> None:
+    read = parse_configuration({"physical_provisioner": {"prepare_node_timeout": 5}})
+    assert (read.prepare_node_interval, read.prepare_node_timeout) == (5, 5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "path", "words"),
+    [
+        ({"deploy_timeout": -1}, "deploy_timeout", "a whole number, 0 or more"),
+        ({"deploy_interval": 0}, "deploy_interval", "a whole number, 1 or more"),
+        ({"deploy_interval": "30"}, "deploy_interval", "not the text '30'"),
+        ({"join_wait": True}, "join_wait", "not true"),
+        ({"join_wait": False}, "join_wait", "not false"),
+        ({"join_wait": None}, "join_wait", "not empty"),
+        ({"deploy_interval": 31, "deploy_timeout": 30}, "deploy_interval", "not be above deploy_timeout, which is 30"),
+        ({"verify_interval": 61}, "verify_interval", "must not be above verify_timeout, which is 60"),
+        ({"deployment_strategy": ""}, "deployment_strategy", "must not be empty"),
+        ({"deployment_strategy": None}, "deployment_strategy", "must be text, not empty"),
+        ({"deploy_timout": 5}, "deploy_timout", "did you mean deploy_timeout?"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_a_configuration(settings: dict[str, Any], path: str, words: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        parse_configuration({"physical_provisioner": settings})
+    (problem,) = caught.value.problems
+    assert problem.path == f"$.data.physical_provisioner.{path}"
+    assert words in problem.message
+
+
+def test_rule_22_no_strategy_named_is_the_default_group_even_if_there_is_one() -> None:
+    design = read_design(load_documents(NODE + strategy("deployment-strategy", "mine") + configuration("{}")))
+    assert [group.name for group in design.strategy.groups] == ["default"]
+    assert design.members() == {"default": {"n1"}}
+
+
+def test_rule_22_no_configuration_takes_the_strategy_of_the_usual_name() -> None:
+    design = read_design(load_documents(NODE + strategy("deployment-strategy", "mine") + strategy("other", "b")))
+    assert [group.name for group in design.strategy.groups] == ["mine"]
+    design = read_design(load_documents(NODE + strategy("other", "b")))
+    assert [group.name for group in design.strategy.groups] == ["default"]
+
+
+def test_the_configuration_names_the_strategy() -> None:
+    text = NODE + strategy("s1", "a") + strategy("s2", "b") + configuration("{deployment_strategy: s2}")
+    design = read_design(load_documents(text))
+    assert [group.name for group in design.strategy.groups] == ["b"]
+    assert design.configuration.deployment_strategy == "s2"
+    assert set(design.digests) == {"n1"}
+    assert [node.name for node in design.nodes] == ["n1"]
+    assert design.warnings == ()
+
+
+def test_a_named_strategy_that_is_missing() -> None:
+    text = NODE + strategy("s1", "a") + configuration("{deployment_strategy: s2}")
+    with pytest.raises(DocumentError) as caught:
+        read_design(load_documents(text, "site.yaml"))
+    (problem,) = caught.value.problems
+    assert str(problem) == (
+        "site.yaml:15: $.data.physical_provisioner.deployment_strategy: "
+        "there is no shipyard/DeploymentStrategy/v1 named 's2'; there are s1"
+    )
+
+
+def test_one_wrong_part_raises_its_own_error_and_several_raise_all() -> None:
+    broken = strategy("s", "a").replace("critical: true", "critical: 1")
+    with pytest.raises(StrategyError):
+        read_design(load_documents(NODE + broken + configuration("{deployment_strategy: s}")))
+    twice = NODE + NODE + broken + configuration("{deployment_strategy: s}")
+    with pytest.raises(DocumentError) as caught:
+        read_design(load_documents(twice))
+    assert len(caught.value.problems) == 2
+
+
+def test_warnings_are_part_of_the_design() -> None:
+    lonely = strategy("deployment-strategy", "a").replace("selectors: []", "selectors: [{node_names: [zz]}]")
+    design = read_design(load_documents(NODE + lonely, "site.yaml"))
+    assert [str(warning).split(": ")[-1] for warning in design.warnings] == ["group 'a' matches no node", "n1"]
+    assert {warning.source for warning in design.warnings} == {"site.yaml"}

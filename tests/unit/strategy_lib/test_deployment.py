@@ -1,0 +1,309 @@
+"""Rules 8-19 on the state machine itself: what it sends, when it judges, and how it resumes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import pytest
+
+from strategy_lib.criteria import SuccessCriteria
+from strategy_lib.deployment import (
+    Deploy,
+    Deployment,
+    Finished,
+    GroupDone,
+    GroupState,
+    Phase,
+    Prepare,
+    Reason,
+    Step,
+    Verdict,
+)
+from strategy_lib.node import NodeState
+from strategy_lib.strategy import Group
+
+
+def group(name: str, *depends_on: str, critical: bool = True, percent: int | None = None, **more: int) -> Group:
+    criteria = SuccessCriteria(percent, **more) if percent is not None or more else None
+    return Group(name, critical, depends_on, criteria=criteria)
+
+
+def run(
+    deployment: Deployment,
+    failing: Mapping[Phase, Collection[str]] | None = None,
+    lost: Mapping[Phase, Collection[str]] | None = None,
+) -> list[Step]:
+    """Carry everything out; return what was sent."""
+    sent: list[Step] = []
+    while not isinstance(step := deployment.next(), Finished):
+        sent.append(step)
+        failed = set((failing or {}).get(step.phase, ()))
+        gone = set((lost or {}).get(step.phase, ()))
+        deployment.record(step, set(step.nodes) - failed - gone, failed & set(step.nodes))
+    return sent
+
+
+def test_rule_08_groups_must_be_given_in_order() -> None:
+    with pytest.raises(ValueError, match="'b' stands before 'a'"):
+        Deployment([group("b", "a"), group("a")], {})
+    Deployment([group("b", "a")], {}, verdicts={"a": GroupState.SUCCESS})
+    with pytest.raises(ValueError, match="'b' stands before 'a'"):
+        Deployment([group("b", "a")], {}, verdicts={"a": GroupState.RUNNING})
+
+
+def test_rule_08_prepare_then_deploy_group_by_group() -> None:
+    deployment = Deployment([group("a"), group("b", "a")], {"a": ["n2", "n1"], "b": ["n3"]})
+    assert run(deployment) == [
+        Prepare("a", ("n1", "n2")),
+        Deploy("a", ("n1", "n2")),
+        Prepare("b", ("n3",)),
+        Deploy("b", ("n3",)),
+    ]
+    assert deployment.next() == Finished()
+    assert deployment.verdict is Verdict.SUCCESS
+
+
+def test_rule_08_next_gives_the_same_step_until_it_is_recorded() -> None:
+    deployment = Deployment([group("a")], {"a": ["n1"]})
+    step = deployment.next()
+    assert deployment.next() == step == Prepare("a", ("n1",))
+    with pytest.raises(ValueError, match="not the step"):
+        deployment.record(Deploy("a", ("n1",)), ["n1"], [])
+    deployment.record(Prepare("a", ("n1",)), ["n1"], [])
+    with pytest.raises(ValueError, match="not the step"):
+        deployment.record(Prepare("a", ("n1",)), ["n1"], [])
+
+
+def test_rule_09_a_failed_group_fails_all_its_descendants_once() -> None:
+    groups = [group("a", percent=100), group("b", "a"), group("c", "a"), group("d", "b", "c"), group("e")]
+    deployment = Deployment(groups, {name: [f"n-{name}"] for name in "abcde"})
+    sent = run(deployment, failing={Phase.PREPARE: ["n-a"]})
+    assert sent == [Prepare("a", ("n-a",)), Prepare("e", ("n-e",)), Deploy("e", ("n-e",))]
+    assert [(done.group, done.state, done.reason) for done in deployment.done] == [
+        ("a", GroupState.FAILURE, Reason.PREPARE_CRITERIA),
+        ("b", GroupState.FAILURE, Reason.DEPENDENCY),
+        ("c", GroupState.FAILURE, Reason.DEPENDENCY),
+        ("d", GroupState.FAILURE, Reason.DEPENDENCY),
+        ("e", GroupState.SUCCESS, None),
+    ]
+    assert deployment.state_of("n-d") is NodeState.NOT_STARTED
+
+
+def test_rule_10_states_of_a_node_on_its_way() -> None:
+    deployment = Deployment([group("a")], {"a": ["n1"]})
+    seen = [deployment.state_of("n1")]
+    while not isinstance(step := deployment.next(), Finished):
+        deployment.start(step)
+        seen.append(deployment.state_of("n1"))
+        deployment.record(step, ["n1"], [])
+        seen.append(deployment.state_of("n1"))
+    assert seen == ["not_started", "preparing", "prepared", "deploying", "success"]
+
+
+def test_rule_11_only_nodes_that_are_not_started_or_prepared_at_that_moment_are_sent() -> None:
+    # b shares n2 (deployed by a), n3 (failed in a) and n4 (prepared by a, whose deploy was skipped).
+    groups = [group("a", percent=100), group("b")]
+    members = {"a": ["n2", "n3", "n4"], "b": ["n2", "n3", "n4", "n5"]}
+    deployment = Deployment(groups, members, states={"n2": NodeState.SUCCESS})
+    assert run(deployment, failing={Phase.PREPARE: ["n3"]}) == [
+        Prepare("a", ("n3", "n4")),
+        Prepare("b", ("n5",)),
+        Deploy("b", ("n4", "n5")),
+    ]
+
+
+def test_rule_11_a_group_that_is_never_processed_claims_nothing() -> None:
+    groups = [group("a", percent=100), group("b", "a"), group("c")]
+    deployment = Deployment(groups, {"a": ["n1"], "b": ["n2"], "c": ["n2"]})
+    sent = run(deployment, failing={Phase.PREPARE: ["n1"]})
+    assert sent[1:] == [Prepare("c", ("n2",)), Deploy("c", ("n2",))]
+
+
+def test_rule_12_no_node_is_sent_twice_for_one_phase() -> None:
+    groups = [group("a"), group("b"), group("c")]
+    deployment = Deployment(groups, {"a": ["n1", "n2"], "b": ["n2", "n3"], "c": ["n1", "n2", "n3"]})
+    sent = run(deployment, failing={Phase.DEPLOY: ["n2"]}, lost={Phase.PREPARE: ["n3"]})
+    for phase in Phase:
+        names = [name for step in sent if step.phase is phase for name in step.nodes]
+        assert len(names) == len(set(names))
+    assert deployment.state_of("n3") is NodeState.UNKNOWN
+
+
+def test_rule_13_failed_wins_silence_is_unknown_strangers_are_ignored() -> None:
+    deployment = Deployment([group("a")], {"a": ["n1", "n2", "n3"]})
+    step = deployment.next()
+    assert isinstance(step, Prepare)
+    assert deployment.record(step, ["n1", "n2", "stranger"], ["n2", "other"]) == {"stranger", "other"}
+    assert [deployment.state_of(name) for name in ("n1", "n2", "n3")] == ["prepared", "failure", "unknown"]
+    assert deployment.state_of("stranger") is NodeState.NOT_STARTED
+
+
+def test_rule_14_after_a_timeout_the_criteria_decide() -> None:
+    forgiving = Deployment([group("a", percent=50)], {"a": ["n1", "n2"]})
+    assert run(forgiving, lost={Phase.PREPARE: ["n2"]}) == [Prepare("a", ("n1", "n2")), Deploy("a", ("n1",))]
+    assert forgiving.verdict is Verdict.SUCCESS
+    strict = Deployment([group("a", percent=51)], {"a": ["n1", "n2"]})
+    run(strict, lost={Phase.PREPARE: ["n2"]})
+    assert strict.group("a").reason is Reason.PREPARE_CRITERIA
+
+
+@pytest.mark.parametrize(
+    ("phase", "succeeded", "state"),
+    [
+        (Phase.PREPARE, True, NodeState.PREPARED),
+        (Phase.PREPARE, False, NodeState.FAILURE),
+        (Phase.DEPLOY, True, NodeState.SUCCESS),
+        (Phase.DEPLOY, False, NodeState.FAILURE),
+    ],
+)
+def test_rule_14_a_late_result_is_recorded_and_changes_no_verdict(
+    phase: Phase, succeeded: bool, state: NodeState
+) -> None:
+    deployment = Deployment([group("a", percent=100)], {"a": ["n1"]})
+    run(deployment, lost={phase: ["n1"]})
+    other = Phase.DEPLOY if phase is Phase.PREPARE else Phase.PREPARE
+    assert deployment.record_late("n1", other, True) is False
+    assert deployment.state_of("n1") is NodeState.UNKNOWN
+    assert deployment.record_late("n1", phase, succeeded) is True
+    assert deployment.state_of("n1") is state
+    assert deployment.group("a").state is GroupState.FAILURE
+    assert deployment.record_late("n1", phase, not succeeded) is False
+    assert deployment.state_of("n1") is state
+
+
+def test_rule_14_a_late_success_of_prepare_can_be_deployed_by_a_later_group() -> None:
+    deployment = Deployment([group("a", percent=100), group("b")], {"a": ["n1"], "b": ["n1", "n2"]})
+    step = deployment.next()
+    assert isinstance(step, Prepare)
+    deployment.record(step, [], [])
+    assert deployment.next() == Prepare("b", ("n2",))
+    deployment.record_late("n1", Phase.PREPARE, succeeded=True)
+    assert run(deployment) == [Prepare("b", ("n2",)), Deploy("b", ("n1", "n2"))]
+
+
+def test_rule_15_criteria_count_all_nodes_whoever_processed_them() -> None:
+    groups = [group("a"), group("b", percent=67)]
+    deployment = Deployment(groups, {"a": ["n1", "n2"], "b": ["n1", "n2", "n3"]})
+    run(deployment, failing={Phase.DEPLOY: ["n1"]})
+    view = deployment.group("b")
+    # n1 failed when a deployed it: for b it was not prepared, whatever it had been before.
+    assert (view.reason, [result.actual for result in view.failed_criteria]) == (Reason.PREPARE_CRITERIA, ["2/3"])
+
+
+def test_rule_15_prepare_counts_later_states_that_prove_it() -> None:
+    states = {"n1": NodeState.SUCCESS, "n2": NodeState.PREPARED}
+    deployment = Deployment([group("a", minimum_successful_nodes=3)], {"a": ["n1", "n2", "n3"]}, states)
+    assert run(deployment) == [Prepare("a", ("n3",)), Deploy("a", ("n2", "n3"))]
+    assert [(result.phase, result.actual) for result in deployment.group("a").criteria] == [
+        (Phase.PREPARE, 3),
+        (Phase.DEPLOY, 3),
+    ]
+
+
+def test_rule_17_a_group_without_nodes_is_judged_without_a_step() -> None:
+    groups = [group("a", percent=100), group("b", minimum_successful_nodes=1), group("c", maximum_failed_nodes=0)]
+    deployment = Deployment(groups, {"a": [], "b": []})
+    assert deployment.next() == Finished()
+    assert [view.state for view in deployment.groups] == ["success", "failure", "success"]
+    assert deployment.group("b").reason is Reason.PREPARE_CRITERIA
+
+
+def test_rule_18_prepare_criteria_not_met_skips_deploy_and_leaves_nodes_prepared() -> None:
+    deployment = Deployment([group("a", maximum_failed_nodes=0)], {"a": ["n1", "n2"]})
+    assert run(deployment, failing={Phase.PREPARE: ["n2"]}) == [Prepare("a", ("n1", "n2"))]
+    assert deployment.state_of("n1") is NodeState.PREPARED
+    (done,) = deployment.done
+    assert isinstance(done, GroupDone)
+    assert [(result.phase, result.needed, result.actual) for result in done.failed_criteria] == [(Phase.PREPARE, 0, 1)]
+
+
+@pytest.mark.parametrize("percent", [0, None])
+def test_rule_18_met_but_nobody_prepared_lets_the_deploy_criteria_decide(percent: int | None) -> None:
+    deployment = Deployment([group("a", percent=percent)], {"a": ["n1"]})
+    assert run(deployment, failing={Phase.PREPARE: ["n1"]}) == [Prepare("a", ("n1",))]
+    view = deployment.group("a")
+    assert view.state is GroupState.SUCCESS
+    assert [result.phase for result in view.criteria] == ([Phase.PREPARE, Phase.DEPLOY] if percent == 0 else [])
+
+
+def test_rule_19_all_eligible_groups_run_even_when_a_critical_one_has_failed() -> None:
+    groups = [group("a", percent=100), group("b", critical=False)]
+    deployment = Deployment(groups, {"a": ["n1"], "b": ["n2"]})
+    sent = run(deployment, failing={Phase.DEPLOY: ["n1"]})
+    assert sent[-1] == Deploy("b", ("n2",))
+    assert deployment.group("a").reason is Reason.DEPLOY_CRITERIA
+    assert (deployment.verdict, deployment.critical_failures) == (Verdict.FAILURE, ("a",))
+
+
+def test_rule_19_only_non_critical_failures_are_a_success() -> None:
+    groups = [group("a", critical=False, percent=100), group("b", "a", critical=False)]
+    deployment = Deployment(groups, {"a": ["n1"], "b": ["n2"]})
+    run(deployment, failing={Phase.DEPLOY: ["n1"]})
+    assert (deployment.verdict, deployment.critical_failures) == (Verdict.SUCCESS, ())
+
+
+def test_rule_19_there_is_no_verdict_before_the_end() -> None:
+    assert Deployment([group("a")], {"a": ["n1"]}).verdict is None
+
+
+def test_rule_19_a_critical_group_fails_the_whole_by_its_dependency_too() -> None:
+    groups = [group("a", critical=False, percent=100), group("b", "a")]
+    deployment = Deployment(groups, {"a": ["n1"], "b": ["n2"]})
+    run(deployment, failing={Phase.PREPARE: ["n1"]})
+    assert (deployment.verdict, deployment.critical_failures) == (Verdict.FAILURE, ("b",))
+
+
+def test_rule_20_counts_of_a_group() -> None:
+    members = ["n1", "n2", "n3", "n4", "n5"]
+    deployment = Deployment([group("a", percent=10)], {"a": members}, {"n5": NodeState.SUCCESS})
+    run(deployment, failing={Phase.PREPARE: ["n1"]}, lost={Phase.DEPLOY: ["n2"]})
+    counts = deployment.group("a").counts
+    assert (counts.total, counts.prepared, counts.succeeded, counts.failed, counts.unknown) == (5, 3, 3, 1, 1)
+
+
+def test_rule_23_prepare_under_way_is_joined_again_with_its_nodes_only() -> None:
+    states = {"n1": NodeState.PREPARING, "n2": NodeState.PREPARING, "n3": NodeState.SUCCESS}
+    deployment = Deployment([group("a", "dep")], {"a": ["n1", "n2", "n3"]}, states, {"dep": GroupState.SUCCESS})
+    assert deployment.in_flight(Phase.PREPARE) == ("n1", "n2")
+    assert deployment.in_flight(Phase.DEPLOY) == ()
+    assert run(deployment) == [Prepare("a", ("n1", "n2")), Deploy("a", ("n1", "n2"))]
+
+
+def test_rule_23_deploy_under_way_is_joined_and_prepare_is_not_judged_again() -> None:
+    # n2 was prepared and has failed to deploy since: prepare criteria would no longer be met.
+    states = {"n1": NodeState.DEPLOYING, "n2": NodeState.FAILURE}
+    deployment = Deployment([group("a", percent=100)], {"a": ["n1", "n2"]}, states, phases_done={Phase.PREPARE})
+    assert deployment.in_flight(Phase.DEPLOY) == ("n1",)
+    assert run(deployment) == [Deploy("a", ("n1",))]
+    assert deployment.group("a").reason is Reason.DEPLOY_CRITERIA
+
+
+def test_rule_23_prepare_over_is_judged_and_deploy_follows() -> None:
+    states = {"n1": NodeState.PREPARED, "n2": NodeState.FAILURE}
+    good = Deployment([group("a", percent=50)], {"a": ["n1", "n2"]}, states, phases_done={Phase.PREPARE})
+    assert run(good) == [Deploy("a", ("n1",))]
+    bad = Deployment([group("a", percent=51)], {"a": ["n1", "n2"]}, states, phases_done={Phase.PREPARE})
+    assert bad.next() == Finished()
+    assert bad.group("a").reason is Reason.PREPARE_CRITERIA
+
+
+def test_rule_23_both_phases_over_leaves_only_the_verdict() -> None:
+    states = {"n1": NodeState.SUCCESS, "n2": NodeState.FAILURE}
+    deployment = Deployment([group("a", percent=51)], {"a": ["n1", "n2"]}, states, phases_done=set(Phase))
+    assert deployment.next() == Finished()
+    assert deployment.group("a").reason is Reason.DEPLOY_CRITERIA
+
+
+def test_rule_23_a_failed_dependency_fails_the_group_at_once() -> None:
+    deployment = Deployment([group("a", "dep")], {"a": ["n1"]}, verdicts={"dep": GroupState.FAILURE})
+    assert deployment.next() == Finished()
+    assert deployment.group("a").reason is Reason.DEPENDENCY
+
+
+def test_rule_23_a_whole_deployment_resumes_where_it_was() -> None:
+    groups = [group("a"), group("b", "a"), group("c", "b")]
+    members = {"a": ["n1"], "b": ["n1", "n2"], "c": ["n3"]}
+    states = {"n1": NodeState.SUCCESS, "n2": NodeState.PREPARED}
+    deployment = Deployment(groups, members, states, {"a": GroupState.SUCCESS}, phases_done={Phase.PREPARE})
+    assert run(deployment) == [Deploy("b", ("n2",)), Prepare("c", ("n3",)), Deploy("c", ("n3",))]
+    assert deployment.verdict is Verdict.SUCCESS

@@ -1,0 +1,95 @@
+"""Rules 13 and 14: what a provisioner task's end proves about each node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from strategy_lib.outcome import Evidence, NodeCondition, judge
+from strategy_lib.phase import Phase
+
+SENT = ("n1", "n2", "n3")
+
+
+def evidence(over: bool = True, condition: dict[str, NodeCondition] | None = None, **names: Any) -> Evidence:
+    messages = names.pop("messages", {})
+    sets = {key: frozenset(value.split()) for key, value in names.items()}
+    return Evidence(over, condition=condition or {}, messages=messages, **sets)
+
+
+@pytest.mark.parametrize(
+    ("phase", "given", "succeeded", "failed", "unknown"),
+    [
+        (Phase.PREPARE, evidence(reported_success="n1 n2 n3"), "n1 n2 n3", "", ""),
+        (Phase.PREPARE, evidence(reported_success="n1 n2", reported_failure="n2"), "n1", "n2", "n3"),
+        (Phase.PREPARE, evidence(reported_failure="n2", child_success="n2"), "", "n2", "n1 n3"),
+        (Phase.DEPLOY, evidence(child_success="n1 n2", child_failure="n2"), "n1", "n2", "n3"),
+        (Phase.DEPLOY, evidence(reported_success="n1", child_failure="n1"), "n1", "", "n2 n3"),
+        (Phase.DEPLOY, evidence(), "", "", "n1 n2 n3"),
+        (Phase.DEPLOY, evidence(over=False, child_success="n1"), "n1", "", "n2 n3"),
+    ],
+    ids=[
+        "reported",
+        "in both lists it failed",
+        "a reported failure is never outweighed",
+        "per-node tasks",
+        "a reported success is stronger than a per-node task",
+        "unreported",
+        "outran its timeout",
+    ],
+)
+def test_rule_13_order_of_proof(phase: Phase, given: Evidence, succeeded: str, failed: str, unknown: str) -> None:
+    outcome = judge(phase, SENT, given)
+    assert outcome.succeeded == set(succeeded.split())
+    assert outcome.failed == set(failed.split())
+    assert outcome.unknown == set(unknown.split())
+
+
+@pytest.mark.parametrize("condition", list(NodeCondition))
+def test_rule_13_what_the_node_list_proves(condition: NodeCondition) -> None:
+    prepare = judge(Phase.PREPARE, ["n1"], evidence(condition={"n1": condition}))
+    deploy = judge(Phase.DEPLOY, ["n1"], evidence(condition={"n1": condition}))
+    assert bool(prepare.succeeded) is (condition in ("ready", "deploying", "deployed"))
+    assert bool(prepare.failed) is (condition == "failed_commissioning")
+    assert bool(deploy.succeeded) is (condition == "deployed")
+    assert bool(deploy.failed) is (condition == "failed_deployment")
+    for outcome in (prepare, deploy):
+        assert len(outcome.succeeded) + len(outcome.failed) + len(outcome.unknown) == 1
+        assert condition in outcome.notes["n1"]
+
+
+@pytest.mark.parametrize("proof", ["reported_success", "child_success"])
+@pytest.mark.parametrize(
+    ("phase", "condition"),
+    [(Phase.PREPARE, NodeCondition.FAILED_COMMISSIONING), (Phase.DEPLOY, NodeCondition.FAILED_DEPLOYMENT)],
+)
+def test_rule_13_a_false_success_is_seen_in_the_node_list(proof: str, phase: Phase, condition: NodeCondition) -> None:
+    names: dict[str, Any] = {proof: "n1"}
+    outcome = judge(phase, ["n1"], evidence(condition={"n1": condition}, **names))
+    assert outcome.failed == {"n1"}
+    assert condition in outcome.notes["n1"]
+
+
+def test_rule_13_names_that_were_not_sent_are_ignored_and_named() -> None:
+    outcome = judge(Phase.DEPLOY, ["n1"], evidence(reported_success="n1 x", child_failure="y", reported_failure="z"))
+    assert outcome.succeeded == {"n1"}
+    assert not outcome.failed
+    assert outcome.ignored == {"x", "y", "z"}
+
+
+def test_rule_13_notes_say_why_in_the_provisioners_words() -> None:
+    outcome = judge(
+        Phase.PREPARE,
+        SENT,
+        evidence(reported_failure="n1", reported_success="n2", messages={"n1": "no PXE", "n2": "ok"}),
+    )
+    assert outcome.notes == {
+        "n1": "reported failed: no PXE",
+        "n3": "the provisioner task ended without a word about it",
+    }
+
+
+def test_rule_14_out_of_time_says_so() -> None:
+    outcome = judge(Phase.DEPLOY, ["n1"], evidence(over=False, condition={"n1": NodeCondition.DEPLOYING}))
+    assert outcome.notes["n1"] == "no result in time; the node list says deploying"
