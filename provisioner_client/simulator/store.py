@@ -30,7 +30,7 @@ class Store:
     def __init__(self, path: Path) -> None:
         self._lock = threading.RLock()
         self._depth = 0
-        self._connection = sqlite3.connect(path, timeout=1.0, isolation_level=None, check_same_thread=False)
+        self._connection = sqlite3.connect(path, timeout=0.5, isolation_level=None, check_same_thread=False)
         self._connection.row_factory = sqlite3.Row
         try:
             self._connection.execute("PRAGMA locking_mode=EXCLUSIVE")

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 import requests
+from click.testing import CliRunner
 
+from provisioner_client.simulator.cli import main
 from tests.support.simulators import Simulator
 from tests.unit.simulator.conftest import StartSimulator
 from tests.unit.simulator.drydock_calls import Drydock, write_design
@@ -82,8 +84,8 @@ def test_a_store_that_is_in_use_is_one_clear_line(start_simulator: StartSimulato
     ],
 )
 def test_wrong_use(options: list[str], status: int, message: str) -> None:
-    ended = _run(*options)
-    assert ended.returncode == status
+    ended = CliRunner().invoke(main, options)
+    assert ended.exit_code == status
     assert message in ended.stderr
 
 
