@@ -30,7 +30,7 @@ class ProvisionerError(Exception):
         return f"{base.split('. ')[0].rstrip('.')}: {self.detail}"
 
 
-class ProvisionerUnavailable(ProvisionerError):  # noqa: N818 - named for what it says
+class ProvisionerUnavailable(ProvisionerError):
     """The provisioner did not give a usable answer. Try again later: nothing is known to be wrong with the request.
 
     Parameters
@@ -64,7 +64,7 @@ class SubmissionUncertain(ProvisionerUnavailable):
     """It is not known whether the provisioner took the task. Submit again with the same reference."""
 
 
-class ProvisionerRefused(ProvisionerError):  # noqa: N818 - named for what it says
+class ProvisionerRefused(ProvisionerError):
     """The provisioner refuses the request. Repeating it will not help: correct what the detail names."""
 
 

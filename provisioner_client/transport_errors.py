@@ -48,8 +48,8 @@ def from_transport(what: str, failure: Exception, clean: Callable[[str], str]) -
     if any(isinstance(cause, _WRONG_USE) for cause in causes):
         # Their texts repeat the offending header or URL.
         return ProvisionerRefused(f"{what}: the request cannot be sent ({type(failure).__name__})")
-    if isinstance(failure, OSError) and not isinstance(failure, requests.RequestException):
-        # requests says a CA file that is not there with a bare OSError.
+    if type(failure) is OSError and failure.errno is None:
+        # So says requests that the CA file is not there. An OSError of the system is a kind of it, or has a number.
         return ProvisionerRefused(clean(one_line(f"{what}: {failure}")))
     if any(isinstance(cause, _NOT_REACHED) for cause in causes):
         return ProvisionerUnavailable(f"{what}: no connection ({_innermost(causes, clean)})", reached=False)

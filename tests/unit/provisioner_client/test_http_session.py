@@ -230,6 +230,37 @@ def test_an_endless_answer_is_cut(
         session.post("/x", {})
 
 
+def test_an_answer_that_trickles_is_given_up(
+    http: responses.RequestsMock, make_session: Callable[..., HttpSession], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter(range(0, 10_000, 100))
+    monkeypatch.setattr("provisioner_client.http_session.time.monotonic", lambda: float(next(clock)))
+    http.post(f"{URL}/x", body=b"[" + b"0," * 200_000 + b"0]")
+    with pytest.raises(ProvisionerUnavailable, match="takes longer than 300 s") as caught:
+        make_session(timeouts=Timeouts(total=300)).post("/x", {})
+    assert caught.value.timed_out
+
+
+@pytest.mark.parametrize(("status", "timed_out"), [(408, True), (504, True), (500, False), (503, False), (429, False)])
+def test_which_answers_mean_that_the_request_may_still_be_at_work(
+    http: responses.RequestsMock, session: HttpSession, status: int, timed_out: bool
+) -> None:
+    http.post(f"{URL}/x", status=status)
+    with pytest.raises(ProvisionerUnavailable) as caught:
+        session.post("/x", {})
+    assert caught.value.timed_out is timed_out
+
+
+def test_the_original_exception_which_holds_the_headers_is_not_kept(
+    http: responses.RequestsMock, make_session: Callable[..., HttpSession]
+) -> None:
+    http.post(f"{URL}/x", body=requests.ConnectionError("lost"))
+    with pytest.raises(ProvisionerUnavailable) as caught:
+        make_session(tokens=StaticToken("canary")).post("/x", {})
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
 def test_an_endless_request_is_not_sent(session: HttpSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_session, "LONGEST_REQUEST", 100)
     with pytest.raises(ProvisionerRefused, match="would be"):
