@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.resources import as_file, files
 from pathlib import Path
 from urllib.parse import quote
@@ -32,7 +33,7 @@ from strategy_lib.errors import DocumentError
 
 DAG = "deploy_site"
 REGION = "drydock/Region/v1"
-DEFAULT_SPEED = 60.0
+DEFAULT_SPEED = 400.0
 FORGIVEN_FAILURE = "deploy:r1-compute-07"
 """What fails in the example site unless told otherwise; its group's criteria forgive it."""
 _FAIL = re.compile(r"(prepare|deploy):[^:]+(:\w+)?")
@@ -201,7 +202,7 @@ def _begin(order: Order, airflow: AirflowApi, slipway: SlipwayApi, provisioner: 
         clock.say(f"warning: {warning}")
     airflow.wait_for_dag(DAG)
     conf = {"site": order.site, "revision": revision.number} | ({"force": True} if order.force else {})
-    run_id = airflow.trigger(DAG, conf)
+    run_id = airflow.trigger(DAG, conf, datetime.now(UTC).strftime("demo-%Y%m%dT%H%M%S.%fZ"))
     failing = f"; simulated failures: {', '.join(order.fail)}" if order.fail else ""
     clock.say(f"triggered {DAG}, run {run_id}{failing}")
     return run_id
@@ -210,7 +211,7 @@ def _begin(order: Order, airflow: AirflowApi, slipway: SlipwayApi, provisioner: 
 def _follow(airflow: AirflowApi, slipway: SlipwayApi, run_id: str, clock: Clock) -> tuple[str, RunProgress | None]:
     """Show the run until it has ended; its state in Airflow, and what Slipway says of it at the end."""
     last_seen = time.monotonic()
-    with open_view(clock.screen) as view:
+    with open_view(clock.screen, clock.say) as view:
         while True:
             try:
                 state = airflow.run_state(DAG, run_id)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -60,11 +59,10 @@ def describe(group: GroupProgress) -> str:
 
 
 class LineView:
-    """Prints a line whenever a group's description has changed; for logs and pipes."""
+    """Says a line whenever a group's description has changed; for logs and pipes."""
 
-    def __init__(self, target: Console) -> None:
-        self._target = target
-        self._began = time.monotonic()
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
         self._shown: dict[str, str] = {}
 
     def update(self, progress: RunProgress) -> None:
@@ -72,8 +70,7 @@ class LineView:
             text = describe(group)
             if self._shown.get(group.name, "pending") != text:
                 self._shown[group.name] = text
-                seconds = time.monotonic() - self._began
-                self._target.print(f"{seconds:7.1f} s  {printable(group.name)}: {text}", soft_wrap=True)
+                self._say(f"{group.name}: {text}")
 
 
 class LiveView:
@@ -106,10 +103,15 @@ def draw(progress: RunProgress) -> Table:
 
 
 @contextmanager
-def open_view(target: Console) -> Iterator[ProgressView]:
-    """The view that suits the output."""
+def open_view(target: Console, say: Callable[[str], None]) -> Iterator[ProgressView]:
+    """The view that suits the output.
+
+    Parameters
+    ----------
+    say : prints a line when there is no terminal.
+    """
     if not target.is_terminal:
-        yield LineView(target)
+        yield LineView(say)
         return
     with Live(console=target, refresh_per_second=8, transient=False) as live:
         yield LiveView(live)

@@ -63,7 +63,7 @@ class EmbeddedSettings:
     parallelism: int = 4
     task_lost_after: int = 20
     start_timeout: float = 120.0
-    stop_grace: float = 6.0
+    stop_grace: float = 4.0
     overrides: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod

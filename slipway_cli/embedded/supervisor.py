@@ -178,15 +178,17 @@ class Supervisor:
     def _stop(self) -> None:
         """Ask each component to stop, and kill what is left after the grace; at once if a second signal says so.
 
-        The API server keeps no state of its own, so it need not be waited for.
+        The API server keeps no state of its own, so it need not be waited for. The others are asked twice: at times a
+        scheduler loses the first signal, and a triggerer waits 10 s for its child unless it is asked again.
         """
         stateful = [component for component in self._components if component.name != "api-server"]
-        for component in stateful:
-            component.ask_to_stop()
-        end = time.monotonic() + self._settings.stop_grace
         before = self._signals
-        while any(c.is_running() for c in stateful) and time.monotonic() < end and self._signals == before:
-            time.sleep(0.05)
+        for part in (0.4, 0.6):
+            for component in stateful:
+                component.ask_to_stop()
+            end = time.monotonic() + self._settings.stop_grace * part
+            while any(c.is_running() for c in stateful) and time.monotonic() < end and self._signals == before:
+                time.sleep(0.05)
         sessions = {c.pid for c in self._components if c.pid is not None} | {m.pid for m in self._migrations}
         for pid in kill_sessions(sessions):
             self._say(f"process {pid} cannot be killed")

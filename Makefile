@@ -1,0 +1,80 @@
+# Slipway on a bare machine: Python 3.11 (with venv) and make are enough. Everything is installed into .venv.
+#
+#   SLIPWAY_PYTHON  the Python to use            ARGS  passed on, for example  make demo ARGS="--fail deploy:r3-control-*"
+#   SLIPWAY_PORT    Airflow's port (8080)        SLIPWAY_HOME  databases, logs, passwords (.slipway)
+
+SHELL = /bin/sh
+.SHELLFLAGS = -euc
+.DEFAULT_GOAL = help
+.DELETE_ON_ERROR:
+.PHONY: help demo up test lint types bench clean
+
+# Airflow's start would compile thousands of files anew, or import another project's modules.
+unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME
+
+VENV = .venv
+BIN = $(VENV)/bin
+READY = $(VENV)/.ready
+ARGS =
+PYTEST_ARGS = -n 2 --dist loadgroup
+
+help:
+	@echo 'make demo   deploy an example site with a real Airflow and simulated machines'
+	@echo 'make up     run Slipway in the foreground until Ctrl-C'
+	@echo 'make test   linter, type checker, all tests'
+	@echo 'make bench  measure strategy_lib, and what Airflow adds'
+	@echo 'make clean  remove .venv, .slipway and caches'
+
+demo: $(READY)
+	@exec $(BIN)/slipway demo $(ARGS)
+
+up: $(READY)
+	@exec $(BIN)/slipway up $(ARGS)
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+test: lint types
+	$(BIN)/pytest $(PYTEST_ARGS) $(ARGS)
+
+bench: $(READY)
+	$(BIN)/python -m tests.bench.bench_simulate
+	$(BIN)/python -m tests.bench.bench_airflow
+
+clean:
+	rm -rf $(VENV) .slipway .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Installs exactly what requirements.lock names, by hash. uv (itself in the lock) does it in seconds; where it cannot, because
+# only pip's own configuration knows the package index, pip does it in minutes.
+$(READY): requirements.lock setup.cfg pyproject.toml
+	@python= ; \
+	for candidate in $(if $(SLIPWAY_PYTHON),'$(SLIPWAY_PYTHON)',python3.11 python3 python3.12 python3.13); do \
+	  if "$$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null; then \
+	    python=$$candidate; break; \
+	  fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+	  echo 'make: Python 3.11 was not found; install it, or name it: make SLIPWAY_PYTHON=/path/to/python3.11' >&2; exit 1; \
+	fi; \
+	if ! "$$python" -c 'import ensurepip, venv' 2>/dev/null; then \
+	  echo "make: $$python has no venv; install it (on Debian: apt-get install python3-venv)" >&2; exit 1; \
+	fi; \
+	if ! $(BIN)/uv --version >/dev/null 2>&1; then \
+	  echo "creating $(VENV) with $$python"; \
+	  "$$python" -m venv --clear $(VENV); \
+	  awk '/^[^ #]/ { wanted = /^uv==/ } wanted' requirements.lock > $(VENV)/uv.txt; \
+	  $(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r $(VENV)/uv.txt; \
+	fi
+	@echo 'installing requirements.lock'
+	@if ! $(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes --compile-bytecode requirements.lock; then \
+	  echo 'uv could not; installing with pip, which takes minutes'; \
+	  $(BIN)/python -m ensurepip >/dev/null; \
+	  $(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock; \
+	fi
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --offline --no-deps --no-build-isolation --editable .
+	@touch $(READY)

@@ -1,0 +1,85 @@
+"""What the SLIPWAY_* variables make of an embedded Airflow, and what Airflow is told."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from slipway_cli.embedded.credentials import load_or_create
+from slipway_cli.embedded.environment import airflow_environment
+from slipway_cli.embedded.errors import EmbeddedError
+from slipway_cli.embedded.settings import EmbeddedSettings, default_dags_folder, default_plugins_folder
+
+
+def environment(home: Path, **environ: str) -> dict[str, str]:
+    settings = EmbeddedSettings.from_environment(home, environ=environ)
+    credentials = load_or_create(home / "secrets.json", settings.passwords_file, environ)
+    return airflow_environment(settings, credentials, 1234, environ)
+
+
+def test_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = EmbeddedSettings.from_environment(environ={})
+    assert settings.home == (tmp_path / ".slipway").resolve()
+    assert settings.port == 8080
+    assert settings.database_url == f"sqlite:///{settings.home / 'slipway.db'}"
+
+
+def test_folders_are_those_of_the_installed_packages() -> None:
+    assert (default_dags_folder() / "deploy_site.py").is_file()
+    plugins = default_plugins_folder()
+    assert plugins is not None
+    assert (plugins / "slipway_plugin.py").is_file()
+
+
+def test_arguments_win_over_variables(tmp_path: Path) -> None:
+    environ = {"SLIPWAY_HOME": "/elsewhere", "SLIPWAY_PORT": "9999"}
+    settings = EmbeddedSettings.from_environment(tmp_path, 0, environ)
+    assert (settings.home, settings.port) == (tmp_path.resolve(), 0)
+
+
+@pytest.mark.parametrize("port", ["http", "-1", "65536", "80 80"])
+def test_an_impossible_port_is_refused_by_the_name_of_its_variable(port: str) -> None:
+    with pytest.raises(EmbeddedError, match="SLIPWAY_PORT"):
+        EmbeddedSettings.from_environment(environ={"SLIPWAY_PORT": port})
+
+
+def test_a_supervisor_in_the_background_is_told_the_same_settings(tmp_path: Path) -> None:
+    environ = {
+        "SLIPWAY_PORT": "0",
+        "SLIPWAY_DAGS_FOLDER": str(tmp_path / "dags"),
+        "SLIPWAY_PLUGINS_FOLDER": str(tmp_path / "plugins"),
+        "SLIPWAY_DATABASE_URL": "postgresql://somewhere/slipway",
+        "SLIPWAY_AIRFLOW__SCHEDULER__MAX_TIS_PER_QUERY": "3",
+    }
+    settings = EmbeddedSettings.from_environment(tmp_path, environ=environ)
+    assert EmbeddedSettings.from_environment(environ=settings.to_environment()) == settings
+
+
+def test_another_airflows_variables_are_not_followed(tmp_path: Path) -> None:
+    env = environment(
+        tmp_path, AIRFLOW_HOME="/prod", AIRFLOW__DATABASE__SQL_ALCHEMY_CONN="postgresql://prod", AIRFLOW__X__Y="z"
+    )
+    assert env["AIRFLOW_HOME"] == str(tmp_path / "airflow")
+    assert env["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] == f"sqlite:///{tmp_path / 'airflow' / 'airflow.db'}"
+    assert "AIRFLOW__X__Y" not in env
+
+
+def test_our_own_overrides_are_followed(tmp_path: Path) -> None:
+    env = environment(tmp_path, SLIPWAY_AIRFLOW__CORE__PARALLELISM="2")
+    assert env["AIRFLOW__CORE__PARALLELISM"] == "2"
+
+
+def test_everything_is_on_loopback_and_bytecode_may_be_written(tmp_path: Path) -> None:
+    env = environment(tmp_path, PYTHONDONTWRITEBYTECODE="1", no_proxy="example.org")
+    assert env["AIRFLOW__API__HOST"] == "127.0.0.1"
+    assert env["AIRFLOW__CORE__EXECUTION_API_SERVER_URL"] == "http://127.0.0.1:1234/execution/"
+    assert env["SLIPWAY_URL"] == "http://127.0.0.1:1234"
+    assert env["no_proxy"] == "example.org,localhost,127.0.0.1"
+    assert "PYTHONDONTWRITEBYTECODE" not in env
+
+
+def test_the_dags_folder_is_the_only_bundle(tmp_path: Path) -> None:
+    env = environment(tmp_path, SLIPWAY_DAGS_FOLDER=str(tmp_path))
+    (bundle,) = json.loads(env["AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST"])
+    assert bundle["kwargs"] == {"path": str(tmp_path.resolve())}
