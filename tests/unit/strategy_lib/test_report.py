@@ -1,0 +1,180 @@
+"""Rules 19 and 20: the verdict of an action, and a report that a tired person can read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from strategy_lib.criteria import SuccessCriteria, evaluate
+from strategy_lib.deployment import GroupCounts
+from strategy_lib.node import NodeState
+from strategy_lib.phase import GroupState, Phase, Reason, Verdict
+from strategy_lib.report import (
+    FailedStep,
+    Report,
+    ReportedAction,
+    ReportedGroup,
+    ReportedNode,
+    build_report,
+    from_dict,
+    render,
+    to_dict,
+)
+
+STARTED = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+ACTION = ReportedAction(
+    "01J", "seaworthy", "deploy_site", 3, "deploy_site", "manual__1", "admin", STARTED, STARTED + timedelta(seconds=725)
+)
+
+
+def group(
+    name: str,
+    critical: bool = True,
+    state: GroupState = GroupState.SUCCESS,
+    reason: Reason | None = None,
+    total: int = 2,
+    **more: object,
+) -> ReportedGroup:
+    counts = GroupCounts(total=total, prepared=total, succeeded=total, failed=0, unknown=0, not_started=0)
+    made = ReportedGroup(name, critical, state, reason, counts=counts)
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+def failed(name: str, critical: bool = True, reason: Reason = Reason.DEPLOY_CRITERIA, **more: object) -> ReportedGroup:
+    return group(name, critical, GroupState.FAILURE, reason, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("groups", "steps", "verdict", "words"),
+    [
+        ([group("a"), group("b")], [], Verdict.SUCCESS, "every group succeeded"),
+        ([group("a"), failed("b")], [], Verdict.FAILURE, "critical group b failed"),
+        ([failed("a"), failed("b", reason=Reason.DEPENDENCY)], [], Verdict.FAILURE, "critical groups a, b failed"),
+        ([failed("a"), failed("b", critical=False)], [], Verdict.FAILURE, "non-critical group b failed too"),
+        ([group("a"), failed("b", critical=False)], [], Verdict.SUCCESS, "non-critical group b failed"),
+        ([group("a"), group("b", state=GroupState.RUNNING)], [], Verdict.FAILURE, "critical group b failed"),
+        ([], [FailedStep("verify_site", "no")], Verdict.FAILURE, "failed before the groups: verify_site"),
+        ([group("a")], [FailedStep("verify_site", "no")], Verdict.FAILURE, "failed before the groups: verify_site"),
+        ([], [], Verdict.FAILURE, "nothing was deployed"),
+        ([group("a", total=0)], [], Verdict.FAILURE, "nothing was deployed"),
+        ([group("a", total=0), group("b")], [], Verdict.SUCCESS, "every group succeeded"),
+        (
+            [
+                group("a", critical=False, state=GroupState.PENDING),
+                group("b", critical=False, state=GroupState.RUNNING),
+            ],
+            [],
+            Verdict.FAILURE,
+            "no group was processed to its end",
+        ),
+    ],
+)
+def test_rule_19_verdict(groups: list[ReportedGroup], steps: list[FailedStep], verdict: Verdict, words: str) -> None:
+    report = build_report(ACTION, groups, failed_steps=steps)
+    assert report.verdict is verdict
+    assert words in report.verdict_text
+
+
+def test_rule_19_a_group_without_a_verdict_was_interrupted() -> None:
+    report = build_report(ACTION, [group("a"), group("b", state=GroupState.PENDING)])
+    assert [(each.name, each.reason) for each in report.failed_groups] == [("b", Reason.INTERRUPTED)]
+    assert report.critical_failures == ("b",)
+
+
+def full_report() -> Report:
+    criteria = (
+        *evaluate(SuccessCriteria(90, 3, None), Phase.PREPARE, 3, 3),
+        *evaluate(SuccessCriteria(90, 3, None), Phase.DEPLOY, 3, 2),
+    )
+    counts = GroupCounts(total=3, prepared=2, succeeded=2, failed=1, unknown=0, not_started=0)
+    return build_report(
+        ACTION,
+        [
+            group("ntp", started=STARTED, ended=STARTED + timedelta(seconds=4.24)),
+            failed(
+                "ctl",
+                criteria=criteria,
+                counts=counts,
+                attempt=2,
+                depends_on=("ntp",),
+                started=STARTED,
+                ended=STARTED + timedelta(seconds=185),
+            ),
+            failed("compute", critical=False, reason=Reason.DEPENDENCY, depends_on=("ntp", "ctl")),
+        ],
+        [
+            ReportedNode("c1", NodeState.SUCCESS, ("ctl",)),
+            ReportedNode("c2", NodeState.FAILURE, ("ctl", "compute"), "reported failed: no PXE"),
+            ReportedNode("m1", NodeState.UNKNOWN, ("compute",), "no result in time"),
+            ReportedNode("x1", NodeState.NOT_STARTED),
+        ],
+        notes=["m1: a late result"],
+    )
+
+
+def test_rule_20_the_log_says_everything_most_important_first() -> None:
+    assert render(full_report()).splitlines() == [
+        "deploy_site of site seaworthy, revision 3: FAILURE: critical group ctl failed; "
+        "non-critical group compute failed too",
+        "Action 01J, run manual__1 of deploy_site, asked for by admin, started 2026-11-21 08:00:00+00:00, "
+        "ended 2026-11-21 08:12:05+00:00, took 12 min 05 s",
+        "Critical groups that failed:",
+        "  ctl: the deploy criteria were not met",
+        "    prepare: percent_successful_nodes needed 90, actual 3/3: met",
+        "    prepare: minimum_successful_nodes needed 3, actual 3: met",
+        "    deploy: percent_successful_nodes needed 90, actual 2/3: NOT MET",
+        "    deploy: minimum_successful_nodes needed 3, actual 2: NOT MET",
+        "Other groups that failed:",
+        "  compute: it depends on ctl, which failed, so it was not started",
+        "Nodes that failed (1):",
+        "  c2 (in ctl, compute): reported failed: no PXE",
+        "Nodes whose outcome could not be learnt in time (1):",
+        "  m1 (in compute): no result in time",
+        "Notes:",
+        "  m1: a late result",
+        "All groups, in the order they were processed:",
+        "  group            critical  state    reason           nodes  prepared  deployed  failed  unknown  took",
+        "  ntp              yes       success  -                2      2         2         0       0        4.2 s",
+        "  ctl (attempt 2)  yes       failure  deploy_criteria  3      2         2         1       0        3 min 05 s",
+        "  compute          no        failure  dependency       2      2         2         0       0        -",
+        "Criteria:",
+        "  ctl: prepare: percent_successful_nodes needed 90, actual 3/3: met",
+        "  ctl: prepare: minimum_successful_nodes needed 3, actual 3: met",
+        "  ctl: deploy: percent_successful_nodes needed 90, actual 2/3: NOT MET",
+        "  ctl: deploy: minimum_successful_nodes needed 3, actual 2: NOT MET",
+        "All 4 nodes:",
+        "  node  state        groups        message",
+        "  c1    success      ctl",
+        "  c2    failure      ctl, compute  reported failed: no PXE",
+        "  m1    unknown      compute       no result in time",
+        "  x1    not_started  -",
+    ]
+
+
+def test_rule_20_a_step_that_failed_before_the_groups_comes_first() -> None:
+    report = build_report(ACTION, failed_steps=[FailedStep("validate_design", "design not found")])
+    lines = render(report).splitlines()
+    assert lines[0].endswith("FAILURE: failed before the groups: validate_design")
+    assert lines[2:] == ["Failed before the groups:", "  validate_design: design not found"]
+
+
+def test_rule_20_a_huge_site_does_not_flood_the_log() -> None:
+    nodes = [ReportedNode(f"n{i}", NodeState.FAILURE, ("a",)) for i in range(100_000)]
+    text = render(build_report(ACTION, [failed("a")], nodes))
+    assert len(text.splitlines()) < 3_000
+    assert "  and 99500 more" in text
+    assert "and 98000 more, which are in the stored report" in text
+
+
+def test_rule_20_the_report_survives_being_stored() -> None:
+    report = full_report()
+    stored = json.loads(json.dumps(to_dict(report)))
+    assert from_dict(stored) == report
+    assert stored["groups"][1]["seconds"] == 185
+    assert stored["nodes"][1]["message"] == "reported failed: no PXE"
+    empty = build_report(ReportedAction("id", "site", "update_site"))
+    assert from_dict(to_dict(empty)) == empty
+    assert "started not known" in render(empty)
