@@ -79,8 +79,8 @@ def connect() -> Iterator[Connect]:
             url,
             options.pop("tokens", None),
             read_timeout=read_timeout,
-            retry=RetryPolicy(attempts=4, first_wait=0.02, longest_wait=0.2, longest_retry_after=5.0),
-            submission=SubmissionPolicy(attempts=4, looks=3, look_delay=0.02, settle=read_timeout),
+            retry=RetryPolicy(attempts=4, first_wait=0.005, longest_wait=0.05, longest_retry_after=5.0),
+            submission=SubmissionPolicy(attempts=4, looks=3, look_delay=0.01, settle=read_timeout),
             **options,
         )
         made.append(client)
