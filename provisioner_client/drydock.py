@@ -53,6 +53,7 @@ log = logging.getLogger(__name__)
 API: Final = "/api/v1.0"
 LONGEST_DESIGN_REF: Final = 128
 LONGEST_HOSTNAME: Final = 32
+_WHOLE_SITE: Final = frozenset({TaskAction.VERIFY_SITE, TaskAction.PREPARE_SITE})
 _NO_SUCH_TASK: Final = "00000000-0000-4000-8000-000000000000"
 
 
@@ -200,6 +201,8 @@ class DrydockProvisioner:
         _check_design_ref(design_ref)
         if not reference:
             raise ProvisionerRefused("a task without a reference could not be found again")
+        if nodes is None and action not in _WHOLE_SITE:
+            raise ProvisionerRefused(f"{action} must name its nodes: it is never sent for a whole site")
         names = self.select_nodes(design_ref, ()) if nodes is None else nodes
         body = {
             "action": str(action),

@@ -134,7 +134,8 @@ class Provisioner(Protocol):
         design_ref : str
             Where the provisioner reads the design.
         nodes : sequence of str or None
-            Exactly these nodes; None means the whole site. Never empty.
+            Exactly these nodes, never none. None means the whole site, and is for verify_site and prepare_site only:
+            a list that came out empty by mistake must not deploy everything.
         reference : str
             Our name for this task. However often one reference is submitted, and whatever is lost on the way, there
             is one task.

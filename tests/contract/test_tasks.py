@@ -179,7 +179,10 @@ def test_an_unknown_reference(provisioner: Provisioner, run: Run) -> None:
     assert provisioner.find("slipway-a") is None
 
 
-def test_no_nodes_are_refused(simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str) -> None:
+@pytest.mark.parametrize("nodes", [[], None], ids=["none", "the whole site"])
+def test_nodes_must_be_named(
+    simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str, nodes: list[str] | None
+) -> None:
     with pytest.raises(ProvisionerRefused):
-        provisioner.submit(TaskAction.PREPARE_NODES, design_ref, [], "slipway-a-1")
+        provisioner.submit(TaskAction.PREPARE_NODES, design_ref, nodes, "slipway-a-1")
     assert simulator.ask("tasks") == []

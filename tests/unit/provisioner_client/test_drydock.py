@@ -108,6 +108,15 @@ def test_trap_5_a_filter_that_would_hang_is_not_sent(drydock: DrydockProvisioner
         drydock.submit(TaskAction.PREPARE_NODES, REF, nodes, "ref")
 
 
+@pytest.mark.parametrize("action", [one for one in TaskAction if one.endswith("_nodes")])
+def test_rule_11_what_is_done_to_nodes_is_never_done_to_a_whole_site(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, action: TaskAction
+) -> None:
+    with pytest.raises(ProvisionerRefused, match="must name its nodes"):
+        drydock.submit(action, REF, None, "ref")
+    assert len(http.calls) == 0
+
+
 def test_trap_6_a_design_that_cannot_be_found_is_no_empty_group(
     http: responses.RequestsMock, drydock: DrydockProvisioner
 ) -> None:
