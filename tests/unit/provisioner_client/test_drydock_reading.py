@@ -1,0 +1,206 @@
+"""Reading tasks, evidence and nodes from Drydock; `check`, headers, and no secrets."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import requests
+import responses
+
+from provisioner_client.drydock import DrydockProvisioner
+from provisioner_client.errors import (
+    AuthenticationFailed,
+    ProvisionerProtocolError,
+    ProvisionerRefused,
+    ProvisionerUnavailable,
+    TaskNotFound,
+)
+from provisioner_client.protocol import Provisioner, TaskState
+from provisioner_client.tokens import StaticToken
+from strategy_lib.outcome import NodeCondition, judge
+from strategy_lib.phase import Phase
+from tests.unit.provisioner_client.drydock_answers import (
+    API,
+    URL,
+    TaskJson,
+    echo,
+)
+
+Make = Callable[..., DrydockProvisioner]
+
+
+def test_it_is_a_provisioner(drydock: DrydockProvisioner) -> None:
+    provisioner: Provisioner = drydock
+    assert provisioner.find.__doc__
+
+
+def test_find_gives_none_or_the_oldest(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson, caplog: pytest.LogCaptureFixture
+) -> None:
+    http.get(f"{API}/tasks", json=[])
+    assert drydock.find("ref") is None
+    two = [
+        echo(task_json, task_id="t-2", created="2026-11-21 02:00:00"),
+        echo(task_json, task_id="t-1", created="2026-11-21 01:00:00"),
+    ]
+    http.replace("GET", f"{API}/tasks", json=two)
+    found = drydock.find("ref")
+    assert found is not None
+    assert found.task_id == "t-1"
+    assert "several tasks" in caplog.text
+
+
+def test_task(http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson) -> None:
+    http.get(f"{API}/tasks/t-1", json=task_json("t-1", status="running", result="incomplete"))
+    task = drydock.task("t-1")
+    assert (task.state, task.result) == (TaskState.RUNNING, "incomplete")
+
+
+def test_a_task_that_drydock_does_not_know(http: responses.RequestsMock, drydock: DrydockProvisioner) -> None:
+    http.get(f"{API}/tasks/t-1", status=404, json={"type": "error", "message": "Task not found", "retry": False})
+    with pytest.raises(TaskNotFound, match="t-1"):
+        drydock.task("t-1")
+
+
+@pytest.mark.parametrize(
+    "answer", [{"json": {"title": "404 Not Found"}}, {"body": "<html></html>"}, {"body": ""}], ids=["b", "page", "c"]
+)
+def test_a_404_that_is_not_about_the_task_does_not_lose_it(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, answer: dict[str, Any]
+) -> None:
+    http.get(f"{API}/tasks/t-1", status=404, **answer)
+    with pytest.raises(ProvisionerRefused) as caught:
+        drydock.task("t-1")
+    assert not isinstance(caught.value, TaskNotFound)
+
+
+def test_a_task_id_cannot_leave_its_place_in_the_path(
+    http: responses.RequestsMock, drydock: DrydockProvisioner
+) -> None:
+    http.get(f"{API}/tasks/..%2Fnodes%3Fx", json={})
+    with pytest.raises(ProvisionerProtocolError):
+        drydock.task("../nodes?x")
+
+
+def test_evidence_of_a_queued_task_has_no_node_list(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
+) -> None:
+    http.get(f"{API}/tasks/t-1", json={"t-1": task_json("t-1", status="queued", result="incomplete")})
+    http.get(f"{API}/nodes", json=[{"hostname": "n1", "status_name": "Deployed"}])
+    assert judge(Phase.DEPLOY, ["n1"], drydock.evidence("t-1", ["n1"])).unknown == {"n1"}
+
+
+def test_evidence_of_a_task_that_is_gone_is_the_node_list(
+    http: responses.RequestsMock, drydock: DrydockProvisioner
+) -> None:
+    http.get(f"{API}/tasks/t-1", status=404, json={"type": "error", "message": "Task not found"})
+    http.get(f"{API}/nodes", json=[{"hostname": "n1", "status_name": "Deployed"}])
+    evidence = drydock.evidence("t-1", ["n1", "n2"])
+    assert evidence.over
+    assert evidence.condition == {"n1": NodeCondition.DEPLOYED}
+
+
+def test_evidence_without_node_list_is_what_the_task_says(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson, caplog: pytest.LogCaptureFixture
+) -> None:
+    http.get(f"{API}/tasks/t-1", json={"t-1": task_json("t-1", successes=["n1"])})
+    http.get(f"{API}/nodes", status=500, json={"title": "500 Internal Server Error"})
+    evidence = drydock.evidence("t-1", ["n1"])
+    assert evidence.reported_success == {"n1"}
+    assert evidence.condition == {}
+    assert "node list cannot be read" in caplog.text
+
+
+def test_evidence_without_task_is_what_the_node_list_says(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, caplog: pytest.LogCaptureFixture
+) -> None:
+    http.get(f"{API}/tasks/t-1", status=500, body="Unexpected error.")
+    http.get(f"{API}/nodes", json=[{"hostname": "n1", "status_name": "Deployed"}])
+    evidence = drydock.evidence("t-1", ["n1"])
+    assert not evidence.over
+    assert evidence.condition == {"n1": NodeCondition.DEPLOYED}
+    assert "task t-1 cannot be read" in caplog.text
+
+
+def test_no_evidence_at_all_is_an_error(http: responses.RequestsMock, drydock: DrydockProvisioner) -> None:
+    http.get(f"{API}/tasks/t-1", status=503)
+    http.get(f"{API}/nodes", status=503)
+    with pytest.raises(ProvisionerUnavailable, match="tasks/t-1"):
+        drydock.evidence("t-1", ["n1"])
+
+
+def test_check_leaves_nothing_behind(http: responses.RequestsMock, drydock: DrydockProvisioner) -> None:
+    http.get(f"{URL}/versions", json={"v1.0": {"path": "/api/v1.0", "status": "stable"}})
+    http.get(url=f"{API}/tasks/00000000-0000-4000-8000-000000000000", status=404, json={"type": "error", "message": ""})
+    assert drydock.check() == f"Drydock at {URL} answers (API v1.0) and accepts the credentials."
+    assert {call.request.method for call in http.calls} == {"GET"}
+    assert not [call for call in http.calls if "health" in str(call.request.url)]
+
+
+def test_check_notices_credentials_that_are_not_accepted(
+    http: responses.RequestsMock, drydock: DrydockProvisioner
+) -> None:
+    http.get(f"{URL}/versions", json={"v1.0": {}})
+    http.get(f"{API}/tasks/00000000-0000-4000-8000-000000000000", status=401)
+    with pytest.raises(AuthenticationFailed):
+        drydock.check()
+
+
+@pytest.mark.parametrize("versions", [{}, [], {"v2": {}}, None])
+def test_check_notices_another_service(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, versions: object
+) -> None:
+    http.get(f"{URL}/versions", json=versions)
+    with pytest.raises(ProvisionerProtocolError, match="is this Drydock"):
+        drydock.check()
+
+
+@pytest.mark.parametrize("marker", [None, "action-17", "1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed", str(uuid.uuid1())])
+def test_the_context_marker_is_a_uuid_of_version_4(
+    http: responses.RequestsMock, make_drydock: Make, marker: str | None
+) -> None:
+    http.get(f"{API}/nodes", json=[])
+    make_drydock(context_marker=marker, end_user="Ann").nodes()
+    headers = http.calls[0].request.headers
+    assert uuid.UUID(headers["X-Context-Marker"]).version == 4
+    assert headers["X-End-User"] == "Ann"
+
+
+def test_the_context_marker_of_one_text_is_always_the_same(make_drydock: Make) -> None:
+    one, two = (make_drydock(context_marker="action-17").context_marker for _ in range(2))
+    assert one == two
+    assert make_drydock(context_marker=one).context_marker == one
+    assert make_drydock(context_marker="action-18").context_marker != one
+
+
+@pytest.mark.parametrize("user", ["Ann\r\nX-Auth-Token: x", " Ann", "Änne"])
+def test_an_end_user_that_cannot_stand_in_a_header_is_refused(make_drydock: Make, user: str) -> None:
+    with pytest.raises(ValueError, match="end user"):
+        make_drydock(end_user=user)
+
+
+@pytest.mark.parametrize("url", [URL, f"{URL}/", f"{URL}/api", f"{URL}/api/v1.0/"])
+def test_the_url_may_name_the_api(http: responses.RequestsMock, make_drydock: Make, url: str) -> None:
+    http.get(f"{API}/nodes", json=[])
+    assert make_drydock(url=url).nodes() == {}
+
+
+def test_no_secret_in_any_text(
+    http: responses.RequestsMock, make_drydock: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    client = make_drydock(tokens=StaticToken("s3cret-canary"))
+    http.get(f"{API}/tasks/t-1", status=403, body="token s3cret-canary lacks a role")
+    http.get(f"{API}/nodes", body=requests.exceptions.InvalidHeader("bad header s3cret-canary"))
+    http.get(f"{API}/tasks", body=requests.ConnectionError("lost, sent s3cret-canary"))
+    texts = [repr(client)]
+    for attempt in (lambda: client.task("t-1"), client.nodes, lambda: client.find("ref")):
+        with pytest.raises((ProvisionerRefused, ProvisionerUnavailable)) as caught:
+            attempt()
+        texts += [str(caught.value), repr(caught.value), repr(caught.value.args)]
+    assert http.calls[0].request.headers["X-Auth-Token"] == "s3cret-canary"
+    assert "s3cret" not in "".join([*texts, caplog.text])

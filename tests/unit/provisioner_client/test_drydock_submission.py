@@ -1,0 +1,147 @@
+"""Submitting to Drydock: what is sent, what is refused before, and what follows a lost answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import requests
+import responses
+
+from provisioner_client.drydock import DrydockProvisioner
+from provisioner_client.errors import (
+    ProvisionerRefused,
+    SubmissionUncertain,
+)
+from provisioner_client.protocol import TaskAction
+from tests.unit.provisioner_client.drydock_answers import (
+    API,
+    GOOD,
+    REF,
+    TaskJson,
+    echo,
+    posted_tasks,
+)
+
+Make = Callable[..., DrydockProvisioner]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param({"status": 500, "json": {"type": "error", "message": "busy"}}, id="500 shape a"),
+        pytest.param({"status": 500, "json": {"title": "500 Internal Server Error"}}, id="500 shape b"),
+        pytest.param({"status": 500, "body": "Unexpected error."}, id="500 shape c"),
+        pytest.param({"status": 502, "body": "<html><title>502</title></html>"}, id="a proxy's page"),
+        pytest.param({"status": 503, "headers": {"Retry-After": "3"}}, id="503"),
+        pytest.param({"status": 429}, id="429"),
+        pytest.param({"status": 201, "body": '{"kind": "Task", "task_'}, id="201 cut off"),
+        pytest.param({"status": 201, "body": ""}, id="201 without a body"),
+        pytest.param({"status": 201, "json": {"kind": "Task"}}, id="201 without an id"),
+        pytest.param({"body": requests.ReadTimeout("slow")}, id="no answer in time"),
+        pytest.param({"body": requests.ConnectTimeout("gone")}, id="not reached"),
+    ],
+)
+def test_rule_12_after_trouble_it_is_looked_for_and_then_sent_again(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson, first: dict[str, Any]
+) -> None:
+    http.get(f"{API}/tasks", json=[task_json("old")])
+    http.post(f"{API}/tasks", **first)
+    http.post(f"{API}/tasks", status=201, json=echo(task_json, task_id="t-1"))
+    assert drydock.submit(TaskAction.PREPARE_NODES, REF, ["n1"], "ref") == "t-1"
+    assert len(posted_tasks(http)) == 2
+
+
+def test_rule_12_when_the_tasks_cannot_be_listed_it_is_left_open(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
+) -> None:
+    http.get(f"{API}/tasks", json=[task_json("old")])
+    http.get(f"{API}/tasks", status=503)
+    http.post(f"{API}/tasks", status=504)
+    with pytest.raises(SubmissionUncertain):
+        drydock.submit(TaskAction.PREPARE_NODES, REF, ["n1"], "ref")
+    assert len(posted_tasks(http)) == 1
+
+
+def test_a_slow_answer_is_waited_for_as_long_as_one_may_take(
+    http: responses.RequestsMock, make_drydock: Make, task_json: TaskJson, waits: list[float]
+) -> None:
+    http.get(f"{API}/tasks", json=[task_json("old")])
+    http.post(f"{API}/tasks", body=requests.ReadTimeout("slow"))
+    http.post(f"{API}/tasks", status=201, json=echo(task_json, task_id="t-1"))
+    make_drydock(read_timeout=40).submit(TaskAction.PREPARE_NODES, REF, ["n1"], "ref")
+    assert sum(waits) >= 40
+
+
+def test_an_unsupported_action_is_refused_at_once(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
+) -> None:
+    http.get(f"{API}/tasks", json=[task_json("old")])
+    http.post(f"{API}/tasks", status=400, json={"type": "error", "message": "Unsupported action"})
+    with pytest.raises(ProvisionerRefused, match="400: Unsupported action"):
+        drydock.submit(TaskAction.RELABEL_NODES, REF, ["n1"], "ref")
+    assert len(posted_tasks(http)) == 1
+
+
+def test_a_reference_of_another_action_is_refused(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
+) -> None:
+    http.get(f"{API}/tasks", json=[echo(task_json, task_id="t-1", action="prepare_nodes")])
+    with pytest.raises(ProvisionerRefused, match="t-1, prepare_nodes"):
+        drydock.submit(TaskAction.DEPLOY_NODES, REF, ["n1"], "ref")
+
+
+def test_a_provisioner_that_does_not_echo_is_warned_about(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson, caplog: pytest.LogCaptureFixture
+) -> None:
+    http.get(f"{API}/tasks", json=[task_json("old")])
+    http.post(f"{API}/tasks", status=201, json=task_json("t-1"))
+    assert drydock.submit(TaskAction.PREPARE_NODES, REF, ["n1"], "ref") == "t-1"
+    assert "does not echo its reference" in caplog.text
+
+
+def test_the_whole_site_is_sent_by_name(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
+) -> None:
+    http.post(f"{API}/validatedesign", json=GOOD)
+    http.post(f"{API}/nodefilter", json=["n2", "n1"])
+    http.get(f"{API}/tasks", json=[task_json("old")])
+    http.post(f"{API}/tasks", status=201, json=echo(task_json, task_id="t-1", action="verify_site"))
+    assert drydock.submit(TaskAction.VERIFY_SITE, REF, None, "ref") == "t-1"
+    assert posted_tasks(http)[0]["node_filter"] == {
+        "filter_set_type": "union",
+        "filter_set": [{"filter_type": "union", "node_names": ["n1", "n2"]}],
+        "x_client_ref": "ref",
+    }
+
+
+@pytest.mark.parametrize(
+    ("design_ref", "nodes", "reference", "match"),
+    [
+        pytest.param("x" * 129, ["n1"], "ref", "129 characters", id="design_ref wider than its column"),
+        pytest.param("", ["n1"], "ref", "no design reference", id="no design_ref"),
+        pytest.param(REF, ["n" * 33], "ref", "1 to 32 characters", id="host name wider than its column"),
+        pytest.param(REF, ["n1", ""], "ref", "1 to 32 characters", id="empty host name"),
+        pytest.param(REF, ["n1"], "", "without a reference", id="no reference"),
+    ],
+)
+def test_what_drydock_would_break_on_is_refused_before_it_is_sent(
+    http: responses.RequestsMock,
+    drydock: DrydockProvisioner,
+    design_ref: str,
+    nodes: list[str],
+    reference: str,
+    match: str,
+) -> None:
+    with pytest.raises(ProvisionerRefused, match=match):
+        drydock.submit(TaskAction.PREPARE_NODES, design_ref, nodes, reference)
+    assert len(http.calls) == 0
+
+
+def test_the_widest_that_fits_is_sent(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
+) -> None:
+    http.get(f"{API}/tasks", json=[task_json("old")])
+    http.post(f"{API}/tasks", status=201, json=echo(task_json, task_id="t-1"))
+    assert drydock.submit(TaskAction.PREPARE_NODES, "x" * 128, ["n" * 32], "ref") == "t-1"
