@@ -147,7 +147,9 @@ class Deployment:
     members
         Names of each group's nodes.
     states
-        States of nodes at the start; a node that is missing is `not_started`.
+        States of nodes at the start; a node that is missing is `not_started`. Only nodes whose provisioner task
+        belongs to the first group without a verdict may be `preparing` or `deploying`: any such node of that group is
+        taken to be under way for it. A node that another group has left behind is `unknown`.
     verdicts
         Groups that have been judged. May name groups outside `groups`, for the dependencies.
     phases_done
@@ -177,7 +179,7 @@ class Deployment:
             for other in group.depends_on:
                 if other not in self._runs and other not in self._verdicts:
                     raise ValueError(f"group {group.name!r} stands before {other!r}, which it depends on")
-            run = _Run(group, tuple(sorted(members.get(group.name, ()))))
+            run = _Run(group, tuple(sorted(set(members.get(group.name, ())))))
             run.state = self._verdicts.get(group.name, GroupState.PENDING)
             self._runs[group.name] = run
         self._waiting = [run for run in reversed(self._runs.values()) if run.state is GroupState.PENDING]

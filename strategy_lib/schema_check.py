@@ -76,7 +76,10 @@ def check_data(name: str, data: object, document: Document | None = None, root: 
         for steps, message in _sentences(error, definitions)
     ]
     unique = list(dict.fromkeys(problems))
-    return unique[:_MOST_PROBLEMS]
+    if len(unique) > _MOST_PROBLEMS:
+        more = _problem(root, f"there are {len(unique) - _MOST_PROBLEMS} more problems like these", document)
+        return [*unique[:_MOST_PROBLEMS], more]
+    return unique
 
 
 def _problem(path: str, message: str, document: Document | None) -> Problem:

@@ -219,7 +219,9 @@ def _group(entry: Any) -> Group:
 
 
 def _selector(entry: Any) -> Selector:
-    labels = (parse_label(label) for label in entry.get("node_labels", ()))
+    labels = [parse_label(label) for label in entry.get("node_labels", ())]
+    # Valid data has no others; dropping one could turn the selector into one for all nodes.
+    assert None not in labels
     return Selector(
         node_names=tuple(entry.get("node_names", ())),
         node_tags=tuple(entry.get("node_tags", ())),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from strategy_lib.documents import Document
@@ -10,6 +10,7 @@ from strategy_lib.errors import Problem
 from strategy_lib.json_path import extend
 from strategy_lib.ordering import MOST_CYCLES, find_cycles
 from strategy_lib.schema_check import check_data
+from strategy_lib.strategy import parse_label
 
 _GROUPS = "$.data.groups"
 _Found = tuple[str, str]
@@ -25,15 +26,33 @@ def strategy_problems(data: object, document: Document | None = None) -> list[Pr
     problems = shape_problems(data, document)
     groups = data.get("groups") if isinstance(data, dict) else None
     if isinstance(groups, list):
+        if not problems:
+            problems = _to_problems(_label_problems(groups), document)
         # Groups with a broken shape take part as far as they can be read, so that nothing is found only later.
         found = [*_name_problems(groups), *_dependency_problems(groups), *_cycle_problems(groups)]
-        problems += [
-            document.problem(path, message) if document is not None else Problem(path, message)
-            for path, message in found
-        ]
+        problems += _to_problems(found, document)
     if document is not None:
         problems.sort(key=lambda problem: problem.line or 0)
     return problems
+
+
+def _to_problems(found: Iterable[_Found], document: Document | None) -> list[Problem]:
+    return [
+        document.problem(path, message) if document is not None else Problem(path, message) for path, message in found
+    ]
+
+
+def _label_problems(groups: list[Any]) -> Iterator[_Found]:
+    """Find labels that pass the schema and are none all the same: Unicode and Python differ about blank characters.
+
+    Such a label must never be dropped, for a selector that has lost its only criterion selects all nodes.
+    """
+    for position, group in enumerate(groups):
+        for place, selector in enumerate(group["selectors"]):
+            for index, label in enumerate(selector.get("node_labels", ())):
+                if parse_label(label) is None:
+                    path = extend(_GROUPS, position, "selectors", place, "node_labels", index)
+                    yield path, f"must be a label with a key that can be seen, not {label!r}"
 
 
 def _named(groups: list[Any]) -> Iterator[tuple[int, str, list[Any]]]:

@@ -44,6 +44,12 @@ def test_rule_22_zero_is_a_value() -> None:
     assert (read.join_wait, read.deploy_timeout, read.verify_timeout) == (0, 0, 0)
 
 
+def test_rule_22_a_timeout_of_zero_asks_nothing_of_its_interval() -> None:
+    assert parse_configuration({"physical_provisioner": {"deploy_timeout": 0}}).deploy_interval == 30
+    read = parse_configuration({"physical_provisioner": {"deploy_timeout": 0, "deploy_interval": 5}})
+    assert read.deploy_interval == 5
+
+
 def test_an_interval_that_is_not_given_fits_a_shorter_timeout() -> None:
     read = parse_configuration({"physical_provisioner": {"prepare_node_timeout": 5}})
     assert (read.prepare_node_interval, read.prepare_node_timeout) == (5, 5)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from strategy_lib.documents import Document, Limits, find_document, find_documents, load_documents
 from strategy_lib.errors import DocumentError, Problem
@@ -80,6 +83,24 @@ def test_keys_are_taken_as_they_are_written() -> None:
         "~": 3,
         "a b": 4,
     }
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda below: st.lists(below, max_size=4) | st.dictionaries(st.text(max_size=5), below, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(json_values, st.booleans())
+def test_what_pyyaml_writes_is_read_back(value: object, flow: bool) -> None:
+    written = {"schema": "s", "metadata": {"name": "n"}, "data": value}
+    text = yaml.safe_dump_all([written, written], default_flow_style=flow)
+    documents = load_documents(text)
+    assert [document.data for document in documents] == [value, value]
+    line = text.split("\n").index("data:") + 1 if "data:" in text.split("\n") else None
+    assert line is None or documents[0].line_of("$.data") == line
 
 
 def test_merge_keys() -> None:

@@ -110,6 +110,19 @@ def test_rule_02_label(value: object, label: Label | None) -> None:
         assert parse_strategy(data).groups[0].selectors[0].node_labels == (label,)
 
 
+@pytest.mark.parametrize("label", ["\x1c: v", {"\x1f": "v"}, {"\x1c \x1d": True}])
+def test_rule_03_a_label_without_a_visible_key_is_refused_and_never_dropped(label: object) -> None:
+    ((path, message),) = problems_of(group("a", selectors=[{"node_labels": ["a: b", label]}]))
+    assert path == "$.data.groups[0].selectors[0].node_labels[1]"
+    assert "a key that can be seen" in message
+
+
+def test_rule_03_more_than_a_thousand_problems_are_counted() -> None:
+    found = problems_of(*[{**group(f"g{i}"), "critical": "no"} for i in range(1500)])
+    assert len(found) == 1001
+    assert found[-1] == ("$.data", "there are 500 more problems like these")
+
+
 @pytest.mark.parametrize(
     ("change", "path", "words"),
     [
