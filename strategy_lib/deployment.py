@@ -223,16 +223,18 @@ class Deployment:
         """
         self._require(step)
         good, bad = set(succeeded), set(failed)
+        phase, states = step.phase, self._states
+        done = _DONE[phase]
         for name in step.nodes:
             if name in bad:
-                self._states[name] = NodeState.FAILURE
+                states[name] = NodeState.FAILURE
             elif name in good:
-                self._states[name] = _DONE[step.phase]
+                states[name] = done
             else:
-                self._states[name] = NodeState.UNKNOWN
-                self._unknown_since[name] = step.phase
+                states[name] = NodeState.UNKNOWN
+                self._unknown_since[name] = phase
         self._pending = None
-        self._runs[step.group].over.add(step.phase)
+        self._runs[step.group].over.add(phase)
         return frozenset((good | bad).difference(step.nodes))
 
     def record_late(self, node: str, phase: Phase, succeeded: bool) -> bool:

@@ -78,14 +78,16 @@ def _dependency_problems(groups: list[Any]) -> Iterator[_Found]:
         for place, other in enumerate(depends_on):
             if not isinstance(other, str) or not other:
                 continue
-            path = extend(_GROUPS, position, "depends_on", place)
+            message = None
             if other in seen:
-                yield path, f"{other!r} is listed twice; once is enough"
+                message = f"{other!r} is listed twice; once is enough"
             elif other == name:
-                yield path, f"{name!r} depends on itself; name only other groups"
+                message = f"{name!r} depends on itself; name only other groups"
             elif other not in names:
-                yield path, f"there is no group {other!r}; name a group of this strategy"
+                message = f"there is no group {other!r}; name a group of this strategy"
             seen.add(other)
+            if message is not None:
+                yield extend(_GROUPS, position, "depends_on", place), message
 
 
 def _cycle_problems(groups: list[Any]) -> Iterator[_Found]:
