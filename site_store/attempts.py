@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, select, update
 
 from site_store.actions import read_action
-from site_store.dialects import names
+from site_store.dialects import among
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.groups import read_group
 from site_store.interruption import interrupt_groups, interrupt_work
@@ -124,7 +124,7 @@ class Attempts(StorePart):
         again = [row for row in rows if _starts_again(row, live)]
         tx.execute(
             update(task)
-            .where(task.c.action_id == found.action_id, task.c.node.in_(names(tx, [row.node for row in again])))
+            .where(task.c.action_id == found.action_id, among(tx, task.c.node, [row.node for row in again]))
             .values(status=TaskStatus.PENDING, op=None, owner_group=None, error=None, started=None, ended=None)
         )
         verdict = NewEvent(

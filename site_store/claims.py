@@ -149,7 +149,7 @@ def _claim(
         task.c.action_id == action_id,
         task.c.phase == phase,
         task.c.status == TaskStatus.PENDING,
-        task.c.node.in_(dialects.names(tx, nodes)),
+        dialects.among(tx, task.c.node, nodes),
     ]
     if phase is OperationPhase.DEPLOY:
         eligible.append(

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from sqlalchemy import JSON, BindParameter, Connection, Select, Table, Text, bindparam, func, literal, select
-from sqlalchemy import cast as sql_cast
+from sqlalchemy import BindParameter, ColumnElement, Connection, Select, Table, Text, bindparam, func, literal, select
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.types import TypeEngine
 
 
 def insert(tx: Connection, table: Table) -> postgresql.Insert:
@@ -18,28 +18,45 @@ def insert(tx: Connection, table: Table) -> postgresql.Insert:
     return postgresql.insert(table)
 
 
-def names(tx: Connection, values: Iterable[str]) -> Select[tuple[str]]:
-    """Return a SELECT of these names, for `IN (…)` or `INSERT … SELECT`.
+def names(tx: Connection, values: Iterable[str]) -> Select[str]:
+    """Return a SELECT of these names, for `INSERT … SELECT`; as a condition see `among`.
 
-    They travel as one JSON parameter, so that 100,000 of them are one statement, below every limit on parameters.
+    They travel as one parameter, so that 100,000 of them are one statement, below every limit on parameters:
+    an array in PostgreSQL, whose planner sees how long it is, and JSON in SQLite.
     """
-    return _array(tx, literal(json.dumps(list(values)), Text()))
+    return _rows(tx, literal(names_value(tx, values), _array_type(tx)))
 
 
-def names_parameter(tx: Connection, key: str) -> Select[tuple[str]]:
-    """Return the same SELECT for a parameter that holds a JSON array, given later under `key`."""
-    return _array(tx, bindparam(key, type_=Text()))
+def among(tx: Connection, column: ColumnElement[str], values: Iterable[str]) -> ColumnElement[bool]:
+    """Return the condition that a column is one of these names, by a lookup for each name whatever their number."""
+    if tx.dialect.name == "sqlite":
+        return column.in_(names(tx, values))
+    return column == func.any(literal(list(values), _array_type(tx)))
+
+
+def names_parameter(tx: Connection, key: str) -> Select[str]:
+    """Return the same SELECT for a parameter given later under `key`, as `names_value` makes it."""
+    return _rows(tx, bindparam(key, type_=_array_type(tx)))
+
+
+def names_value(tx: Connection, values: Iterable[str]) -> Any:
+    """Return names in the form in which they travel."""
+    return json.dumps(list(values)) if tx.dialect.name == "sqlite" else list(values)
 
 
 def pairs(tx: Connection, values: Mapping[str, str]) -> Any:
     """Return a FROM element with the text columns `key` and `value`, one row for each pair."""
-    parameter = literal(json.dumps(dict(values)), Text())
     if tx.dialect.name == "sqlite":
-        return func.json_each(parameter).table_valued("key", "value")
-    return func.json_each_text(sql_cast(parameter, JSON())).table_valued("key", "value")
+        return func.json_each(literal(json.dumps(dict(values)), Text())).table_valued("key", "value")
+    keys, texts = (literal(list(column), _array_type(tx)) for column in (values.keys(), values.values()))
+    return func.unnest(keys, texts).table_valued("key", "value").render_derived()
 
 
-def _array(tx: Connection, parameter: BindParameter[str]) -> Select[tuple[str]]:
+def _array_type(tx: Connection) -> TypeEngine[Any]:
+    return Text() if tx.dialect.name == "sqlite" else postgresql.ARRAY(Text())
+
+
+def _rows(tx: Connection, parameter: BindParameter[Any]) -> Select[str]:
     if tx.dialect.name == "sqlite":
         return select(func.json_each(parameter).table_valued("value").c.value)
-    return select(func.json_array_elements_text(sql_cast(parameter, JSON())).table_valued("value").c.value)
+    return select(func.unnest(parameter).table_valued("value").render_derived().c.value)

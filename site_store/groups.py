@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select, update
 
-from site_store.dialects import names as name_rows
+from site_store.dialects import among
 from site_store.errors import GroupNotFound
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.part import StorePart
@@ -85,7 +85,7 @@ class Groups(StorePart):
         def work(tx: Connection) -> dict[str, GroupState]:
             query = select(group_run.c.name, group_run.c.state).where(group_run.c.action_id == action_id)
             if names is not None:
-                query = query.where(group_run.c.name.in_(name_rows(tx, names)))
+                query = query.where(among(tx, group_run.c.name, names))
             return {name: GroupState(state) for name, state in tx.execute(query)}
 
         return self._database.read(work)

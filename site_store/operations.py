@@ -215,8 +215,8 @@ class Operations(StorePart):
         -------
         list of Operation
             In the order in which they were begun. One without `provisioner_task` may have been submitted by a process
-            that died: look for its reference, and believe that there is none only after `lease_until`. Settle each by `record_late`, or by `finish_operation` when it concerns
-            no nodes.
+            that died: look for its reference, and believe that there is none only after `lease_until`. Settle each
+            by `record_late`, or by `finish_operation` when it concerns no nodes.
         """
         query = (
             select(operation)

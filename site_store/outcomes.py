@@ -7,7 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, select, update
 
-from site_store.dialects import names
+from site_store.dialects import among
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.operations import finish, read_operation
 from site_store.part import StorePart
@@ -155,7 +155,7 @@ def _settle(
     return frozenset(
         tx.scalars(
             update(task)
-            .where(task.c.op == this.op, task.c.node.in_(names(tx, nodes)), task.c.status.in_(unproven))
+            .where(task.c.op == this.op, among(tx, task.c.node, nodes), task.c.status.in_(unproven))
             .values(status=status, ended=now)
             .returning(task.c.node)
         )
@@ -177,7 +177,7 @@ def _explain(tx: Connection, this: Operation, notes: Mapping[str, str], settled:
 def _clear_errors(tx: Connection, this: Operation, nodes: frozenset[str]) -> None:
     """Forget why these nodes were unknown: they are no longer."""
     if nodes:
-        tx.execute(update(task).where(task.c.op == this.op, task.c.node.in_(names(tx, nodes))).values(error=None))
+        tx.execute(update(task).where(task.c.op == this.op, among(tx, task.c.node, nodes)).values(error=None))
 
 
 def _mark_done(tx: Connection, now: datetime, this: Operation, succeeded: Collection[str]) -> None:
@@ -193,7 +193,7 @@ def _mark_done(tx: Connection, now: datetime, this: Operation, succeeded: Collec
                 select(task.c.node).where(
                     task.c.op == this.op,
                     task.c.status == TaskStatus.SUCCESS,
-                    task.c.node.in_(names(tx, succeeded)),
+                    among(tx, task.c.node, succeeded),
                 )
             ),
             node.c.op == this.op,
@@ -214,7 +214,7 @@ def _left_over(
     rest = sent - settled
     if not rest or not this.group:
         return frozenset(), frozenset()
-    held = select(task.c.node, task.c.status).where(task.c.op == this.op, task.c.node.in_(names(tx, rest)))
+    held = select(task.c.node, task.c.status).where(task.c.op == this.op, among(tx, task.c.node, rest))
     own: dict[str, str] = {row.node: row.status for row in tx.execute(held)}
     contradicted = {
         name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -20,7 +19,7 @@ from sqlalchemy import (
 )
 
 from site_store.actions import read_action
-from site_store.dialects import names, names_parameter, pairs
+from site_store.dialects import among, names, names_parameter, names_value, pairs
 from site_store.part import StorePart
 from site_store.records import PlannedGroup
 from site_store.tables import action, group_node, group_run, task
@@ -103,7 +102,7 @@ class Plans(StorePart):
                     {
                         "the_action": action_id,
                         "the_group": item.group.name,
-                        "members": json.dumps(sorted(frozenset(item.nodes))),
+                        "members": names_value(tx, sorted(frozenset(item.nodes))),
                     }
                     for item in groups
                 ],
@@ -112,20 +111,17 @@ class Plans(StorePart):
         considered = union(
             select(group_node.c.node).where(group_node.c.action_id == action_id), names(tx, other)
         ).subquery()
-        wanted = pairs(tx, digests)
+        versions = pairs(tx, digests)
+        # Two simple lookups: a join with the digests would go through all of them for every node.
+        versioned = select(versions.c.key, versions.c.value).where(versions.c.key.in_(select(considered.c.node)))
+        others = select(considered.c.node, null()).where(considered.c.node.not_in(names(tx, digests)))
         _insert_tasks(tx, action_id, Phase.PREPARE, select(considered.c.node, null()))
-        _insert_tasks(
-            tx,
-            action_id,
-            Phase.DEPLOY,
-            select(considered.c.node, wanted.c.value).select_from(
-                considered.outerjoin(wanted, wanted.c.key == considered.c.node)
-            ),
-        )
+        _insert_tasks(tx, action_id, Phase.DEPLOY, versioned)
+        _insert_tasks(tx, action_id, Phase.DEPLOY, others)
         if done:
             tx.execute(
                 update(task)
-                .where(task.c.action_id == action_id, task.c.node.in_(names(tx, done)))
+                .where(task.c.action_id == action_id, among(tx, task.c.node, done))
                 .values(status=TaskStatus.SUCCESS)
             )
         return True
