@@ -1,0 +1,225 @@
+"""Whole runs of the real DAGs in this process, with a real store, a real simulator process and the real REST API."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import uvicorn
+
+from site_store import ActionRecord, ActionState, SiteStore
+from strategy_lib.documents import load_documents
+from tests.support.simulators import Simulator
+from tests.support.sites import group, node, site
+
+if TYPE_CHECKING:
+    from airflow.dag_processing.dagbag import DagBag
+
+DAGS = Path(__file__).parent.parent.parent / "dags"
+AB = [node("a"), node("b")]
+PLAIN = site(AB, [group("one", ["a"], minimum_successful_nodes=1), group("two", ["b"], after=["one"], critical=False)])
+
+
+@pytest.fixture(scope="session")
+def dagbag() -> DagBag:
+    """Initialise Airflow's database and read the DAGs."""
+    from airflow.dag_processing.bundles.manager import DagBundlesManager
+    from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
+    from airflow.utils import db
+
+    db.initdb()
+    DagBundlesManager().sync_bundles_to_db()
+    bag = DagBag(dag_folder=str(DAGS), bundle_name="slipway", bundle_path=DAGS)
+    assert bag.import_errors == {}
+    sync_bag_to_db(bag, "slipway", None)
+    return bag
+
+
+@pytest.fixture(scope="session")
+def api() -> Iterator[str]:
+    """Serve Slipway's REST API below ``/slipway``, as Airflow's API server does."""
+    from fastapi import FastAPI
+
+    from slipway_airflow.web.app import create_app
+
+    outer = FastAPI()
+    outer.mount("/slipway", create_app())
+    server = uvicorn.Server(uvicorn.Config(outer, host="127.0.0.1", port=0, log_level="warning"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        thread.join(0.02)
+    (listening,) = server.servers[0].sockets
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(10)
+
+
+@dataclass
+class Runs:
+    """Starts runs, and looks at what became of them."""
+
+    bag: DagBag
+    simulator: Simulator
+
+    def commit(self, text: str, site_name: str = "alpha") -> int:
+        """Commit a design."""
+        with SiteStore.open() as store:
+            return store.commit_revision(site_name, text, load_documents(text, "site.yaml"), "tester").number
+
+    def run(self, dag_id: str = "deploy_site", **conf: Any) -> tuple[str, dict[str, str]]:
+        """Run a DAG to its end; return its state and the states of its tasks (of a mapped one, the last)."""
+        # All of them, each time: a test run leaves its parameters behind in the DAG.
+        nothing = {"revision": None, "target_nodes": None, "force": False, "dry_run": False}
+        run = self.bag.dags[dag_id].test(run_conf={"site": "alpha", **nothing, **conf}, logical_date=None)
+        return str(run.state), {ti.task_id: str(ti.state) for ti in run.get_task_instances()}
+
+    def last_action(self) -> ActionRecord:
+        """Return the newest action."""
+        with SiteStore.open() as store:
+            return store.actions(None, 1)[0]
+
+
+@pytest.fixture
+def runs(
+    dagbag: DagBag,
+    api: str,
+    simulator: Simulator,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Runs:
+    """Give a fresh store and a fresh simulator to the DAGs."""
+    url = f"sqlite:///{tmp_path / 'slipway.db'}"
+    SiteStore.upgrade(url)
+    monkeypatch.setenv("SLIPWAY_DATABASE_URL", url)
+    monkeypatch.setenv("SLIPWAY_URL", api)
+    connection = {"conn_type": "drydock", "host": simulator.url, "extra": {"poll_interval": 0.1}}
+    monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(connection))
+    return Runs(dagbag, simulator)
+
+
+def test_a_site_is_deployed(runs: Runs) -> None:
+    runs.commit(PLAIN)
+    state, tasks = runs.run()
+    assert state == "success"
+    assert set(tasks.values()) == {"success"}
+    action = runs.last_action()
+    assert action.state is ActionState.SUCCESS
+    assert action.report is not None
+    assert [(g["name"], g["state"]) for g in action.report["groups"]] == [("one", "success"), ("two", "success")]
+    with SiteStore.open() as store:
+        assert store.site_owner("alpha") is None
+
+
+def test_rule_19_a_failed_critical_group_fails_the_run_and_stops_no_other(runs: Runs) -> None:
+    runs.simulator.script("a", "deploy", "fail")
+    others = [group("one", ["a"], minimum_successful_nodes=1), group("two", ["b"])]
+    runs.commit(site(AB, others))
+    state, tasks = runs.run()
+    assert (state, tasks["report"], tasks["release"]) == ("failed", "failed", "success")
+    action = runs.last_action()
+    assert (action.state, action.verdict) == (ActionState.FAILED, "critical group one failed")
+    assert action.report is not None
+    assert {n["name"]: n["state"] for n in action.report["nodes"]} == {"a": "failure", "b": "success"}
+
+
+def test_rule_19_failed_groups_that_are_not_critical_do_not_fail_the_run(runs: Runs) -> None:
+    runs.simulator.script("b", "prepare", "fail")
+    runs.commit(site(AB, [group("one", ["a"]), group("two", ["b"], critical=False, maximum_failed_nodes=0)]))
+    state, tasks = runs.run()
+    assert (state, tasks["deploy_group"]) == ("success", "failed")
+    assert "two" in (runs.last_action().verdict or "")
+
+
+def test_rule_19_a_failure_before_the_groups_fails_the_run(runs: Runs) -> None:
+    runs.commit(PLAIN)
+    state, tasks = runs.run(revision=7)
+    assert state == "failed"
+    assert tasks["deploy_group"] == "upstream_failed"
+    action = runs.last_action()
+    assert action.state is ActionState.FAILED
+    assert "load_design" in (action.verdict or "")
+    assert action.report is not None
+    assert "7" in action.report["failed_steps"][0]["message"]
+
+
+def test_rule_22_no_configuration_is_one_critical_group_of_all_nodes(runs: Runs) -> None:
+    documents = [part for part in PLAIN.split("---\n") if "Deployment" not in part]
+    runs.commit("---\n".join(documents))
+    assert runs.run()[0] == "success"
+    report = runs.last_action().report
+    assert report is not None
+    assert [(g["name"], g["counts"]["total"]) for g in report["groups"]] == [("default", 2)]
+
+
+def test_rule_21_target_nodes_are_one_critical_group(runs: Runs) -> None:
+    runs.commit(PLAIN)
+    assert runs.run(target_nodes=["b"])[0] == "success"
+    assert runs.simulator.submissions() == [("prepare_nodes", ["b"]), ("deploy_nodes", ["b"])]
+    report = runs.last_action().report
+    assert report is not None
+    assert [g["name"] for g in report["groups"]] == ["target-group"]
+
+
+def test_rule_21_unknown_target_nodes_are_named(runs: Runs) -> None:
+    runs.commit(PLAIN)
+    assert runs.run(target_nodes=["b", "bb"])[0] == "failed"
+    report = runs.last_action().report
+    assert report is not None
+    assert "bb" in report["failed_steps"][0]["message"]
+    assert runs.simulator.submissions() == []
+
+
+@pytest.mark.parametrize("dag_id", ["deploy_site", "update_site"])
+def test_rule_21_what_is_as_wanted_is_a_success_without_being_submitted(runs: Runs, dag_id: str) -> None:
+    runs.commit(PLAIN)
+    runs.run()
+    before = len(runs.simulator.submissions())
+    assert runs.run(dag_id)[0] == "success"
+    assert len(runs.simulator.submissions()) == before
+    runs.simulator.post("nodes/b", {"status": "Ready"})
+    assert runs.run(dag_id)[0] == "success"
+    assert runs.simulator.submissions()[before:] == [("prepare_nodes", ["b"]), ("deploy_nodes", ["b"])]
+
+
+def test_rule_21_force_submits_all(runs: Runs) -> None:
+    runs.commit(PLAIN)
+    runs.run()
+    before = len(runs.simulator.submissions())
+    assert runs.run("update_site", force=True)[0] == "success"
+    assert [nodes for _, nodes in runs.simulator.submissions()[before:]] == [["a"], ["a"], ["b"], ["b"]]
+
+
+def test_a_changed_node_is_the_only_one_updated(runs: Runs) -> None:
+    runs.commit(PLAIN)
+    runs.run()
+    before = len(runs.simulator.submissions())
+    runs.commit(PLAIN.replace("10.0.0.9", "10.0.0.10", 1))
+    assert runs.run("update_site")[0] == "success"
+    assert {name for _, nodes in runs.simulator.submissions()[before:] for name in nodes} == {"a"}
+
+
+def test_a_dry_run_shows_what_would_be_done_and_does_nothing(runs: Runs, capfd: pytest.CaptureFixture[str]) -> None:
+    runs.commit(PLAIN)
+    state, tasks = runs.run(dry_run=True)
+    assert state == "success"
+    assert tasks["deploy_group"] == "skipped"
+    assert runs.simulator.get("tasks") == []
+    assert runs.last_action().verdict == "dry run: nothing was submitted"
+    assert "  one: prepare 1 node: a" in "".join(capfd.readouterr())
+    with SiteStore.open() as store:
+        assert store.node_records("alpha") == []
+
+
+def test_a_missing_connection_says_which_to_create(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER")
+    runs.commit(PLAIN)
+    assert runs.run()[0] == "failed"
+    report = runs.last_action().report
+    assert report is not None
+    assert "slipway_provisioner_alpha" in report["failed_steps"][0]["message"]
