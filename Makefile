@@ -42,8 +42,8 @@ test: lint types
 	$(BIN)/pytest $(PYTEST_ARGS) $(ARGS)
 
 bench: $(READY)
-	$(BIN)/python -m tests.bench.bench_simulate
-	$(BIN)/python -m tests.bench.bench_airflow
+	$(BIN)/python tests/bench/bench_simulate.py
+	$(BIN)/python tests/bench/bench_airflow.py
 
 clean:
 	rm -rf $(VENV) .slipway .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

@@ -300,9 +300,10 @@ class AirflowApi:
         """
         body = {"connection_id": connection_id, **fields}
         what = f"setting connection {connection_id}"
+        # In this order: Airflow logs a traceback when asked to create what exists.
         try:
-            self.session.request(what, "POST", "/api/v2/connections", json=body)
-        except ApiRefused as error:
-            if error.status != 409:
-                raise
             self.session.request(what, "PATCH", f"/api/v2/connections/{quote(connection_id, safe='')}", json=body)
+        except ApiRefused as error:
+            if error.status != 404:
+                raise
+            self.session.request(what, "POST", "/api/v2/connections", json=body)

@@ -24,6 +24,8 @@ STEADY_AFTER = 60.0
 """A component that lived this long (seconds) has forgotten its earlier deaths."""
 MOST_DEATHS = 5
 """So many deaths in a row are too many."""
+MOST_DEATHS_AT_START = 3
+"""So many are too many as long as it has never been healthy: most likely it cannot start at all."""
 
 
 def back_off(deaths: int) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from types import FrameType
 
-from slipway_cli.embedded.component import COMPONENTS, MOST_DEATHS, Component
+from slipway_cli.embedded.component import COMPONENTS, MOST_DEATHS, MOST_DEATHS_AT_START, Component
 from slipway_cli.embedded.credentials import Credentials, load_or_create
 from slipway_cli.embedded.environment import LOOPBACK, airflow_environment
 from slipway_cli.embedded.errors import ComponentFailed, Interrupted
@@ -167,7 +167,7 @@ class Supervisor:
 
     def _bury(self, component: Component, status: int) -> None:
         how = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
-        if component.deaths >= MOST_DEATHS:
+        if component.deaths >= (MOST_DEATHS if self._runtime.state == READY else MOST_DEATHS_AT_START):
             self._give_up(component.name, f"died {component.deaths} times in a row (last: {how})")
         # What it started must not go on without it: a second scheduler would run the same tasks beside the first one's.
         assert component.pid is not None

@@ -1,0 +1,59 @@
+"""Real Airflow processes and real simulators on free ports, in temporary homes; one end-to-end test at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from slipway_cli.embedded.background import BackgroundAirflow
+from slipway_cli.embedded.settings import EmbeddedSettings
+from tests.e2e.running import RunningSlipway
+from tests.support.simulators import Simulator
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of this folder, and keep them in one process: they share an Airflow, and two cores."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.e2e)
+            item.add_marker(pytest.mark.xdist_group("e2e"))
+
+
+def settings_for(home: Path) -> EmbeddedSettings:
+    """Settings for a home of its own: a free port, and nothing from the caller's SLIPWAY_* variables."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("SLIPWAY_")}
+    return EmbeddedSettings.from_environment(home, 0, environ)
+
+
+@pytest.fixture(scope="session")
+def slipway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSlipway]:
+    """Slipway on its embedded Airflow, shared by all tests: give each test a site name of its own."""
+    background = BackgroundAirflow(settings_for(tmp_path_factory.mktemp("slipway"))).start()
+    try:
+        yield RunningSlipway.of(background)
+    finally:
+        background.stop()
+
+
+StartSimulator = Callable[..., Simulator]
+
+
+@pytest.fixture
+def start_simulator(tmp_path: Path) -> Iterator[StartSimulator]:
+    """Start simulators: `start_simulator(*options, speed=2000)`; they end with the test."""
+    started: list[Simulator] = []
+
+    def start(*options: str, speed: float = 2000) -> Simulator:
+        directory = tmp_path / f"simulator-{len(started)}"
+        directory.mkdir()
+        started.append(Simulator(directory, *options, speed=speed))
+        return started[-1]
+
+    yield start
+    for simulator in started:
+        simulator.stop()

@@ -1,0 +1,145 @@
+"""A running Slipway as the end-to-end tests see it: its APIs, and the means to kill parts of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from slipway_cli.airflow_api import AirflowApi, ApiSession, TaskInstance
+from slipway_cli.embedded.background import BackgroundAirflow
+from slipway_cli.embedded.health import loopback_session, unhealthy_components
+from slipway_cli.embedded.runtime import Runtime
+from slipway_cli.embedded.sessions import members
+from slipway_cli.slipway_api import SlipwayApi
+
+DAG = "deploy_site"
+
+
+def wait_until(condition: Callable[[], bool], what: str, timeout: float = 60.0) -> None:
+    """Wait until the condition holds; fails the test with `what` if it does not in time."""
+    end = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < end, f"not in {timeout:g} s: {what}"
+        time.sleep(0.1)
+
+
+def leftovers(home: Path, sessions: Collection[int]) -> list[int]:
+    """Processes that belong to the home (by their environment) or to one of the sessions."""
+    found = set(members(sessions))
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and int(entry.name) != os.getpid():
+            try:
+                environment = (entry / "environ").read_bytes()
+            except OSError:
+                continue
+            if f"SLIPWAY_HOME={home}\0".encode() in environment:
+                found.add(int(entry.name))
+    return sorted(found)
+
+
+@dataclass
+class RunningSlipway:
+    """An embedded Airflow with Slipway in it. Process ids are read anew each time: they change with every restart."""
+
+    background: BackgroundAirflow
+    airflow: AirflowApi
+    slipway: SlipwayApi
+
+    @classmethod
+    def of(cls, background: BackgroundAirflow) -> RunningSlipway:
+        """Log in as admin; waits until it is ready."""
+        runtime = background.wait_ready()
+        session = ApiSession(runtime.url, "admin", runtime.password("admin"))
+        return cls(background, AirflowApi(session), SlipwayApi(session))
+
+    @property
+    def home(self) -> Path:
+        return self.background.settings.home
+
+    @property
+    def runtime(self) -> Runtime:
+        return self.background.runtime()
+
+    @property
+    def url(self) -> str:
+        return self.airflow.session.url
+
+    def connect(self, site: str, provisioner_url: str, **extra: Any) -> None:
+        """Set the site's connection to its provisioner; `extra` as in the connection's form."""
+        fields = {
+            "conn_type": "drydock",
+            "host": provisioner_url,
+            "extra": json.dumps({"poll_interval": 0.5, **extra}),
+        }
+        self.airflow.set_connection(f"slipway_provisioner_{site}", fields)
+
+    def start(self, site: str, text: str, dag_id: str = DAG, **conf: Any) -> str:
+        """Commit the documents, trigger the DAG for them, and return the run's id."""
+        revision = self.slipway.commit(site, text)
+        self.airflow.wait_for_dag(dag_id)
+        return self.airflow.trigger(dag_id, {"site": site, "revision": revision.number, **conf})
+
+    def deploy(self, site: str, text: str, dag_id: str = DAG, timeout: float = 120.0, **conf: Any) -> tuple[str, str]:
+        """Start and wait; the run's id and its final state."""
+        run_id = self.start(site, text, dag_id, **conf)
+        return run_id, self.airflow.wait_for_run(dag_id, run_id, timeout)
+
+    def report(self, run_id: str, dag_id: str = DAG) -> dict[str, Any]:
+        """The stored report of a run that has ended."""
+        progress = self.slipway.progress(dag_id, run_id)
+        assert progress is not None
+        assert progress.report is not None, f"no report; action {progress.state}"
+        return dict(progress.report)
+
+    def tasks(self, run_id: str, task_id: str | None = None, dag_id: str = DAG) -> list[TaskInstance]:
+        """The run's tasks, or those of one id."""
+        return [t for t in self.airflow.task_instances(dag_id, run_id) if task_id in (None, t.task_id)]
+
+    def wait_for_task(
+        self, run_id: str, task_id: str, state: str, name: str | None = None, dag_id: str = DAG, timeout: float = 60.0
+    ) -> TaskInstance:
+        """Wait until a task (`name`: of this group) is in a state; a running one has a living process."""
+        found: list[TaskInstance] = []
+
+        def there() -> bool:
+            found[:] = [
+                task
+                for task in self.tasks(run_id, task_id, dag_id)
+                if task.state == state and name in (None, task.name) and (state != "running" or _lives(task.pid))
+            ]
+            return bool(found)
+
+        wait_until(there, f"{task_id} {name or ''} {state}", timeout)
+        return found[0]
+
+    def kill_task(self, task: TaskInstance) -> None:
+        """Kill -9 a running task together with the worker that watches it, as the end of a machine would."""
+        assert task.pid is not None
+        stat = Path(f"/proc/{task.pid}/stat").read_text()
+        worker = int(stat.rpartition(")")[2].split()[1])
+        assert b"LocalExecutor" in Path(f"/proc/{worker}/cmdline").read_bytes(), "not a worker of the executor"
+        os.kill(worker, signal.SIGKILL)
+        os.kill(task.pid, signal.SIGKILL)
+
+    def kill_component(self, name: str) -> None:
+        """Kill -9 the main process of api-server, scheduler, dag-processor or triggerer, and wait for its successor."""
+        before = self.runtime.components[name]
+        os.kill(before, signal.SIGKILL)
+        wait_until(lambda: self.runtime.components[name] != before, f"{name} started again")
+
+    def wait_healthy(self, since: datetime | None = None, timeout: float = 60.0) -> None:
+        """Wait until every component has given a sign of life since then (default: now)."""
+        moment = since or datetime.now(UTC)
+        with loopback_session() as session:
+            wait_until(lambda: not unhealthy_components(session, self.url, moment), "all components healthy", timeout)
+
+
+def _lives(pid: int | None) -> bool:
+    return pid is not None and Path(f"/proc/{pid}").exists()

@@ -1,0 +1,87 @@
+"""`slipway demo`, as a person runs it, on an Airflow that is already up and on one of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.running import DAG, RunningSlipway, leftovers
+from tests.support.sites import group, node, site
+
+SITES = Path(__file__).parents[3] / "shared" / "sites"
+
+
+def demo(home: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("SLIPWAY_")}
+    return subprocess.run(
+        [sys.executable, "-m", "slipway_cli", "demo", "--home", str(home), "--port", "0", *options],
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+
+
+def run_id(done: subprocess.CompletedProcess[str]) -> str:
+    found = re.search(r"run (demo-[\w.]+Z)", done.stdout)
+    assert found is not None, done.stdout + done.stderr
+    return found.group(1)
+
+
+def test_the_example_site_succeeds_with_a_forgiven_failure(slipway: RunningSlipway) -> None:
+    done = demo(slipway.home)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "using the Airflow that is running" in done.stdout
+    assert "compute-nodes-1: success, 11 of 12 deployed, 1 failed" in done.stdout
+    assert slipway.airflow.run_state(DAG, run_id(done)) == "success"
+    assert slipway.background.is_running(), "an Airflow that was reused stays up"
+    assert "password in" in done.stdout
+
+
+def test_rule_19_a_critical_failure_exits_1_and_shows_the_run_failed(slipway: RunningSlipway) -> None:
+    done = demo(slipway.home, "--fail", "deploy:r3-control-01", "--fail", "deploy:r3-control-02")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "control-nodes: failure" in done.stdout
+    assert "a group it depends on failed" in done.stdout
+    assert slipway.airflow.run_state(DAG, run_id(done)) == "failed"
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.skipif(not SITES.is_dir(), reason="the real sites are not beside the repository")
+@pytest.mark.parametrize("name", ["seaworthy", "airsloop"])
+def test_a_real_site(slipway: RunningSlipway, name: str) -> None:
+    done = demo(slipway.home, "--site", str(SITES / f"{name}.yaml"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert slipway.airflow.run_state(DAG, run_id(done)) == "success"
+
+
+@pytest.mark.timeout(240)
+def test_a_demo_with_its_own_airflow_leaves_nothing_behind(tmp_path: Path) -> None:
+    home, design = tmp_path / "home", tmp_path / "small.yaml"
+    design.write_text(site([node("n1"), node("n2")], [group("all", minimum_successful_nodes=1)], region="small"))
+    done = demo(home, "--site", str(design), "--fail", "prepare:n2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "committed site small as revision 1" in done.stdout
+    assert "all: success, 1 of 2 deployed, 1 failed" in done.stdout
+    assert leftovers(home, ()) == []
+
+
+def test_wrong_use_exits_2(tmp_path: Path) -> None:
+    assert demo(tmp_path, "--fail", "n1").returncode == 2
+    assert demo(tmp_path, "--site", str(tmp_path / "none.yaml")).returncode == 2
+
+
+def test_a_bad_design_exits_1_before_anything_is_started(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("a: [\n")
+    done = demo(tmp_path / "home", "--site", str(bad))
+    assert done.returncode == 1
+    assert "bad.yaml" in done.stderr
+    assert not (tmp_path / "home").exists()

@@ -1,0 +1,162 @@
+"""How Slipway is run: `slipway up` with real processes, what it survives, and that nothing of it is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil  # type: ignore[import-untyped]  # comes with Airflow, without types
+import pytest
+
+from slipway_cli.airflow_api import AirflowApi, ApiRefused, ApiSession
+from slipway_cli.embedded.runtime import Runtime, read_runtime
+from slipway_cli.embedded.sessions import members
+from tests.e2e.running import DAG, RunningSlipway, leftovers, wait_until
+
+COMPONENTS = ["api-server", "scheduler", "dag-processor", "triggerer"]
+
+
+class Up:
+    """A `slipway up` in a process of its own."""
+
+    def __init__(self, home: Path, *options: str, **environ: str) -> None:
+        self.home = home
+        self.log = home.with_suffix(".log")
+        env = {name: value for name, value in os.environ.items() if not name.startswith("SLIPWAY_")}
+        with self.log.open("ab") as out:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "slipway_cli", "up", "--home", str(home), *options],
+                env=env | {"SLIPWAY_PORT": "0"} | environ,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def output(self) -> str:
+        return self.log.read_text()
+
+    def wait_ready(self) -> Runtime:
+        def ready() -> bool:
+            assert self.process.poll() is None, self.output()
+            runtime = read_runtime(self.home)
+            return runtime is not None and runtime.state == "ready" and runtime.pid == self.process.pid
+
+        wait_until(ready, "ready", 120)
+        runtime = read_runtime(self.home)
+        assert runtime is not None
+        return runtime
+
+    def end(self) -> int:
+        """Wait for the end and return the exit status."""
+        return self.process.wait(60)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """A home from which every process is gone at the end of the test, whatever happens in it."""
+    path = tmp_path / "home"
+    yield path
+    for pid in leftovers(path, ()):
+        os.kill(pid, signal.SIGKILL)
+
+
+def sessions_of(runtime: Runtime) -> set[int]:
+    return {runtime.pid, *runtime.components.values()}
+
+
+@pytest.mark.timeout(300)
+def test_up_tells_how_to_log_in_and_leaves_nothing_behind(home: Path) -> None:
+    up = Up(home, SLIPWAY_VIEWER_PASSWORD="only-looking")
+    runtime = up.wait_ready()
+    wait_until(lambda: "stop with Ctrl-C" in up.output(), "the welcome")
+    assert runtime.url in up.output()
+    assert f"user admin, password {runtime.password('admin')}" in up.output()
+    assert "only-looking" not in up.output()
+    assert sorted(runtime.components) == sorted(COMPONENTS)
+    for name in ("passwords.json", "secrets.json", "runtime.json"):
+        assert stat.S_IMODE((home / name).stat().st_mode) == 0o600
+
+    viewer = AirflowApi(ApiSession(runtime.url, "viewer", "only-looking"))
+    viewer.wait_for_dag(DAG)
+    with pytest.raises(ApiRefused, match="403"):
+        viewer.trigger(DAG, {"site": "x"})
+    with pytest.raises(ApiRefused, match="401"):
+        ApiSession(runtime.url, "admin", "wrong").token()
+
+    up.process.send_signal(signal.SIGINT)
+    assert up.end() == 0, up.output()
+    assert leftovers(home, sessions_of(runtime)) == []
+    assert not (home / "runtime.json").exists()
+
+    # A second start in the same home; this time the supervisor gets no chance to clear up.
+    up = Up(home)
+    runtime = up.wait_ready()
+    up.process.kill()
+    up.end()
+    wait_until(lambda: leftovers(home, sessions_of(runtime)) == [], "all processes gone after kill -9", 20)
+
+
+@pytest.mark.timeout(120)
+def test_a_component_that_cannot_start_ends_all_with_its_last_words(home: Path) -> None:
+    up = Up(home, SLIPWAY_AIRFLOW__CORE__EXECUTOR="NoSuchExecutor")
+    assert up.end() == 1
+    assert "Airflow's scheduler died 3 times in a row" in up.output()
+    assert "NoSuchExecutor" in up.output(), "the end of the log is shown"
+    assert leftovers(home, ()) == []
+
+
+def test_a_busy_port_is_reported_by_name(home: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        up = Up(home, "--port", str(port))
+        assert up.end() == 1
+    assert f"port {port} (Airflow's API server, SLIPWAY_PORT) is in use" in up.output()
+
+
+def test_a_home_that_is_in_use_is_refused(slipway: RunningSlipway, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "slipway_cli", "up", "--home", str(slipway.home), "--port", "0"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert f"{slipway.home} is in use by another embedded Airflow (process {slipway.runtime.pid}" in done.stderr
+    assert slipway.background.is_running()
+
+
+def test_everything_listens_on_loopback_only(slipway: RunningSlipway) -> None:
+    listening = set()
+    for pid in members(sessions_of(slipway.runtime)):
+        for connection in psutil.Process(pid).net_connections(kind="inet"):
+            if connection.status == psutil.CONN_LISTEN:
+                listening.add((connection.laddr.ip, connection.laddr.port))
+    assert listening == {("127.0.0.1", slipway.runtime.port)}
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_a_killed_component_is_started_again(slipway: RunningSlipway, name: str) -> None:
+    before = slipway.runtime.components
+    moment = datetime.now(UTC)
+    slipway.kill_component(name)
+    slipway.wait_healthy(moment)
+    after = slipway.runtime.components
+    assert {other for other in COMPONENTS if after[other] != before[other]} == {name}
+    assert members({before[name]}) == [], "what it had started is gone"
+
+
+def test_the_dags_are_known_and_without_import_errors(slipway: RunningSlipway) -> None:
+    for dag_id in ("deploy_site", "update_site"):
+        slipway.airflow.wait_for_dag(dag_id)
+    assert slipway.airflow.import_errors() == {}
