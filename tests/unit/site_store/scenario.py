@@ -1,0 +1,98 @@
+"""A site with an action that is under way, in few words, on a clock that the test moves."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from site_store import (
+    ActionRecord,
+    GroupRecord,
+    Operation,
+    OperationStatus,
+    PlannedGroup,
+    SiteStore,
+)
+from strategy_lib.outcome import Outcome
+from strategy_lib.phase import GroupState, Phase, Reason
+from strategy_lib.strategy import Group
+
+SITE = "north"
+
+
+class FakeClock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.time
+
+    def move(self, seconds: float) -> None:
+        self.time += timedelta(seconds=seconds)
+
+
+def outcome(
+    succeeded: Collection[str] = (),
+    failed: Collection[str] = (),
+    unknown: Collection[str] = (),
+    notes: Mapping[str, str] | None = None,
+) -> Outcome:
+    return Outcome(frozenset(succeeded), frozenset(failed), frozenset(unknown), notes=notes or {})
+
+
+@dataclass
+class Scenario:
+    """What the tests do again and again with a store."""
+
+    store: SiteStore
+    clock: FakeClock
+
+    def action(self, run_id: str = "run-1", site: str = SITE) -> ActionRecord:
+        return self.store.ensure_action("deploy_site", run_id, "deploy_site", site, None, {}, "ann")
+
+    def running(
+        self,
+        groups: Mapping[str, Sequence[str]],
+        run_id: str = "run-1",
+        done: Collection[str] = (),
+        digests: Mapping[str, str] | None = None,
+    ) -> ActionRecord:
+        """An action that holds its site and has a plan."""
+        action = self.action(run_id)
+        self.store.acquire_site(action.id)
+        plan = [PlannedGroup(Group(name, critical=True), tuple(nodes)) for name, nodes in groups.items()]
+        self.store.save_plan(action.id, plan, done, digests or {})
+        return self.store.action(action.id)
+
+    def open(self, action: ActionRecord, group: str, key: str = "first") -> GroupRecord:
+        return self.store.open_attempt(action.id, group, key)
+
+    def begin(
+        self, record: GroupRecord, phase: Phase, nodes: Collection[str] | None = None, site: str = SITE
+    ) -> Operation:
+        wanted = record.nodes if nodes is None else nodes
+        return self.store.begin_operation(
+            record.action_id, site, record.name, record.attempt, phase, wanted, "file:///design"
+        )
+
+    def submit(self, operation: Operation) -> Operation:
+        assert self.store.lease(operation.op, "me", 30)
+        self.store.submitted(operation.op, f"task-{operation.op}")
+        return self.store.operation(operation.op)
+
+    def do(self, record: GroupRecord, phase: Phase, result: Outcome | None = None) -> Operation:
+        """A whole phase; without a result everything succeeds."""
+        operation = self.submit(self.begin(record, phase))
+        self.store.record_outcome(
+            operation.op, result or outcome(operation.nodes), status=OperationStatus.COMPLETE, result="success"
+        )
+        return self.store.operation(operation.op)
+
+    def fail(self, record: GroupRecord, reason: Reason = Reason.DEPLOY_CRITERIA) -> None:
+        assert self.store.finish_group(record.action_id, record.name, record.attempt, GroupState.FAILURE, reason)
+
+    def states(self, action: ActionRecord, group: str | None = None) -> dict[str, str]:
+        return {name: str(state) for name, state in self.store.node_states(action.id, group).items()}

@@ -1,0 +1,199 @@
+"""Actions and the lock of a site: one action at a time, and none that looks alive when it is not (rule 24)."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from site_store import (
+    ActionNotFound,
+    ActionState,
+    LockOwner,
+    OperationStatus,
+    SiteBusy,
+    SiteNotHeld,
+    SiteStore,
+)
+from strategy_lib.phase import GroupState, Phase, Reason
+from tests.unit.site_store.scenario import SITE, Scenario, outcome
+
+
+def test_an_action_is_made_once_for_each_dag_run(site: Scenario) -> None:
+    store = site.store
+    first = store.ensure_action("deploy_site", "run-1", "deploy_site", SITE, None, {"force": False}, "ann")
+    again = store.ensure_action("deploy_site", "run-1", "update_site", "south", 7, {"force": True}, "bob")
+    other = store.ensure_action("update_site", "run-1", "update_site", SITE, None, {}, "ann")
+    assert again == first
+    assert first.state is ActionState.PENDING
+    assert other.id != first.id
+    assert len(first.id) == 26
+    assert store.action_of_run("deploy_site", "run-1") == first
+    assert store.action_of_run("deploy_site", "run-2") is None
+    assert {a.id for a in store.actions(SITE)} == {first.id, other.id}
+    assert store.actions("south") == []
+
+
+def test_an_action_without_a_revision_means_the_newest_at_its_start(store: SiteStore) -> None:
+    def revision_of(run_id: str, number: int | None = None) -> int | None:
+        return store.ensure_action("d", run_id, "deploy_site", SITE, number, {}, "ann").revision
+
+    assert revision_of("before") is None
+    store.commit_revision(SITE, "a: 1", [], "ann")
+    assert revision_of("first") == 1
+    store.commit_revision(SITE, "a: 2", [], "ann")
+    assert (revision_of("second"), revision_of("first"), revision_of("named", 1)) == (2, 1, 1)
+
+
+def test_one_action_at_a_time_and_the_second_learns_of_the_first(site: Scenario) -> None:
+    first, second = site.action("run-1"), site.action("run-2")
+    site.store.acquire_site(first.id)
+    site.store.acquire_site(first.id)
+    assert site.store.action(first.id).state is ActionState.RUNNING
+    with pytest.raises(SiteBusy, match="deploy_site") as caught:
+        site.store.acquire_site(second.id)
+    assert caught.value.owner == LockOwner(first.id, "deploy_site", "run-1", site.clock.time)
+    assert first.id in str(caught.value)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)  # noqa: S301 - made here
+    assert site.store.action(second.id).state is ActionState.PENDING
+
+
+def test_another_site_is_free(site: Scenario) -> None:
+    site.store.acquire_site(site.action("run-1", "north").id)
+    site.store.acquire_site(site.action("run-2", "south").id)
+
+
+def test_release_frees_only_its_own(site: Scenario) -> None:
+    first, second = site.action("run-1"), site.action("run-2")
+    site.store.acquire_site(first.id)
+    site.store.release_site(second.id)
+    assert site.store.site_owner(SITE) is not None
+    site.store.release_site(first.id)
+    assert site.store.site_owner(SITE) is None
+    site.store.acquire_site(second.id)
+
+
+def test_rule_24_the_end_of_an_action_leaves_nothing_running(site: Scenario) -> None:
+    action = site.running({"a": ["n1", "n2"], "b": ["n3"], "c": ["n4"]})
+    ended = site.open(action, "a")
+    site.do(ended, Phase.PREPARE, outcome(["n1"], ["n2"]))
+    site.fail(ended)
+    begun = site.open(action, "b")
+    operation = site.submit(site.begin(begun, Phase.PREPARE))
+    assert site.store.close_action(action.id, ActionState.CANCELLED, "run marked failed")
+    closed = site.store.action(action.id)
+    assert (closed.state, closed.verdict, closed.ended) == (
+        ActionState.CANCELLED,
+        "run marked failed",
+        site.clock.time,
+    )
+    assert site.store.site_owner(SITE) is None
+    assert site.states(action) == {"n1": "prepared", "n2": "failure", "n3": "unknown", "n4": "not_started"}
+    groups = {group.name: (group.state, group.reason) for group in site.store.plan(action.id)}
+    assert groups == {
+        "a": (GroupState.FAILURE, Reason.DEPLOY_CRITERIA),
+        "b": (GroupState.FAILURE, Reason.INTERRUPTED),
+        "c": (GroupState.PENDING, None),
+    }
+    assert [item.op for item in site.store.unfinished_operations(SITE)] == [operation.op]
+    assert site.store.operation(operation.op).status is OperationStatus.ABANDONED
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "then"),
+    [
+        ("success", "cancelled", "success"),
+        ("failed", "cancelled", "failed"),
+        ("cancelled", "failed", "failed"),
+        ("cancelled", "success", "success"),
+        ("success", "failed", "failed"),
+    ],
+)
+def test_rule_24_cancelled_never_replaces_an_end(site: Scenario, first: str, second: str, then: str) -> None:
+    action = site.running({"a": ["n1"]})
+    assert site.store.close_action(action.id, ActionState(first), first)
+    assert site.store.close_action(action.id, ActionState(second), second) is (second == then)
+    found = site.store.action(action.id)
+    assert (found.state, found.verdict) == (then, then)
+
+
+def test_rule_24_closing_again_frees_a_site_that_was_taken_again(site: Scenario) -> None:
+    action = site.running({"a": ["n1"]})
+    site.store.close_action(action.id, ActionState.SUCCESS, "all good")
+    assert site.store.reopen_action(action.id) is True
+    assert site.store.reopen_action(action.id) is False
+    assert site.store.action(action.id).state is ActionState.RUNNING
+    assert site.store.action(action.id).verdict is None
+    assert site.store.close_action(action.id, ActionState.CANCELLED, "cancelled")
+    assert site.store.site_owner(SITE) is None
+
+
+def test_rule_24_an_action_that_lost_its_site_starts_nothing(site: Scenario) -> None:
+    action = site.running({"a": ["n1"]})
+    record = site.open(action, "a")
+    operation = site.begin(record, Phase.PREPARE)
+    site.store.release_site(action.id)
+    assert site.store.lease(operation.op, "me", 30) is False
+    with pytest.raises(SiteNotHeld, match="acquire the site"):
+        site.begin(record, Phase.DEPLOY)
+    site.store.acquire_site(site.action("run-2").id)
+    assert site.store.lease(operation.op, "me", 30) is False
+
+
+def test_rule_24_a_dead_owner_is_replaced_once(site: Scenario) -> None:
+    dead = site.running({"a": ["n1"]})
+    operation = site.submit(site.begin(site.open(dead, "a"), Phase.PREPARE))
+    second, third = site.action("run-2"), site.action("run-3")
+    owner = site.store.site_owner(SITE)
+    assert owner is not None
+    site.clock.move(60)
+    assert site.store.take_over_site(second.id, owner) is True
+    assert site.store.take_over_site(third.id, owner) is False
+    assert site.store.action(dead.id).state is ActionState.CANCELLED
+    assert second.id in str(site.store.action(dead.id).verdict)
+    assert site.store.action(second.id).state is ActionState.RUNNING
+    assert site.store.action(third.id).state is ActionState.PENDING
+    assert site.states(dead) == {"n1": "unknown"}
+    assert [item.op for item in site.store.unfinished_operations(SITE)] == [operation.op]
+    held = site.store.site_owner(SITE)
+    assert held is not None
+    assert held.action_id == second.id
+
+
+def test_rule_24_the_same_action_taken_again_is_another_owner(site: Scenario) -> None:
+    """An owner that was found dead, came back, and took its lock again must not be replaced on the old finding."""
+    first, second = site.action("run-1"), site.action("run-2")
+    site.store.acquire_site(first.id)
+    stale = site.store.site_owner(SITE)
+    assert stale is not None
+    site.store.release_site(first.id)
+    site.clock.move(1)
+    site.store.acquire_site(first.id)
+    assert site.store.take_over_site(second.id, stale) is False
+
+
+def test_a_state_that_is_no_end_closes_nothing(site: Scenario) -> None:
+    action = site.running({"a": ["n1"]})
+    with pytest.raises(ValueError, match="not an end"):
+        site.store.close_action(action.id, ActionState.RUNNING, "")
+
+
+def test_rule_20_the_report_is_kept(site: Scenario) -> None:
+    action = site.running({"a": ["n1"]})
+    site.store.save_report(action.id, {"verdict": "success", "at": site.clock.time})
+    kept = site.store.action(action.id).report
+    assert kept == {"verdict": "success", "at": "2026-11-21T12:00:00+00:00"}
+
+
+def test_unknown_actions_are_named(store: SiteStore) -> None:
+    calls = (
+        lambda: store.action("X"),
+        lambda: store.acquire_site("X"),
+        lambda: store.close_action("X", ActionState.FAILED, ""),
+        lambda: store.save_report("X", {}),
+        lambda: store.save_plan("X", [], [], {}),
+        lambda: store.report_input("X"),
+    )
+    for call in calls:
+        with pytest.raises(ActionNotFound, match="'X'"):
+            call()

@@ -1,0 +1,143 @@
+"""Plans: written once, read in few statements however large."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import event
+
+from site_store import ActionState, GroupNotFound, PlannedGroup, SiteStore
+from strategy_lib.criteria import SuccessCriteria
+from strategy_lib.phase import GroupState, Phase
+from strategy_lib.strategy import Group, Label, Selector
+from strategy_lib.task_state import TaskStatus
+from tests.unit.site_store.scenario import SITE, Scenario, outcome
+
+GROUP = Group(
+    "workers",
+    critical=False,
+    depends_on=("control", "storage"),
+    selectors=(Selector(node_tags=("compute",), node_labels=(Label("zone", "a:b"),)), Selector(rack_names=("r1",))),
+    criteria=SuccessCriteria(percent_successful_nodes=0, maximum_failed_nodes=3),
+)
+
+
+def test_a_plan_comes_back_as_it_was(site: Scenario) -> None:
+    action = site.action()
+    assert site.store.plan(action.id) == []
+    control = Group("control", critical=True)
+    planned = [
+        PlannedGroup(control, ("n2", "n1", "n2")),
+        PlannedGroup(GROUP, ()),
+        PlannedGroup(Group("z", True), ("n1",)),
+    ]
+    assert site.store.save_plan(action.id, planned, [], {}) is True
+    records = site.store.plan(action.id)
+    assert [(r.name, r.position, r.critical, r.nodes) for r in records] == [
+        ("control", 0, True, ("n1", "n2")),
+        ("workers", 1, False, ()),
+        ("z", 2, True, ("n1",)),
+    ]
+    assert records[1].definition == GROUP
+    assert site.store.group(action.id, "workers") == records[1]
+    assert site.store.group_states(action.id, ["z", "control", "nobody"]) == {
+        "control": GroupState.PENDING,
+        "z": GroupState.PENDING,
+    }
+    assert len(site.store.group_states(action.id)) == 3
+
+
+@pytest.mark.parametrize("first", [["a"], []])
+def test_a_plan_that_exists_stays(site: Scenario, first: list[str]) -> None:
+    action = site.running({name: ["n1"] for name in first})
+    other = [PlannedGroup(Group("other", critical=True), ("n9",))]
+    assert site.store.save_plan(action.id, other, ["n9"], {}) is False
+    assert [group.name for group in site.store.plan(action.id)] == first
+    assert "n9" not in site.states(action)
+
+
+def test_rule_21_a_node_that_is_as_wanted_is_a_success_and_never_claimed(site: Scenario) -> None:
+    action = site.running({"a": ["n1", "n2"]}, done=["n2"])
+    assert site.states(action) == {"n1": "not_started", "n2": "success"}
+    record = site.open(action, "a")
+    assert site.do(record, Phase.PREPARE).nodes == ("n1",)
+    assert site.do(record, Phase.DEPLOY).nodes == ("n1",)
+
+
+def test_rule_20_the_report_knows_every_node_and_its_groups(site: Scenario) -> None:
+    action = site.action()
+    site.store.acquire_site(action.id)
+    planned = [PlannedGroup(Group("b", True), ("n1", "n2")), PlannedGroup(Group("a", True), ("n1",))]
+    site.store.save_plan(action.id, planned, [], {"n1": "d1"}, other_nodes=["alone", "n1"])
+    record = site.open(action, "b")
+    site.clock.move(10)
+    operation = site.do(record, Phase.PREPARE, outcome(["n1"], ["n2"], notes={"n2": "no power", "n7": "not sent"}))
+    facts = site.store.report_input(action.id)
+    assert facts.action == site.store.action(action.id)
+    assert [group.name for group in facts.groups] == ["b", "a"]
+    assert [item.op for item in facts.operations] == [operation.op]
+    assert [(n.node, n.groups, n.state) for n in facts.nodes] == [
+        ("alone", (), "not_started"),
+        ("n1", ("a", "b"), "prepared"),
+        ("n2", ("b",), "failure"),
+    ]
+    failed = facts.nodes[2]
+    assert failed.prepare.status is TaskStatus.ERROR
+    assert (failed.prepare.error, failed.prepare.op) == ("no power", operation.op)
+    assert (failed.prepare.provisioner_task, failed.prepare.owner_group) == (operation.provisioner_task, "b")
+    assert failed.prepare.ended == site.clock.time
+    assert facts.nodes[0].prepare.provisioner_task is None
+    assert {entry.kind for entry in facts.events} >= {"site_acquired", "operation_begun", "outcome"}
+    assert [tasks.node for tasks in site.store.node_tasks(action.id, "b")] == ["n1", "n2"]
+
+
+def test_the_number_of_statements_does_not_grow_with_the_plan(site: Scenario) -> None:
+    """No loop over nodes or groups talks to the database."""
+
+    def statements_for(groups: int, nodes: int, run_id: str) -> dict[str, int]:
+        counted: list[str] = []
+        engine = site.store._database.engine
+
+        def count(_c: object, _cursor: object, statement: str, *_rest: object) -> None:
+            if not statement.startswith("BEGIN"):
+                counted.append(statement)
+
+        def measured() -> int:
+            number = len(counted)
+            counted.clear()
+            return number
+
+        names = [f"n{i}" for i in range(nodes)]
+        plan = [PlannedGroup(Group(f"g{i}", True), tuple(names)) for i in range(groups)]
+        action = site.action(run_id)
+        site.store.acquire_site(action.id)
+        event.listen(engine, "before_cursor_execute", count)
+        taken = {}
+        try:
+            site.store.save_plan(action.id, plan, names[:1], dict.fromkeys(names, "d"))
+            taken["save_plan"] = measured()
+            record = site.open(action, "g0")
+            taken["open_attempt"] = measured()
+            operation = site.begin(record, Phase.PREPARE)
+            taken["begin_operation"] = measured()
+            site.store.record_outcome(operation.op, outcome(operation.nodes))
+            taken["record_outcome"] = measured()
+            for name in ("node_states", "plan", "report_input", "group_states"):
+                getattr(site.store, name)(action.id)
+                taken[name] = measured()
+            site.store.set_wanted(SITE, 1, dict.fromkeys(names, "d"))
+            taken["set_wanted"] = measured()
+            site.store.close_action(action.id, ActionState.FAILED, "")
+            taken["close_action"] = measured()
+        finally:
+            event.remove(engine, "before_cursor_execute", count)
+        return taken
+
+    small = statements_for(1, 2, "run-1")
+    assert small == statements_for(30, 300, "run-2")
+    assert small["node_states"] == 1
+    assert max(small.values()) <= 12
+
+
+def test_unknown_group(store: SiteStore) -> None:
+    with pytest.raises(GroupNotFound):
+        store.group("X", "a")

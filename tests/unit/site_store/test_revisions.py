@@ -1,0 +1,75 @@
+"""Revisions: what is wanted, which never changes."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from site_store import RevisionNotFound, SiteStore
+from strategy_lib.documents import load_documents
+from tests.unit.site_store.scenario import SITE
+
+TEXT = """
+schema: drydock/BaremetalNode/v1
+metadata:
+  schema: metadata/Document/v1
+  name: n1
+  layeringDefinition: {layer: site}
+data:
+  built: 2026-11-21
+  7: seven
+"""
+
+
+def commit(store: SiteStore, text: str, user: str = "ann") -> tuple[int, bool]:
+    record = store.commit_revision(SITE, text, load_documents(text), user)
+    return record.number, record.created
+
+
+def test_same_content_as_the_newest_is_no_new_revision(store: SiteStore) -> None:
+    other = TEXT.replace("n1", "n2")
+    assert [commit(store, text) for text in (TEXT, TEXT, other, other, TEXT)] == [
+        (1, True),
+        (1, False),
+        (2, True),
+        (2, False),
+        (3, True),
+    ]
+
+
+def test_a_revision_comes_back_as_it_was_written(store: SiteStore) -> None:
+    made = store.commit_revision(SITE, TEXT, load_documents(TEXT), "ann")
+    commit(store, TEXT.replace("n1", "n2"), "bob")
+    found = store.revision(SITE, 1)
+    assert (found.text, found.created_by, found.digest) == (TEXT, "ann", made.digest)
+    assert found.created_at == made.created_at
+    assert store.revision(SITE).created_by == "bob"
+    assert store.revision_by_token(made.design_token) == found
+    assert [(r.number, r.text) for r in store.revisions(SITE)] == [(2, ""), (1, "")]
+    assert store.sites() == [SITE]
+
+
+def test_tokens_differ_and_cannot_be_guessed(store: SiteStore) -> None:
+    tokens = {store.commit_revision(SITE, f"a: {n}", [], "ann").design_token for n in range(5)}
+    assert len(tokens) == 5
+    assert min(map(len, tokens)) >= 43
+
+
+def test_documents_keep_what_yaml_can_hold(store: SiteStore) -> None:
+    commit(store, TEXT)
+    (document,) = store.documents(SITE, 1)
+    assert (document.schema, document.name, document.layer) == ("drydock/BaremetalNode/v1", "n1", "site")
+    assert document.data == {"built": date(2026, 11, 21).isoformat(), "7": "seven"}
+
+
+@pytest.mark.parametrize("number", [None, 1, 99])
+def test_a_missing_revision_is_named(store: SiteStore, number: int | None) -> None:
+    with pytest.raises(RevisionNotFound, match="site 'south' has no revision"):
+        store.revision("south", number)
+
+
+def test_a_wrong_token_opens_nothing(store: SiteStore) -> None:
+    commit(store, TEXT)
+    with pytest.raises(RevisionNotFound):
+        store.revision_by_token("guess")
