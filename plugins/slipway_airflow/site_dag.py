@@ -82,7 +82,7 @@ def site_dag(dag_id: str, *, description: str, doc_md: str, force_help: str) -> 
         max_active_runs=64,
         tags=["slipway"],
     ) as dag:
-        acquire = AcquireSiteOperator(task_id="acquire", kind=dag_id).as_setup()  # type: ignore[no-untyped-call]
+        acquire = AcquireSiteOperator(task_id="acquire", kind=dag_id)
         load = LoadDesignOperator(task_id="load_design")
         validate = ValidateDesignOperator(task_id="validate_design", design=load.output)
         verify = SiteStepOperator(task_id="verify_site", phase="verify_site", design=load.output)
@@ -97,6 +97,8 @@ def site_dag(dag_id: str, *, description: str, doc_md: str, force_help: str) -> 
         ).expand(group=plan.output)
         before = (acquire, load, validate, verify, prepare, plan)
         report = ReportOperator(task_id="report", steps=[task.task_id for task in before], trigger_rule="all_done")
-        release = ReleaseSiteOperator(task_id="release").as_teardown(setups=acquire)
+        # A teardown, so that it runs also when the run is marked failed. Without a setup: when a setup fails, Airflow runs
+        # nothing at all behind it, whatever its trigger rule, and a site that is busy must be reported.
+        release = ReleaseSiteOperator(task_id="release").as_teardown()
         acquire >> load >> validate >> verify >> prepare >> plan >> groups >> report >> release
     return dag

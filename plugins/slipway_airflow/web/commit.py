@@ -22,7 +22,7 @@ class CommitError(Exception):
 def message_of(problem: Problem) -> dict[str, Any]:
     """Return a problem in the shape of Airship's messages."""
     return {
-        "message": problem.message,
+        "message": str(problem),
         "error": problem.level == "error",
         "level": problem.level.capitalize(),
         "kind": "ValidationMessage",

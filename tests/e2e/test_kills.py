@@ -1,0 +1,128 @@
+"""Kill -9 of whatever works on a group: the run goes on, nothing is submitted twice, and the report is the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import StartSimulator
+from tests.e2e.running import DAG, RunningSlipway, wait_until
+from tests.support.simulators import Simulator
+from tests.support.sites import group, node, site
+
+NODES = [node("a"), node("b"), node("c")]
+DESIGN = site(
+    NODES,
+    [
+        group("one", ["a", "b"], percent_successful_nodes=50),
+        group("two", ["b", "c"], after=["one"], critical=False, maximum_failed_nodes=0),
+    ],
+)
+REPORT = {
+    "verdict": "success",
+    "verdict_text": "every critical group succeeded; non-critical group two failed",
+    "groups": [
+        {
+            "name": "one",
+            "state": "success",
+            "reason": None,
+            "attempt": 1,
+            "criteria": ["prepare 2/2", "deploy 1/2"],
+        },
+        {
+            "name": "two",
+            "state": "failure",
+            "reason": "prepare_criteria",
+            "attempt": 1,
+            "criteria": ["prepare 1"],
+        },
+    ],
+    "nodes": {
+        "a": ("success", None),
+        "b": ("failure", "reported failed: Node b failed deployment"),
+        "c": ("prepared", None),
+    },
+    "failed_steps": [],
+}
+
+
+def comparable(report: dict[str, Any]) -> dict[str, Any]:
+    """Return what must be the same whatever was killed: all but ids and times."""
+    return {
+        "verdict": report["verdict"],
+        "verdict_text": report["verdict_text"],
+        "groups": [
+            {
+                "name": entry["name"],
+                "state": entry["state"],
+                "reason": entry["reason"],
+                "attempt": entry["attempt"],
+                "criteria": [f"{result['phase']} {result['actual']}" for result in entry["criteria"]],
+            }
+            for entry in report["groups"]
+        ],
+        "nodes": {entry["name"]: (entry["state"], entry["message"]) for entry in report["nodes"]},
+        "failed_steps": report["failed_steps"],
+    }
+
+
+def start(slipway: RunningSlipway, simulator: Simulator, name: str, phase: str, **connection: Any) -> str:
+    """Start a run whose first group hangs in this phase until it is released."""
+    simulator.script("b", "deploy", "fail")
+    simulator.script("a", phase, "stuck")
+    slipway.connect(name, simulator.url, **connection)
+    return slipway.start(name, DESIGN)
+
+
+def wait_for_phase(simulator: Simulator, phase: str) -> None:
+    """Wait until the provisioner works on this phase of the first group."""
+    wait_until(
+        lambda: any(
+            task["action"] == f"{phase}_nodes" and task["status"] == "running" for task in simulator.get("tasks")
+        ),
+        f"the provisioner works on {phase}",
+    )
+
+
+def finish(slipway: RunningSlipway, simulator: Simulator, run_id: str) -> None:
+    """Let the provisioner go on, and check how the run ends."""
+    simulator.post("release")
+    assert slipway.airflow.wait_for_run(DAG, run_id, 150) == "success"
+    assert comparable(slipway.report(run_id)) == REPORT
+    assert simulator.double() == {}
+    assert simulator.get("double-submissions")["repeated"] == []
+
+
+def test_undisturbed_the_report_is_this(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
+    simulator = start_simulator()
+    run_id = start(slipway, simulator, "undisturbed", "deploy")
+    wait_for_phase(simulator, "deploy")
+    finish(slipway, simulator, run_id)
+
+
+def test_rule_12_kill_9_of_the_task_process(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
+    simulator = start_simulator()
+    run_id = start(slipway, simulator, "kill-task", "deploy")
+    wait_for_phase(simulator, "deploy")
+    slipway.kill_task(slipway.wait_for_task(run_id, "deploy_group", "running", "one"))
+    finish(slipway, simulator, run_id)
+
+
+def test_rule_12_kill_9_of_the_triggerer(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
+    simulator = start_simulator()
+    run_id = start(slipway, simulator, "kill-triggerer", "prepare", poll_in_worker=0)
+    wait_for_phase(simulator, "prepare")
+    slipway.wait_for_task(run_id, "deploy_group", "deferred", "one")
+    slipway.kill_component("triggerer")
+    finish(slipway, simulator, run_id)
+
+
+@pytest.mark.parametrize("component", ["scheduler", "api-server"])
+def test_rule_12_kill_9_of_a_server(slipway: RunningSlipway, start_simulator: StartSimulator, component: str) -> None:
+    simulator = start_simulator()
+    run_id = start(slipway, simulator, f"kill-{component}", "deploy")
+    wait_for_phase(simulator, "deploy")
+    slipway.kill_component(component)
+    slipway.wait_healthy()
+    finish(slipway, simulator, run_id)

@@ -1,0 +1,168 @@
+"""What operators do to runs: two on one site, cancelling, deleting, clearing groups; and who may do what."""
+
+from __future__ import annotations
+
+import pytest
+import requests
+
+from site_store import ActionState, SiteStore
+from slipway_cli.airflow_api import ApiRefused, ApiSession
+from slipway_cli.slipway_api import DesignRefused, SlipwayApi
+from tests.e2e.conftest import StartSimulator
+from tests.e2e.running import DAG, RunningSlipway, wait_until
+from tests.support.sites import group, node, site
+
+AB = [node("a"), node("b")]
+ONE = site(AB, [group("one", percent_successful_nodes=100)])
+
+
+def test_a_second_action_on_a_busy_site_fails_at_once_and_names_the_first(
+    slipway: RunningSlipway, start_simulator: StartSimulator
+) -> None:
+    simulator = start_simulator()
+    simulator.script("a", "prepare", "stuck")
+    slipway.connect("busy", simulator.url)
+    first = slipway.start("busy", ONE)
+    slipway.wait_for_task(first, "deploy_group", "running")
+    second, state = slipway.deploy("busy", ONE, timeout=60)
+    assert state == "failed"
+    refused = slipway.report(second)
+    first_action = slipway.slipway.progress(DAG, first)
+    assert first_action is not None
+    (step,) = refused["failed_steps"]
+    assert step["step"] == "acquire"
+    assert first in step["message"]
+    simulator.post("release")
+    assert slipway.airflow.wait_for_run(DAG, first, 60) == "success"
+
+
+def test_rule_24_a_cancelled_run_frees_its_site(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
+    simulator = start_simulator()
+    simulator.script("a", "prepare", "stuck", attempt=1)
+    slipway.connect("cancelled", simulator.url)
+    first = slipway.start("cancelled", ONE)
+    slipway.wait_for_task(first, "deploy_group", "running")
+    wait_until(lambda: bool(simulator.submissions()), "something is submitted")
+    slipway.airflow.set_run_state(DAG, first, "failed")
+
+    def closed() -> bool:
+        progress = slipway.slipway.progress(DAG, first)
+        return progress is not None and progress.state == "cancelled"
+
+    wait_until(closed, "the cancelled action is closed")
+    simulator.post("release")
+    second, state = slipway.deploy("cancelled", ONE, timeout=90)
+    assert state == "success"
+    assert {entry["state"] for entry in slipway.report(second)["nodes"]} == {"success"}
+    assert simulator.double() == {}
+
+
+def test_rule_24_the_lock_of_a_run_that_is_gone_is_taken_over(
+    slipway: RunningSlipway, start_simulator: StartSimulator
+) -> None:
+    slipway.connect("gone", start_simulator().url)
+    slipway.slipway.commit("gone", ONE)
+    with SiteStore.open(f"sqlite:///{slipway.home / 'slipway.db'}") as store:
+        lost = store.ensure_action(DAG, "a-run-that-was-deleted", DAG, "gone", 1, {}, "tester")
+        store.acquire_site(lost.id)
+        assert slipway.deploy("gone", ONE)[1] == "success"
+        assert store.action(lost.id).state is ActionState.CANCELLED
+
+
+def test_rule_23_clearing_a_failed_group_tries_again_and_clearing_all_resumes(
+    slipway: RunningSlipway, start_simulator: StartSimulator
+) -> None:
+    simulator = start_simulator()
+    simulator.script("a", "deploy", "flaky", times=1)
+    slipway.connect("cleared", simulator.url)
+    groups = [group("one", ["a"], minimum_successful_nodes=1), group("two", ["b"], after=["one"])]
+    run_id, state = slipway.deploy("cleared", site(AB, groups))
+    assert state == "failed"
+    report = slipway.report(run_id)
+    assert [(g["name"], g["reason"]) for g in report["groups"]] == [("one", "deploy_criteria"), ("two", "dependency")]
+    slipway.airflow.clear(DAG, run_id, ["deploy_group"])
+    assert slipway.airflow.wait_for_run(DAG, run_id, 90) == "success"
+    report = slipway.report(run_id)
+    assert [(g["name"], g["state"], g["attempt"]) for g in report["groups"]] == [
+        ("one", "success", 2),
+        ("two", "success", 2),
+    ]
+    before = simulator.submissions()
+    slipway.airflow.clear(DAG, run_id, ["deploy_group"])
+    assert slipway.airflow.wait_for_run(DAG, run_id, 90) == "success"
+    assert simulator.submissions() == before, "all groups had succeeded: resuming submits nothing"
+    assert simulator.double() == {}
+
+
+def test_the_log_of_a_group_reads_as_a_story(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
+    simulator = start_simulator("--fail", "deploy:b")
+    slipway.connect("story", simulator.url)
+    run_id, _ = slipway.deploy("story", site(AB, [group("one", percent_successful_nodes=100)]))
+    (task,) = slipway.tasks(run_id, "deploy_group")
+    log = slipway.airflow.log(DAG, run_id, "deploy_group", task.try_number, task.map_index)
+    tasks = simulator.get("tasks")
+    told = [
+        "Group one (critical): 2 nodes: a, b.",
+        "Prepare: sending 2 nodes: a, b",
+        f"Provisioner task: {tasks[-2]['task_id']}.",
+        "After prepare: percent_successful_nodes needed 100, got 2/2: met.",
+        "Deploy: sending 2 nodes: a, b",
+        "b failed: reported failed: Node b failed deployment",
+        "After deploy: percent_successful_nodes needed 100, got 1/2: NOT met.",
+        "Verdict: failure (deploy_criteria).",
+    ]
+    positions = [log.find(line) for line in told]
+    assert -1 not in positions, log
+    assert positions == sorted(positions)
+
+
+def test_a_viewer_may_look_and_not_commit(slipway: RunningSlipway) -> None:
+    viewer = ApiSession(slipway.url, "viewer", slipway.runtime.password("viewer"))
+    try:
+        with pytest.raises(ApiRefused) as refused:
+            SlipwayApi(viewer).commit("viewed", ONE)
+        assert refused.value.status == 403
+        assert SlipwayApi(viewer).progress(DAG, "no-such-run") is None
+    finally:
+        viewer.close()
+
+
+def test_nobody_may_do_anything_without_logging_in(slipway: RunningSlipway) -> None:
+    with requests.Session() as http:
+        assert (
+            http.post(f"{slipway.url}/slipway/api/v1.0/sites/x/revisions", data="a: 1", timeout=10).status_code == 401
+        )
+        assert http.get(f"{slipway.url}/slipway/api/v1.0/runs/deploy_site/x", timeout=10).status_code == 401
+        assert http.get(f"{slipway.url}/slipway/d/guess", timeout=10).status_code == 404
+
+
+def test_a_bad_design_is_refused_with_all_its_problems(slipway: RunningSlipway) -> None:
+    bad = site(AB, [group("one", after=["two"]), group("one", percent_successful_nodes=101)])
+    with pytest.raises(DesignRefused) as refused:
+        slipway.slipway.commit("bad", bad)
+    text = "\n".join(refused.value.problems)
+    assert len(refused.value.problems) >= 3
+    assert "two" in text
+    assert "percent_successful_nodes" in text
+
+
+def test_the_same_design_twice_is_one_revision(slipway: RunningSlipway) -> None:
+    first = slipway.slipway.commit("twice", ONE)
+    again = slipway.slipway.commit("twice", ONE)
+    assert (first.number, first.created, again.number, again.created) == (1, True, 1, False)
+
+
+def test_the_connections_test_button_works(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
+    simulator = start_simulator()
+    for host, good in ((simulator.url, True), ("http://127.0.0.1:9", False)):
+        body = {"connection_id": "tried", "conn_type": "drydock", "host": host, "extra": '{"connect_timeout": 1}'}
+        answer = slipway.airflow.session.request("testing", "POST", "/api/v2/connections/test", json=body).json()
+        assert answer["status"] is good, answer
+    assert simulator.get("tasks") == []
+
+
+def test_params_that_do_not_fit_are_refused_before_a_run_exists(slipway: RunningSlipway) -> None:
+    for conf in ({"site": ""}, {"site": "x", "revision": 0}, {"site": "x", "target_nodes": "a"}, {}):
+        with pytest.raises(ApiRefused) as refused:
+            slipway.airflow.trigger(DAG, conf)
+        assert refused.value.status == 400
