@@ -210,6 +210,17 @@ class AirflowApi:
         """queued, running, success or failed."""
         return str(self.run(dag_id, run_id)["state"])
 
+    def active_runs(self, dag_id: str) -> list[dict[str, Any]]:
+        """Runs of the DAG that are queued or running, as Airflow describes them; at most 100."""
+        answer = self.session.request(
+            f"looking for runs of {dag_id}",
+            "GET",
+            f"/api/v2/dags/{quote(dag_id, safe='')}/dagRuns",
+            params={"state": ["queued", "running"], "limit": _PAGE},
+        )
+        runs: list[dict[str, Any]] = answer.json()["dag_runs"]
+        return runs
+
     def wait_for_run(
         self,
         dag_id: str,

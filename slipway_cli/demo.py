@@ -37,6 +37,7 @@ DEFAULT_SPEED = 400.0
 FORGIVEN_FAILURE = "deploy:r1-compute-07"
 """What fails in the example site unless told otherwise; its group's criteria forgive it."""
 _FAIL = re.compile(r"(prepare|deploy):[^:]+(:\w+)?")
+_RUN_PREFIX = "demo-"
 _POLL = 0.5
 _PATIENCE = 60.0
 """Seconds for which Airflow may not answer while a run is followed."""
@@ -187,6 +188,8 @@ def _simulator(order: Order, settings: EmbeddedSettings) -> SimulatorProcess:
 
 def _begin(order: Order, airflow: AirflowApi, slipway: SlipwayApi, provisioner: str, clock: Clock) -> str:
     """Tell Airflow where the provisioner is, commit the design, start the run, and return its id."""
+    airflow.wait_for_dag(DAG)
+    _cancel_leftovers(order.site, airflow, clock)
     airflow.set_connection(
         f"slipway_provisioner_{order.site}",
         {
@@ -200,12 +203,20 @@ def _begin(order: Order, airflow: AirflowApi, slipway: SlipwayApi, provisioner: 
     clock.say(f"committed site {order.site} as revision {revision.number}{'' if revision.created else ' (unchanged)'}")
     for warning in revision.warnings:
         clock.say(f"warning: {warning}")
-    airflow.wait_for_dag(DAG)
     conf = {"site": order.site, "revision": revision.number} | ({"force": True} if order.force else {})
-    run_id = airflow.trigger(DAG, conf, datetime.now(UTC).strftime("demo-%Y%m%dT%H%M%S.%fZ"))
+    run_id = airflow.trigger(DAG, conf, datetime.now(UTC).strftime(f"{_RUN_PREFIX}%Y%m%dT%H%M%S.%fZ"))
     failing = f"; simulated failures: {', '.join(order.fail)}" if order.fail else ""
     clock.say(f"triggered {DAG}, run {run_id}{failing}")
     return run_id
+
+
+def _cancel_leftovers(site: str, airflow: AirflowApi, clock: Clock) -> None:
+    """Cancel what an interrupted demo has left running: its simulated machines are gone, and it holds the site."""
+    for run in airflow.active_runs(DAG):
+        run_id = run["dag_run_id"]
+        if run_id.startswith(_RUN_PREFIX) and (run["conf"] or {}).get("site") == site:
+            clock.say(f"cancelling the run of an interrupted demo, {run_id}")
+            airflow.set_run_state(DAG, run_id, "failed")
 
 
 def _follow(airflow: AirflowApi, slipway: SlipwayApi, run_id: str, clock: Clock) -> tuple[str, RunProgress | None]:

@@ -80,7 +80,8 @@ class LiveView:
         self._live = live
 
     def update(self, progress: RunProgress) -> None:
-        self._live.update(draw(progress))
+        if progress.groups:  # none before they are planned
+            self._live.update(draw(progress))
 
 
 def draw(progress: RunProgress) -> Table:

@@ -14,6 +14,7 @@ from tests.e2e.running import DAG, RunningSlipway, leftovers
 from tests.support.sites import group, node, site
 
 SITES = Path(__file__).parents[3] / "shared" / "sites"
+FAST = ("--speed", "3000")
 
 
 def demo(home: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -46,7 +47,7 @@ def test_the_example_site_succeeds_with_a_forgiven_failure(slipway: RunningSlipw
 
 
 def test_rule_19_a_critical_failure_exits_1_and_shows_the_run_failed(slipway: RunningSlipway) -> None:
-    done = demo(slipway.home, "--fail", "deploy:r3-control-01", "--fail", "deploy:r3-control-02")
+    done = demo(slipway.home, *FAST, "--fail", "deploy:r3-control-01", "--fail", "deploy:r3-control-02")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "control-nodes: failure" in done.stdout
     assert "a group it depends on failed" in done.stdout
@@ -57,7 +58,7 @@ def test_rule_19_a_critical_failure_exits_1_and_shows_the_run_failed(slipway: Ru
 @pytest.mark.skipif(not SITES.is_dir(), reason="the real sites are not beside the repository")
 @pytest.mark.parametrize("name", ["seaworthy", "airsloop"])
 def test_a_real_site(slipway: RunningSlipway, name: str) -> None:
-    done = demo(slipway.home, "--site", str(SITES / f"{name}.yaml"))
+    done = demo(slipway.home, *FAST, "--site", str(SITES / f"{name}.yaml"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert slipway.airflow.run_state(DAG, run_id(done)) == "success"
 
@@ -66,7 +67,7 @@ def test_a_real_site(slipway: RunningSlipway, name: str) -> None:
 def test_a_demo_with_its_own_airflow_leaves_nothing_behind(tmp_path: Path) -> None:
     home, design = tmp_path / "home", tmp_path / "small.yaml"
     design.write_text(site([node("n1"), node("n2")], [group("all", minimum_successful_nodes=1)], region="small"))
-    done = demo(home, "--site", str(design), "--fail", "prepare:n2")
+    done = demo(home, *FAST, "--site", str(design), "--fail", "prepare:n2")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "committed site small as revision 1" in done.stdout
     assert "all: success, 1 of 2 deployed, 1 failed" in done.stdout
