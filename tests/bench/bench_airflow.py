@@ -1,0 +1,146 @@
+"""What Airflow and Slipway add to the provisioner's own time, in seconds per group, and where they go.
+
+Run it as `python tests/bench/bench_airflow.py`: a real embedded Airflow deploys a strategy of one-node groups, once
+with short phases polled in the worker, once with long phases that are deferred. The provisioner's own time is what the
+simulator says about its tasks. Prints a table; exits 1 when a target is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from slipway_cli.airflow_api import AirflowApi, ApiSession, TaskInstance
+from slipway_cli.embedded.background import BackgroundAirflow
+from slipway_cli.embedded.settings import EmbeddedSettings
+from slipway_cli.slipway_api import SlipwayApi
+from tests.support.simulators import Simulator
+from tests.support.sites import group, node, site
+
+DAG = "deploy_site"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run: how many groups, how fast the provisioner, how long the worker polls, and the target in seconds."""
+
+    label: str
+    groups: int
+    speed: float
+    poll_in_worker: float
+    target: float
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Seconds per group. `between`: from the end of a group's task to the start of the next one's."""
+
+    provisioner: float
+    total: float
+    between: float
+    in_task: float
+
+    @property
+    def added(self) -> float:
+        """What is not the provisioner's."""
+        return self.total - self.provisioner
+
+
+def seconds(text: str | None) -> float:
+    """Return a time of Airflow's API as seconds."""
+    assert text is not None
+    return datetime.fromisoformat(text).timestamp()
+
+
+def measure(case: Case, slipway: SlipwayApi, airflow: AirflowApi) -> Measurement:
+    """Deploy, and take the times from Airflow and the simulator."""
+    name = case.label.replace(" ", "-").replace(",", "")
+    names = [f"n{number:02}" for number in range(case.groups)]
+    text = site(
+        [node(each) for each in names], [group(f"g-{each}", [each], minimum_successful_nodes=1) for each in names]
+    )
+    with tempfile.TemporaryDirectory() as directory:
+        simulator = Simulator(Path(directory), speed=case.speed)
+        try:
+            extra = {"poll_in_worker": case.poll_in_worker, "poll_interval": 1.0}
+            airflow.set_connection(
+                f"slipway_provisioner_{name}",
+                {"conn_type": "drydock", "host": simulator.url, "extra": json.dumps(extra)},
+            )
+            revision = slipway.commit(name, text)
+            airflow.wait_for_dag(DAG)
+            run_id = airflow.trigger(DAG, {"site": name, "revision": revision.number})
+            state = airflow.wait_for_run(DAG, run_id, 3600, interval=2.0)
+            assert state == "success", f"{name}: {state}"
+            worked = sum(
+                task["ended"] - task["started"]
+                for task in simulator.get("tasks")
+                if task["action"] in {"prepare_nodes", "deploy_nodes"}
+            )
+            tasks = [task for task in airflow.task_instances(DAG, run_id) if task.task_id == "deploy_group"]
+            return evaluate(sorted(tasks, key=lambda task: task.map_index), worked)
+        finally:
+            simulator.stop()
+
+
+def evaluate(tasks: Sequence[TaskInstance], worked: float) -> Measurement:
+    """Turn the times of the groups' tasks into seconds per group."""
+    number = len(tasks)
+    first, last = seconds(tasks[0].start), seconds(tasks[-1].end)
+    gaps = [seconds(after.start) - seconds(before.end) for before, after in pairwise(tasks)]
+    between = statistics.mean(gaps)
+    total = (last - first + between) / number
+    return Measurement(worked / number, total, between, total - between - worked / number)
+
+
+def main() -> int:
+    """Measure, print, judge."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--groups", type=int, default=20, help="groups with short phases")
+    parser.add_argument("--deferred-groups", type=int, default=20, help="groups with deferred phases; about 45 s each")
+    options = parser.parse_args()
+    cases = (
+        Case("short phases, polled", options.groups, 2000, 60, 2.0),
+        # Both phases outlast the trigger's quiet time of 15 s, so that only the deferral itself is added.
+        Case("long phases, deferred", options.deferred_groups, 21, 0, 6.0),
+    )
+    missed = False
+    with tempfile.TemporaryDirectory() as home:
+        background = BackgroundAirflow(EmbeddedSettings.from_environment(Path(home), 0, {})).start()
+        try:
+            runtime = background.wait_ready()
+            session = ApiSession(runtime.url, "admin", runtime.password("admin"))
+            print(
+                "seconds per group            groups  total  provisioner  added  (in the task  between tasks)  target"
+            )
+            for case in cases:
+                if case.groups:
+                    found = measure(case, SlipwayApi(session), AirflowApi(session))
+                    missed |= found.added > case.target
+                    print(
+                        f"{case.label:24} {case.groups:8} {found.total:7.2f} {found.provisioner:12.2f} "
+                        f"{found.added:7.2f} {found.in_task:13.2f} {found.between:9.2f} {case.target:8.1f}",
+                        flush=True,
+                    )
+            session.close()
+        finally:
+            background.stop()
+    print(
+        "\nin the task: start of its process, imports, the store, asking the provisioner and noticing the end of its task"
+        "\n(deferred: and the way to the triggerer and back). between: Airflow ends one task and starts the next."
+    )
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
