@@ -25,25 +25,29 @@ def both_tasks(query: Select[Any], action_id: str, group: str | None) -> Select[
     pair = and_(deploy.c.action_id == prepare.c.action_id, deploy.c.node == prepare.c.node)
     joined = prepare.join(deploy, and_(pair, deploy.c.phase == Phase.DEPLOY))
     query = query.where(prepare.c.action_id == action_id, prepare.c.phase == Phase.PREPARE)
+    query = query.select_from(joined)
     if group is None:
-        return query.select_from(joined)
-    member = and_(group_node.c.action_id == prepare.c.action_id, group_node.c.node == prepare.c.node)
-    # The membership stands first: it is the short list from which the tasks are looked up.
-    return query.select_from(
-        group_node.join(prepare, member).join(deploy, and_(pair, deploy.c.phase == Phase.DEPLOY))
-    ).where(group_node.c.action_id == action_id, group_node.c.group_name == group)
+        return query
+    # Not a join: SQLite would go through all tasks of the action and look each up in the group.
+    return query.where(prepare.c.node.in_(_members(action_id, group)))
+
+
+def _members(action_id: str, group: str) -> Select[str]:
+    members = group_node.alias("members")
+    return select(members.c.node).where(members.c.action_id == action_id, members.c.group_name == group)
 
 
 def read_node_tasks(tx: Connection, action_id: str, group: str | None = None) -> list[NodeTasks]:
-    """Return the nodes of an action, or of one of its groups, by name, in two statements."""
+    """Return the nodes of an action, or of one of its groups, by name, in three statements."""
     columns = [table.c[fact].label(f"{table.name}_{fact}") for table in (prepare, deploy) for fact in _FACTS]
     # A few operations, but many nodes: their provisioner tasks are looked up here and not joined to every row.
     names = select(operation.c.op, operation.c.provisioner_task).where(operation.c.action_id == action_id)
     provisioner_tasks: dict[int | None, str] = {row.op: row.provisioner_task for row in tx.execute(names)}
+    member = select(group_node.c.node, group_node.c.group_name).where(group_node.c.action_id == action_id)
+    if group is not None:
+        member = member.where(group_node.c.node.in_(_members(action_id, group)))
     memberships: defaultdict[str, list[str]] = defaultdict(list)
-    for node, name in tx.execute(
-        select(group_node.c.node, group_node.c.group_name).where(group_node.c.action_id == action_id)
-    ):
+    for node, name in tx.execute(member):
         memberships[node].append(name)
     rows = tx.execute(both_tasks(select(prepare.c.node, *columns), action_id, group))
     found = [

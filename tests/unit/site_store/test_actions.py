@@ -136,6 +136,8 @@ def test_rule_24_an_action_that_lost_its_site_starts_nothing(site: Scenario) -> 
     assert site.store.lease(operation.op, "me", 30) is False
     with pytest.raises(SiteNotHeld, match="acquire the site"):
         site.begin(record, Phase.DEPLOY)
+    # What it had begun it may still look after.
+    assert site.begin(record, Phase.PREPARE).op == operation.op
     site.store.acquire_site(site.action("run-2").id)
     assert site.store.lease(operation.op, "me", 30) is False
 

@@ -162,5 +162,6 @@ def test_rule_21_only_deployed_nodes_are_done(site: Scenario) -> None:
     record = site.open(action, "a")
     site.do(record, Phase.PREPARE)
     assert site.store.done_digests(SITE) == {}
+    assert node(site.store, "n1").done_at is None
     site.do(record, Phase.DEPLOY, outcome(["n1"], ["n2"], ["n3"]))
     assert site.store.done_digests(SITE) == {"n1": "v1"}
