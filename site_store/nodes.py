@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, Row, literal, or_, select, true, update
 
-from site_store.dialects import insert, names, pairs
+from site_store.dialects import among, insert, names, pairs
 from site_store.part import StorePart
 from site_store.records import NodeRecord
 from site_store.tables import node
@@ -73,6 +73,17 @@ class Nodes(StorePart):
             )
 
         self._database.write(work)
+
+    def conditions(self, site: str, names: Collection[str]) -> dict[str, str]:
+        """Return what the provisioner last said of these nodes; those of which nothing was noted are left out."""
+
+        def work(tx: Connection) -> dict[str, str]:
+            query = select(node.c.name, node.c.condition).where(
+                node.c.site == site, node.c.condition.is_not(None), among(tx, node.c.name, names)
+            )
+            return {row.name: row.condition for row in tx.execute(query)}
+
+        return self._database.read(work)
 
     def node_records(self, site: str) -> list[NodeRecord]:
         """Return all nodes that the site has or had, by name."""

@@ -89,7 +89,18 @@ def read_design(documents: Iterable[Document]) -> Design:
         *strategy_warnings(strategy, members, index.names, strategy_document),
         *missing_profiles(all_documents),
     ]
+    if strategy_document is None:
+        warnings += _unused_strategies(all_documents)
     return Design(configuration, strategy, tuple(nodes), node_digests(all_documents), tuple(warnings))
+
+
+def _unused_strategies(documents: list[Document]) -> list[Problem]:
+    """Warn of strategies that nothing leads to: whoever wrote them expects their groups (rule 22)."""
+    message = f"not used: no {CONFIGURATION_SCHEMA} names it, and all nodes are one critical group instead"
+    return [
+        Problem("$", message, document.line, document.label, "warning", document.source)
+        for document in find_documents(documents, STRATEGY_SCHEMA).values()
+    ]
 
 
 def _configuration(documents: list[Document]) -> tuple[DeploymentConfiguration, Document | None]:

@@ -36,6 +36,8 @@ class Evidence:
         Names proven by the tasks below it, one per node.
     condition
         Condition of nodes in the provisioner's list of nodes.
+    condition_before
+        The same before the task was submitted, as far as it was noted.
     messages
         The provisioner's words about a node.
     """
@@ -46,6 +48,7 @@ class Evidence:
     child_success: frozenset[str] = frozenset()
     child_failure: frozenset[str] = frozenset()
     condition: Mapping[str, NodeCondition] = field(default_factory=dict)
+    condition_before: Mapping[str, NodeCondition] = field(default_factory=dict)
     messages: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -85,7 +88,8 @@ def judge(phase: Phase, sent: Collection[str], evidence: Evidence) -> Outcome:
 
     The order of proof: a reported failure; a reported success, unless the node list contradicts it (Drydock's
     MAAS driver reports a node that failed commissioning as a success); the per-node tasks, with the same
-    reservation; the node list; and what is still unproven is unknown.
+    reservation; the node list, unless it said the same before the task was submitted; and what is still unproven is
+    unknown.
 
     Parameters
     ----------
@@ -129,7 +133,9 @@ def _judge_node(phase: Phase, name: str, evidence: Evidence) -> tuple[bool | Non
         return True, "proven by its own provisioner task"
     if condition is not None and refuted:
         return False, f"the node list says {condition}"
-    if condition in _PROVES[phase]:
-        return True, f"proven by the node list, which says {condition}"
     ended = "the provisioner task ended without a word about it" if evidence.over else "no result in time"
+    if condition in _PROVES[phase]:
+        if evidence.condition_before.get(name) not in _PROVES[phase]:
+            return True, f"proven by the node list, which says {condition}"
+        return None, f"{ended}; the node list says {condition}, and said as much before"
     return None, ended if condition is None else f"{ended}; the node list says {condition}"

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from slipway_airflow import story
 from slipway_airflow.late_results import record_late_result
 from slipway_airflow.operation_run import Ended, OperationRun, StillRunning, status_of
+from slipway_airflow.proof import note_conditions, outcome_of
 from strategy_lib.deployment import Deployment, Finished
-from strategy_lib.outcome import judge
 from strategy_lib.phase import GroupState, Phase
 
 if TYPE_CHECKING:
@@ -152,10 +152,12 @@ class GroupRun:
         return None
 
     def _record(self, operation: Operation, phase: Phase, ended: Ended) -> None:
-        outcome = judge(phase, operation.nodes, ended.evidence)
+        operation = self.store.operation(operation.op)
+        outcome = outcome_of(self.store, operation, ended.evidence)
         superseded = self.store.record_outcome(
             operation.op, outcome, status=status_of(ended), result=ended.task.result if ended.task else ended.how
         )
+        note_conditions(self.store, operation, ended.evidence)
         for line in story.outcome(phase, operation, ended, outcome, superseded):
             self.log.info(line)
 

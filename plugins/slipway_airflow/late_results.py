@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from site_store import OperationStatus
 from slipway_airflow.operation_run import Ended, OperationRun
 from slipway_airflow.polling import PhaseTimes
+from slipway_airflow.proof import note_conditions, outcome_of
 from slipway_airflow.story import names
-from strategy_lib.outcome import judge
-from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
     from site_store import Operation, SiteStore
@@ -21,8 +20,9 @@ _ONE_LOOK = PhaseTimes(interval=1.0, timeout=0.0, queue_timeout=0.0)
 def record_late_result(store: SiteStore, operation: Operation, ended: Ended, log: TaskLog) -> None:
     """Write down what an operation that nobody waits for any more has come to; its provisioner task is over."""
     if operation.nodes:
-        outcome = judge(Phase(operation.phase.value), operation.nodes, ended.evidence)
+        outcome = outcome_of(store, operation, ended.evidence)
         known = store.record_late(operation.op, outcome, f"seen late: provisioner task is {ended.how}")
+        note_conditions(store, operation, ended.evidence)
         log.info("Provisioner task %s is over after all; now known: %s.", operation.provisioner_task, names(known))
     else:
         store.finish_operation(operation.op, OperationStatus.COMPLETE, ended.how)

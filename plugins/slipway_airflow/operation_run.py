@@ -151,7 +151,7 @@ class OperationRun:
             except TaskNotFound:
                 return Ended("gone", None, self._evidence(task_id, operation))
             if task.state is TaskState.COMPLETE:
-                return Ended("complete", task, self._evidence(task_id, operation))
+                return Ended("complete", task, self._evidence(task_id, operation, over=True))
             now = self.clock.now()
             if now >= give_up:
                 return None
@@ -199,7 +199,7 @@ class OperationRun:
                     running_since = self.clock.now()
                     self.store.running(operation.op, running_since)
                 if task.state is TaskState.COMPLETE:
-                    return Ended("complete", task, self._evidence(task_id, operation))
+                    return Ended("complete", task, self._evidence(task_id, operation, over=True))
             now = self.clock.now()
             if now >= times.deadline(submitted, running_since):
                 self.log.warning("Provisioner task %s ran out of time; looking at what it has done.", task_id)
@@ -212,12 +212,15 @@ class OperationRun:
             self.clock.sleep(interval)
         raise AssertionError("unreachable: intervals() is endless")  # pragma: no cover
 
-    def _evidence(self, task_id: str, operation: Operation) -> Evidence:
-        # An outage at this very moment must not turn finished nodes into unknown ones.
+    def _evidence(self, task_id: str, operation: Operation, *, over: bool = False) -> Evidence:
+        # An outage at this very moment must not turn finished nodes into unknown ones: of a task that is over, the task
+        # itself must be read, and not the node list alone.
         for pause in (1.0, 2.0, 5.0, 10.0):
             try:
-                return self.provisioner.evidence(task_id, operation.nodes)
+                evidence = self.provisioner.evidence(task_id, operation.nodes)
+                if evidence.over or not over:
+                    return evidence
             except ProvisionerUnavailable as error:
                 self.log.warning("Provisioner not reachable, asking again: %s", error)
-                self.clock.sleep(pause)
+            self.clock.sleep(pause)
         return self.provisioner.evidence(task_id, operation.nodes)

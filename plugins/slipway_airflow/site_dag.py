@@ -97,8 +97,8 @@ def site_dag(dag_id: str, *, description: str, doc_md: str, force_help: str) -> 
         ).expand(group=plan.output)
         before = (acquire, load, validate, verify, prepare, plan)
         report = ReportOperator(task_id="report", steps=[task.task_id for task in before], trigger_rule="all_done")
-        # A teardown, so that it runs also when the run is marked failed. Without a setup: when a setup fails, Airflow runs
-        # nothing at all behind it, whatever its trigger rule, and a site that is busy must be reported.
+        # A teardown, so that it runs also when the run is marked failed. Without a setup: behind one that fails Airflow
+        # runs nothing at all, whatever its trigger rule, and a site that is busy must be reported.
         release = ReleaseSiteOperator(task_id="release").as_teardown()
         acquire >> load >> validate >> verify >> prepare >> plan >> groups >> report >> release
     return dag

@@ -114,7 +114,8 @@ def _sections(settings: EmbeddedSettings, credentials: Credentials, port: int) -
             "PRINT_STATS_INTERVAL": "0",
         },
         "WORKERS": {
-            "MIN_HEARTBEAT_INTERVAL": "3",
+            # A task that fails is seen to have ended at the next heartbeat, and groups may fail by the dozen.
+            "MIN_HEARTBEAT_INTERVAL": "1",
             # The API server may be away for a restart without its tasks being given up.
             "MAX_FAILED_HEARTBEATS": "30",
             "EXECUTION_API_RETRIES": "12",

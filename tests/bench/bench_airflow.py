@@ -136,7 +136,7 @@ def main() -> int:
         finally:
             background.stop()
     print(
-        "\nin the task: start of its process, imports, the store, asking the provisioner and noticing the end of its task"
+        "\nin the task: start of its process, imports, the store, asking the provisioner, noticing the end of its task"
         "\n(deferred: and the way to the triggerer and back). between: Airflow ends one task and starts the next."
     )
     return 1 if missed else 0

@@ -55,7 +55,7 @@ class PlanGroupsOperator(SiteOperator):
                     f"the strategy has {len(strategy.groups)} groups and Airflow maps at most {longest_mapping()}: "
                     "merge groups, or raise [core] max_map_length"
                 )
-            done = frozenset() if parameter(action, "force") else self._done(store, action, design)
+            done = self._done(store, action, design)
             plan = make_plan(strategy, design.nodes, done)
             if not plan.groups:
                 raise StepError("the strategy has no groups: there is nothing to deploy")
@@ -72,15 +72,15 @@ class PlanGroupsOperator(SiteOperator):
             return [planned.group.name for planned in plan.groups]
 
     def _done(self, store: SiteStore, action: ActionRecord, design: Design) -> frozenset[str]:
-        """Return the nodes that are already as wanted; the provisioner is only asked when some may be."""
-        done = store.done_digests(action.site)
-        if not any(done.get(name) == digest for name, digest in design.digests.items()):
-            return frozenset()
+        """Return the nodes that are already as wanted, and note what the provisioner says of the site's nodes."""
         provisioner = DrydockHook.for_site(action.site).get_conn()
         try:
             listed = provisioner.nodes()
         finally:
             provisioner.close()
-        conditions = {name: node.condition for name, node in listed.items()}
-        store.set_conditions(action.site, {name: condition.value for name, condition in conditions.items()})
-        return already_done(design.digests, done, conditions)
+        conditions = {name: listed[name].condition for name in design.digests if name in listed}
+        if not parameter(action, "dry_run"):
+            store.set_conditions(action.site, {name: condition.value for name, condition in conditions.items()})
+        if parameter(action, "force"):
+            return frozenset()
+        return already_done(design.digests, store.done_digests(action.site), conditions)

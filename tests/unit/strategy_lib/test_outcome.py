@@ -14,7 +14,7 @@ SENT = ("n1", "n2", "n3")
 
 def evidence(over: bool = True, condition: dict[str, NodeCondition] | None = None, **names: Any) -> Evidence:
     messages = names.pop("messages", {})
-    sets = {key: frozenset(value.split()) for key, value in names.items()}
+    sets: dict[str, Any] = {key: frozenset(value.split()) for key, value in names.items()}
     return Evidence(over, condition=condition or {}, messages=messages, **sets)
 
 
@@ -93,3 +93,22 @@ def test_rule_13_notes_say_why_in_the_provisioners_words() -> None:
 def test_rule_14_out_of_time_says_so() -> None:
     outcome = judge(Phase.DEPLOY, ["n1"], evidence(over=False, condition={"n1": NodeCondition.DEPLOYING}))
     assert outcome.notes["n1"] == "no result in time; the node list says deploying"
+
+
+@pytest.mark.parametrize(
+    ("phase", "before", "now", "unknown"),
+    [
+        (Phase.DEPLOY, NodeCondition.DEPLOYED, NodeCondition.DEPLOYED, True),
+        (Phase.DEPLOY, NodeCondition.READY, NodeCondition.DEPLOYED, False),
+        (Phase.DEPLOY, None, NodeCondition.DEPLOYED, False),
+        (Phase.PREPARE, NodeCondition.DEPLOYED, NodeCondition.READY, True),
+        (Phase.PREPARE, NodeCondition.COMMISSIONING, NodeCondition.READY, False),
+    ],
+)
+def test_rule_13_a_node_list_that_said_so_before_proves_nothing(
+    phase: Phase, before: NodeCondition | None, now: NodeCondition, unknown: bool
+) -> None:
+    noted = {} if before is None else {"a": before}
+    outcome = judge(phase, ["a"], Evidence(over=True, condition={"a": now}, condition_before=noted))
+    assert (outcome.unknown == {"a"}) is unknown
+    assert "a" in outcome.notes

@@ -1,0 +1,25 @@
+"""What is proven about the nodes of an operation, in the light of what was known of them before it (rule 13)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from strategy_lib.outcome import NodeCondition, judge
+from strategy_lib.phase import Phase
+
+if TYPE_CHECKING:
+    from site_store import Operation, SiteStore
+    from strategy_lib.outcome import Evidence, Outcome
+
+
+def outcome_of(store: SiteStore, operation: Operation, evidence: Evidence) -> Outcome:
+    """Judge the operation's nodes; a node list that says what it said before proves nothing."""
+    noted = store.conditions(operation.site, operation.nodes)
+    before = {name: NodeCondition(said) for name, said in noted.items()}
+    return judge(Phase(operation.phase.value), operation.nodes, replace(evidence, condition_before=before))
+
+
+def note_conditions(store: SiteStore, operation: Operation, evidence: Evidence) -> None:
+    """Keep what the node list says now, for the next operation. Call it after the outcome is recorded."""
+    store.set_conditions(operation.site, {name: said.value for name, said in evidence.condition.items()})
