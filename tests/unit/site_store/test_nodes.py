@@ -29,5 +29,6 @@ def test_conditions_are_kept_beside_the_wish(store: SiteStore) -> None:
     store.set_conditions(SITE, {"n3": "ready"})
     conditions = {record.name: record.condition for record in store.node_records(SITE)}
     assert conditions == {"n1": "deployed", "n2": None, "n3": "ready"}
+    assert store.conditions(SITE, ["n2", "n3", "n9"]) == {"n3": "ready"}
     assert wanted(store)["n1"] == (1, "a")
     assert not store.node_records(SITE)[0].is_up_to_date
