@@ -159,7 +159,9 @@ def test_check_notices_another_service(
         drydock.check()
 
 
-@pytest.mark.parametrize("marker", [None, "action-17", "1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed", str(uuid.uuid1())])
+@pytest.mark.parametrize(
+    "marker", [None, "action-17", "1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed", "4f1ef014-e587-11f1-9a5a-02fc00000001"]
+)
 def test_the_context_marker_is_a_uuid_of_version_4(
     http: responses.RequestsMock, make_drydock: Make, marker: str | None
 ) -> None:
