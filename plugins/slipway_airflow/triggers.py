@@ -110,6 +110,7 @@ class ProvisionerTaskTrigger(BaseTrigger):
                     await asyncio.sleep(max(self.interval, 0.2))
         finally:
             await asyncio.to_thread(provisioner.close)
+            await asyncio.to_thread(store.close)
         await asyncio.sleep(max(0.0, QUIET_SECONDS - (time.monotonic() - started)))
         yield TriggerEvent(
             {"op": self.op, "provisioner_task": self.provisioner_task, "how": how, "give_up": self.give_up}

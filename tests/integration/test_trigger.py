@@ -1,0 +1,94 @@
+"""The trigger by itself, at a real simulator and a real store: what it waits for, and what it writes down."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slipway_airflow import triggers
+from slipway_airflow.operation_run import StillRunning
+from slipway_airflow.triggers import ProvisionerTaskTrigger
+from tests.support.driving import Begin, Driving
+from tests.support.simulators import Simulator
+from tests.support.sites import group, node, site
+
+
+@pytest.fixture
+def waiting(
+    begin: Begin, simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Driving, StillRunning]:
+    """Have a group whose provisioner task is stuck, as it is when the group's task defers."""
+    monkeypatch.setattr(triggers, "QUIET_SECONDS", 0.0)
+    monkeypatch.setenv("SLIPWAY_DATABASE_URL", f"sqlite:///{tmp_path / 'slipway.db'}")
+    connection = {"conn_type": "drydock", "host": simulator.url}
+    monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(connection))
+    simulator.script("a", "prepare", "stuck")
+    driving = begin(site([node("a")], [group("all")]))
+    driving.patience = 0.0
+    still = driving.group("all")
+    assert isinstance(still, StillRunning)
+    return driving, still
+
+
+def trigger(still: StillRunning, **more: Any) -> ProvisionerTaskTrigger:
+    """Return the trigger that the task would defer to, after the way through Airflow's database."""
+    times = {"interval": 0.1, "timeout": 60, "queue_timeout": 60, **more}
+    made = ProvisionerTaskTrigger("slipway_provisioner", still.provisioner_task, still.op, **times)
+    path, arguments = made.serialize()
+    assert path == f"{ProvisionerTaskTrigger.__module__}.{ProvisionerTaskTrigger.__qualname__}"
+    return ProvisionerTaskTrigger(**json.loads(json.dumps(arguments)))
+
+
+async def first_event(trigger: ProvisionerTaskTrigger) -> dict[str, Any]:
+    """Run it until it fires."""
+    async for event in trigger.run():
+        return dict(event.payload)
+    raise AssertionError("it ended without an event")
+
+
+def test_it_fires_when_the_task_is_complete(waiting: tuple[Driving, StillRunning], simulator: Simulator) -> None:
+    driving, still = waiting
+
+    async def run() -> dict[str, Any]:
+        event = asyncio.ensure_future(first_event(trigger(still)))
+        await asyncio.sleep(0.5)
+        assert not event.done()
+        await asyncio.to_thread(simulator.post, "release")
+        return await event
+
+    assert asyncio.run(run())["how"] == "complete"
+    assert driving.store.operation(still.op).running_since is not None
+
+
+def test_rule_14_it_fires_at_the_timeout(waiting: tuple[Driving, StillRunning]) -> None:
+    _, still = waiting
+    assert asyncio.run(first_event(trigger(still, timeout=0.5)))["how"] == "timed_out"
+
+
+def test_it_gives_up_at_a_given_moment(waiting: tuple[Driving, StillRunning]) -> None:
+    _, still = waiting
+    moment = (datetime.now(UTC) + timedelta(seconds=0.5)).isoformat()
+    event = asyncio.run(first_event(trigger(still, give_up=moment)))
+    assert (event["how"], event["give_up"]) == ("timed_out", moment)
+
+
+def test_it_fires_when_the_task_is_gone_and_bears_an_outage(
+    waiting: tuple[Driving, StillRunning], simulator: Simulator
+) -> None:
+    _, still = waiting
+
+    async def run() -> dict[str, Any]:
+        event = asyncio.ensure_future(first_event(trigger(still)))
+        await asyncio.to_thread(simulator.kill)
+        await asyncio.sleep(1.0)
+        assert not event.done(), "an outage is waited out"
+        await asyncio.to_thread(simulator.start)
+        await asyncio.to_thread(simulator.post, "reset")
+        return await event
+
+    assert asyncio.run(run())["how"] == "gone"

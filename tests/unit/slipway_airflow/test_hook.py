@@ -1,0 +1,67 @@
+"""From an Airflow connection to a Drydock client."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from airflow.sdk import Connection
+
+from provisioner_client.drydock import DrydockProvisioner
+from slipway_airflow.hook import DrydockHook
+from slipway_airflow.settings import SettingsError
+
+
+def hook(host: str | None = "http://drydock:9000", extra: dict[str, Any] | None = None, **more: Any) -> DrydockHook:
+    """Return a hook with this connection."""
+    made = DrydockHook("slipway_provisioner")
+    given = {"conn_id": "slipway_provisioner", "conn_type": "drydock", "host": host, "extra": json.dumps(extra or {})}
+    made.use_connection(Connection(**{**given, **more}))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("host", "more", "url"),
+    [
+        ("http://drydock:9000", {}, "http://drydock:9000"),
+        ("drydock", {"port": 9000}, "http://drydock:9000"),
+        ("drydock", {"schema": "https", "port": 443}, "https://drydock:443"),
+        ("https://gate/drydock/", {}, "https://gate/drydock"),
+    ],
+)
+def test_the_address_may_be_written_as_people_write_it(host: str, more: dict[str, Any], url: str) -> None:
+    client = hook(host, **more).get_conn()
+    assert isinstance(client, DrydockProvisioner)
+    assert client.url == url
+    client.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"host": None}, "no Drydock URL"),
+        ({"host": "ftp://drydock"}, "slipway_provisioner"),
+        ({"extra": {"read_timeout": "long"}}, "read_timeout"),
+        (
+            {"extra": {"auth_token": "t0ken", "auth_url": "http://keystone/v3"}, "login": "u", "password": "p"},
+            "not both",
+        ),
+    ],
+)
+def test_a_connection_that_cannot_be_used_says_why_and_no_secret(given: dict[str, Any], said: str) -> None:
+    made = hook(**given)
+    with pytest.raises(SettingsError, match=said) as refused:
+        made.get_conn()
+    assert "t0ken" not in str(refused.value)
+    ok, message = made.test_connection()
+    assert not ok
+    assert said in message
+
+
+def test_keystone_credentials_come_from_login_and_password() -> None:
+    client = hook(extra={"auth_url": "http://keystone/v3", "project_name": "ucp"}, login="slipway", password="s3cret")
+    made = client.get_conn()
+    assert "s3cret" not in repr(made)
+    assert "keystone" in repr(made).lower()
+    made.close()
