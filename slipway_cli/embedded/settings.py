@@ -30,14 +30,6 @@ def default_dags_folder() -> Path:
     return folder
 
 
-def default_plugins_folder() -> Path | None:
-    """The folder with `slipway_plugin.py` and the package `slipway_airflow`; None for an installation without."""
-    package = _package_folder("slipway_airflow")
-    if package is None or not (package.parent / "slipway_plugin.py").is_file():
-        return None
-    return package.parent
-
-
 @dataclass(frozen=True, slots=True)
 class EmbeddedSettings:
     """All that makes one embedded Airflow differ from another.
@@ -46,7 +38,8 @@ class EmbeddedSettings:
     ----------
     home : absolute folder (SLIPWAY_HOME) that holds everything: databases, logs, passwords, lock.
     port : port of Airflow's API server on loopback (SLIPWAY_PORT); 0 means any free one.
-    dags_folder, plugins_folder : SLIPWAY_DAGS_FOLDER, SLIPWAY_PLUGINS_FOLDER; by default the installed packages' own.
+    dags_folder : SLIPWAY_DAGS_FOLDER, by default the installed package's own.
+    plugins_folder : SLIPWAY_PLUGINS_FOLDER, for plugins besides Slipway's own, which comes by its entry point.
     database_url : Slipway's own store (SLIPWAY_DATABASE_URL).
     parallelism : task processes at a time.
     task_lost_after : seconds without a heartbeat after which a task process counts as dead.
@@ -84,7 +77,7 @@ class EmbeddedSettings:
             home=at,
             port=environment_port("SLIPWAY_PORT", DEFAULT_PORT, env) if port is None else port,
             dags_folder=Path(dags).resolve() if dags else default_dags_folder(),
-            plugins_folder=Path(plugins).resolve() if plugins else default_plugins_folder(),
+            plugins_folder=Path(plugins).resolve() if plugins else None,
             database_url=env.get("SLIPWAY_DATABASE_URL") or f"sqlite:///{at / 'slipway.db'}",
             overrides={
                 "AIRFLOW__" + name.removeprefix(OVERRIDE_PREFIX): value

@@ -1,6 +1,7 @@
 """What the SLIPWAY_* variables make of an embedded Airflow, and what Airflow is told."""
 
 import json
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from slipway_cli.embedded.credentials import load_or_create
 from slipway_cli.embedded.environment import airflow_environment
 from slipway_cli.embedded.errors import EmbeddedError
-from slipway_cli.embedded.settings import EmbeddedSettings, default_dags_folder, default_plugins_folder
+from slipway_cli.embedded.settings import EmbeddedSettings, default_dags_folder
 
 
 def environment(home: Path, **environ: str) -> dict[str, str]:
@@ -25,11 +26,14 @@ def test_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.database_url == f"sqlite:///{settings.home / 'slipway.db'}"
 
 
-def test_folders_are_those_of_the_installed_packages() -> None:
+def test_the_dags_are_those_of_the_installed_package() -> None:
     assert (default_dags_folder() / "deploy_site.py").is_file()
-    plugins = default_plugins_folder()
-    assert plugins is not None
-    assert (plugins / "slipway_plugin.py").is_file()
+
+
+def test_airflow_finds_the_plugin_and_the_provider_by_entry_points() -> None:
+    found = {point.group: point.load() for point in distribution("slipway").entry_points}
+    assert found["airflow.plugins"].name == "slipway"
+    assert found["apache_airflow_provider"]()["name"] == "Slipway"
 
 
 def test_arguments_win_over_variables(tmp_path: Path) -> None:
