@@ -76,5 +76,6 @@ $(READY): requirements.lock setup.cfg pyproject.toml
 	  $(BIN)/python -m ensurepip >/dev/null; \
 	  $(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock; \
 	fi
+	@rm -rf *.egg-info
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --offline --no-deps --no-build-isolation --editable .
 	@touch $(READY)
