@@ -10,6 +10,12 @@ def airflow_base_url() -> str | None:
     return conf.get("api", "base_url", fallback=None) or None
 
 
+def own_url() -> str:
+    """Return where the API server finds itself: ``[api] base_url``, else its port on this machine."""
+    url = airflow_base_url() or f"http://127.0.0.1:{conf.getint('api', 'port', fallback=8080)}"
+    return url.rstrip("/")
+
+
 def longest_mapping() -> int:
     """Return ``[core] max_map_length``: how many groups one run can have."""
     return conf.getint("core", "max_map_length", fallback=1024)

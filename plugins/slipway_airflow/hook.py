@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseHook
 
-from slipway_airflow.settings import ConnectionSettings, SettingsError, connection_candidates
+from slipway_airflow.errors import SettingsError
+from slipway_airflow.settings import ConnectionSettings, connection_candidates
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection

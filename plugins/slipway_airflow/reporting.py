@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from site_store.events import EventKind
 from strategy_lib.deployment import GroupCounts
 from strategy_lib.node import NodeState
 from strategy_lib.report import (
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 STEP_FAILED = "step_failed"
 STEP_WARNING = "step_warning"
 
+_MOST_LATE = 100
 _PREPARED = (NodeState.PREPARED, NodeState.DEPLOYING, NodeState.SUCCESS)
 
 
@@ -53,7 +55,6 @@ def report_of(data: ReportInput, steps: Iterable[FailedStep], ended: datetime) -
     for tasks in data.nodes:
         for name in tasks.groups:
             states[name].append(tasks.state)
-    notes = [event.message for event in data.events if event.kind == STEP_WARNING]
     return build_report(
         ReportedAction(
             id=action.id,
@@ -69,8 +70,24 @@ def report_of(data: ReportInput, steps: Iterable[FailedStep], ended: datetime) -
         [_group(group, states[group.name]) for group in data.groups],
         [_node(tasks) for tasks in data.nodes],
         steps,
-        list(dict.fromkeys(notes)),
+        _notes(data.events),
     )
+
+
+def _notes(events: Iterable[EventRecord]) -> list[str]:
+    """Return warnings of the steps, and results that came late (rule 14)."""
+    notes: dict[str, None] = {}
+    late = 0
+    for event in events:
+        if event.kind == STEP_WARNING:
+            notes[event.message] = None
+        elif event.kind == EventKind.LATE_RESULT:
+            late += 1
+            if late <= _MOST_LATE:
+                notes[f"{event.node}: {event.message}"] = None
+    if late > _MOST_LATE:
+        notes[f"and {late - _MOST_LATE} more late results"] = None
+    return list(notes)
 
 
 def _group(group: GroupRecord, states: list[NodeState]) -> ReportedGroup:

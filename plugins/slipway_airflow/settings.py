@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from slipway_airflow.errors import SettingsError
+
 DEFAULT_CONNECTION = "slipway_provisioner"
-
-
-class SettingsError(ValueError):
-    """A field of the provisioner's connection cannot be used: correct it under Admin > Connections."""
 
 
 @dataclass(frozen=True, slots=True)

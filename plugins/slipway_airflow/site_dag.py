@@ -46,6 +46,8 @@ def site_params(force_help: str) -> dict[str, Param]:
             None,
             type=["null", "array"],
             items={"type": "string", "minLength": 1},
+            # An empty list would mean the whole site to whoever reads it, and is nobody's intention.
+            minItems=1,
             uniqueItems=True,
             title="Target nodes",
             description="One name a line: exactly these, as one critical group with 100 percent. Empty: the strategy.",

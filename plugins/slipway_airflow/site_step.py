@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from site_store import OperationPhase
+from slipway_airflow.errors import StepError
 from slipway_airflow.operation_run import Ended, OperationRun, StillRunning, status_of
 from slipway_airflow.reporting import STEP_WARNING
 from strategy_lib.outcome import Outcome
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
     from slipway_airflow.task_log import TaskLog
 
 _NOBODY = Outcome(frozenset(), frozenset(), frozenset())
-
-
-class StepError(Exception):
-    """A step of the action failed at the provisioner; its messages say why. Repeating it by itself would not help."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,11 +101,15 @@ def test_undisturbed_the_report_is_this(slipway: RunningSlipway, start_simulator
     finish(slipway, simulator, run_id)
 
 
-def test_rule_12_kill_9_of_the_task_process(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
+@pytest.mark.parametrize("with_worker", [False, True], ids=["alone", "with its worker"])
+def test_rule_12_kill_9_of_the_task_process(
+    slipway: RunningSlipway, start_simulator: StartSimulator, with_worker: bool
+) -> None:
     simulator = start_simulator()
-    run_id = start(slipway, simulator, "kill-task", "deploy")
+    run_id = start(slipway, simulator, f"kill-task-{with_worker}", "deploy")
     wait_for_phase(simulator, "deploy")
-    slipway.kill_task(slipway.wait_for_task(run_id, "deploy_group", "running", "one"))
+    task = slipway.wait_for_task(run_id, "deploy_group", "running", "one")
+    slipway.kill_task(task, with_worker=with_worker)
     finish(slipway, simulator, run_id)
 
 

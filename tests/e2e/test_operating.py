@@ -57,6 +57,26 @@ def test_rule_24_a_cancelled_run_frees_its_site(slipway: RunningSlipway, start_s
     assert simulator.double() == {}
 
 
+def test_rule_24_a_deleted_run_frees_its_site(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
+    simulator = start_simulator()
+    simulator.script("a", "prepare", "stuck", attempt=1)
+    slipway.connect("deleted", simulator.url)
+    first = slipway.start("deleted", ONE)
+    slipway.wait_for_task(first, "deploy_group", "running")
+    wait_until(lambda: bool(simulator.submissions()), "something is submitted")
+    # Airflow deletes only what does not run; its teardown has no time to run.
+    slipway.airflow.set_run_state(DAG, first, "failed")
+    slipway.airflow.delete_run(DAG, first)
+    with SiteStore.open(f"sqlite:///{slipway.home / 'slipway.db'}") as store:
+        lost = store.action_of_run(DAG, first)
+        assert lost is not None
+        simulator.post("release")
+        assert slipway.deploy("deleted", ONE)[1] == "success"
+        assert store.action(lost.id).state is ActionState.CANCELLED
+        assert store.site_owner("deleted") is None
+    assert simulator.double() == {}
+
+
 def test_rule_24_the_lock_of_a_run_that_is_gone_is_taken_over(
     slipway: RunningSlipway, start_simulator: StartSimulator
 ) -> None:
@@ -64,6 +84,10 @@ def test_rule_24_the_lock_of_a_run_that_is_gone_is_taken_over(
     slipway.slipway.commit("gone", ONE)
     with SiteStore.open(f"sqlite:///{slipway.home / 'slipway.db'}") as store:
         lost = store.ensure_action(DAG, "a-run-that-was-deleted", DAG, "gone", 1, {}, "tester")
+        store.acquire_site(lost.id)
+        progress = slipway.slipway.progress(DAG, "a-run-that-was-deleted")
+        assert progress is not None
+        assert progress.state == "cancelled", "whoever looks sees that it does not run"
         store.acquire_site(lost.id)
         assert slipway.deploy("gone", ONE)[1] == "success"
         assert store.action(lost.id).state is ActionState.CANCELLED

@@ -116,7 +116,9 @@ def test_a_site_is_deployed(runs: Runs) -> None:
         assert store.site_owner("alpha") is None
 
 
-def test_rule_19_a_failed_critical_group_fails_the_run_and_stops_no_other(runs: Runs) -> None:
+def test_rule_19_a_failed_critical_group_fails_the_run_and_stops_no_other(
+    runs: Runs, capfd: pytest.CaptureFixture[str]
+) -> None:
     runs.simulator.script("a", "deploy", "fail")
     others = [group("one", ["a"], minimum_successful_nodes=1), group("two", ["b"])]
     runs.commit(site(AB, others))
@@ -124,6 +126,7 @@ def test_rule_19_a_failed_critical_group_fails_the_run_and_stops_no_other(runs: 
     assert (state, tasks["report"], tasks["release"]) == ("failed", "failed", "success")
     action = runs.last_action()
     assert (action.state, action.verdict) == (ActionState.FAILED, "critical group one failed")
+    assert "AirflowFailException: critical group one failed" in "".join(capfd.readouterr())
     assert action.report is not None
     assert {n["name"]: n["state"] for n in action.report["nodes"]} == {"a": "failure", "b": "success"}
 
@@ -212,3 +215,27 @@ def test_a_missing_connection_says_which_to_create(runs: Runs, monkeypatch: pyte
     report = runs.last_action().report
     assert report is not None
     assert "slipway_provisioner_alpha" in report["failed_steps"][0]["message"]
+
+
+def test_rule_14_a_result_that_comes_late_is_in_the_report(runs: Runs) -> None:
+    runs.simulator.script("a", "prepare", "slow", factor=30)
+    times = {"prepare_node_interval": 1, "prepare_node_timeout": 1}
+    slow = group("one", ["a"], critical=False, minimum_successful_nodes=1)
+    runs.commit(site(AB, [slow, group("two", ["b"], minimum_successful_nodes=1)], times))
+    runs.run()
+    report = runs.last_action().report
+    assert report is not None
+    assert report["groups"][0]["reason"] == "prepare_criteria", "the verdict stays"
+    assert {entry["name"]: entry["state"] for entry in report["nodes"]}["a"] == "prepared"
+    assert any("a: prepare success: seen late" in note for note in report["notes"])
+
+
+@pytest.mark.parametrize("dag_id", ["deploy_site", "update_site"])
+def test_every_parameter_says_what_it_is(dagbag: DagBag, dag_id: str) -> None:
+    params = dagbag.dags[dag_id].params
+    assert list(params) == ["site", "revision", "target_nodes", "force", "dry_run"]
+    for name in params:
+        param = params.get_param(name)
+        assert param.schema["title"]
+        assert param.description
+        assert param.schema["type"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from slipway_airflow.triggers import ProvisionerTaskTrigger
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
+
+REAL_QUIET_SECONDS = triggers.QUIET_SECONDS
 
 
 @pytest.fixture
@@ -49,6 +52,21 @@ async def first_event(trigger: ProvisionerTaskTrigger) -> dict[str, Any]:
     async for event in trigger.run():
         return dict(event.payload)
     raise AssertionError("it ended without an event")
+
+
+def test_it_is_quiet_for_as_long_as_airflow_may_mistake_an_early_event() -> None:
+    assert REAL_QUIET_SECONDS >= 15
+
+
+def test_an_event_comes_no_earlier_than_the_quiet_time(
+    waiting: tuple[Driving, StillRunning], simulator: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, still = waiting
+    monkeypatch.setattr(triggers, "QUIET_SECONDS", 1.5)
+    simulator.post("release")
+    began = time.monotonic()
+    assert asyncio.run(first_event(trigger(still)))["how"] == "complete"
+    assert time.monotonic() - began >= 1.5
 
 
 def test_it_fires_when_the_task_is_complete(waiting: tuple[Driving, StillRunning], simulator: Simulator) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowRuntimeError
 
 from slipway_airflow.operators.base import SiteOperator, parameter
-from slipway_airflow.site_lock import take_site
+from slipway_airflow.site_lock import reconcile, take_site
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -68,4 +68,8 @@ class AcquireSiteOperator(SiteOperator):
                 self.log.info("Dry run: the site is not locked and nothing will be submitted.")
                 return
             take_site(store, action.id, run_states(ti), self.log)
+            # Whatever else looks open on this site is not: it has no lock, and its run may be gone (rule 24).
+            for other in store.actions(action.site):
+                if other.id != action.id:
+                    reconcile(store, other.id, run_states(ti))
             self.log.info("Site %s is held by this action.", action.site)

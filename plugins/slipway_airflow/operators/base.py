@@ -11,9 +11,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerRefused
 from site_store import RevisionNotFound, SiteBusy, SiteStore, StoreError
+from slipway_airflow.errors import SlipwayAirflowError, StepError
 from slipway_airflow.reporting import STEP_FAILED
-from slipway_airflow.settings import SettingsError
-from slipway_airflow.site_step import StepError
 from strategy_lib.errors import StrategyLibError
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from site_store import ActionRecord
 
 # Trouble that is the same however often one tries. AuthenticationFailed is not: Keystone has bad minutes.
-_FINAL = (StepError, SettingsError, StrategyLibError, RevisionNotFound, SiteBusy, ProvisionerRefused)
+_FINAL = (SlipwayAirflowError, StrategyLibError, RevisionNotFound, SiteBusy, ProvisionerRefused)
 
 
 class SiteOperator(BaseOperator):
@@ -56,7 +55,7 @@ class SiteOperator(BaseOperator):
         with SiteStore.open() as store:
             try:
                 yield store
-            except (StrategyLibError, StepError, SettingsError, ProvisionerError, StoreError) as error:
+            except (SlipwayAirflowError, StrategyLibError, ProvisionerError, StoreError) as error:
                 self._keep(store, context, str(error))
                 final = isinstance(error, _FINAL) and not isinstance(error, AuthenticationFailed)
                 raise (AirflowFailException if final else AirflowException)(str(error)) from error

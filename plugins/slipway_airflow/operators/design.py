@@ -7,10 +7,10 @@ import difflib
 from typing import TYPE_CHECKING, Any
 
 from slipway_airflow.airflow_settings import airflow_base_url
+from slipway_airflow.errors import StepError
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operators.base import SiteOperator, parameter
 from slipway_airflow.settings import design_base_url
-from slipway_airflow.site_step import StepError
 from slipway_airflow.story import count, names
 from strategy_lib.design import read_design
 from strategy_lib.documents import load_documents
@@ -38,9 +38,9 @@ class LoadDesignOperator(SiteOperator):
             revision = store.revision(action.site, action.revision)
             source = f"site {action.site}, revision {revision.number}"
             design = read_design(load_documents(revision.text, source))
-            targets = parameter(action, "target_nodes") or []
+            targets = parameter(action, "target_nodes")
             strategy = design.strategy
-            if targets:
+            if targets is not None:
                 _check_targets(targets, [node.name for node in design.nodes], source)
                 strategy = targeted_strategy(targets)
             for warning in design.warnings:
@@ -68,6 +68,8 @@ class LoadDesignOperator(SiteOperator):
 
 
 def _check_targets(targets: Collection[str], known: Collection[str], source: str) -> None:
+    if not targets:
+        raise StepError("target_nodes is empty: name at least one node, or leave it out to deploy the whole site")
     missing = sorted(set(targets).difference(known))
     if not missing:
         return

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from slipway_airflow.airflow_settings import longest_mapping
+from slipway_airflow.errors import StepError
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operators.base import SiteOperator, parameter
 from slipway_airflow.planning import already_done, make_plan
-from slipway_airflow.site_step import StepError
 from slipway_airflow.story import count, names
 from strategy_lib.design import read_design
 from strategy_lib.documents import load_documents

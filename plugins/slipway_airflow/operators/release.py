@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from site_store import ActionState, SiteStore
@@ -9,6 +10,9 @@ from slipway_airflow.operators.base import SiteOperator
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+# Facts are kept for ever, the history of how they came about for a year (docs/store.md).
+EVENTS_KEPT = timedelta(days=365)
 
 
 class ReleaseSiteOperator(SiteOperator):
@@ -26,4 +30,7 @@ class ReleaseSiteOperator(SiteOperator):
             ):
                 self.log.warning("Action %s ended without a report; it is closed as cancelled.", action.id)
             store.release_site(action.id)
+            pruned = store.prune_events(datetime.now(UTC) - EVENTS_KEPT)
+            if pruned:
+                self.log.info("Forgot %d events older than %d days.", pruned, EVENTS_KEPT.days)
             self.log.info("Site %s is free.", action.site)

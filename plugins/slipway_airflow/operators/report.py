@@ -10,13 +10,13 @@ from airflow.sdk.exceptions import AirflowFailException
 from provisioner_client.errors import ProvisionerError
 from site_store import ActionState
 from slipway_airflow.clock import SystemClock
+from slipway_airflow.errors import SettingsError
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.late_results import look_for_late_results
 from slipway_airflow.operation_run import OperationRun
 from slipway_airflow.operators.base import SiteOperator, parameter
 from slipway_airflow.rehearsal import rehearse
 from slipway_airflow.reporting import failed_steps, report_of
-from slipway_airflow.settings import SettingsError
 from strategy_lib.phase import Verdict
 from strategy_lib.report import render, to_dict
 

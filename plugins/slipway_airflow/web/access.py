@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag
@@ -19,14 +19,3 @@ def user_name(user: GetUserDep) -> str:
 
 
 UserName = Annotated[str, Depends(user_name)]
-
-
-def run_state(dag_id: str, run_id: str) -> str | None:
-    """Return Airflow's state of a DAG run, None when there is no such run. Only within the API server."""
-    from airflow.models.dagrun import DagRun
-    from airflow.utils.session import create_session
-    from sqlalchemy import select
-
-    with create_session() as session:
-        state: Any = session.scalar(select(DagRun.state).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id))
-    return None if state is None else str(state)

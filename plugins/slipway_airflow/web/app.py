@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Path, Request, Response
@@ -9,10 +10,14 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
 from site_store import ActionNotFound, RevisionNotFound, SiteStore, StoreError
+from slipway_airflow.errors import AirflowApiError, CommitError
 from slipway_airflow.site_lock import reconcile
 from slipway_airflow.web import access
-from slipway_airflow.web.commit import CommitError, commit
+from slipway_airflow.web.commit import commit
+from slipway_airflow.web.own_api import run_states
 from slipway_airflow.web.run_view import run_view
+
+log = logging.getLogger(__name__)
 
 _MAX_BYTES = 64 * 1024 * 1024
 SiteName = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)]
@@ -59,13 +64,16 @@ def create_app() -> FastAPI:
         return JSONResponse(result, 201 if result["created"] else 200)
 
     @app.get("/api/v1.0/runs/{dag_id}/{run_id:path}", dependencies=[access.may_read_run])
-    def run(dag_id: str, run_id: str) -> JSONResponse:
+    def run(dag_id: str, run_id: str, request: Request) -> JSONResponse:
         """Show the action of a DAG run: its groups with counts and criteria, and its report once there is one."""
         with SiteStore.open() as store:
             action = store.action_of_run(dag_id, run_id)
             if action is None:
                 return failure(404, f"run {run_id!r} of DAG {dag_id!r} has no action (yet)")
-            reconcile(store, action.id, access.run_state)
+            try:
+                reconcile(store, action.id, run_states(request))
+            except AirflowApiError as error:
+                log.warning("Action %s is shown as it stands: %s", action.id, error)
             return JSONResponse(run_view(store, action.id))
 
     @app.get("/d/{token}")

@@ -6,17 +6,10 @@ from typing import Any
 
 from site_store import SiteStore
 from slipway_airflow.airflow_settings import longest_mapping
+from slipway_airflow.errors import CommitError
 from strategy_lib.design import read_design
 from strategy_lib.documents import load_documents
 from strategy_lib.errors import ConfigurationError, DocumentError, InventoryError, Problem, StrategyError
-
-
-class CommitError(Exception):
-    """The documents cannot be committed: correct what ``messages`` names, and commit again. Nothing was stored."""
-
-    def __init__(self, message: str, messages: list[dict[str, Any]]) -> None:
-        super().__init__(message)
-        self.messages = messages
 
 
 def message_of(problem: Problem) -> dict[str, Any]:

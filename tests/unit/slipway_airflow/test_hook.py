@@ -9,8 +9,8 @@ import pytest
 from airflow.sdk import Connection
 
 from provisioner_client.drydock import DrydockProvisioner
+from slipway_airflow.errors import SettingsError
 from slipway_airflow.hook import DrydockHook
-from slipway_airflow.settings import SettingsError
 
 
 def hook(host: str | None = "http://drydock:9000", extra: dict[str, Any] | None = None, **more: Any) -> DrydockHook:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from slipway_airflow.errors import SettingsError
 from slipway_airflow.provider import get_provider_info
-from slipway_airflow.settings import ConnectionSettings, SettingsError, connection_candidates, design_base_url
+from slipway_airflow.settings import ConnectionSettings, connection_candidates, design_base_url
 
 
 def test_form_shows_exactly_the_fields_that_are_read() -> None:

@@ -1,0 +1,29 @@
+"""What can go wrong in Slipway's Airflow side, in words for the person who has to act on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class SlipwayAirflowError(Exception):
+    """Something that Slipway does in Airflow could not be done."""
+
+
+class SettingsError(SlipwayAirflowError):
+    """A field of the provisioner's connection cannot be used: correct it under Admin > Connections."""
+
+
+class StepError(SlipwayAirflowError):
+    """A step of the action failed, and repeating it by itself would not help: the message says what to mend."""
+
+
+class CommitError(SlipwayAirflowError):
+    """The documents cannot be committed: correct what ``messages`` names, and commit again. Nothing was stored."""
+
+    def __init__(self, message: str, messages: list[dict[str, Any]]) -> None:
+        super().__init__(message)
+        self.messages = messages
+
+
+class AirflowApiError(SlipwayAirflowError):
+    """Airflow's own API did not answer as it should: see the API server's log, and ``[api] base_url``."""
