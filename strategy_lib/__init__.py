@@ -2,7 +2,7 @@
 
 from strategy_lib.configuration import DeploymentConfiguration, parse_configuration
 from strategy_lib.criteria import CriterionResult, SuccessCriteria
-from strategy_lib.deployment import Deploy, Deployment, Finished, Prepare
+from strategy_lib.deployment import Deploy, Deployment, Finished, GroupCounts, Prepare, counts_of
 from strategy_lib.design import Design, read_design
 from strategy_lib.documents import Document, Limits, find_document, load_documents
 from strategy_lib.errors import (
@@ -19,7 +19,7 @@ from strategy_lib.node import Node, NodeState
 from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
-from strategy_lib.selectors import NodeIndex
+from strategy_lib.selectors import NodeIndex, resolve
 from strategy_lib.simulation import simulate
 from strategy_lib.strategy import Group, Label, Selector, Strategy, parse_strategy
 from strategy_lib.warnings import strategy_warnings
@@ -36,6 +36,7 @@ __all__ = [
     "Evidence",
     "Finished",
     "Group",
+    "GroupCounts",
     "GroupState",
     "InventoryError",
     "Label",
@@ -56,6 +57,7 @@ __all__ = [
     "StrategyLibError",
     "SuccessCriteria",
     "Verdict",
+    "counts_of",
     "find_document",
     "judge",
     "load_documents",
@@ -65,6 +67,7 @@ __all__ = [
     "parse_configuration",
     "parse_strategy",
     "read_design",
+    "resolve",
     "simulate",
     "strategy_warnings",
 ]

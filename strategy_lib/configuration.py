@@ -78,11 +78,20 @@ def parse_configuration(data: object, document: Document | None = None) -> Deplo
         problems.append(document.problem(path, message) if document else Problem(path, message))
     if problems:
         raise ConfigurationError(problems)
-    name = settings.pop("deployment_strategy")
     return DeploymentConfiguration(
-        deployment_strategy=name if isinstance(name, str) else None,
+        deployment_strategy=named_strategy(data),
         **{key: int(value) for key, value in settings.items() if _is_number(value)},
     )
+
+
+def named_strategy(data: object) -> str | None:
+    """Return the name of the strategy that this `data` of a configuration gives, whatever else is wrong with it.
+
+    None where it gives none, or something that cannot be a name.
+    """
+    section = data.get(_SECTION) if isinstance(data, dict) else None
+    name = section.get("deployment_strategy") if isinstance(section, dict) else None
+    return name if isinstance(name, str) and name else None
 
 
 def _is_number(value: object) -> TypeGuard[int | float]:

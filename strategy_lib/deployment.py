@@ -29,6 +29,7 @@ __all__ = [
     "Reason",
     "Step",
     "Verdict",
+    "counts_of",
 ]
 
 
@@ -129,6 +130,19 @@ class _Run:
     reason: Reason | None = None
     criteria: tuple[CriterionResult, ...] = ()
     over: set[Phase] = field(default_factory=set)
+
+
+def counts_of(states: Iterable[NodeState]) -> GroupCounts:
+    """Return how many of these nodes, given by their states, are where (rule 20)."""
+    tally = Counter(states)
+    return GroupCounts(
+        total=tally.total(),
+        prepared=sum(tally[state] for state in _SUCCESSFUL[Phase.PREPARE]),
+        succeeded=tally[NodeState.SUCCESS],
+        failed=tally[NodeState.FAILURE],
+        unknown=tally[NodeState.UNKNOWN],
+        not_started=tally[NodeState.NOT_STARTED],
+    )
 
 
 class Deployment:
@@ -262,9 +276,8 @@ class Deployment:
     def group(self, name: str) -> GroupView:
         """Return a group as it stands; its counts take time linear in its nodes."""
         run = self._runs[name]
-        return GroupView(
-            name, run.group.critical, run.state, run.reason, run.criteria, run.nodes, self._counts(run.nodes)
-        )
+        counts = counts_of(self._states_of(run.nodes))
+        return GroupView(name, run.group.critical, run.state, run.reason, run.criteria, run.nodes, counts)
 
     @property
     def groups(self) -> tuple[GroupView, ...]:
@@ -331,7 +344,7 @@ class Deployment:
         """Judge the criteria of a group after a phase, over all its nodes (rule 15), and keep the results."""
         if run.group.criteria is None:
             return True
-        tally = self._tally(run.nodes)
+        tally = Counter(self._states_of(run.nodes))
         successful = sum(tally[state] for state in _SUCCESSFUL[phase])
         results = evaluate(run.group.criteria, phase, len(run.nodes), successful)
         run.criteria += results
@@ -353,16 +366,5 @@ class Deployment:
             return tuple(name for name in run.nodes if get(name, state) is state)
         return tuple(name for name in run.nodes if get(name) is state)
 
-    def _tally(self, nodes: Iterable[str]) -> Counter[NodeState]:
-        return Counter(map(self._states.get, nodes, repeat(NodeState.NOT_STARTED)))
-
-    def _counts(self, nodes: Iterable[str]) -> GroupCounts:
-        tally = self._tally(nodes)
-        return GroupCounts(
-            total=tally.total(),
-            prepared=sum(tally[state] for state in _SUCCESSFUL[Phase.PREPARE]),
-            succeeded=tally[NodeState.SUCCESS],
-            failed=tally[NodeState.FAILURE],
-            unknown=tally[NodeState.UNKNOWN],
-            not_started=tally[NodeState.NOT_STARTED],
-        )
+    def _states_of(self, nodes: Iterable[str]) -> Iterable[NodeState]:
+        return map(self._states.get, nodes, repeat(NodeState.NOT_STARTED))

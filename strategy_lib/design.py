@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
 
-from strategy_lib.configuration import CONFIGURATION_SCHEMA, DeploymentConfiguration, parse_configuration
+from strategy_lib.configuration import (
+    CONFIGURATION_SCHEMA,
+    DeploymentConfiguration,
+    named_strategy,
+    parse_configuration,
+)
 from strategy_lib.digests import node_digests
 from strategy_lib.documents import Document, find_document, find_documents
 from strategy_lib.errors import DocumentError, Problem, StrategyLibError
 from strategy_lib.inventory import missing_profiles, nodes_from_documents
 from strategy_lib.node import Node
-from strategy_lib.selectors import NodeIndex
+from strategy_lib.selectors import resolve
 from strategy_lib.strategy import STRATEGY_SCHEMA, Strategy, default_strategy, parse_strategy
 from strategy_lib.warnings import strategy_warnings
 
 DEFAULT_STRATEGY_NAME = "deployment-strategy"
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +53,14 @@ class Design:
 
     def members(self) -> dict[str, frozenset[str]]:
         """Return the names of each group's nodes."""
-        index = NodeIndex(self.nodes)
-        return {group.name: index.select(group.selectors) for group in self.strategy.groups}
+        return resolve(self.strategy, self.nodes)
 
 
 def read_design(documents: Iterable[Document]) -> Design:
     """Read the design of a site.
 
     The configuration names the strategy. Without a configuration, a strategy named `deployment-strategy` is used if
-    there is one; else the default one.
+    there is one; else the default one (rule 22). A part that is wrong keeps no other part from being read (rule 3).
 
     Raises
     ------
@@ -61,37 +69,74 @@ def read_design(documents: Iterable[Document]) -> Design:
         DocumentError with the problems of all of them.
     """
     all_documents = list(documents)
-    problems: list[StrategyLibError] = []
+    errors: list[StrategyLibError] = []
+    configuration_document = _configuration_document(errors, all_documents)
     configuration = DeploymentConfiguration()
+    if configuration_document is not None:
+        data = configuration_document.data
+        configuration = _attempt(errors, configuration, parse_configuration, data, configuration_document)
+    strategy_document = _strategy_document(errors, all_documents, configuration_document)
     strategy = default_strategy()
-    strategy_document = None
-    nodes: list[Node] = []
-    try:
-        configuration, strategy_document = _configuration(all_documents)
-    except StrategyLibError as error:
-        problems.append(error)
-    try:
-        if strategy_document is not None:
-            strategy = parse_strategy(strategy_document.data, strategy_document)
-    except StrategyLibError as error:
-        problems.append(error)
-    try:
-        nodes = nodes_from_documents(all_documents)
-    except StrategyLibError as error:
-        problems.append(error)
-    if len(problems) == 1:
-        raise problems[0]
-    if problems:
-        raise DocumentError(dict.fromkeys(problem for error in problems for problem in error.problems))
-    index = NodeIndex(nodes)
-    members = {group.name: index.select(group.selectors) for group in strategy.groups}
+    if strategy_document is not None:
+        strategy = _attempt(errors, strategy, parse_strategy, strategy_document.data, strategy_document)
+    no_nodes: list[Node] = []
+    no_digests: dict[str, str] = {}
+    nodes = _attempt(errors, no_nodes, nodes_from_documents, all_documents)
+    digests = _attempt(errors, no_digests, node_digests, all_documents)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise DocumentError(dict.fromkeys(problem for error in errors for problem in error.problems))
     warnings = [
-        *strategy_warnings(strategy, members, index.names, strategy_document),
+        *strategy_warnings(strategy, resolve(strategy, nodes), [node.name for node in nodes], strategy_document),
         *missing_profiles(all_documents),
     ]
     if strategy_document is None:
         warnings += _unused_strategies(all_documents)
-    return Design(configuration, strategy, tuple(nodes), node_digests(all_documents), tuple(warnings))
+    return Design(configuration, strategy, tuple(nodes), digests, tuple(warnings))
+
+
+def _attempt(
+    errors: list[StrategyLibError], otherwise: T, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Return what `read` returns; where it cannot, keep its error and return `otherwise`."""
+    try:
+        return read(*args, **kwargs)
+    except StrategyLibError as error:
+        errors.append(error)
+        return otherwise
+
+
+def _configuration_document(errors: list[StrategyLibError], documents: list[Document]) -> Document | None:
+    stand_in = next(iter(_first_of_each(documents, CONFIGURATION_SCHEMA).values()), None)
+    return _attempt(errors, stand_in, find_document, documents, CONFIGURATION_SCHEMA)
+
+
+def _strategy_document(
+    errors: list[StrategyLibError], documents: list[Document], configuration: Document | None
+) -> Document | None:
+    """Return the strategy document that the configuration, or the lack of one, leads to (rule 22)."""
+    stand_in = _first_of_each(documents, STRATEGY_SCHEMA)
+    strategies = _attempt(errors, stand_in, find_documents, documents, STRATEGY_SCHEMA)
+    if configuration is None:
+        return strategies.get(DEFAULT_STRATEGY_NAME)
+    # Not from the settings that were read: there are none where any of them is wrong.
+    name = named_strategy(configuration.data)
+    if name is not None and name not in strategies:
+        there = f"there are {', '.join(sorted(strategies))}" if strategies else "there is none at all"
+        message = f"there is no {STRATEGY_SCHEMA} named {name!r}; {there}"
+        path = "$.data.physical_provisioner.deployment_strategy"
+        errors.append(DocumentError([configuration.problem(path, message)]))
+    return strategies.get(name) if name is not None else None
+
+
+def _first_of_each(documents: list[Document], schema: str) -> dict[str, Document]:
+    """Return the first document of each name: it stands in where there are too many, so that reading can go on."""
+    return {
+        document.name: document
+        for document in reversed(documents)
+        if document.schema == schema and not document.abstract
+    }
 
 
 def _unused_strategies(documents: list[Document]) -> list[Problem]:
@@ -101,20 +146,3 @@ def _unused_strategies(documents: list[Document]) -> list[Problem]:
         Problem("$", message, document.line, document.label, "warning", document.source)
         for document in find_documents(documents, STRATEGY_SCHEMA).values()
     ]
-
-
-def _configuration(documents: list[Document]) -> tuple[DeploymentConfiguration, Document | None]:
-    """Return the settings and the strategy document that they lead to."""
-    document = find_document(documents, CONFIGURATION_SCHEMA)
-    if document is None:
-        return DeploymentConfiguration(), find_document(documents, STRATEGY_SCHEMA, DEFAULT_STRATEGY_NAME)
-    configuration = parse_configuration(document.data, document)
-    name = configuration.deployment_strategy
-    if name is None:
-        return configuration, None
-    strategies = find_documents(documents, STRATEGY_SCHEMA)
-    if name not in strategies:
-        there = f"there are {', '.join(sorted(strategies))}" if strategies else "there is none at all"
-        message = f"there is no {STRATEGY_SCHEMA} named {name!r}; {there}"
-        raise DocumentError([document.problem("$.data.physical_provisioner.deployment_strategy", message)])
-    return configuration, strategies[name]

@@ -1,4 +1,4 @@
-"""Resolving selectors to nodes (rules 5-7). Inverted indexes keep it linear in what is matched."""
+"""Resolving the selectors of a strategy to nodes (rules 5-7). Inverted indexes keep it linear in what is matched."""
 
 from __future__ import annotations
 
@@ -7,9 +7,23 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from strategy_lib.node import Node
-from strategy_lib.strategy import Label, Selector
+from strategy_lib.strategy import Label, Selector, Strategy
 
 K = TypeVar("K", bound=Hashable)
+
+
+def resolve(strategy: Strategy, nodes: Iterable[Node]) -> dict[str, frozenset[str]]:
+    """Return for each group, in document order, the names of its nodes (rules 5-7).
+
+    Parameters
+    ----------
+    strategy
+        A valid strategy.
+    nodes
+        All nodes of the site, each name once.
+    """
+    index = NodeIndex(nodes)
+    return {group.name: index.select(group.selectors) for group in strategy.groups}
 
 
 class NodeIndex:

@@ -14,7 +14,7 @@ from strategy_lib.json_path import extend
 from strategy_lib.node import Node, NodeState
 from strategy_lib.ordering import order_groups
 from strategy_lib.phase import Phase
-from strategy_lib.selectors import NodeIndex
+from strategy_lib.selectors import resolve
 from strategy_lib.strategy import Strategy, parse_strategy
 
 
@@ -58,9 +58,8 @@ def rehearse(
     outcomes
         What comes of a node in a phase, should it be sent for it; what is not given succeeds.
     """
-    index = NodeIndex(nodes)
-    members = {group.name: index.select(group.selectors) for group in strategy.groups}
-    deployment = Deployment([strategy.group(name) for name in order_groups(strategy)], members)
+    groups = [strategy.group(name) for name in order_groups(strategy)]
+    deployment = Deployment(groups, resolve(strategy, nodes))
     submissions: list[Step] = []
     given = outcomes or {}
     while not isinstance(step := deployment.next(), Finished):

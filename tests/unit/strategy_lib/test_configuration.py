@@ -123,6 +123,67 @@ def test_one_wrong_part_raises_its_own_error_and_several_raise_all() -> None:
     assert len(caught.value.problems) == 2
 
 
+CYCLE = """---
+schema: shipyard/DeploymentStrategy/v1
+metadata: {name: s}
+data:
+  groups:
+  - {name: a, critical: true, depends_on: [b], selectors: []}
+  - {name: b, critical: true, depends_on: [a], selectors: []}
+"""
+
+
+def paths_of(text: str) -> list[str]:
+    with pytest.raises(DocumentError) as caught:
+        read_design(load_documents(text))
+    return [problem.path.removeprefix("$.data.") for problem in caught.value.problems]
+
+
+def test_rule_03_configuration_and_strategy_problems_together() -> None:
+    both = NODE + CYCLE + configuration("{deployment_strategy: s, deploy_timeout: -1}")
+    assert paths_of(both) == ["physical_provisioner.deploy_timeout", "groups[0].depends_on[0]"]
+    missing = NODE + CYCLE + configuration("{deployment_strategy: gone, deploy_timeout: -1}")
+    assert paths_of(missing) == ["physical_provisioner.deploy_timeout", "physical_provisioner.deployment_strategy"]
+
+
+@pytest.mark.parametrize(
+    ("twice", "path"),
+    [
+        (
+            configuration("{deployment_strategy: s}").replace("name: deployment", "name: other"),
+            "groups[0].depends_on[0]",
+        ),
+        (strategy("t", "c") * 2, "groups[0].depends_on[0]"),
+        ("---\nschema: drydock/Network/v1\nmetadata: {name: n}\ndata: {}\n" * 2, "groups[0].depends_on[0]"),
+        (NODE, "groups[0].depends_on[0]"),
+    ],
+    ids=["configuration", "strategy", "network", "node"],
+)
+def test_rule_03_a_document_that_is_there_twice_hides_no_other_problem(twice: str, path: str) -> None:
+    found = paths_of(NODE + CYCLE + configuration("{deployment_strategy: s}") + twice)
+    assert sorted(found) == ["$", path]
+
+
+@pytest.mark.parametrize("name", ["5", "''", "null", "[s]"])
+def test_rule_03_a_name_that_is_none_leads_to_no_strategy(name: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read_design(load_documents(NODE + CYCLE + configuration(f"{{deployment_strategy: {name}}}")))
+    (problem,) = caught.value.problems
+    assert problem.path == "$.data.physical_provisioner.deployment_strategy"
+
+
+def test_rule_22_strategies_are_warned_about_when_none_of_them_is_used() -> None:
+    def unused(text: str) -> list[str | None]:
+        warnings = read_design(load_documents(text, "site.yaml")).warnings
+        return [warning.document for warning in warnings if warning.message.startswith("not used")]
+
+    label = "site.yaml: shipyard/DeploymentStrategy/v1 mine"
+    assert unused(NODE + strategy("mine", "a")) == [label]
+    assert unused(NODE + strategy("mine", "a") + configuration("{}")) == [label]
+    assert unused(NODE + strategy("mine", "a") + strategy("deployment-strategy", "b")) == []
+    assert unused(NODE + strategy("mine", "a") + strategy("s", "b") + configuration("{deployment_strategy: s}")) == []
+
+
 def test_warnings_are_part_of_the_design() -> None:
     lonely = strategy("deployment-strategy", "a").replace("selectors: []", "selectors: [{node_names: [zz]}]")
     design = read_design(load_documents(NODE + lonely, "site.yaml"))

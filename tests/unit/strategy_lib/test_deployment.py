@@ -11,6 +11,7 @@ from strategy_lib.deployment import (
     Deploy,
     Deployment,
     Finished,
+    GroupCounts,
     GroupDone,
     GroupState,
     Phase,
@@ -18,6 +19,7 @@ from strategy_lib.deployment import (
     Reason,
     Step,
     Verdict,
+    counts_of,
 )
 from strategy_lib.node import NodeState
 from strategy_lib.strategy import Group
@@ -307,3 +309,16 @@ def test_rule_23_a_whole_deployment_resumes_where_it_was() -> None:
     deployment = Deployment(groups, members, states, {"a": GroupState.SUCCESS}, phases_done={Phase.PREPARE})
     assert run(deployment) == [Deploy("b", ("n2",)), Prepare("c", ("n3",)), Deploy("c", ("n3",))]
     assert deployment.verdict is Verdict.SUCCESS
+
+
+def test_rule_20_counts_of_a_group_from_the_states_of_its_nodes() -> None:
+    # A different number of nodes in each state, so that no two can be mistaken for each other.
+    states = [state for times, state in enumerate(NodeState, start=1) for _ in range(times)]
+    assert counts_of(iter(states)) == GroupCounts(
+        total=28, prepared=3 + 4 + 5, succeeded=5, failed=6, unknown=7, not_started=1
+    )
+    deployment = Deployment(
+        [group("a")], {"a": [f"n{i}" for i in range(28)]}, {f"n{i}": s for i, s in enumerate(states)}
+    )
+    assert deployment.group("a").counts == counts_of(states)
+    assert counts_of(()) == GroupCounts(total=0, prepared=0, succeeded=0, failed=0, unknown=0, not_started=0)

@@ -8,7 +8,7 @@ import pytest
 
 from strategy_lib.documents import load_documents
 from strategy_lib.node import Node
-from strategy_lib.selectors import NodeIndex
+from strategy_lib.selectors import NodeIndex, resolve
 from strategy_lib.strategy import parse_strategy
 from strategy_lib.warnings import strategy_warnings
 
@@ -45,6 +45,17 @@ def select(*selectors: dict[str, Any]) -> set[str]:
 )
 def test_rule_05_or_inside_and_between_union_of_all(selectors: list[dict[str, Any]], expected: set[str]) -> None:
     assert select(*selectors) == expected
+
+
+def test_rule_07_every_group_is_resolved_by_itself_in_document_order() -> None:
+    def group(name: str, *selectors: dict[str, Any]) -> dict[str, Any]:
+        return {"name": name, "critical": False, "depends_on": [], "selectors": list(selectors)}
+
+    groups = [group("z", {"node_tags": ["control"]}), group("a"), group("none", {"rack_names": ["r9"]})]
+    members = resolve(parse_strategy({"groups": groups}), NODES)
+    assert members == {"z": {"n1", "n2"}, "a": ALL, "none": set()}
+    assert list(members) == ["z", "a", "none"]
+    assert resolve(parse_strategy({"groups": groups}), ()) == {"z": set(), "a": set(), "none": set()}
 
 
 @pytest.mark.parametrize(
