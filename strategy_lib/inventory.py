@@ -85,7 +85,7 @@ def nodes_from_documents(documents: Iterable[Document]) -> list[Node]:
 
 
 def missing_profiles(documents: Iterable[Document]) -> list[Problem]:
-    """Return a warning for each node whose host profile chain names a profile that is missing, or runs in a circle."""
+    """Return a warning for each node whose host profile chain names a profile that is missing, or is a cycle."""
     all_documents = list(documents)
     profiles = find_documents(all_documents, PROFILE_SCHEMA)
     warnings = []

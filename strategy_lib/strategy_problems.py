@@ -10,7 +10,6 @@ from strategy_lib.errors import Problem
 from strategy_lib.json_path import extend
 from strategy_lib.ordering import MOST_CYCLES, find_cycles
 from strategy_lib.schema_check import check_data
-from strategy_lib.strategy import parse_label
 
 _GROUPS = "$.data.groups"
 _Found = tuple[str, str]
@@ -26,10 +25,14 @@ def strategy_problems(data: object, document: Document | None = None) -> list[Pr
     problems = shape_problems(data, document)
     groups = data.get("groups") if isinstance(data, dict) else None
     if isinstance(groups, list):
-        if not problems:
-            problems = _to_problems(_label_problems(groups), document)
+        reported = {problem.path for problem in problems}
         # Groups with a broken shape take part as far as they can be read, so that nothing is found only later.
-        found = [*_name_problems(groups), *_dependency_problems(groups), *_cycle_problems(groups)]
+        found = [
+            *(each for each in _label_problems(groups) if each[0] not in reported),
+            *_name_problems(groups),
+            *_dependency_problems(groups),
+            *_cycle_problems(groups),
+        ]
         problems += _to_problems(found, document)
     if document is not None:
         problems.sort(key=lambda problem: problem.line or 0)
@@ -48,19 +51,31 @@ def _label_problems(groups: list[Any]) -> Iterator[_Found]:
     Such a label must never be dropped, for a selector that has lost its only criterion selects all nodes.
     """
     for position, group in enumerate(groups):
-        for place, selector in enumerate(group["selectors"]):
-            for index, label in enumerate(selector.get("node_labels", ())):
-                if parse_label(label) is None:
+        for place, selector in enumerate(_list_in(group, "selectors")):
+            for index, label in enumerate(_list_in(selector, "node_labels")):
+                if _has_invisible_key(label):
                     path = extend(_GROUPS, position, "selectors", place, "node_labels", index)
                     yield path, f"must be a label with a key that can be seen, not {label!r}"
+
+
+def _has_invisible_key(label: object) -> bool:
+    if isinstance(label, str):
+        key, colon, _ = label.partition(":")
+        return bool(colon) and not key.strip()
+    return isinstance(label, dict) and any(isinstance(key, str) and not key.strip() for key in label)
+
+
+def _list_in(part: object, field: str) -> list[Any]:
+    """Return the list under a field, an empty one where there is none."""
+    value = part.get(field) if isinstance(part, dict) else None
+    return value if isinstance(value, list) else []
 
 
 def _named(groups: list[Any]) -> Iterator[tuple[int, str, list[Any]]]:
     """Yield position, name and dependencies of every group that has a name."""
     for position, group in enumerate(groups):
         if isinstance(group, dict) and isinstance(group.get("name"), str) and group["name"]:
-            depends_on = group.get("depends_on")
-            yield position, group["name"], depends_on if isinstance(depends_on, list) else []
+            yield position, group["name"], _list_in(group, "depends_on")
 
 
 def _name_problems(groups: list[Any]) -> Iterator[_Found]:
@@ -103,6 +118,6 @@ def _cycle_problems(groups: list[Any]) -> Iterator[_Found]:
     for cycle in cycles.paths:
         position, depends_on = place[cycle[0]]
         path = extend(_GROUPS, position, "depends_on", depends_on.index(cycle[1]))
-        yield path, f"groups depend on each other in a circle: {' -> '.join(cycle)}; remove one of these dependencies"
+        yield path, f"groups depend on each other in a cycle: {' -> '.join(cycle)}; remove one of these dependencies"
     if cycles.cut:
-        yield _GROUPS, f"there are more circles of groups; only the first {MOST_CYCLES} are listed"
+        yield _GROUPS, f"there are more cycles of groups; only the first {MOST_CYCLES} are listed"

@@ -89,7 +89,7 @@ def profile(name: str, parent: str | None, **metadata: Any) -> Document:
     return Document("drydock/HostProfile/v1", name, None, {"host_profile": parent, "metadata": metadata})
 
 
-def test_a_missing_or_circular_profile_is_tolerated_and_warned_about() -> None:
+def test_a_missing_or_cyclic_profile_is_tolerated_and_warned_about() -> None:
     documents = [
         profile("a", "b", owner_data={"a": "1"}),
         profile("b", "a", owner_data={"b": "2"}),

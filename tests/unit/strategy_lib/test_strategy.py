@@ -117,6 +117,27 @@ def test_rule_03_a_label_without_a_visible_key_is_refused_and_never_dropped(labe
     assert "a key that can be seen" in message
 
 
+def test_rule_03_a_label_without_a_visible_key_is_found_beside_other_problems() -> None:
+    rows: list[Any] = ["\x1c: v", " : v", {" ": "x"}, {"\x1f": None}, {"a": None}, 7, "a: b"]
+    found = problems_of(
+        {
+            "name": "a",
+            "critical": "no",
+            "depends_on": [],
+            "selectors": [{"node_labels": rows}, None, {"node_labels": 1}],
+        },
+        group("b", selectors={}),
+        None,
+    )
+    labels = "$.data.groups[0].selectors[0].node_labels"
+    invisible = [path for path, message in found if "a key that can be seen" in message]
+    assert invisible == [f"{labels}[0]", f"{labels}[3]"]
+    # What the schema has refused already is not said a second time.
+    assert [path for path, _ in found if path.startswith(f"{labels}[1]")] == [f"{labels}[1]"]
+    assert [path for path, _ in found if path.startswith(f"{labels}[2]")] == [f"{labels}[2]"]
+    assert "$.data.groups[0].critical" in dict(found)
+
+
 def test_rule_03_more_than_a_thousand_problems_are_counted() -> None:
     found = problems_of(*[{**group(f"g{i}"), "critical": "no"} for i in range(1500)])
     assert len(found) == 1001
@@ -213,11 +234,11 @@ def test_rule_03_more_than_100_cycles_are_cut_and_the_cut_is_said() -> None:
     found = problems_of(*everyone, group("x", "y"), group("y", "x"))
     assert len(found) == 101
     assert any("x -> y -> x" in message for _, message in found)
-    assert found[-1] == ("$.data.groups", "there are more circles of groups; only the first 100 are listed")
+    assert found[-1] == ("$.data.groups", "there are more cycles of groups; only the first 100 are listed")
     assert found == problems_of(*everyone, group("x", "y"), group("y", "x"))
 
 
-def test_rule_03_a_circle_of_5000_groups() -> None:
+def test_rule_03_a_cycle_of_5000_groups() -> None:
     ((_, message),) = problems_of(*(group(f"g{i}", f"g{(i + 1) % 5000}") for i in range(5000)))
     assert message.count(" -> ") == 5000
 
