@@ -154,6 +154,29 @@ def test_rule_20_the_log_says_everything_most_important_first() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0, "0.0 s"),
+        (9.94, "9.9 s"),
+        (9.96, "10 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min 00 s"),
+        (60, "1 min 00 s"),
+        (119.6, "2 min 00 s"),
+        (3599.4, "59 min 59 s"),
+        (3599.6, "1 h 00 min"),
+        (3600, "1 h 00 min"),
+        (7199, "2 h 00 min"),
+        (360_000, "100 h 00 min"),
+    ],
+)
+def test_rule_20_a_duration_is_rounded_to_what_people_say(seconds: float, shown: str) -> None:
+    took = group("a", started=STARTED, ended=STARTED + timedelta(seconds=seconds))
+    (row,) = (line for line in render(build_report(ACTION, [took])).splitlines() if line.startswith("  a  "))
+    assert row.endswith(f"  {shown}")
+
+
 def test_rule_20_a_step_that_failed_before_the_groups_comes_first() -> None:
     report = build_report(ACTION, failed_steps=[FailedStep("validate_design", "design not found")])
     lines = render(report).splitlines()
