@@ -10,11 +10,13 @@ from urllib.parse import quote, urlsplit
 
 import requests
 
+from slipway_cli.errors import SlipwayCliError
+
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 _PAGE = 100
 
 
-class ApiError(Exception):
+class ApiError(SlipwayCliError):
     """An API did not do what was asked; the message says what it answered."""
 
 
@@ -62,6 +64,7 @@ class ApiSession:
         self._http.trust_env = urlsplit(self.url).hostname not in _LOOPBACK
 
     def close(self) -> None:
+        """Give the connections back."""
         self._http.close()
 
     def token(self) -> str:
@@ -133,6 +136,7 @@ class TaskInstance:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> TaskInstance:
+        """Read one of Airflow's `task_instances`; a mapped task without a name of its own has the task's id."""
         return cls(
             task_id=data["task_id"],
             map_index=data["map_index"],

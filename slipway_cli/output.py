@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from slipway_cli.errors import SlipwayCliError
 from slipway_cli.printable import counted, printable
 from strategy_lib.errors import Problem
 
@@ -117,7 +118,7 @@ def print_problems(target: Console, problems: Sequence[Problem]) -> None:
             target.print(Text("  " + printable(str(problem))), soft_wrap=True)
 
 
-class Refused(click.ClickException):
+class Refused(SlipwayCliError, click.ClickException):
     """The documents have errors. Mend the problems listed above."""
 
     exit_code = 1

@@ -28,7 +28,8 @@ _REASONS = {
 class ProgressView(Protocol):
     """Takes the progress as often as it is known; shows what is worth showing."""
 
-    def update(self, progress: RunProgress) -> None: ...
+    def update(self, progress: RunProgress) -> None:
+        """Take the latest progress."""
 
 
 def is_over(group: GroupProgress) -> bool:
@@ -66,6 +67,7 @@ class LineView:
         self._shown: dict[str, str] = {}
 
     def update(self, progress: RunProgress) -> None:
+        """Say what has changed since the last time; a group is first heard of when it is no longer pending."""
         for group in progress.groups:
             text = describe(group)
             if self._shown.get(group.name, "pending") != text:
@@ -80,6 +82,7 @@ class LiveView:
         self._live = live
 
     def update(self, progress: RunProgress) -> None:
+        """Redraw the table."""
         if progress.groups:  # none before they are planned
             self._live.update(draw(progress))
 

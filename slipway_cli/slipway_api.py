@@ -42,6 +42,7 @@ class GroupProgress:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> GroupProgress:
+        """Read one of the `groups` of a run."""
         return cls(
             name=data["name"],
             state=data["state"],

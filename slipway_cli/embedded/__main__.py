@@ -19,6 +19,12 @@ def _say(line: str) -> None:
 
 
 def main() -> int:
+    """Run until SIGTERM, SIGINT or SIGHUP, or until the parent given as an argument dies.
+
+    Returns
+    -------
+    The exit status: 1 when it could not be started or had to give up; what was wrong is on standard error.
+    """
     if len(sys.argv) > 1 and not die_with_parent(int(sys.argv[1]), signal.SIGTERM):
         return 1
     try:

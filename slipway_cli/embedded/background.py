@@ -68,10 +68,17 @@ class BackgroundAirflow:
         return message if found else f"Airflow's supervisor ended; its log {self.log} ends:\n{said}"
 
     def is_running(self) -> bool:
+        """Whether the supervisor lives; that Airflow is ready is another matter."""
         return self._process is not None and self._process.poll() is None
 
     def runtime(self) -> Runtime:
-        """Where it is now; process ids change when a component is started again."""
+        """Where it is now; process ids change when a component is started again.
+
+        Raises
+        ------
+        EmbeddedError
+            It is not running (any more).
+        """
         runtime = read_runtime(self.settings.home)
         if runtime is None:
             raise EmbeddedError(f"no embedded Airflow is running in {self.settings.home}")

@@ -87,6 +87,7 @@ class Component:
         return status
 
     def is_running(self) -> bool:
+        """Whether the component's main process lives."""
         return self._process is not None and self._process.poll() is None
 
     def ask_to_stop(self) -> None:

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 
 from slipway_cli.embedded.credentials import ROLES, Credentials
+from slipway_cli.embedded.ports import LOOPBACK
 from slipway_cli.embedded.settings import EmbeddedSettings
 
-LOOPBACK = "127.0.0.1"
 HEARTBEAT = 2
 """Seconds between heartbeats of the components."""
 COMPONENT_LOST_AFTER = 15

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from slipway_cli.errors import SlipwayCliError
 
-class EmbeddedError(Exception):
+
+class EmbeddedError(SlipwayCliError):
     """The embedded Airflow cannot do this; the message says what to do."""
 
 

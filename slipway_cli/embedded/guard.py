@@ -38,6 +38,7 @@ class Guard:
 
     @property
     def pid(self) -> int:
+        """The guard's process; another one after `revive`."""
         return self._process.pid
 
     def _tell(self, line: str) -> None:
@@ -86,6 +87,7 @@ def stand_by(lines: BinaryIO) -> None:
 
 
 def main() -> None:
+    """Stand by with the pipe as standard input, deaf to the signals that end the supervisor."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     with os.fdopen(0, "rb") as lines:

@@ -11,6 +11,7 @@ from slipway_cli.embedded.lifeline import die_with_parent
 
 
 def main() -> None:
+    """Run the module named by the arguments as `__main__`; ends at once if the parent is gone already."""
     parent, module, *arguments = sys.argv[1:]
     if not die_with_parent(int(parent), signal.SIGKILL):
         sys.exit("the parent is gone")

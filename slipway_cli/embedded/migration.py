@@ -32,6 +32,7 @@ class Migration:
 
     @property
     def pid(self) -> int:
+        """The process (and session) of the migration."""
         return self._process.pid
 
     def is_over(self) -> bool:

@@ -8,6 +8,7 @@ import socket
 from slipway_cli.embedded.errors import PortInUse
 
 LOOPBACK = "127.0.0.1"
+"""Where all that is embedded listens, and nowhere else."""
 
 
 def claim_port(port: int, purpose: str, variable: str) -> int:

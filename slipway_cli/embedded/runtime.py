@@ -38,9 +38,11 @@ class Runtime:
     components: dict[str, int] = field(default_factory=dict)
 
     def write(self) -> None:
+        """Replace runtime.json, readable by the owner only."""
         write_private(_runtime_file(Path(self.home)), json.dumps(asdict(self), indent=1))
 
     def remove(self) -> None:
+        """Remove runtime.json, if it is there."""
         _runtime_file(Path(self.home)).unlink(missing_ok=True)
 
     def password(self, user: str = "admin") -> str:
@@ -114,9 +116,11 @@ class HomeLock:
                 time.sleep(0.1)
 
     def fileno(self) -> int:
+        """The open lock file: a process that inherits it holds the lock as well."""
         return self._file.fileno()
 
     def release(self) -> None:
+        """Give the lock up; it is free once the guard has let go of it, too."""
         self._file.close()
 
 

@@ -23,7 +23,13 @@ def _package_folder(name: str) -> Path | None:
 
 
 def default_dags_folder() -> Path:
-    """The folder of the installed package `slipway_dags`."""
+    """The folder of the installed package `slipway_dags`.
+
+    Raises
+    ------
+    EmbeddedError
+        The package is not installed.
+    """
     folder = _package_folder("slipway_dags")
     if folder is None:
         raise EmbeddedError("the package slipway_dags is not installed; install Slipway with `pip install -e .`")
@@ -102,14 +108,17 @@ class EmbeddedSettings:
 
     @property
     def airflow_home(self) -> Path:
+        """Airflow's own folder (AIRFLOW_HOME) with its database."""
         return self.home / "airflow"
 
     @property
     def logs(self) -> Path:
+        """Where every process writes its log."""
         return self.home / "logs"
 
     @property
     def passwords_file(self) -> Path:
+        """Passwords of the users, readable by the owner only."""
         return self.home / "passwords.json"
 
 

@@ -43,9 +43,11 @@ class SimulatorProcess:
 
     @property
     def pid(self) -> int:
+        """The simulator's process."""
         return self._process.pid
 
     def is_running(self) -> bool:
+        """Whether the process lives."""
         return self._process.poll() is None
 
     def url(self, timeout: float = 30.0) -> str:

@@ -14,14 +14,14 @@ from types import FrameType
 
 from slipway_cli.embedded.component import COMPONENTS, MOST_DEATHS, MOST_DEATHS_AT_START, Component
 from slipway_cli.embedded.credentials import Credentials, load_or_create
-from slipway_cli.embedded.environment import LOOPBACK, airflow_environment
+from slipway_cli.embedded.environment import airflow_environment
 from slipway_cli.embedded.errors import ComponentFailed, Interrupted
 from slipway_cli.embedded.guard import Guard
 from slipway_cli.embedded.health import loopback_session, unhealthy_components
 from slipway_cli.embedded.lifeline import adopt_orphans, reap_orphans
 from slipway_cli.embedded.logfiles import tail
 from slipway_cli.embedded.migration import Migration, airflow_is_current, migrate_airflow, migrate_store, stamp_airflow
-from slipway_cli.embedded.ports import claim_port
+from slipway_cli.embedded.ports import LOOPBACK, claim_port
 from slipway_cli.embedded.runtime import READY, STARTING, STOPPING, HomeLock, Runtime
 from slipway_cli.embedded.sessions import kill_sessions
 from slipway_cli.embedded.settings import EmbeddedSettings
