@@ -1,9 +1,11 @@
 """Everything that `slipway validate` finds in documents: it asks `strategy_lib` about each part and judges nothing."""
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from slipway_cli.planning import make_plan, plan_warnings
+from slipway_cli.unused import unused_strategies
 from strategy_lib.configuration import CONFIGURATION_SCHEMA, parse_configuration
 from strategy_lib.design import read_design
 from strategy_lib.documents import Document, find_document, find_documents
@@ -34,6 +36,8 @@ def check(documents: Sequence[Document]) -> list[Problem]:
         found += _strategy_problems(document, nodes)
     # A configuration that is checked by itself may well name a strategy that stands in another file.
     alone = not counts[STRATEGY_SCHEMA] and not counts[NODE_SCHEMA]
+    with contextlib.suppress(StrategyLibError):  # what is wrong is told already
+        found += unused_strategies(documents)
     known = set(found)
     for problem in _errors(read_design, documents):
         if problem not in known:

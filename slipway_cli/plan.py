@@ -70,6 +70,7 @@ def plan(
     result = make_plan(wanted.strategy, wanted.nodes)
     warnings = [*wanted.warnings, *plan_warnings(wanted.strategy, result, wanted.document)]
     if graph:
+        print_problems(console(stderr=True), wanted.warnings)
         deliver(DRAWINGS[GraphFormat(graph)](result.boxes(), f"Strategy {wanted.name}"), output_file)
     elif output != OutputFormat.TABLE:
         deliver(serialised(_data(wanted, result, warnings), output), output_file)

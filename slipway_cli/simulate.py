@@ -1,7 +1,6 @@
 """`slipway simulate`: a rehearsal in memory. The command parses and shows; `strategy_lib.simulate` decides."""
 
 from collections.abc import Collection, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -9,8 +8,9 @@ from rich.console import Console
 from rich.text import Text
 
 from slipway_cli.files import STANDARD_INPUT
-from slipway_cli.output import OutputFormat, console, deliver, output_option, serialised, table
+from slipway_cli.output import OutputFormat, console, deliver, output_option, print_problems, serialised, table
 from slipway_cli.printable import counted, listed, printable
+from slipway_cli.suggestion import suggestion
 from slipway_cli.wanted import load_wanted, strategy_option
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
@@ -64,6 +64,7 @@ def simulate(
     if not nodes:
         raise click.UsageError(f"There are no nodes in {listed(inventories or [strategy_file])}; see --inventory.")
     outcomes = _outcomes(fails, timeouts, {node.name for node in nodes})
+    print_problems(console(stderr=True), wanted.warnings)
     result = rehearsal_to_dict(rehearse(wanted.strategy, nodes, outcomes), nodes)
     if output != OutputFormat.TABLE:
         deliver(serialised(result, output), None)
@@ -84,17 +85,12 @@ def _outcomes(fails: Sequence[str], timeouts: Sequence[str], names: Collection[s
         if phase not in tuple(Phase) or not node:
             mistakes.append(f"{option} {text}: write prepare:NODE or deploy:NODE.")
         elif node not in names:
-            mistakes.append(f"{option} {text}: there is no node '{node}'.{_suggestion(node, names)}")
+            mistakes.append(f"{option} {text}: there is no node '{node}'.{suggestion(node, names)}")
         elif outcomes[Phase(phase)].setdefault(node, outcome) != outcome:
             mistakes.append(f"{option} {text}: the node can either fail or time out in this phase, not both.")
     if mistakes:
         raise click.UsageError("\n  ".join(printable(mistake) for mistake in mistakes))
     return outcomes
-
-
-def _suggestion(node: str, names: Collection[str]) -> str:
-    near = get_close_matches(node, sorted(names), n=3, cutoff=0.5)
-    return f" Did you mean {' or '.join(near)}?" if near else ""
 
 
 def _show(target: Console, name: str, result: Mapping[str, Any], outcomes: Outcomes) -> None:

@@ -9,6 +9,7 @@ from slipway_cli.files import load_sources, read_sources
 from slipway_cli.inventory import load_inventory
 from slipway_cli.output import Command, Refused
 from slipway_cli.printable import listed
+from slipway_cli.unused import unused_strategies
 from strategy_lib.configuration import CONFIGURATION_SCHEMA
 from strategy_lib.design import DEFAULT_STRATEGY_NAME, read_design
 from strategy_lib.documents import Document, find_document, find_documents
@@ -31,7 +32,7 @@ class Wanted:
     nodes : tuple of Node
         Empty when the files have none.
     warnings : tuple of Problem
-        About the nodes: host profiles that are missing.
+        Host profiles that are missing; that a deployment would not use this strategy.
     """
 
     name: str
@@ -65,12 +66,13 @@ def load_wanted(paths: Sequence[str], strategy_name: str | None, node_paths: Seq
         raise Refused(problems)
     try:
         name, strategy, document = _strategy(documents, strategy_name)
+        unused = tuple(found for found in unused_strategies(documents) if document and found.document == document.label)
         if node_paths:
-            return Wanted(name, strategy, document, load_inventory(node_paths), ())
+            return Wanted(name, strategy, document, load_inventory(node_paths), unused)
         nodes = tuple(nodes_from_documents(documents))
         if document is None and not nodes and find_document(documents, CONFIGURATION_SCHEMA) is None:
             raise click.UsageError(f"There is no {STRATEGY_SCHEMA} document in {listed(paths)}.")
-        return Wanted(name, strategy, document, nodes, tuple(missing_profiles(documents)))
+        return Wanted(name, strategy, document, nodes, (*unused, *missing_profiles(documents)))
     except StrategyLibError as error:
         raise Refused(error.problems) from error
 

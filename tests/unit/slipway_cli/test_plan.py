@@ -32,6 +32,8 @@ schema: shipyard/DeploymentConfiguration/v1
 metadata: {name: deployment-configuration}
 data: {physical_provisioner: {deployment_strategy: %s}}
 """
+NODE = "schema: drydock/BaremetalNode/v1\nmetadata: {name: n1}\ndata: {}\n"
+OTHER = "---\n" + STRATEGY % "other"
 
 
 def _plan(result: Result) -> dict[str, object]:
@@ -85,7 +87,7 @@ def test_plan_as_data(slipway: Slipway, write: Write) -> None:
     }
 
 
-def test_rule_8_the_example_site_in_order_with_its_nodes(slipway: Slipway, example: Path) -> None:
+def test_rule_08_the_example_site_in_order_with_its_nodes(slipway: Slipway, example: Path) -> None:
     data = _plan(slipway("plan", example, "-o", "json"))
     groups = data["groups"]
     assert isinstance(groups, list)
@@ -140,8 +142,7 @@ class TestWhichStrategy:
         assert (data["strategy"], data["order"]) == ("default", ["default"])
 
     def test_rule_22_nodes_alone_mean_the_default(self, slipway: Slipway, write: Write) -> None:
-        node = "schema: drydock/BaremetalNode/v1\nmetadata: {name: n1}\ndata: {}\n"
-        assert _plan(slipway("plan", write("s.yaml", node), "-o", "json"))["order"] == ["default"]
+        assert _plan(slipway("plan", write("s.yaml", NODE), "-o", "json"))["order"] == ["default"]
 
     def test_the_usual_name_wins_in_a_draft(self, slipway: Slipway, write: Write) -> None:
         text = "---\n".join([STRATEGY % "one", STRATEGY % "deployment-strategy"])
@@ -156,6 +157,48 @@ class TestWhichStrategy:
     def test_a_choice_that_does_not_exist(self, slipway: Slipway, example: Path) -> None:
         result = slipway("plan", example, "--strategy", "three")
         assert (result.exit_code, "there are deployment-strategy" in result.stderr) == (2, True)
+
+    def test_rule_22_a_warning_when_a_deployment_would_not_use_it(self, slipway: Slipway, write: Write) -> None:
+        path = write("s.yaml", "---\n".join([STRATEGY % "mine", NODE]))
+        data = _plan(slipway("plan", path, "-o", "json"))
+        warnings = data["warnings"]
+        assert isinstance(warnings, list)
+        assert data["strategy"] == "mine"
+        assert (warnings[0]["line"], warnings[0]["message"]) == (
+            1,
+            "a deployment would not use this strategy, but deploy all nodes as one critical group; "
+            "add a shipyard/DeploymentConfiguration/v1 with `physical_provisioner: {deployment_strategy: mine}`, "
+            "or name the strategy 'deployment-strategy'",
+        )
+        assert "would not use this strategy" in slipway("plan", path).stdout
+        assert "would not use this strategy" in slipway("plan", path, "--graph", "dot").stderr
+        assert "would not use this strategy" in slipway("simulate", path, "-o", "json").stderr
+
+    def test_rule_22_a_configuration_that_names_none_is_what_to_mend(self, slipway: Slipway, write: Write) -> None:
+        configuration = CONFIGURATION.replace("deployment_strategy: %s", "deploy_timeout: 60")
+        path = write("s.yaml", "---\n".join([STRATEGY % "mine", NODE]) + configuration)
+        result = slipway("plan", path, "--strategy", "mine")
+        mended = "add `physical_provisioner: {deployment_strategy: mine}` to the deployment configuration"
+        assert mended in result.stdout
+
+    @pytest.mark.parametrize(
+        ("name", "more"),
+        [
+            pytest.param("deployment-strategy", NODE, id="the usual name"),
+            pytest.param("mine", NODE + CONFIGURATION % "mine", id="named by the configuration"),
+            pytest.param("mine", NODE + CONFIGURATION % "other" + OTHER, id="another one is named"),
+            pytest.param("mine", OTHER, id="no nodes"),
+        ],
+    )
+    def test_no_such_warning_otherwise(self, slipway: Slipway, write: Write, name: str, more: str) -> None:
+        result = slipway("plan", write("s.yaml", STRATEGY % name + "---\n" + more), "--strategy", name)
+        assert (result.exit_code, "would not use" in result.output) == (0, False)
+
+    def test_a_draft_tried_on_a_site_needs_no_configuration(
+        self, slipway: Slipway, write: Write, example: Path
+    ) -> None:
+        result = slipway("plan", write("s.yaml", STRATEGY % "mine"), "--site", example)
+        assert (result.exit_code, "would not use" in result.output) == (0, False)
 
     def test_no_strategy_and_no_nodes_is_wrong_use(self, slipway: Slipway, write: Write) -> None:
         path = write("s.yaml", "schema: drydock/Region/v1\nmetadata: {name: r}\ndata: {}\n")

@@ -46,7 +46,7 @@ data: {metadata: {rack: r1, tags: [compute]}}
 """
 
 
-def test_rule_3_all_problems_at_once_with_file_line_and_path(slipway: Slipway, write: Write) -> None:
+def test_rule_03_all_problems_at_once_with_file_line_and_path(slipway: Slipway, write: Write) -> None:
     path = write("broken.yaml", BROKEN)
     result = slipway("validate", path)
     assert result.exit_code == 1
@@ -90,19 +90,19 @@ def test_a_file_named_twice_is_read_once(slipway: Slipway, example: Path) -> Non
 
 
 @pytest.mark.parametrize(("options", "status"), [((), 0), (("--strict",), 1)])
-def test_rule_4_warnings_stand_apart_and_fail_only_when_strict(
+def test_rule_04_warnings_stand_apart_and_fail_only_when_strict(
     slipway: Slipway, write: Write, options: tuple[str, ...], status: int
 ) -> None:
     site = write("site.yaml", "---\n".join([LAX, NODE]))
     result = slipway("validate", site, *options)
     assert result.exit_code == status
-    assert "3 warnings:" in result.stdout
+    assert "4 warnings:" in result.stdout
     assert "error" not in result.stdout.partition("warnings:")[2].replace("0 errors", "")
     assert "matches no node" in result.stdout
     assert "in no group, so never deployed: n1" in result.stdout
 
 
-def test_rule_4_warnings_about_nodes_need_nodes(slipway: Slipway, write: Write) -> None:
+def test_rule_04_warnings_about_nodes_need_nodes(slipway: Slipway, write: Write) -> None:
     result = slipway("validate", write("lax.yaml", LAX))
     assert "1 warning:" in result.stdout
     assert "no success criteria" in result.stdout
@@ -119,6 +119,14 @@ def test_a_configuration_by_itself_may_name_a_strategy_in_another_file(slipway: 
     path = write("configuration.yaml", CONFIGURATION % "strict")
     assert slipway("validate", path).exit_code == 0
     assert slipway("validate", path, "--strict").exit_code == 1
+
+
+def test_rule_22_a_strategy_that_a_deployment_would_pass_by_is_a_warning(slipway: Slipway, write: Write) -> None:
+    passed_by = "a deployment would not use this strategy"
+    assert passed_by in slipway("validate", write("site.yaml", "---\n".join([LAX, NODE]))).stdout
+    assert passed_by not in slipway("validate", write("draft.yaml", LAX)).stdout
+    configured = "---\n".join([CONFIGURATION % "lax", LAX, NODE])
+    assert passed_by not in slipway("validate", write("configured.yaml", configured)).stdout
 
 
 def test_a_missing_host_profile_is_a_warning(slipway: Slipway, write: Write) -> None:
