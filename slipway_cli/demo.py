@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.resources import as_file, files
 from pathlib import Path
 from urllib.parse import quote
 
@@ -17,47 +14,32 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from provisioner_client.simulator.scripts import Behaviour
 from slipway_cli.airflow_api import AirflowApi, ApiError, ApiSession, ApiUnreachable
+from slipway_cli.demo_order import Order, read_fail, read_order
 from slipway_cli.embedded.background import reuse_or_start
 from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.ports import claim_port
 from slipway_cli.embedded.runtime import Runtime
 from slipway_cli.embedded.settings import EmbeddedSettings, environment_port
 from slipway_cli.embedded.simulator_process import SimulatorProcess
-from slipway_cli.output import console
+from slipway_cli.output import OutputFormat, console, deliver, output_option, serialised
 from slipway_cli.printable import listed, printable
 from slipway_cli.progress import open_view
 from slipway_cli.slipway_api import RunProgress, SlipwayApi
-from strategy_lib.documents import find_documents, load_documents
-from strategy_lib.errors import DocumentError
 
 DAG = "deploy_site"
-REGION = "drydock/Region/v1"
 DEFAULT_SPEED = 400.0
-FORGIVEN_FAILURE = "deploy:r1-compute-07"
-"""What fails in the example site unless told otherwise; its group's criteria forgive it."""
-_FAIL = re.compile(r"(prepare|deploy):[^:]+(:\w+)?")
+INTERRUPTED_EXIT = 130
 _RUN_PREFIX = "demo-"
 _POLL = 0.5
 _PATIENCE = 60.0
 """Seconds for which Airflow may not answer while a run is followed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What the demo is asked to do."""
-
-    site: str
-    text: str
-    fail: tuple[str, ...]
-    speed: float
-    force: bool
-
-
 def _checked_fail(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     for value in values:
-        if not _FAIL.fullmatch(value):
-            raise click.BadParameter(f"{value!r} is not PHASE:NODE, for example deploy:n1 (PHASE is prepare or deploy)")
+        read_fail(value)
     return values
 
 
@@ -71,10 +53,11 @@ def _checked_fail(_context: click.Context, _option: click.Parameter, values: tup
 )
 @click.option(
     "--fail",
-    metavar="PHASE:NODE",
+    metavar="PHASE:NODE[:KIND]",
     multiple=True,
     callback=_checked_fail,
-    help="Have this node fail; may be repeated, NODE may be a pattern.",
+    help="Have this node fail in PHASE, prepare or deploy; may be repeated, NODE may be a pattern (r1-*). "
+    f"KIND is a behaviour of the simulator: {', '.join(Behaviour)}.  [default KIND: fail]",
 )
 @click.option(
     "--speed",
@@ -84,6 +67,7 @@ def _checked_fail(_context: click.Context, _option: click.Parameter, values: tup
     help="How much faster than real machines the simulated ones are.",
 )
 @click.option("--force", is_flag=True, help="Deploy also nodes that are already as wanted.")
+@output_option
 @click.option("--keep", is_flag=True, help="Leave everything running at the end, until Ctrl-C.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Airflow's port; 0 takes any free one.  [env SLIPWAY_PORT]")
 @click.option(
@@ -96,6 +80,7 @@ def demo(
     fail: tuple[str, ...],
     speed: float,
     force: bool,
+    output: str,
     keep: bool,
     port: int | None,
     home: Path | None,
@@ -103,14 +88,18 @@ def demo(
     """Deploy a site with a real Airflow and simulated machines, and show how it goes.
 
     Uses the Airflow of a running `slipway up` of the same home, or starts one for the time of the demo. Ends with the
-    verdict of the deployment: 0 success, 1 failure.
+    verdict of the deployment: 0 success, 1 failure. With -o json or yaml, the report as it is stored goes to standard
+    output, and everything else to standard error. Ctrl-C stops all that the demo has started.
     """
-    order = _read_order(site_file, fail, speed, force)
+    order = read_order(site_file, fail, speed, force)
     hint = ""
     try:
         settings = EmbeddedSettings.from_environment(home, port)
         hint = f"\nlogs: {settings.logs}"
-        success = _demonstrate(order, settings, keep, Clock(console()))
+        success = _demonstrate(order, settings, keep, output)
+    except KeyboardInterrupt:
+        click.echo("interrupted; all that the demo had started is stopped", err=True)
+        raise SystemExit(INTERRUPTED_EXIT) from None
     except EmbeddedError as error:
         raise click.ClickException(str(error)) from error
     except ApiError as error:
@@ -118,68 +107,50 @@ def demo(
     raise SystemExit(0 if success else 1)
 
 
-def _read_order(site_file: Path | None, fail: tuple[str, ...], speed: float, force: bool) -> Order:
-    if site_file is None:
-        with as_file(files("slipway_cli") / "data" / "example_site.yaml") as example:
-            text = example.read_text(encoding="utf-8")
-        return Order(site_name(text, "example"), text, fail or (FORGIVEN_FAILURE,), speed, force)
-    try:
-        text = site_file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"cannot read {site_file}: {error}") from error
-    return Order(site_name(text, site_file.stem, str(site_file)), text, fail, speed, force)
-
-
-def site_name(text: str, default: str, source: str = "<example>") -> str:
-    """The name of the design's Region document, or `default`; with `_` for what cannot stand in a connection's name.
-
-    Raises
-    ------
-    click.ClickException
-        The text is no readable YAML; all problems are named.
-    """
-    try:
-        regions = find_documents(load_documents(text, source), REGION)
-    except DocumentError as error:
-        raise click.ClickException("\n".join(str(problem) for problem in error.problems)) from error
-    return re.sub(r"[^\w.-]", "_", next(iter(regions), default))
-
-
 class Clock:
     """Prints lines with the seconds since the start."""
 
     def __init__(self, screen: Console) -> None:
+        """Start the clock; lines go to `screen`."""
         self.screen = screen
         self._began = time.monotonic()
 
     def say(self, text: str) -> None:
+        """Print a line; control characters in it are replaced."""
         seconds = time.monotonic() - self._began
         self.screen.print(Text(f"{seconds:7.1f} s  {printable(text)}"), soft_wrap=True)
 
 
-def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, clock: Clock) -> bool:
+def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: str) -> bool:
     """Carry the order out; True when the verdict is success."""
+    clock = Clock(console(stderr=output != OutputFormat.TABLE))
     clock.say(f"starting Airflow and a simulated Drydock (home {settings.home})")
     with _simulator(order, settings) as simulator, reuse_or_start(settings, clock.say) as (runtime, own):
         clock.say(f"Airflow is ready: {runtime.url}")
         with contextlib.closing(ApiSession(runtime.url, "admin", runtime.password("admin"))) as session:
             airflow, slipway = AirflowApi(session), SlipwayApi(session)
             run_id = _begin(order, airflow, slipway, simulator.url(), clock)
-            run_state, progress = _follow(airflow, slipway, run_id, clock)
-            _show_end(run_state, progress, _failed_tasks(airflow, run_id), clock)
+            try:
+                run_state, progress = _follow(airflow, slipway, run_id, clock)
+            except KeyboardInterrupt:
+                _cancel(run_id, airflow, clock)
+                raise
+            _show_report(progress, output, clock)
+            _show_end(run_state, _failed_tasks(airflow, run_id), clock)
         _show_where(runtime, run_id, keep or own is None, clock.screen)
         if keep:
+            clock.screen.print(Text("everything stays up until Ctrl-C"))
             _wait_for_ctrl_c(lambda: simulator.is_running() and (own is None or own.is_running()))
         return run_state == "success"
 
 
 def _simulator(order: Order, settings: EmbeddedSettings) -> SimulatorProcess:
     """A simulator with new machines."""
+    port = claim_port(environment_port("SLIPWAY_SIMULATOR_PORT", 0), "the simulated Drydock", "SLIPWAY_SIMULATOR_PORT")
     state = settings.home / f"simulator-{order.site}.db"
     for old in settings.home.glob(state.name + "*"):
         old.unlink()
     settings.home.mkdir(parents=True, exist_ok=True)
-    port = claim_port(environment_port("SLIPWAY_SIMULATOR_PORT", 0), "the simulated Drydock", "SLIPWAY_SIMULATOR_PORT")
     arguments = ["--port", str(port), "--speed", f"{order.speed:g}", "--state", str(state)]
     for fail in order.fail:
         arguments += ["--fail", fail]
@@ -219,6 +190,13 @@ def _cancel_leftovers(site: str, airflow: AirflowApi, clock: Clock) -> None:
             airflow.set_run_state(DAG, run_id, "failed")
 
 
+def _cancel(run_id: str, airflow: AirflowApi, clock: Clock) -> None:
+    """Cancel a run whose simulated machines are about to go. If Airflow does not answer, the next demo cancels it."""
+    clock.say(f"cancelling the run {run_id}")
+    with contextlib.suppress(ApiError):
+        airflow.set_run_state(DAG, run_id, "failed")
+
+
 def _follow(airflow: AirflowApi, slipway: SlipwayApi, run_id: str, clock: Clock) -> tuple[str, RunProgress | None]:
     """Show the run until it has ended; its state in Airflow, and what Slipway says of it at the end."""
     last_seen = time.monotonic()
@@ -244,14 +222,20 @@ def _failed_tasks(airflow: AirflowApi, run_id: str) -> list[str]:
     return [task.name for task in airflow.task_instances(DAG, run_id) if task.state == "failed"]
 
 
-def _show_end(run_state: str, progress: RunProgress | None, failed: list[str], clock: Clock) -> None:
-    if progress is not None and progress.report_text:
+def _show_report(progress: RunProgress | None, output: str, clock: Clock) -> None:
+    """Print the report: as text between the other lines, or by itself as it is stored."""
+    if progress is not None and progress.report is not None and output != OutputFormat.TABLE:
+        deliver(serialised(progress.report, output), None)
+    elif progress is not None and progress.report_text:
         clock.screen.print()
         for line in progress.report_text.splitlines():
             clock.screen.print(Text(printable(line)), soft_wrap=True)
         clock.screen.print()
     else:
         clock.say("the run left no report; look at the log of the failed tasks")
+
+
+def _show_end(run_state: str, failed: list[str], clock: Clock) -> None:
     clock.say(f"Airflow's run has ended: {run_state}{f' (failed tasks: {listed(failed)})' if failed else ''}")
 
 
@@ -267,7 +251,6 @@ def _show_where(runtime: Runtime, run_id: str, stays: bool, screen: Console) -> 
 
 
 def _wait_for_ctrl_c(alive: Callable[[], bool]) -> None:
-    click.echo("everything stays up until Ctrl-C")
     with contextlib.suppress(KeyboardInterrupt):
         while alive():
             time.sleep(_POLL)

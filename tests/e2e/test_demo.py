@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,13 +17,19 @@ from tests.support.sites import group, node, site
 
 SITES = Path(__file__).parents[3] / "shared" / "sites"
 FAST = ("--speed", "3000")
+DEMO = [sys.executable, "-m", "slipway_cli", "demo"]
+
+
+def environment(home: Path) -> dict[str, str]:
+    """The home is told by its variable, so that every process of the demo can be recognised by it."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("SLIPWAY_")}
+    return env | {"SLIPWAY_HOME": str(home), "SLIPWAY_PORT": "0"}
 
 
 def demo(home: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    env = {name: value for name, value in os.environ.items() if not name.startswith("SLIPWAY_")}
     return subprocess.run(
-        [sys.executable, "-m", "slipway_cli", "demo", "--home", str(home), "--port", "0", *options],
-        env=env,
+        [*DEMO, *options],
+        env=environment(home),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -31,7 +39,7 @@ def demo(home: Path, *options: str) -> subprocess.CompletedProcess[str]:
 
 
 def run_id(done: subprocess.CompletedProcess[str]) -> str:
-    found = re.search(r"run (demo-[\w.]+Z)", done.stdout)
+    found = re.search(r"run (demo-[\w.]+Z)", done.stdout + done.stderr)
     assert found is not None, done.stdout + done.stderr
     return found.group(1)
 
@@ -63,6 +71,17 @@ def test_a_real_site(slipway: RunningSlipway, name: str) -> None:
     assert slipway.airflow.run_state(DAG, run_id(done)) == "success"
 
 
+def test_rule_20_the_report_as_data_is_all_of_standard_output(slipway: RunningSlipway, tmp_path: Path) -> None:
+    design = tmp_path / "data.yaml"
+    design.write_text(site([node("n1"), node("n2")], [group("all", minimum_successful_nodes=1)], region="data"))
+    done = demo(slipway.home, *FAST, "--site", str(design), "--fail", "deploy:*2", "-o", "json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    assert report == slipway.report(run_id(done))
+    assert (report["verdict"], report["groups"][0]["counts"]["failure"]) == ("success", 1)
+    assert "all: success, 1 of 2 deployed, 1 failed" in done.stderr
+
+
 @pytest.mark.timeout(240)
 def test_a_demo_with_its_own_airflow_leaves_nothing_behind(tmp_path: Path) -> None:
     home, design = tmp_path / "home", tmp_path / "small.yaml"
@@ -72,6 +91,34 @@ def test_a_demo_with_its_own_airflow_leaves_nothing_behind(tmp_path: Path) -> No
     assert "committed site small as revision 1" in done.stdout
     assert "all: success, 1 of 2 deployed, 1 failed" in done.stdout
     assert leftovers(home, ()) == []
+
+
+@pytest.mark.timeout(240)
+def test_ctrl_c_in_mid_run_leaves_no_process_behind(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with (
+        (tmp_path / "errors").open("w+") as errors,
+        subprocess.Popen(
+            [*DEMO, "--speed", "1"],  # so slow that no group can come to its end
+            env=environment(home),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
+        ) as process,
+    ):
+        assert process.stdout is not None
+        try:
+            assert any(": preparing" in line for line in process.stdout), "it ended by itself"
+            assert len(leftovers(home, ())) > 6, "the demo, its simulator, the supervisor with its guard, Airflow"
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 130
+            assert leftovers(home, ()) == []
+        finally:
+            process.kill()
+        errors.seek(0)
+        assert errors.read() == "interrupted; all that the demo had started is stopped\n"
 
 
 def test_wrong_use_exits_2(tmp_path: Path) -> None:

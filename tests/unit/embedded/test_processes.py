@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil  # type: ignore[import-untyped]  # comes with Airflow, without types
 import pytest
 
 from slipway_cli.embedded.component import back_off, tied_command
@@ -211,6 +212,15 @@ def test_a_simulator_that_cannot_start_says_why(tmp_path: Path) -> None:
         pytest.raises(SimulatorFailed, match="no-such-option"),
     ):
         simulator.url()
+
+
+def test_the_demos_simulator_listens_on_loopback_only(tmp_path: Path) -> None:
+    with SimulatorProcess(["--state", str(tmp_path / "state.db")], tmp_path / "simulator.log") as simulator:
+        url = simulator.url()
+        connections = psutil.Process(simulator.pid).net_connections(kind="inet")
+        listening = [(c.laddr.ip, c.laddr.port) for c in connections if c.status == psutil.CONN_LISTEN]
+    assert [f"http://{ip}:{port}" for ip, port in listening] == [url]
+    assert url.startswith("http://127.0.0.1:")
 
 
 def test_tail_shows_the_last_lines_of_this_run_only(tmp_path: Path) -> None:

@@ -1,0 +1,110 @@
+"""What `slipway demo` is asked to do: the site, its documents, the nodes that are to fail. Nothing is started here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import click
+
+from provisioner_client.simulator.errors import BadAdminRequest
+from provisioner_client.simulator.scripts import Script, parse_fail_option
+from slipway_cli.output import Refused
+from slipway_cli.printable import printable
+from slipway_cli.suggestion import suggestion
+from strategy_lib.documents import Document, find_documents, load_documents
+from strategy_lib.errors import StrategyLibError
+from strategy_lib.inventory import nodes_from_documents
+
+REGION = "drydock/Region/v1"
+FORGIVEN_FAILURE = "deploy:r1-compute-07"
+"""What fails in the example site unless told otherwise; its group's criteria forgive it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the demo is asked to do.
+
+    Attributes
+    ----------
+    site : name of the site.
+    text : its documents.
+    fail : `PHASE:NODE[:KIND]`, as the simulator takes them.
+    speed : simulated seconds per second.
+    force : deploy also nodes that are already as wanted.
+    """
+
+    site: str
+    text: str
+    fail: tuple[str, ...]
+    speed: float
+    force: bool
+
+
+def read_order(site_file: Path | None, fail: tuple[str, ...], speed: float, force: bool) -> Order:
+    """Read the site design (None: the example) and check the order against it.
+
+    Raises
+    ------
+    click.UsageError
+        The file cannot be read, or no node of the site matches a `fail`; all such are named.
+    Refused
+        The documents have errors; all of them are named.
+    """
+    if site_file is None:
+        with as_file(files("slipway_cli") / "data" / "example_site.yaml") as example:
+            text, default, source = example.read_text(encoding="utf-8"), "example", "<example>"
+        fail = fail or (FORGIVEN_FAILURE,)
+    else:
+        try:
+            text, default, source = site_file.read_text(encoding="utf-8"), site_file.stem, str(site_file)
+        except (OSError, UnicodeDecodeError) as error:
+            raise click.UsageError(f"cannot read {site_file}: {error}") from error
+    try:
+        documents = load_documents(text, source)
+        site = site_name(documents, default)
+        names = {node.name for node in nodes_from_documents(documents)}
+    except StrategyLibError as error:
+        raise Refused(error.problems) from error
+    _check_nodes(fail, names)
+    return Order(site, text, fail, speed, force)
+
+
+def site_name(documents: Sequence[Document], default: str) -> str:
+    """Return the name of the Region document, or `default`; with `_` for what cannot stand in a connection's name.
+
+    Raises
+    ------
+    DocumentError
+        Two regions have the same name.
+    """
+    return re.sub(r"[^\w.-]", "_", next(iter(find_documents(documents, REGION)), default))
+
+
+def read_fail(text: str) -> Script:
+    """Read `PHASE:NODE[:KIND]` as the simulator will.
+
+    Raises
+    ------
+    click.BadParameter
+        It has another form, or there is no such phase or behaviour.
+    """
+    try:
+        return parse_fail_option(text)
+    except BadAdminRequest as error:
+        raise click.BadParameter(f"{text}: {error}; write for example deploy:n1 or prepare:n1:stuck") from error
+
+
+def _check_nodes(fail: Sequence[str], names: Collection[str]) -> None:
+    """Refuse what would silently do nothing: names and patterns that no node of the site has."""
+    mistakes = []
+    for text in fail:
+        pattern = read_fail(text).node
+        if pattern not in names and not any(fnmatchcase(name, pattern) for name in names):
+            mistakes.append(f"--fail {text}: no node of the site is '{pattern}'.{suggestion(pattern, names)}")
+    if mistakes:
+        raise click.UsageError("\n  ".join(printable(mistake) for mistake in mistakes))

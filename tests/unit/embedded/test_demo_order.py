@@ -1,0 +1,93 @@
+"""What `slipway demo` refuses before it starts anything, and the port that it needs."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from slipway_cli.airflow_api import ApiError
+from slipway_cli.demo import demo
+from slipway_cli.demo_order import FORGIVEN_FAILURE, read_order
+from slipway_cli.embedded.errors import EmbeddedError
+from slipway_cli.errors import SlipwayCliError
+from slipway_cli.output import Refused
+
+NODE = "schema: drydock/BaremetalNode/v1\nmetadata: {name: %s}\ndata: {}\n---\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "home"
+    monkeypatch.setenv("SLIPWAY_HOME", str(path))
+    return path
+
+
+@pytest.fixture
+def busy_port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        yield taken.getsockname()[1]
+
+
+def run(*options: str) -> Result:
+    return CliRunner().invoke(demo, options)
+
+
+@pytest.mark.parametrize(
+    ("fail", "message"),
+    [
+        ("deploy:typo", "--fail deploy:typo: no node of the site is 'typo'."),
+        ("deploy:r1-compute-7", "no node of the site is 'r1-compute-7'. Did you mean r1-compute-07"),
+        ("prepare:r9-*:stuck", "no node of the site is 'r9-*'."),
+        ("deploy:", "a script needs a node"),
+        ("destroy:ntp01", "phase 'destroy' is none of prepare, deploy"),
+        ("deploy:ntp01:sulk", "behaviour 'sulk' is none of ok, fail"),
+        ("ntp01", "'ntp01' is not PHASE:NODE"),
+    ],
+)
+def test_a_failure_that_cannot_happen_is_wrong_use(home: Path, fail: str, message: str) -> None:
+    result = run("--fail", fail)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert not home.exists(), "nothing was started"
+
+
+def test_all_wrong_nodes_are_named_at_once(home: Path) -> None:
+    result = run("--fail", "deploy:x", "--fail", "deploy:ntp01", "--fail", "prepare:y")
+    assert ("'x'" in result.stderr, "'y'" in result.stderr, "ntp01" in result.stderr) == (True, True, False)
+    assert not home.exists()
+
+
+@pytest.mark.parametrize("fail", ["deploy:a1", "prepare:a*", "deploy:?2:stuck", "deploy:[ab]1"])
+def test_names_and_patterns_of_the_sites_own_nodes_are_good(tmp_path: Path, fail: str) -> None:
+    design = tmp_path / "mine.yaml"
+    design.write_text(NODE % "a1" + NODE % "a2")
+    order = read_order(design, (fail,), 1.0, False)
+    assert (order.site, order.fail) == ("mine", (fail,))
+
+
+def test_the_example_has_a_failure_unless_told_otherwise() -> None:
+    assert read_order(None, (), 1.0, False).fail == (FORGIVEN_FAILURE,)
+    assert read_order(None, ("deploy:ntp01",), 1.0, False).fail == ("deploy:ntp01",)
+
+
+def test_a_design_with_errors_exits_1_with_all_of_them(home: Path, tmp_path: Path) -> None:
+    design = tmp_path / "bad.yaml"
+    design.write_text(NODE % "a1" + NODE % "a1" + "a: [\n")
+    result = run("--site", str(design))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"{design}:" in result.stderr
+    assert not home.exists()
+
+
+def test_a_busy_simulator_port_is_reported_by_name(home: Path, busy_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLIPWAY_SIMULATOR_PORT", str(busy_port))
+    result = run()
+    assert result.exit_code == 1
+    assert f"port {busy_port} (the simulated Drydock, SLIPWAY_SIMULATOR_PORT) is in use" in result.stderr
+    assert not (home / "runtime.json").exists(), "no Airflow was started"
+
+
+def test_every_exception_of_the_command_line_has_one_root() -> None:
+    assert all(issubclass(error, SlipwayCliError) for error in (ApiError, EmbeddedError, Refused))
