@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from typing import Any
 
@@ -20,6 +20,13 @@ from strategy_lib.strategy import parse_strategy
 
 FILES = sorted(entry.name for entry in files("slipway_schemas").iterdir() if entry.name.endswith(".json"))
 NAMES = [name.removesuffix(".json") for name in FILES]
+MAPPINGS_OF_SCHEMAS = {"$defs", "properties"}
+SCHEMAS = {"additionalProperties", "items", "propertyNames"}
+LISTS_OF_SCHEMAS = {"allOf", "anyOf", "oneOf"}
+NO_SCHEMAS = {
+    *("$schema", "$id", "$ref", "title", "description", "default", "type", "const", "required", "pattern"),
+    *("minLength", "minimum", "maximum", "minProperties", "maxProperties", "uniqueItems"),
+}
 
 
 def reference_validator(name: str) -> jsonschema.Draft202012Validator:
@@ -44,19 +51,49 @@ def test_schema_is_valid_and_of_draft_2020_12(name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(schema(name))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_schema_tells_an_editor_what_each_field_is(name: str) -> None:
-    def check(part: Any, path: str) -> None:
-        if isinstance(part, dict):
-            for key, field in part.get("properties", {}).items():
-                shared = schema(name)["$defs"][field["$ref"].split("/")[-1]] if "$ref" in field else {}
-                assert "title" in {**shared, **field}, f"{path}.{key}"
-            for key, below in part.items():
-                check(below, f"{path}.{key}")
+def parts(part: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every schema in a schema, itself included, with its path. What is true or false for anything has none."""
+    if isinstance(part, dict):
+        yield path, part
+        for keyword, below in part.items():
+            if keyword in MAPPINGS_OF_SCHEMAS:
+                for key, schema_below in below.items():
+                    yield from parts(schema_below, f"{path}/{keyword}/{key}")
+            elif keyword in SCHEMAS:
+                yield from parts(below, f"{path}/{keyword}")
+            elif keyword in LISTS_OF_SCHEMAS:
+                for position, schema_below in enumerate(below):
+                    yield from parts(schema_below, f"{path}/{keyword}/{position}")
+            else:
+                assert keyword in NO_SCHEMAS, f"{path}: say what {keyword!r} holds, or its schemas are not seen here"
 
-    assert schema(name)["title"]
-    assert schema(name)["description"]
-    check(schema(name), name)
+
+@pytest.mark.parametrize("name", NAMES)
+def test_schema_tells_an_editor_what_everything_is_at_every_level(name: str) -> None:
+    found = list(parts(schema(name), name))
+    assert len(found) > 5
+    lacking = []
+    for path, part in found:
+        shared = schema(name)["$defs"][part["$ref"].split("/")[-1]] if "$ref" in part else {}
+        said = {**shared, **part}
+        lacking += [f"{path} has no {word}" for word in ("title", "description") if not said.get(word, "").strip()]
+    assert lacking == []
+
+
+def test_every_level_is_looked_at() -> None:
+    value = {"title": "Value"}
+    made = {
+        "$defs": {"a": {"items": value}},
+        "properties": {"title": {"additionalProperties": value}},
+        "anyOf": [value],
+    }
+    assert [path for path, part in parts(made, "") if part is value] == [
+        "/$defs/a/items",
+        "/properties/title/additionalProperties",
+        "/anyOf/0",
+    ]
+    with pytest.raises(AssertionError, match="'contains'"):
+        list(parts({"contains": value}, ""))
 
 
 def test_a_whole_document_can_be_checked_by_an_editor() -> None:
