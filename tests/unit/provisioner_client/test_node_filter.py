@@ -66,7 +66,7 @@ def rules_select(selectors: list[Selector], servers: list[Server]) -> set[str]:
     }
 
 
-def test_rule_5_two_values_of_one_label_key_and_a_tag_become_two_filters() -> None:
+def test_rule_05_two_values_of_one_label_key_and_a_tag_become_two_filters() -> None:
     selector = Selector(node_tags=("t",), node_labels=(Label("k", "a"), Label("k", "b")))
     assert selectors_filter([selector]) == {
         "filter_set_type": "union",
