@@ -170,8 +170,8 @@ def main() -> int:
     for case in CASES:
         taken = _measure_apart(case)
         mesh = case.depends_on == _GROUPS_PER_LAYER
-        # Each size against the one before it. The smallest has fixed costs that flatter the middle, so it is the
-        # largest against the middle that shows most. The mesh has one size only.
+        # Each size against the one before it; the mesh has one size only. The smallest takes milliseconds, so that on
+        # a busy machine it is the largest against the middle that says most.
         smaller = None if mesh else taken_before.get(case.fail_first_layer)
         line, good = _row(case, taken, smaller)
         print(line, flush=True)
