@@ -9,7 +9,7 @@ from site_store import PlannedGroup
 from strategy_lib.node import Node
 from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import NodeCondition
-from strategy_lib.selectors import NodeIndex
+from strategy_lib.selectors import resolve
 from strategy_lib.strategy import Strategy
 
 
@@ -28,11 +28,8 @@ class Plan:
 
 def make_plan(strategy: Strategy, nodes: Sequence[Node], done: Collection[str]) -> Plan:
     """Order the groups and resolve their selectors (rules 5-8)."""
-    index = NodeIndex(nodes)
-    groups = tuple(
-        PlannedGroup(group, tuple(sorted(index.select(group.selectors))))
-        for group in (strategy.group(name) for name in order_groups(strategy))
-    )
+    members = resolve(strategy, nodes)
+    groups = tuple(PlannedGroup(strategy.group(name), tuple(sorted(members[name]))) for name in order_groups(strategy))
     grouped = frozenset(name for planned in groups for name in planned.nodes)
     return Plan(groups, grouped.intersection(done), frozenset(node.name for node in nodes) - grouped)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from site_store.events import EventKind
-from strategy_lib.deployment import GroupCounts
+from strategy_lib.deployment import counts_of
 from strategy_lib.node import NodeState
 from strategy_lib.report import (
     FailedStep,
@@ -27,7 +27,6 @@ STEP_FAILED = "step_failed"
 STEP_WARNING = "step_warning"
 
 _MOST_LATE = 100
-_PREPARED = (NodeState.PREPARED, NodeState.DEPLOYING, NodeState.SUCCESS)
 
 
 def failed_steps(states: Mapping[str, str | None], events: Iterable[EventRecord]) -> list[FailedStep]:
@@ -91,14 +90,6 @@ def _notes(events: Iterable[EventRecord]) -> list[str]:
 
 
 def _group(group: GroupRecord, states: list[NodeState]) -> ReportedGroup:
-    counts = GroupCounts(
-        total=len(states),
-        prepared=sum(state in _PREPARED for state in states),
-        succeeded=states.count(NodeState.SUCCESS),
-        failed=states.count(NodeState.FAILURE),
-        unknown=states.count(NodeState.UNKNOWN),
-        not_started=states.count(NodeState.NOT_STARTED),
-    )
     return ReportedGroup(
         name=group.name,
         critical=group.critical,
@@ -106,7 +97,7 @@ def _group(group: GroupRecord, states: list[NodeState]) -> ReportedGroup:
         reason=group.reason,
         depends_on=group.definition.depends_on,
         criteria=group.criteria,
-        counts=counts,
+        counts=counts_of(states),
         attempt=max(group.attempt, 1),
         started=group.started,
         ended=group.ended,
