@@ -78,7 +78,7 @@ def test_rule_20_the_report_as_data_is_all_of_standard_output(slipway: RunningSl
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(done.stdout)
     assert report == slipway.report(run_id(done))
-    assert (report["verdict"], report["groups"][0]["counts"]["failure"]) == ("success", 1)
+    assert (report["verdict"], report["groups"][0]["counts"]["failed"]) == ("success", 1)
     assert "all: success, 1 of 2 deployed, 1 failed" in done.stderr
 
 
@@ -99,7 +99,7 @@ def test_ctrl_c_in_mid_run_leaves_no_process_behind(tmp_path: Path) -> None:
     with (
         (tmp_path / "errors").open("w+") as errors,
         subprocess.Popen(
-            [*DEMO, "--speed", "1"],  # so slow that no group can come to its end
+            [*DEMO, *FAST, "--fail", "prepare:*:stuck"],  # no group can come to its end
             env=environment(home),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
