@@ -10,9 +10,6 @@ import yaml
 from click.testing import Result
 
 from slipway_cli.main import COMMANDS
-from slipway_cli.plan import plan
-from slipway_cli.simulate import simulate as simulate_command
-from slipway_cli.validate import validate
 from strategy_lib import simulate
 from strategy_lib.documents import load_documents
 from strategy_lib.inventory import nodes_from_inventory
@@ -96,17 +93,22 @@ def test_pattern_control_plane_monitoring_is_deployed_even_if_it_fails() -> None
     assert (result["verdict"], result["nodes"]["m"]) == ("failure", "success")
 
 
-def test_every_command_is_described() -> None:
-    for name in COMMANDS:
-        assert f"## `slipway {name}`" in CLI_DOC
+def _section(name: str) -> str:
+    return CLI_DOC.partition(f"\n## `slipway {name}`\n")[2].partition("\n## ")[0]
 
 
-@pytest.mark.parametrize("command", [validate, plan, simulate_command], ids=lambda command: str(command.name))
-def test_every_option_of_the_offline_commands_is_described(command: click.Command) -> None:
-    section = CLI_DOC.partition(f"## `slipway {command.name}`")[2].partition("\n## ")[0]
-    for parameter in command.params:
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_every_option_is_described(name: str) -> None:
+    section = _section(name)
+    assert section, f"no section of {name}"
+    command = COMMANDS[name].load(name)
+    parts = command.commands if isinstance(command, click.Group) else {}
+    assert all(f"`slipway {name} {part}`" in section for part in parts)
+    for parameter in (parameter for one in (command, *parts.values()) for parameter in one.params):
         if isinstance(parameter, click.Option):
-            assert any(name in section for name in parameter.opts), parameter.opts
+            long = max(parameter.opts, key=len)
+            described = re.search(rf"(?<![\w-]){re.escape(long)}(?![\w-])", section)
+            assert described or (long == "--output" and "[-o table|json|yaml]" in section), parameter.opts
 
 
 def test_every_field_of_a_group_is_taught() -> None:
