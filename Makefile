@@ -1,6 +1,6 @@
 # Slipway on a bare machine: Python 3.11 (with venv) and make are enough. Everything is installed into .venv.
 #
-#   SLIPWAY_PYTHON  the Python to use            ARGS  passed on, for example  make demo ARGS="--fail deploy:r3-control-*"
+#   SLIPWAY_PYTHON  the Python 3.11 to use       ARGS  passed on, for example  make demo ARGS="--fail deploy:r3-control-*"
 #   SLIPWAY_PORT    Airflow's port (8080)        SLIPWAY_HOME  databases, logs, passwords (.slipway)
 
 SHELL = /bin/sh
@@ -50,16 +50,17 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Installs exactly what requirements.lock names, by hash. uv (itself in the lock) does it in seconds; where it cannot, because
-# only pip's own configuration knows the package index, pip does it in minutes.
+# only pip's own configuration knows the package index, pip does it in minutes. The lock is made for Python 3.11 and no other.
 $(READY): requirements.lock setup.cfg pyproject.toml
 	@python= ; \
-	for candidate in $(if $(SLIPWAY_PYTHON),'$(SLIPWAY_PYTHON)',python3.11 python3 python3.12 python3.13); do \
-	  if "$$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null; then \
+	for candidate in $(if $(SLIPWAY_PYTHON),'$(SLIPWAY_PYTHON)',python3.11 python3); do \
+	  if "$$candidate" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null; then \
 	    python=$$candidate; break; \
 	  fi; \
 	done; \
 	if [ -z "$$python" ]; then \
-	  echo 'make: Python 3.11 was not found; install it, or name it: make SLIPWAY_PYTHON=/path/to/python3.11' >&2; exit 1; \
+	  echo "make: $(if $(SLIPWAY_PYTHON),SLIPWAY_PYTHON=$(SLIPWAY_PYTHON) is not Python 3.11,Python 3.11 was not found);" \
+	    'requirements.lock is for 3.11 only. Install it, or name it: make SLIPWAY_PYTHON=/path/to/python3.11' >&2; exit 1; \
 	fi; \
 	if ! "$$python" -c 'import ensurepip, venv' 2>/dev/null; then \
 	  echo "make: $$python has no venv; install it (on Debian: apt-get install python3-venv)" >&2; exit 1; \
