@@ -84,7 +84,7 @@ class DrydockProvisioner:
     Raises
     ------
     ValueError
-        When the URL, a time-out or the end user cannot be used.
+        When the URL, a timeout or the end user cannot be used.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""HTTP as this room needs it: time-outs always, repeats where the caller says that they are safe, errors as values of
+"""HTTP as this room needs it: timeouts always, repeats where the caller says that they are safe, errors as values of
 `errors`, no secret in any text. It knows nothing of tasks or nodes."""
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Timeouts:
 
     def __post_init__(self) -> None:
         if min(self.connect, self.read, self.total) <= 0:
-            raise ValueError("time-outs are seconds and must be above 0: nothing here may wait for ever")
+            raise ValueError("timeouts are seconds and must be above 0: nothing here may wait for ever")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Results that came after their time-out (rule 14): recorded against the node, without touching any verdict."""
+"""Results that came after their timeout (rule 14): recorded against the node, without touching any verdict."""
 
 from __future__ import annotations
 

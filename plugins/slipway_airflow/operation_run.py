@@ -1,4 +1,4 @@
-"""Carry out one stored operation at the provisioner: submit it exactly once, and see it to its end or its time-out.
+"""Carry out one stored operation at the provisioner: submit it exactly once, and see it to its end or its timeout.
 
 Knows nothing of groups and criteria. Safe to start again at any point, in any process: the intent is in the store
 before anything is sent, the right to submit is a lease, and a task that was submitted is found again by its reference.

@@ -23,7 +23,7 @@ def intervals(longest: float) -> Iterator[float]:
 
 @dataclass(frozen=True, slots=True)
 class PhaseTimes:
-    """Times of one phase, in seconds: longest poll interval, and the time-out of the provisioner's task (rule 14)."""
+    """Times of one phase, in seconds: longest poll interval, and the timeout of the provisioner's task (rule 14)."""
 
     interval: float
     timeout: float

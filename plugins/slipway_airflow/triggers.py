@@ -26,9 +26,9 @@ class ProvisionerTaskTrigger(BaseTrigger):
     op : int
         The operation in Slipway's store; the trigger notes there when the provisioner started the task (rule 14).
     interval, timeout, queue_timeout : float
-        Poll interval and time-outs, seconds.
+        Poll interval and timeouts, seconds.
     give_up : str, optional
-        ISO time (UTC) at which to fire in any case, instead of the time-outs.
+        ISO time (UTC) at which to fire in any case, instead of the timeouts.
 
     Notes
     -----

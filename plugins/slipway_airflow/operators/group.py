@@ -105,7 +105,7 @@ class DeployGroupOperator(WaitingOperator):
 
 
 def phase_times(configuration: dict[str, Any], settings: ConnectionSettings) -> dict[Phase, PhaseTimes]:
-    """Return intervals and time-outs of both phases from the design, capped by the connection's poll interval."""
+    """Return intervals and timeouts of both phases from the design, capped by the connection's poll interval."""
 
     def times(interval: str, timeout: str) -> PhaseTimes:
         longest = min(float(configuration[interval]), settings.poll_interval)

@@ -1,4 +1,4 @@
-"""Time-outs, repeats, tokens and answers at the level of HTTP."""
+"""Timeouts, repeats, tokens and answers at the level of HTTP."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_there_is_no_waiting_for_ever(times: tuple[float, float, float]) -> None
 @pytest.mark.parametrize(
     ("failure", "reached", "timed_out", "text"),
     [
-        pytest.param(requests.ConnectTimeout("x"), False, False, "no connection", id="connect time-out"),
+        pytest.param(requests.ConnectTimeout("x"), False, False, "no connection", id="connect timeout"),
         pytest.param(
             requests.ConnectionError(ConnectionRefusedError(111, "Connection refused")),
             False,
@@ -179,7 +179,7 @@ def test_there_is_no_waiting_for_ever(times: tuple[float, float, float]) -> None
             "no connection (Connection refused)",
             id="refused",
         ),
-        pytest.param(requests.ReadTimeout("x"), True, True, "no answer in time", id="read time-out"),
+        pytest.param(requests.ReadTimeout("x"), True, True, "no answer in time", id="read timeout"),
         pytest.param(
             requests.ConnectionError(ConnectionResetError(104, "Connection reset by peer")),
             True,
