@@ -12,7 +12,7 @@ from site_store.dialects import among
 from site_store.errors import GroupNotFound
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.part import StorePart
-from site_store.records import GroupRecord
+from site_store.records import GroupRecord, GroupStanding
 from site_store.tables import action, group_node, group_run, operation
 from strategy_lib.criteria import CriterionResult
 from strategy_lib.phase import GroupState, Phase, Reason
@@ -89,6 +89,23 @@ class Groups(StorePart):
             return {name: GroupState(state) for name, state in tx.execute(query)}
 
         return self._database.read(work)
+
+    def group_standings(self, action_id: str) -> list[GroupStanding]:
+        """Return how far each group is, in processing order; empty before there is a plan.
+
+        One statement over the groups alone, however many nodes they have: each group's task may ask it.
+        """
+        query = (
+            select(group_run.c.name, group_run.c.position, group_run.c.state, group_run.c.attempt_key)
+            .where(group_run.c.action_id == action_id)
+            .order_by(group_run.c.position)
+        )
+        return self._database.read(
+            lambda tx: [
+                GroupStanding(row.name, row.position, GroupState(row.state), row.attempt_key)
+                for row in tx.execute(query)
+            ]
+        )
 
     def note_criteria(self, action_id: str, group: str, attempt: int, criteria: Sequence[CriterionResult]) -> bool:
         """Keep criteria that were judged before the verdict, so that a resumed attempt can still report them.

@@ -152,6 +152,21 @@ class GroupRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupStanding:
+    """How far a group is, without its nodes and criteria. `position` is its place in the processing order."""
+
+    name: str
+    position: int
+    state: GroupState
+    attempt_key: str | None
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the group has its verdict."""
+        return self.state in (GroupState.SUCCESS, GroupState.FAILURE)
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
     """One intended provisioner task. `nodes` are those that it claimed; empty for a step that concerns a whole site.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import event
 
-from site_store import ActionState, GroupNotFound, PlannedGroup, SiteStore
+from site_store import ActionState, GroupNotFound, GroupStanding, PlannedGroup, SiteStore
 from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.strategy import Group, Label, Selector
@@ -44,6 +44,20 @@ def test_a_plan_comes_back_as_it_was(site: Scenario) -> None:
         "z": GroupState.PENDING,
     }
     assert len(site.store.group_states(action.id)) == 3
+
+
+def test_standings_are_in_processing_order_and_without_nodes(site: Scenario) -> None:
+    assert site.store.group_standings(site.action().id) == []
+    action = site.running({"z": ["n1"], "a": [], "m": ["n1"]})
+    site.open(action, "z", "k1")
+    site.fail(site.open(action, "m", "k2"))
+    standings = site.store.group_standings(action.id)
+    assert standings == [
+        GroupStanding("z", 0, GroupState.RUNNING, "k1"),
+        GroupStanding("a", 1, GroupState.PENDING, None),
+        GroupStanding("m", 2, GroupState.FAILURE, "k2"),
+    ]
+    assert [standing.is_judged for standing in standings] == [False, False, True]
 
 
 @pytest.mark.parametrize("first", [["a"], []])
@@ -121,7 +135,7 @@ def test_the_number_of_statements_does_not_grow_with_the_plan(site: Scenario) ->
             taken["begin_operation"] = measured()
             site.store.record_outcome(operation.op, outcome(operation.nodes))
             taken["record_outcome"] = measured()
-            for name in ("node_states", "plan", "report_input", "group_states"):
+            for name in ("node_states", "plan", "report_input", "group_states", "group_standings"):
                 getattr(site.store, name)(action.id)
                 taken[name] = measured()
             site.store.set_wanted(SITE, 1, dict.fromkeys(names, "d"))
@@ -134,7 +148,7 @@ def test_the_number_of_statements_does_not_grow_with_the_plan(site: Scenario) ->
 
     small = statements_for(1, 2, "run-1")
     assert small == statements_for(30, 300, "run-2")
-    assert small["node_states"] == 1
+    assert (small["node_states"], small["group_standings"]) == (1, 1)
     assert max(small.values()) <= 12
 
 
