@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, select
+from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, and_, case, or_, select
 
 from site_store.part import StorePart
 from site_store.records import NodeTasks, TaskRecord
@@ -74,11 +74,32 @@ class NodeTaskLists(StorePart):
 
     def node_states(self, action_id: str, group: str | None = None) -> dict[str, NodeState]:
         """Return the state of each node of a group, or of the whole action, in one statement (rule 10)."""
-        query = both_tasks(select(prepare.c.node, prepare.c.status, deploy.c.status), action_id, group)
+        return self._states(select(prepare.c.node, prepare.c.status, deploy.c.status), action_id, group)
+
+    def attempt_states(self, action_id: str, group: str, attempt: int) -> dict[str, NodeState]:
+        """Return the state of each node of a group as one of its attempts may rely on it (rules 11 and 23).
+
+        The same as `node_states`, in one statement, but for a node that an operation of another group, or of another
+        attempt of this group, is working on: what comes of it will never be this attempt's to learn, so it is
+        `unknown`. A group must not take another's live nodes for its own.
+        """
+        own = select(operation.c.op).where(
+            operation.c.action_id == action_id, operation.c.group_name == group, operation.c.attempt == attempt
+        )
+
+        def seen(phase: FromClause) -> ColumnElement[str]:
+            reliable = or_(phase.c.status != TaskStatus.PROCESSING, phase.c.op.in_(own))
+            return case((reliable, phase.c.status), else_=TaskStatus.UNKNOWN.value)
+
+        return self._states(select(prepare.c.node, seen(prepare), seen(deploy)), action_id, group)
+
+    def _states(self, query: Select[Any], action_id: str, group: str | None) -> dict[str, NodeState]:
+        """Add up what a query says of each node: its name and the status of both phases."""
+        both = both_tasks(query, action_id, group)
         return self._database.read(
             lambda tx: {
                 name: node_state(TaskStatus(prepared), TaskStatus(deployed))
-                for name, prepared, deployed in tx.execute(query)
+                for name, prepared, deployed in tx.execute(both)
             }
         )
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from site_store import ActionState, AttemptNotOpen, GroupNotFound, OperationStatus, SiteStore
+from site_store import ActionState, AttemptNotOpen, GroupNotFound, GroupRecord, OperationStatus, SiteStore
 from strategy_lib.criteria import CriterionResult
+from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
 from tests.unit.site_store.scenario import SITE, Scenario, outcome
 
@@ -120,6 +121,46 @@ def test_rule_23_a_new_attempt_leaves_nodes_of_another_groups_live_operation_alo
     assert site.states(action) == {"n1": "not_started", "n2": "deploying", "n3": "not_started"}
     assert site.store.record_outcome(working.op, outcome(["n2"])) == frozenset()
     assert site.states(action)["n2"] == "success"
+
+
+def test_rule_11_a_group_never_takes_another_groups_live_nodes_for_its_own(site: Scenario) -> None:
+    nodes = ["mine", "theirs-prepare", "theirs-deploy", "ready", "done", "bad", "new"]
+    action = site.running({"a": nodes, "b": nodes, "other": ["elsewhere"]}, done=["done"])
+    a, b = site.open(action, "a"), site.open(action, "b")
+    first = site.submit(site.begin(b, Phase.PREPARE, ["theirs-deploy", "ready", "bad"]))
+    site.store.record_outcome(first.op, outcome(["theirs-deploy", "ready"], ["bad"]), status=OperationStatus.COMPLETE)
+    live = site.begin(b, Phase.DEPLOY, ["theirs-deploy"])
+    c = site.open(action, "other")
+    # Of any group, and whether or not it is a member itself.
+    site.begin(c, Phase.PREPARE, ["theirs-prepare"])
+    site.begin(a, Phase.PREPARE, ["mine"])
+
+    def seen(record: GroupRecord) -> dict[str, str]:
+        found = site.store.attempt_states(action.id, record.name, record.attempt)
+        return {name: str(state) for name, state in found.items()}
+
+    everywhere = {"theirs-prepare": "unknown", "ready": "prepared", "done": "success", "bad": "failure"}
+    everywhere["new"] = "not_started"
+    assert seen(a) == everywhere | {"mine": "preparing", "theirs-deploy": "unknown"}
+    assert seen(b) == everywhere | {"mine": "unknown", "theirs-deploy": "deploying"}
+    assert seen(c) == {"elsewhere": "not_started"}
+    # What the store says of the nodes to everyone else is unchanged, and what is learnt is seen by all.
+    assert site.states(action, "a")["theirs-deploy"] == "deploying"
+    site.store.record_outcome(live.op, outcome(["theirs-deploy"]))
+    assert seen(a)["theirs-deploy"] == "success"
+
+
+def test_rule_23_an_attempt_does_not_count_on_what_an_earlier_one_left_under_way(site: Scenario) -> None:
+    action = site.running({"a": ["n1", "n2"]})
+    first = site.open(action, "a", "k1")
+    site.begin(first, Phase.PREPARE, ["n1"])
+    seen = site.store.attempt_states
+    assert seen(action.id, "a", 1) == {"n1": NodeState.PREPARING, "n2": NodeState.NOT_STARTED}
+    # The task starts again before the verdict: it is the same attempt, and joins.
+    again = site.open(action, "a", "k1")
+    assert seen(action.id, "a", again.attempt)["n1"] is NodeState.PREPARING
+    # Two of the same name in another action are nothing to this one.
+    assert seen(action.id, "a", 2) == {"n1": NodeState.UNKNOWN, "n2": NodeState.NOT_STARTED}
 
 
 def test_rule_23_a_reopened_action_starts_interrupted_groups_again(site: Scenario) -> None:

@@ -19,6 +19,7 @@ GROUP = Group(
     selectors=(Selector(node_tags=("compute",), node_labels=(Label("zone", "a:b"),)), Selector(rack_names=("r1",))),
     criteria=SuccessCriteria(percent_successful_nodes=0, maximum_failed_nodes=3),
 )
+ONE_STATEMENT = {"node_states", "attempt_states", "group_states", "group_standings"}
 
 
 def test_a_plan_comes_back_as_it_was(site: Scenario) -> None:
@@ -138,6 +139,8 @@ def test_the_number_of_statements_does_not_grow_with_the_plan(site: Scenario) ->
             for name in ("node_states", "plan", "report_input", "group_states", "group_standings"):
                 getattr(site.store, name)(action.id)
                 taken[name] = measured()
+            site.store.attempt_states(action.id, "g0", record.attempt)
+            taken["attempt_states"] = measured()
             site.store.set_wanted(SITE, 1, dict.fromkeys(names, "d"))
             taken["set_wanted"] = measured()
             site.store.close_action(action.id, ActionState.FAILED, "")
@@ -148,7 +151,7 @@ def test_the_number_of_statements_does_not_grow_with_the_plan(site: Scenario) ->
 
     small = statements_for(1, 2, "run-1")
     assert small == statements_for(30, 300, "run-2")
-    assert (small["node_states"], small["group_standings"]) == (1, 1)
+    assert {name for name, number in small.items() if number == 1} >= ONE_STATEMENT
     assert max(small.values()) <= 12
 
 
