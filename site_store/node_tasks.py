@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, and_, case, or_, select
+from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, and_, case, func, or_, select
 
 from site_store.part import StorePart
 from site_store.records import NodeTasks, TaskRecord
-from site_store.tables import group_node, operation, task
+from site_store.tables import group_node, group_run, operation, task
 from strategy_lib.node import NodeState
 from strategy_lib.phase import Phase
 from strategy_lib.task_state import TaskStatus, node_state
@@ -102,6 +102,25 @@ class NodeTaskLists(StorePart):
                 for name, prepared, deployed in tx.execute(both)
             }
         )
+
+    def node_counts(self, action_id: str) -> dict[str, dict[NodeState, int]]:
+        """Return for each group of an action how many of its nodes are in each state, states of no node included.
+
+        Counted by the database in two statements, so that it can be asked again and again while an action runs.
+        """
+        names = select(group_run.c.name).where(group_run.c.action_id == action_id)
+        grouped = (group_node.c.group_name, prepare.c.status, deploy.c.status)
+        query = both_tasks(select(*grouped, func.count()), action_id, None).join(
+            group_node, and_(group_node.c.action_id == prepare.c.action_id, group_node.c.node == prepare.c.node)
+        )
+
+        def work(tx: Connection) -> dict[str, dict[NodeState, int]]:
+            counts = {name: dict.fromkeys(NodeState, 0) for name in tx.scalars(names)}
+            for name, prepared, deployed, number in tx.execute(query.group_by(*grouped)):
+                counts[name][node_state(TaskStatus(prepared), TaskStatus(deployed))] += number
+            return counts
+
+        return self._database.read(work)
 
     def node_tasks(self, action_id: str, group: str | None = None) -> list[NodeTasks]:
         """Return the nodes of a group, or of the whole action, with all that is known of both phases (rule 20)."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from sqlalchemy import event
 
 from site_store import ActionState, GroupNotFound, GroupStanding, PlannedGroup, SiteStore
 from strategy_lib.criteria import SuccessCriteria
+from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.strategy import Group, Label, Selector
 from strategy_lib.task_state import TaskStatus
@@ -105,6 +108,30 @@ def test_rule_20_the_report_knows_every_node_and_its_groups(site: Scenario) -> N
     assert [tasks.node for tasks in site.store.node_tasks(action.id, "b")] == ["n1", "n2"]
 
 
+def test_rule_10_counts_are_those_of_the_states_of_each_groups_nodes(site: Scenario) -> None:
+    """Also of nodes in several groups, of groups without nodes, and with another action beside it."""
+    assert site.store.node_counts(site.action().id) == {}
+    members = {"a": [f"n{number}" for number in range(6)], "b": ["n0", "n4", "n5", "n6", "n7"], "none": []}
+    action = site.running(members, done=["n7"])
+    a = site.open(action, "a")
+    site.do(a, Phase.PREPARE, outcome(["n0", "n1", "n2", "n3"], ["n4"], ["n5"]))
+    deploy = site.submit(site.begin(a, Phase.DEPLOY, ["n0", "n1", "n2"]))
+    site.store.record_outcome(deploy.op, outcome(["n0"], ["n1"]))
+    site.begin(site.open(action, "b"), Phase.PREPARE)
+    site.store.release_site(action.id)
+    site.running({"a": ["n0", "n9"]}, "run-2")
+    counts = site.store.node_counts(action.id)
+    some = {name: {str(state): number for state, number in of.items() if number} for name, of in counts.items()}
+    assert some == {
+        "a": {"success": 1, "failure": 2, "deploying": 1, "prepared": 1, "unknown": 1},
+        "b": {"success": 2, "failure": 1, "unknown": 1, "preparing": 1},
+        "none": {},
+    }
+    assert all(list(of) == list(NodeState) for of in counts.values())
+    for name, of in counts.items():
+        assert Counter(site.store.node_states(action.id, name).values()) == +Counter(of)
+
+
 def test_the_number_of_statements_does_not_grow_with_the_plan(site: Scenario) -> None:
     """No loop over nodes or groups talks to the database."""
 
@@ -136,7 +163,7 @@ def test_the_number_of_statements_does_not_grow_with_the_plan(site: Scenario) ->
             taken["begin_operation"] = measured()
             site.store.record_outcome(operation.op, outcome(operation.nodes))
             taken["record_outcome"] = measured()
-            for name in ("node_states", "plan", "report_input", "group_states", "group_standings"):
+            for name in ("node_states", "plan", "report_input", "group_states", "group_standings", "node_counts"):
                 getattr(site.store, name)(action.id)
                 taken[name] = measured()
             site.store.attempt_states(action.id, "g0", record.attempt)
