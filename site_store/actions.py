@@ -33,7 +33,7 @@ def read_action(tx: Connection, action_id: str) -> ActionRecord:
     """
     row = tx.execute(select(action).where(action.c.id == action_id)).one_or_none()
     if row is None:
-        raise ActionNotFound(f"there is no action {action_id!r}: list the site's actions and name one of them")
+        raise _not_found(action_id)
     return _record(row)
 
 
@@ -128,6 +128,24 @@ class Actions(StorePart):
 
         self._database.write(work)
 
+    def report(self, action_id: str) -> Mapping[str, Any] | None:
+        """Return the report of an action, None before it has one (rule 20). It may be large: 8 MB for 100,000 nodes.
+
+        Raises
+        ------
+        ActionNotFound
+            There is none of this id.
+        """
+
+        def work(tx: Connection) -> Mapping[str, Any] | None:
+            row = tx.execute(select(action.c.report).where(action.c.id == action_id)).one_or_none()
+            if row is None:
+                raise _not_found(action_id)
+            report: Mapping[str, Any] | None = row.report
+            return report
+
+        return self._database.read(work)
+
     def report_input(self, action_id: str) -> ReportInput:
         """Return all that a report says, read in one snapshot (rule 20).
 
@@ -149,6 +167,10 @@ class Actions(StorePart):
 
 def _of_run(dag_id: str, run_id: str) -> Any:
     return select(action).where(action.c.dag_id == dag_id, action.c.run_id == run_id)
+
+
+def _not_found(action_id: str) -> ActionNotFound:
+    return ActionNotFound(f"there is no action {action_id!r}: list the site's actions and name one of them")
 
 
 def _record(row: Row[*tuple[Any, ...]]) -> ActionRecord:
