@@ -209,7 +209,8 @@ class Operations(StorePart):
         site
             The site.
         nodes
-            Only those that concern one of these nodes or the site as a whole; None for all.
+            Only those that hold one of these nodes; None for all, with the steps that concern the whole site, which
+            hold no node.
 
         Returns
         -------
@@ -218,16 +219,23 @@ class Operations(StorePart):
             that died: look for its reference, and believe that there is none only after `lease_until`. Settle each
             by `record_late`, or by `finish_operation` when it concerns no nodes.
         """
+        # Somebody had the right to submit it, and the action lost its site (`release_site`) before it said more.
+        holds = exists().where(site_lock.c.site == operation.c.site, site_lock.c.action_id == operation.c.action_id)
+        lost = and_(operation.c.status == OperationStatus.INTENDED, operation.c.lease_owner.is_not(None), ~holds)
         query = (
             select(operation)
-            .where(operation.c.site == site, operation.c.over.is_(None), operation.c.status.in_(_UNFINISHED))
+            .where(
+                operation.c.site == site,
+                operation.c.over.is_(None),
+                or_(operation.c.status.in_(_UNFINISHED), lost),
+            )
             .order_by(operation.c.op)
         )
         found = self._database.read(lambda tx: [operation_record(row) for row in tx.execute(query)])
         if nodes is None:
             return found
         wanted = frozenset(nodes)
-        return [item for item in found if not item.nodes or not wanted.isdisjoint(item.nodes)]
+        return [item for item in found if not wanted.isdisjoint(item.nodes)]
 
 
 def operation_record(row: Row[*tuple[Any, ...]]) -> Operation:

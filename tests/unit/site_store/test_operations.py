@@ -67,7 +67,8 @@ def test_steps_of_the_whole_site_have_operations_too(site: Scenario) -> None:
         (),
     )
     site.submit(operation)
-    assert [item.op for item in site.store.unfinished_operations(SITE, ["n1"])] == [operation.op]
+    assert [item.op for item in site.store.unfinished_operations(SITE)] == [operation.op]
+    assert site.store.unfinished_operations(SITE, ["n1"]) == [], "it holds no node"
     assert site.store.finish_operation(operation.op, OperationStatus.COMPLETE, "success")
     assert site.store.operations(action.id, "")[0].result == "success"
     assert site.store.unfinished_operations(SITE) == []
@@ -153,6 +154,37 @@ def test_what_was_seen_over_stays_over(site: Scenario, first: str, second: str, 
     assert (found.over is not None) is (then == "complete")
     with pytest.raises(ValueError, match="not an end"):
         site.store.finish_operation(operation.op, OperationStatus.SUBMITTED)
+
+
+def test_rule_24_an_orphaned_step_of_the_site_holds_no_node(site: Scenario) -> None:
+    first = site.running({"a": ["n1"]})
+    step = site.submit(site.store.begin_operation(first.id, SITE, "", 1, "verify_site", [], "x"))
+    lost = site.submit(site.begin(site.open(first, "a"), Phase.PREPARE))
+    site.store.close_action(first.id, ActionState.CANCELLED, "killed")
+    assert [item.op for item in site.store.unfinished_operations(SITE, ["n1"])] == [lost.op]
+    assert site.store.unfinished_operations(SITE, []) == []
+    assert [item.op for item in site.store.unfinished_operations(SITE)] == [step.op, lost.op]
+
+
+def test_rule_24_an_intent_may_be_at_work_once_its_action_has_lost_the_site(site: Scenario) -> None:
+    """Whoever had the right to submit it may have died before it could say so."""
+    action = site.running({"a": ["n1"], "b": ["n2"]})
+    perhaps = site.begin(site.open(action, "a"), Phase.PREPARE)
+    never = site.begin(site.open(action, "b"), Phase.PREPARE)
+    assert site.store.lease(perhaps.op, "me", 30)
+
+    def unfinished(*nodes: str) -> list[int]:
+        return [item.op for item in site.store.unfinished_operations(SITE, nodes or None)]
+
+    assert unfinished() == [], "its own action sees to it"
+    site.store.release_site(action.id)
+    assert unfinished() == [perhaps.op], "nobody could submit the other, and nobody can"
+    assert site.store.lease(never.op, "me", 30) is False
+    site.store.acquire_site(site.action("run-2").id)
+    assert (unfinished("n1"), unfinished("n2")) == ([perhaps.op], [])
+    site.store.record_late(perhaps.op, outcome(unknown=["n1"]))
+    assert unfinished() == []
+    assert site.states(action) == {"n1": "unknown", "n2": "preparing"}
 
 
 def test_rule_24_only_what_nobody_may_have_submitted_is_surely_not_at_work(site: Scenario) -> None:
