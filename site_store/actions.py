@@ -21,6 +21,9 @@ from site_store.revisions import newest_number
 from site_store.tables import action
 
 _REPORTED_EVENTS = 10_000
+# Never the report, which is large: whether there is one can be seen without reading it.
+_HAS_REPORT = action.c.report.is_not(None).label("has_report")
+_FACTS = [*(column for column in action.c if column is not action.c.report), _HAS_REPORT]
 
 
 def read_action(tx: Connection, action_id: str) -> ActionRecord:
@@ -31,7 +34,7 @@ def read_action(tx: Connection, action_id: str) -> ActionRecord:
     ActionNotFound
         There is none of this id.
     """
-    row = tx.execute(select(action).where(action.c.id == action_id)).one_or_none()
+    row = tx.execute(select(*_FACTS).where(action.c.id == action_id)).one_or_none()
     if row is None:
         raise _not_found(action_id)
     return _record(row)
@@ -108,7 +111,7 @@ class Actions(StorePart):
 
     def actions(self, site: str | None = None, limit: int = 50) -> list[ActionRecord]:
         """Return the newest actions, newest first, of one site or of all."""
-        query = select(action).order_by(action.c.created.desc(), action.c.id.desc()).limit(limit)
+        query = select(*_FACTS).order_by(action.c.created.desc(), action.c.id.desc()).limit(limit)
         if site is not None:
             query = query.where(action.c.site == site)
         return self._database.read(lambda tx: [_record(row) for row in tx.execute(query)])
@@ -166,7 +169,7 @@ class Actions(StorePart):
 
 
 def _of_run(dag_id: str, run_id: str) -> Any:
-    return select(action).where(action.c.dag_id == dag_id, action.c.run_id == run_id)
+    return select(*_FACTS).where(action.c.dag_id == dag_id, action.c.run_id == run_id)
 
 
 def _not_found(action_id: str) -> ActionNotFound:
@@ -188,5 +191,5 @@ def _record(row: Row[*tuple[Any, ...]]) -> ActionRecord:
         ended=row.ended,
         state=ActionState(row.state),
         verdict=row.verdict,
-        report=row.report,
+        has_report=row.has_report,
     )

@@ -84,7 +84,10 @@ class DocumentRecord:
 
 @dataclass(frozen=True, slots=True)
 class ActionRecord:
-    """One request to do something to a site, and how it went. `revision` is None while the site has none."""
+    """One request to do something to a site, and how it went. `revision` is None while the site has none.
+
+    The report itself is large, and read by `SiteStore.report` alone.
+    """
 
     id: str
     kind: str
@@ -99,7 +102,7 @@ class ActionRecord:
     ended: datetime | None
     state: ActionState
     verdict: str | None
-    report: Mapping[str, Any] | None
+    has_report: bool
 
 
 @dataclass(frozen=True, slots=True)

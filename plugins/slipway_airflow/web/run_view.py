@@ -23,7 +23,8 @@ def run_view(store: SiteStore, action_id: str) -> dict[str, Any]:
     for node in data.nodes:
         for name in node.groups:
             by_group[name][node.state] += 1
-    text = render(from_dict(action.report)) if action.report else None
+    report = store.report(action_id)
+    text = render(from_dict(report)) if report else None
     return {
         "action": {
             "id": action.id,
@@ -41,7 +42,7 @@ def run_view(store: SiteStore, action_id: str) -> dict[str, Any]:
             "ended": _time(action.ended),
         },
         "groups": [_group(group, by_group[group.name]) for group in data.groups],
-        "report": action.report,
+        "report": report,
         "report_text": text,
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 
 import pytest
+from sqlalchemy import event
 
 from site_store import (
     ActionNotFound,
@@ -182,10 +183,39 @@ def test_a_state_that_is_no_end_closes_nothing(site: Scenario) -> None:
 
 def test_rule_20_the_report_is_kept(site: Scenario) -> None:
     action = site.running({"a": ["n1"]})
-    assert site.store.report(action.id) is None
+    assert (action.has_report, site.store.report(action.id)) == (False, None)
     site.store.save_report(action.id, {"verdict": "failure"})
     site.store.save_report(action.id, {"verdict": "success", "at": site.clock.time})
     assert site.store.report(action.id) == {"verdict": "success", "at": "2026-11-21T12:00:00+00:00"}
+    assert site.store.action(action.id).has_report
+
+
+def test_only_who_asks_for_the_report_reads_it(site: Scenario) -> None:
+    action = site.running({"a": ["n1"]})
+    site.store.save_report(action.id, {"verdict": "success"})
+    asked: list[str] = []
+
+    def note(_c: object, _cursor: object, statement: str, *_rest: object) -> None:
+        asked.append(statement)
+
+    engine = site.store._database.engine
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        found = [
+            site.store.action(action.id),
+            *site.store.actions(),
+            site.store.action_of_run(action.dag_id, action.run_id),
+            site.store.report_input(action.id).action,
+            site.store.ensure_action(action.dag_id, action.run_id, "", SITE, 1, {}, ""),
+        ]
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+    assert found == [site.store.action(action.id)] * 5
+    reads = [statement for statement in asked if "FROM action" in statement.replace("\n", " ")]
+    assert len(reads) == 5
+    for statement in reads:
+        assert "action.report IS NOT NULL" in statement
+        assert statement.count("action.report") == 1
 
 
 def test_unknown_actions_are_named(store: SiteStore) -> None:
