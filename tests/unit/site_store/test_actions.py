@@ -16,6 +16,7 @@ from site_store import (
     SiteNotHeld,
     SiteStore,
 )
+from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
 from tests.unit.site_store.scenario import SITE, Scenario, outcome
 
@@ -96,6 +97,12 @@ def test_rule_24_the_end_of_an_action_leaves_nothing_running(site: Scenario) -> 
         "b": (GroupState.FAILURE, Reason.INTERRUPTED),
         "c": (GroupState.PENDING, None),
     }
+    # The same, whoever is asked: a group that was never begun is not made to look as if it had been.
+    states = {name: state for name, (state, _) in groups.items()}
+    assert {group.name: group.state for group in site.store.report_input(action.id).groups} == states
+    assert {standing.name: standing.state for standing in site.store.group_standings(action.id)} == states
+    assert site.store.group_states(action.id) == states
+    assert site.store.node_counts(action.id)["c"][NodeState.NOT_STARTED] == 1
     assert [item.op for item in site.store.unfinished_operations(SITE)] == [operation.op]
     assert site.store.operation(operation.op).status is OperationStatus.ABANDONED
 

@@ -17,6 +17,7 @@ from sqlalchemy import update
 
 from site_store import LockOwner, OperationStatus, PlannedGroup, SiteBusy, SiteStore
 from site_store.tables import task
+from strategy_lib.node import NodeState
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Group
 from tests.unit.site_store.scenario import SITE, Scenario, outcome
@@ -106,6 +107,12 @@ def test_rule_12_a_node_of_many_groups_is_claimed_once(
         for tasks in site.store.node_tasks(action.id)
     }
     assert owners == {name: operation.op for operation in begun for name in operation.nodes}
+    # And each group sees as under way what it got itself, and nothing else.
+    under_way = {NodeState.PREPARING, NodeState.DEPLOYING}
+    for record, operation in zip(records, begun, strict=True):
+        seen = site.store.attempt_states(action.id, record.name, record.attempt)
+        assert tuple(sorted(name for name, state in seen.items() if state in under_way)) == operation.nodes
+        assert {state for state in seen.values() if state not in under_way} == {NodeState.UNKNOWN}
 
 
 def test_rule_23_an_attempt_opened_by_many_is_one(site: Scenario, stores: list[SiteStore]) -> None:
@@ -144,6 +151,37 @@ def test_one_plan_of_many(site: Scenario, stores: list[SiteStore]) -> None:
     )
     assert sorted(saved) == [False] * (CALLERS - 1) + [True]
     assert [group.name for group in site.store.plan(action.id)] == [f"g{saved.index(True)}"]
+
+
+def test_counts_read_while_others_write_are_of_one_moment(site: Scenario, stores: list[SiteStore]) -> None:
+    action = site.action()
+    site.store.acquire_site(action.id)
+    nodes = tuple(f"n{number}" for number in range(100))
+    ended = threading.Event()
+
+    def write() -> list[dict[str, int]]:
+        try:
+            site.store.save_plan(action.id, [PlannedGroup(Group("a", critical=True), nodes)], [], {})
+            record = site.open(action, "a")
+            site.do(record, Phase.PREPARE)
+            site.do(record, Phase.DEPLOY)
+        finally:
+            ended.set()
+        return []
+
+    def poll(store: SiteStore) -> list[dict[str, int]]:
+        polled = []
+        last = False
+        while not last:
+            last = ended.is_set()
+            for states in store.node_counts(action.id).values():
+                polled.append({str(state): number for state, number in states.items() if number})
+        return polled
+
+    calls: list[Callable[[], list[dict[str, int]]]] = [write, *(partial(poll, store) for store in stores[:2])]
+    polled = [states for one in at_once(calls) for states in one]
+    assert all(list(states.values()) == [len(nodes)] for states in polled), "no phase is seen half begun or half done"
+    assert site.store.node_counts(action.id)["a"][NodeState.SUCCESS] == len(nodes)
 
 
 def test_one_action_and_one_revision_of_many(site: Scenario, stores: list[SiteStore]) -> None:
