@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from slipway_cli.kinds import unknown_kinds
 from slipway_cli.planning import make_plan, plan_warnings
 from slipway_cli.unused import unused_strategies
 from strategy_lib.configuration import CONFIGURATION_SCHEMA, parse_configuration
@@ -21,6 +22,7 @@ def check(documents: Sequence[Document]) -> list[Problem]:
     """Return all errors and warnings of a mixture of documents, each once, in the order of the files."""
     counts = document_counts(documents)
     found = [
+        *unknown_kinds(documents),
         *_errors(find_documents, documents, STRATEGY_SCHEMA),
         *_errors(find_document, documents, CONFIGURATION_SCHEMA),
     ]

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slipway_cli.graph import GroupBox
 from slipway_cli.printable import counted
@@ -14,6 +14,8 @@ from strategy_lib.ordering import order_groups
 from strategy_lib.selectors import NodeIndex
 from strategy_lib.strategy import Group, Strategy
 from strategy_lib.warnings import strategy_warnings
+
+NO_GROUPS = "there are no groups: nothing would be deployed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,11 @@ class AnyNumber(Collection[str]):
 
 
 def plan_warnings(strategy: Strategy, plan: Plan, document: Document | None) -> list[Problem]:
-    """Return the warnings of rule 4; those about nodes only where nodes are known."""
+    """Return the warnings of rule 4, those about nodes only where nodes are known; and one if there are no groups."""
+    if not strategy.groups:
+        if document is None:
+            return [Problem("$.data.groups", NO_GROUPS, level="warning")]
+        return [replace(document.problem("$.data.groups", NO_GROUPS), level="warning")]
     if plan.members is None:
         return strategy_warnings(strategy, {group.name: AnyNumber() for group in plan.groups}, (), document)
     nodes = {name for names in plan.members.values() for name in names}.union(plan.unassigned)

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from slipway_cli.files import STANDARD_INPUT
 from slipway_cli.output import OutputFormat, console, deliver, output_option, print_problems, serialised, table
+from slipway_cli.planning import NO_GROUPS, make_plan, plan_warnings
 from slipway_cli.printable import counted, listed, printable
 from slipway_cli.suggestion import suggestion
 from slipway_cli.wanted import load_wanted, strategy_option
@@ -64,7 +65,8 @@ def simulate(
     if not nodes:
         raise click.UsageError(f"There are no nodes in {listed(inventories or [strategy_file])}; see --inventory.")
     outcomes = _outcomes(fails, timeouts, {node.name for node in nodes})
-    print_problems(console(stderr=True), wanted.warnings)
+    warnings = plan_warnings(wanted.strategy, make_plan(wanted.strategy, nodes), wanted.document)
+    print_problems(console(stderr=True), [*wanted.warnings, *warnings])
     result = rehearsal_to_dict(rehearse(wanted.strategy, nodes, outcomes), nodes)
     if output != OutputFormat.TABLE:
         deliver(serialised(result, output), None)
@@ -165,6 +167,8 @@ def _show_verdict(target: Console, result: Mapping[str, Any]) -> None:
     text = f"Verdict: {result['verdict']}"
     if critical:
         text += f"; critical groups that failed: {listed(critical)}"
+    elif not result["order"]:
+        text += f"; {NO_GROUPS}"
     elif failed:
         text += f"; groups that failed, none of them critical: {listed(failed)}"
     target.print(Text(text, style=STATE_STYLES[GroupState(result["verdict"])]))

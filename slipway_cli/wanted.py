@@ -7,6 +7,7 @@ import click
 
 from slipway_cli.files import load_sources, read_sources
 from slipway_cli.inventory import load_inventory
+from slipway_cli.kinds import unknown_kinds
 from slipway_cli.output import Command, Refused
 from slipway_cli.printable import listed
 from slipway_cli.unused import unused_strategies
@@ -32,7 +33,7 @@ class Wanted:
     nodes : tuple of Node
         Empty when the files have none.
     warnings : tuple of Problem
-        Host profiles that are missing; that a deployment would not use this strategy.
+        Host profiles that are missing; kinds that are nearly known; that a deployment would not use this strategy.
     """
 
     name: str
@@ -66,13 +67,14 @@ def load_wanted(paths: Sequence[str], strategy_name: str | None, node_paths: Seq
         raise Refused(problems)
     try:
         name, strategy, document = _strategy(documents, strategy_name)
-        unused = tuple(found for found in unused_strategies(documents) if document and found.document == document.label)
+        unused = [found for found in unused_strategies(documents) if document and found.document == document.label]
+        notes = (*unknown_kinds(documents), *unused)
         if node_paths:
-            return Wanted(name, strategy, document, load_inventory(node_paths), unused)
+            return Wanted(name, strategy, document, load_inventory(node_paths), notes)
         nodes = tuple(nodes_from_documents(documents))
         if document is None and not nodes and find_document(documents, CONFIGURATION_SCHEMA) is None:
             raise click.UsageError(f"There is no {STRATEGY_SCHEMA} document in {listed(paths)}.")
-        return Wanted(name, strategy, document, nodes, (*unused, *missing_profiles(documents)))
+        return Wanted(name, strategy, document, nodes, (*notes, *missing_profiles(documents)))
     except StrategyLibError as error:
         raise Refused(error.problems) from error
 

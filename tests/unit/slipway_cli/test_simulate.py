@@ -93,6 +93,22 @@ def test_success_is_short(slipway: Slipway, files: tuple[Path, str, Path]) -> No
     assert result.stdout.endswith("Verdict: success\n")
 
 
+def test_rule_04_warnings_are_on_standard_error(slipway: Slipway, write: Write) -> None:
+    path = write("s.yaml", STRATEGY.replace("[control]}]", "[controll]}]"))
+    inventory = write("nodes.json", json.dumps(NODES))
+    for form in ("table", "json"):
+        result = slipway("simulate", path, "--inventory", inventory, "-o", form)
+        assert f"{path}:8: $.data.groups[0].selectors: group 'control' matches no node" in result.stderr
+        assert "matches no node" not in result.stdout
+
+
+def test_a_strategy_without_groups_is_said_to_deploy_nothing(slipway: Slipway, write: Write) -> None:
+    path = write("s.yaml", STRATEGY.partition("  groups:")[0] + "  groups: []\n")
+    result = slipway("simulate", path, "--inventory", write("nodes.json", json.dumps(NODES)))
+    assert "$.data.groups: there are no groups: nothing would be deployed" in result.stderr
+    assert result.stdout.endswith("Verdict: success; there are no groups: nothing would be deployed\n")
+
+
 MISTAKES = {
     "a node that does not exist": (("--fail", "deploy:c3"), "there is no node 'c3'. Did you mean c"),
     "nothing like it": (("--fail", "deploy:zzzzzz"), "there is no node 'zzzzzz'.\n"),

@@ -129,6 +129,37 @@ def test_rule_22_a_strategy_that_a_deployment_would_pass_by_is_a_warning(slipway
     assert passed_by not in slipway("validate", write("configured.yaml", configured)).stdout
 
 
+def test_a_strategy_without_groups_is_a_warning(slipway: Slipway, write: Write) -> None:
+    path = write("s.yaml", "schema: shipyard/DeploymentStrategy/v1\nmetadata: {name: none}\ndata:\n  groups: []\n")
+    result = slipway("validate", path)
+    assert result.exit_code == 0
+    assert f"{path}:4: $.data.groups: there are no groups: nothing would be deployed" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("schema", "near"),
+    [
+        ("drydock/BaremetalNode/v2", "drydock/BaremetalNode/v1"),
+        ("shipyard/DeploymentStrategi/v1", "shipyard/DeploymentStrategy/v1"),
+        ("shipyard/DeploymentConfiguration/v1.0", "shipyard/DeploymentConfiguration/v1"),
+        ("drydock/Rack/v1", None),
+        ("drydock/BootAction/v1", None),
+        ("promenade/KubernetesNode/v1", None),
+        ("drydock/Network/v1", None),
+    ],
+)
+def test_a_kind_that_is_nearly_known_is_a_warning(
+    slipway: Slipway, write: Write, schema: str, near: str | None
+) -> None:
+    path = write("s.yaml", f"{NODE}---\nschema: {schema}\nmetadata: {{name: other}}\ndata: {{}}\n")
+    result = slipway("validate", path)
+    assert result.exit_code == 0
+    if near is None:
+        assert "0 warnings" in result.stdout
+    else:
+        assert f"{path}:5: $.schema: not read: '{schema}' is no known kind. Did you mean {near}?" in result.stdout
+
+
 def test_a_missing_host_profile_is_a_warning(slipway: Slipway, write: Write) -> None:
     node = NODE.replace("data: {", "data: {host_profile: lost, ")
     result = slipway("validate", write("node.yaml", node))
