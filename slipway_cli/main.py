@@ -2,7 +2,8 @@
 
 import click
 
-from slipway_cli.lazy import LazyCommand, LazyGroup
+from slipway_cli.lazy import LazyCommand
+from slipway_cli.unwritable import CandidGroup
 
 COMMANDS = {
     "demo": LazyCommand("slipway_cli.demo:demo", "Deploy an example site with a real Airflow and simulated machines."),
@@ -16,7 +17,7 @@ COMMANDS = {
 
 
 @click.group(
-    cls=LazyGroup,
+    cls=CandidGroup,
     lazy=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit status: 0 good, 1 the operation failed, 2 wrong use.",

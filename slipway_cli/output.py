@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from io import StringIO
 from pathlib import Path
 from typing import IO, Any, Literal, TypeVar
 
@@ -46,7 +47,8 @@ def output_option(command: Command) -> Command:
 
 def console(*, stderr: bool = False, file: IO[str] | None = None) -> Console:
     """Return a console that is coloured on a terminal only, obeys NO_COLOR, and does not fold lines in a pipe."""
-    stream = file or (sys.stderr if stderr else sys.stdout)
+    # Python has no stream where the shell closed it (`>&-`).
+    stream = file or (sys.stderr if stderr else sys.stdout) or StringIO()
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None:  # a terminal that cannot show a character gets a question mark, not a traceback
         reconfigure(errors="replace")

@@ -167,6 +167,22 @@ def test_a_closed_pipe_and_a_closed_standard_input_give_no_traceback(example: Pa
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("options", ["plan FILE", "plan FILE -o json", "validate FILE", "simulate FILE", "--help"])
+def test_output_that_cannot_be_written_is_told_in_one_line(example: Path, options: str) -> None:
+    line = f"{sys.executable} -m slipway_cli {options.replace('FILE', str(example))} > /dev/full"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "Error: the output cannot be written: No space left on device.\n",
+    )
+
+
+def test_output_that_is_closed_gives_no_traceback(example: Path) -> None:
+    line = f"{sys.executable} -m slipway_cli plan {example} >&-"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=False)
+    assert "Traceback" not in done.stderr
+
+
 def test_a_terminal_that_knows_only_ascii_gives_no_traceback(process: Process, example: Path) -> None:
     done = process("plan", example, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, b"")
