@@ -29,6 +29,14 @@ class AlreadyRunning(EmbeddedError):
         self.home = home
 
 
+class UnusableHome(EmbeddedError):
+    """The folder for everything cannot be written; choose another one."""
+
+    def __init__(self, home: Path, error: OSError) -> None:
+        reason = error.strerror or str(error)
+        super().__init__(f"{home} cannot be used ({reason}); choose another folder with --home or SLIPWAY_HOME")
+
+
 class StepFailed(EmbeddedError):
     """A step of the set-up (a database migration) failed; read its log."""
 

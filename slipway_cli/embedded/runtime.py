@@ -12,6 +12,7 @@ from typing import Any
 
 from slipway_cli.embedded.credentials import write_private
 from slipway_cli.embedded.errors import AlreadyRunning
+from slipway_cli.embedded.home import make_home
 
 STARTING, READY, STOPPING = "starting", "ready", "stopping"
 
@@ -97,9 +98,10 @@ class HomeLock:
         ------
         AlreadyRunning
             Another one holds it.
+        UnusableHome
+            The folder cannot be written.
         """
-        home.mkdir(parents=True, exist_ok=True)
-        home.chmod(0o700)
+        make_home(home)
         self._file = (home / "lock").open("ab")
         end = time.monotonic() + patience
         while True:

@@ -55,11 +55,13 @@ class Supervisor:
         Raises
         ------
         EmbeddedError
-            Port or home in use, a migration failed, a component cannot be started or keeps dying. All is stopped then.
+            Home or port in use, home not writable, a migration failed, a component cannot be started or keeps dying.
+            All is stopped then.
         """
-        port = claim_port(self._settings.port, "Airflow's API server", "SLIPWAY_PORT")
+        # The home first: one that is in use also has its port in use, and is what there is to tell.
         lock = HomeLock(self._settings.home)
         try:
+            port = claim_port(self._settings.port, "Airflow's API server", "SLIPWAY_PORT")
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, self._on_signal)
             adopt_orphans()

@@ -20,7 +20,9 @@ from slipway_cli.embedded.migration import Migration
 from slipway_cli.embedded.ports import claim_port
 from slipway_cli.embedded.runtime import READY, STOPPING, HomeLock, Runtime, find_running, read_runtime
 from slipway_cli.embedded.sessions import kill_sessions, members
+from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.embedded.simulator_process import SimulatorProcess
+from slipway_cli.embedded.supervisor import Supervisor
 
 # A process whose child has a process group of its own (as Airflow's tasks have) and ignores SIGTERM.
 FAMILY = """
@@ -133,6 +135,16 @@ def test_a_home_has_one_airflow(tmp_path: Path) -> None:
     lock.release()
     assert find_running(tmp_path) is None, "a file that was left behind is not a running Airflow"
     HomeLock(tmp_path).release()
+
+
+def test_a_home_in_use_is_told_before_its_port_which_is_in_use_as_well(tmp_path: Path) -> None:
+    lock = HomeLock(tmp_path)
+    runtime(tmp_path, READY, os.getpid()).write()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        settings = EmbeddedSettings.from_environment(tmp_path, taken.getsockname()[1], {})
+        with pytest.raises(AlreadyRunning):
+            Supervisor(settings, lambda _: None).run(lambda *_: None)
+    lock.release()
 
 
 def test_a_predecessor_that_is_stopping_is_waited_for(tmp_path: Path) -> None:
