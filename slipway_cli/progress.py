@@ -8,7 +8,6 @@ from typing import Protocol
 
 from rich.console import Console
 from rich.live import Live
-from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
@@ -16,7 +15,13 @@ from slipway_cli.output import table
 from slipway_cli.printable import printable
 from slipway_cli.slipway_api import GroupProgress, RunProgress
 
-_STYLES = {"success": "green", "failure": "bold red", "running": "cyan", "pending": "dim"}
+_STYLES = {"success": "green", "failure": "red", "running": "cyan", "pending": "dim"}
+_LOSSES = "yellow"
+"""Style of a group that succeeded although nodes of it did not."""
+_LONGEST_NAME = 40
+_LONGEST_BAR, _SHORTEST_BAR = 24, 8
+_USUAL_STATE = len("success, 11 of 12 deployed, 1 failed")
+_GAPS = 6
 _REASONS = {
     "prepare_criteria": "criteria not met after prepare",
     "deploy_criteria": "criteria not met after deploy",
@@ -42,12 +47,14 @@ def describe(group: GroupProgress) -> str:
     counts = group.counts
     total, failed, unknown = counts.get("total", 0), counts.get("failure", 0), counts.get("unknown", 0)
     prepared, deployed = counts.get("prepared", 0), counts.get("success", 0)
+    if group.state == "pending":
+        return "pending"  # nodes of it may have failed already, in a group before it
     words = [group.state]
     if group.state == "running" and group.phase:
         words = [{"prepare": "preparing", "deploy": "deploying"}.get(group.phase, group.phase)]
     if group.reason:
         words.append(_REASONS.get(group.reason, group.reason))
-    if group.state != "pending" and group.reason != "dependency":
+    if group.reason != "dependency":
         if group.phase == "prepare" and not is_over(group):
             words.append(f"{prepared + deployed} of {total} prepared")
         else:
@@ -84,26 +91,58 @@ class LiveView:
     def update(self, progress: RunProgress) -> None:
         """Redraw the table."""
         if progress.groups:  # none before they are planned
-            self._live.update(draw(progress))
+            screen = self._live.console
+            self._live.update(draw(progress, screen.width, ascii_only=screen.options.ascii_only))
 
 
-def draw(progress: RunProgress) -> Table:
-    """The table of the live view."""
-    result = table("Group", "", "Nodes", "State", right=("Nodes",))
-    for group in progress.groups:
-        style = _STYLES.get(group.state, "")
-        total = group.counts.get("total", 0)
-        # A node that is deployed has both phases behind it, a prepared one the first.
-        done = 2 * group.counts.get("success", 0) + group.counts.get("prepared", 0)
-        name = Text(printable(group.name), style=style)
-        if group.critical:
-            name.append(" *", style="bold")
-        bar = ProgressBar(total=2 * total or 1, completed=done, width=24)
-        result.add_row(name, bar, str(total), Text(describe(group), style=style))
+def draw(progress: RunProgress, width: int, *, ascii_only: bool = False) -> Table:
+    """The table of the live view. Names come first: where it is narrow there are no bars, then the states are folded.
+
+    Parameters
+    ----------
+    width : columns of the terminal.
+    ascii_only : it can show nothing else.
+    """
+    rows = [
+        (_name(group), str(group.counts.get("total", 0)), Text(describe(group), _style(group)))
+        for group in progress.groups
+    ]
+    names = max(len(name) for name, _, _ in rows)
+    states = max(_USUAL_STATE, *(len(text) for _, _, text in rows))
+    length = min(_LONGEST_BAR, width - names - len("Nodes") - states - _GAPS)
+    wide = length >= _SHORTEST_BAR
+    columns = ("Group", "", "Nodes", "State") if wide else ("Group", "Nodes", "State")
+    result = table(*columns, right=("Nodes",), folds=("State",))
+    for group, (name, total, text) in zip(progress.groups, rows, strict=True):
+        result.add_row(*((name, _bar(group, length, ascii_only), total, text) if wide else (name, total, text)))
     if any(group.critical for group in progress.groups):
         result.caption = "* critical"
         result.caption_justify = "left"
     return result
+
+
+def _style(group: GroupProgress) -> str:
+    if group.state == "success" and (group.counts.get("failure") or group.counts.get("unknown")):
+        return _LOSSES
+    return _STYLES.get(group.state, "")
+
+
+def _name(group: GroupProgress) -> Text:
+    name = printable(group.name)
+    if len(name) > _LONGEST_NAME:
+        name = name[: _LONGEST_NAME - 3] + "..."
+    text = Text(name, style=_style(group))
+    if group.critical:
+        text.append(" *", style="bold")
+    return text
+
+
+def _bar(group: GroupProgress, length: int, ascii_only: bool) -> Text:
+    """How much is done, by more than colour. Deployed nodes have both phases behind them, prepared ones the first."""
+    done = 2 * group.counts.get("success", 0) + group.counts.get("prepared", 0)
+    full = length * done // (2 * group.counts.get("total", 0) or 1)
+    one, none = ("#", ".") if ascii_only else ("━", "·")
+    return Text.assemble((one * full, _style(group)), (none * (length - full), "dim"))
 
 
 @contextmanager

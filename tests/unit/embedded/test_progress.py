@@ -1,6 +1,8 @@
 """How the progress of groups is shown."""
 
 import io
+import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -17,10 +19,17 @@ def progress(*groups: GroupProgress) -> RunProgress:
     return RunProgress("running", None, groups, None, None)
 
 
+def drawn(width: int, *groups: GroupProgress, ascii_only: bool = False) -> str:
+    out = io.StringIO()
+    Console(file=out, width=width).print(draw(progress(*groups), width, ascii_only=ascii_only))
+    return out.getvalue()
+
+
 @pytest.mark.parametrize(
     ("shown", "words"),
     [
         (group("pending"), "pending"),
+        (group("pending", failure=1), "pending"),
         (group("running", "prepare", prepared=3), "preparing, 3 of 12 prepared"),
         (group("running", "prepare", prepared=3, success=1, failure=2), "preparing, 4 of 12 prepared, 2 failed"),
         (group("running", "deploy", prepared=8, success=4), "deploying, 4 of 12 deployed"),
@@ -54,6 +63,42 @@ def test_on_a_terminal_the_table_has_every_group() -> None:
 
 
 def test_the_bar_counts_both_phases() -> None:
-    table = draw(progress(group("running", "deploy", success=6, prepared=6)))
-    bar = next(iter(table.columns[1].cells))
-    assert (getattr(bar, "completed", None), getattr(bar, "total", None)) == (18, 24)
+    assert "━" * 18 + "·" * 6 in drawn(120, group("running", "deploy", success=6, prepared=6))
+
+
+def test_a_bar_tells_done_from_pending_without_colours() -> None:
+    text = drawn(120, group("success", total=2, success=2), group("pending"), ascii_only=True)
+    assert "#" * 24 in text
+    assert "." * 24 in text
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_a_name_is_never_cut_for_the_sake_of_a_bar(width: int) -> None:
+    name = "monitoring-nodes-2"
+    shown = replace(group("failure", "deploy", "deploy_criteria", success=5, failure=7), name=name)
+    text = drawn(width, shown)
+    assert name in text
+    assert ("·" in text) == (width == 200)
+    assert "7 failed" in " ".join(text.split())
+
+
+def test_a_very_long_name_is_cut() -> None:
+    text = drawn(120, replace(group("pending"), name="n" * 41))
+    assert "n" * 37 + "... *" in text
+
+
+@pytest.mark.parametrize(
+    ("shown", "code"),
+    [
+        (group("success", success=12), 32),
+        (group("success", success=11, failure=1), 33),
+        (group("success", success=11, unknown=1), 33),
+        (group("failure", None, "dependency"), 31),
+        (group("running", "deploy", failure=1), 36),
+    ],
+)
+def test_green_yellow_and_red_mean_something(shown: GroupProgress, code: int) -> None:
+    out = io.StringIO()
+    Console(file=out, force_terminal=True, width=100, color_system="standard").print(draw(progress(shown), 100))
+    colours = {int(found) for found in re.findall(r"\x1b\[(?:1;)?(3[1-7])m", out.getvalue())}
+    assert colours == {code}
