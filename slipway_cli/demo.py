@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import click
@@ -15,26 +16,30 @@ from rich.console import Console
 from rich.text import Text
 
 from provisioner_client.simulator.scripts import Behaviour
-from slipway_cli.airflow_api import AirflowApi, ApiError, ApiSession, ApiUnreachable
+from slipway_cli.airflow_api import AirflowApi, ApiError, ApiSession, TaskInstance
+from slipway_cli.clock import Clock
 from slipway_cli.demo_order import Order, read_fail, read_order
-from slipway_cli.embedded.background import reuse_or_start
+from slipway_cli.embedded.background import BackgroundAirflow, reuse_or_start
 from slipway_cli.embedded.errors import EmbeddedError
+from slipway_cli.embedded.home import make_home
 from slipway_cli.embedded.ports import claim_port
 from slipway_cli.embedded.runtime import Runtime
 from slipway_cli.embedded.settings import EmbeddedSettings, environment_port
 from slipway_cli.embedded.simulator_process import SimulatorProcess
-from slipway_cli.output import OutputFormat, console, deliver, output_option, serialised
+from slipway_cli.follow import follow
+from slipway_cli.leftovers import RUN_PREFIX, cancel_leftovers
+from slipway_cli.output import OutputFormat, console, deliver, output_option, print_problems, serialised
 from slipway_cli.printable import listed, printable
-from slipway_cli.progress import open_view
-from slipway_cli.slipway_api import RunProgress, SlipwayApi
+from slipway_cli.slipway_api import GroupProgress, RunProgress, SlipwayApi
+from strategy_lib.phase import Verdict
 
 DAG = "deploy_site"
+GROUP_TASK = "deploy_group"
 DEFAULT_SPEED = 400.0
 INTERRUPTED_EXIT = 130
-_RUN_PREFIX = "demo-"
 _POLL = 0.5
-_PATIENCE = 60.0
-"""Seconds for which Airflow may not answer while a run is followed."""
+_ANSWER = 10.0
+"""Seconds for one answer while a run is followed; a commit may take longer."""
 
 
 def _checked_fail(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -96,7 +101,7 @@ def demo(
     try:
         settings = EmbeddedSettings.from_environment(home, port)
         hint = f"\nlogs: {settings.logs}"
-        success = _demonstrate(order, settings, keep, output)
+        success = _demonstrate(order, settings, keep, output, port)
     except KeyboardInterrupt:
         click.echo("interrupted; all that the demo had started is stopped", err=True)
         raise SystemExit(INTERRUPTED_EXIT) from None
@@ -107,36 +112,26 @@ def demo(
     raise SystemExit(0 if success else 1)
 
 
-class Clock:
-    """Prints lines with the seconds since the start."""
-
-    def __init__(self, screen: Console) -> None:
-        """Start the clock; lines go to `screen`."""
-        self.screen = screen
-        self._began = time.monotonic()
-
-    def say(self, text: str) -> None:
-        """Print a line; control characters in it are replaced."""
-        seconds = time.monotonic() - self._began
-        self.screen.print(Text(f"{seconds:7.1f} s  {printable(text)}"), soft_wrap=True)
-
-
-def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: str) -> bool:
-    """Carry the order out; True when the verdict is success."""
+def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: str, port: int | None) -> bool:
+    """Carry the order out; True when the verdict is success. `port` is the one that was asked for by its option."""
     clock = Clock(console(stderr=output != OutputFormat.TABLE))
-    clock.say(f"starting Airflow and a simulated Drydock (home {settings.home})")
+    print_problems(clock.screen, order.warnings)
+    make_home(settings.home)
     with _simulator(order, settings) as simulator, reuse_or_start(settings, clock.say) as (runtime, own):
+        if own is None and port not in (None, 0, runtime.port):
+            clock.say(f"--port {port} is not used: that Airflow listens on {runtime.port}; stop it to choose another")
         clock.say(f"Airflow is ready: {runtime.url}")
         with contextlib.closing(ApiSession(runtime.url, "admin", runtime.password("admin"))) as session:
             airflow, slipway = AirflowApi(session), SlipwayApi(session)
             run_id = _begin(order, airflow, slipway, simulator.url(), clock)
             try:
-                run_state, progress = _follow(airflow, slipway, run_id, clock)
+                run_state, progress = _watch(run_id, runtime, own, clock)
             except KeyboardInterrupt:
                 _cancel(run_id, airflow, clock)
                 raise
             _show_report(progress, output, clock)
-            _show_end(run_state, _failed_tasks(airflow, run_id), clock)
+            groups = progress.groups if progress is not None else ()
+            _show_end(run_state, failed_tasks(airflow.task_instances(DAG, run_id), groups), clock)
         _show_where(runtime, run_id, keep or own is None, clock.screen)
         if keep:
             clock.screen.print(Text("everything stays up until Ctrl-C"))
@@ -150,7 +145,6 @@ def _simulator(order: Order, settings: EmbeddedSettings) -> SimulatorProcess:
     state = settings.home / f"simulator-{order.site}.db"
     for old in settings.home.glob(state.name + "*"):
         old.unlink()
-    settings.home.mkdir(parents=True, exist_ok=True)
     arguments = ["--port", str(port), "--speed", f"{order.speed:g}", "--state", str(state)]
     for fail in order.fail:
         arguments += ["--fail", fail]
@@ -160,7 +154,7 @@ def _simulator(order: Order, settings: EmbeddedSettings) -> SimulatorProcess:
 def _begin(order: Order, airflow: AirflowApi, slipway: SlipwayApi, provisioner: str, clock: Clock) -> str:
     """Tell Airflow where the provisioner is, commit the design, start the run, and return its id."""
     airflow.wait_for_dag(DAG)
-    _cancel_leftovers(order.site, airflow, clock)
+    cancel_leftovers(DAG, order.site, airflow, slipway, clock)
     airflow.set_connection(
         f"slipway_provisioner_{order.site}",
         {
@@ -172,22 +166,11 @@ def _begin(order: Order, airflow: AirflowApi, slipway: SlipwayApi, provisioner: 
     )
     revision = slipway.commit(order.site, order.text)
     clock.say(f"committed site {order.site} as revision {revision.number}{'' if revision.created else ' (unchanged)'}")
-    for warning in revision.warnings:
-        clock.say(f"warning: {warning}")
     conf = {"site": order.site, "revision": revision.number} | ({"force": True} if order.force else {})
-    run_id = airflow.trigger(DAG, conf, datetime.now(UTC).strftime(f"{_RUN_PREFIX}%Y%m%dT%H%M%S.%fZ"))
+    run_id = airflow.trigger(DAG, conf, datetime.now(UTC).strftime(f"{RUN_PREFIX}%Y%m%dT%H%M%S.%fZ"))
     failing = f"; simulated failures: {', '.join(order.fail)}" if order.fail else ""
     clock.say(f"triggered {DAG}, run {run_id}{failing}")
     return run_id
-
-
-def _cancel_leftovers(site: str, airflow: AirflowApi, clock: Clock) -> None:
-    """Cancel what an interrupted demo has left running: its simulated machines are gone, and it holds the site."""
-    for run in airflow.active_runs(DAG):
-        run_id = run["dag_run_id"]
-        if run_id.startswith(_RUN_PREFIX) and (run["conf"] or {}).get("site") == site:
-            clock.say(f"cancelling the run of an interrupted demo, {run_id}")
-            airflow.set_run_state(DAG, run_id, "failed")
 
 
 def _cancel(run_id: str, airflow: AirflowApi, clock: Clock) -> None:
@@ -197,29 +180,36 @@ def _cancel(run_id: str, airflow: AirflowApi, clock: Clock) -> None:
         airflow.set_run_state(DAG, run_id, "failed")
 
 
-def _follow(airflow: AirflowApi, slipway: SlipwayApi, run_id: str, clock: Clock) -> tuple[str, RunProgress | None]:
-    """Show the run until it has ended; its state in Airflow, and what Slipway says of it at the end."""
-    last_seen = time.monotonic()
-    with open_view(clock.screen, clock.say) as view:
-        while True:
-            try:
-                state = airflow.run_state(DAG, run_id)
-                progress = slipway.progress(DAG, run_id)
-                last_seen = time.monotonic()
-            except ApiUnreachable:
-                # The API server may have been killed; the supervisor starts it again.
-                if time.monotonic() - last_seen > _PATIENCE:
-                    raise
-            else:
-                if progress is not None:
-                    view.update(progress)
-                if state in ("success", "failed"):
-                    return state, progress
-            time.sleep(_POLL)
+def _watch(
+    run_id: str, runtime: Runtime, own: BackgroundAirflow | None, clock: Clock
+) -> tuple[str, RunProgress | None]:
+    """Show the run until it has ended; its state in Airflow, and what Slipway says of it."""
+
+    def check() -> None:
+        if own is not None and not own.is_running():
+            raise EmbeddedError(own.last_words())
+
+    with contextlib.closing(ApiSession(runtime.url, "admin", runtime.password("admin"), _ANSWER)) as session:
+        return follow(DAG, run_id, AirflowApi(session), SlipwayApi(session), clock, check)
 
 
-def _failed_tasks(airflow: AirflowApi, run_id: str) -> list[str]:
-    return [task.name for task in airflow.task_instances(DAG, run_id) if task.state == "failed"]
+def failed_tasks(tasks: Sequence[TaskInstance], groups: Sequence[GroupProgress]) -> list[str]:
+    """Names of the tasks that failed, a group's task by its group; groups that succeeded all the same are left out.
+
+    Airflow names a mapped task only once it has started, so the groups' names come from Slipway: in the order of
+    processing, over which the tasks are mapped.
+    """
+    names = []
+    for task in tasks:
+        if task.state != "failed":
+            continue
+        if task.task_id == GROUP_TASK and 0 <= task.map_index < len(groups):
+            group = groups[task.map_index]
+            if group.state != "success":
+                names.append(group.name)
+        else:
+            names.append(task.name)
+    return names
 
 
 def _show_report(progress: RunProgress | None, output: str, clock: Clock) -> None:
@@ -230,9 +220,18 @@ def _show_report(progress: RunProgress | None, output: str, clock: Clock) -> Non
         clock.screen.print()
         for line in progress.report_text.splitlines():
             clock.screen.print(Text(printable(line)), soft_wrap=True)
+        _show_verdict(progress.report, clock.screen)
         clock.screen.print()
     else:
         clock.say("the run left no report; look at the log of the failed tasks")
+
+
+def _show_verdict(report: Mapping[str, Any] | None, screen: Console) -> None:
+    """Say the verdict again, where the eye is after a long report."""
+    if report is not None:
+        style = "bold green" if report["verdict"] == Verdict.SUCCESS else "bold red"
+        text = f"{report['verdict'].upper()}: {report['verdict_text']}"
+        screen.print(Text(printable(text), style=style), soft_wrap=True)
 
 
 def _show_end(run_state: str, failed: list[str], clock: Clock) -> None:

@@ -13,14 +13,20 @@ import click
 
 from provisioner_client.simulator.errors import BadAdminRequest
 from provisioner_client.simulator.scripts import Script, parse_fail_option
+from slipway_cli.checking import check
+from slipway_cli.kinds import unknown_kinds
 from slipway_cli.output import Refused
+from slipway_cli.planning import NO_GROUPS
 from slipway_cli.printable import printable
 from slipway_cli.suggestion import suggestion
+from strategy_lib.design import Design, read_design
 from strategy_lib.documents import Document, find_documents, load_documents
-from strategy_lib.errors import StrategyLibError
-from strategy_lib.inventory import nodes_from_documents
+from strategy_lib.errors import Problem, StrategyLibError
+from strategy_lib.inventory import NODE_SCHEMA
 
 REGION = "drydock/Region/v1"
+MOST_CHARACTERS = 64
+"""Of the name of a site."""
 FORGIVEN_FAILURE = "deploy:r1-compute-07"
 """What fails in the example site unless told otherwise; its group's criteria forgive it."""
 
@@ -36,6 +42,7 @@ class Order:
     fail : `PHASE:NODE[:KIND]`, as the simulator takes them.
     speed : simulated seconds per second.
     force : deploy also nodes that are already as wanted.
+    warnings : what deserves a second look in the documents.
     """
 
     site: str
@@ -43,6 +50,7 @@ class Order:
     fail: tuple[str, ...]
     speed: float
     force: bool
+    warnings: tuple[Problem, ...]
 
 
 def read_order(site_file: Path | None, fail: tuple[str, ...], speed: float, force: bool) -> Order:
@@ -53,7 +61,7 @@ def read_order(site_file: Path | None, fail: tuple[str, ...], speed: float, forc
     click.UsageError
         The file cannot be read, or no node of the site matches a `fail`; all such are named.
     Refused
-        The documents have errors; all of them are named.
+        The documents have errors; all of them are named, and all warnings.
     """
     if site_file is None:
         with as_file(files("slipway_cli") / "data" / "example_site.yaml") as example:
@@ -66,23 +74,41 @@ def read_order(site_file: Path | None, fail: tuple[str, ...], speed: float, forc
             raise click.UsageError(f"cannot read {site_file}: {error}") from error
     try:
         documents = load_documents(text, source)
-        site = site_name(documents, default)
-        names = {node.name for node in nodes_from_documents(documents)}
     except StrategyLibError as error:
         raise Refused(error.problems) from error
-    _check_nodes(fail, names)
-    return Order(site, text, fail, speed, force)
+    try:
+        site = site_name(documents, default)
+        design = read_design(documents)
+    except StrategyLibError as error:
+        warnings = [problem for problem in check(documents) if problem.level == "warning"]
+        raise Refused(list(dict.fromkeys([*error.problems, *warnings]))) from error
+    warned = (*unknown_kinds(documents), *design.warnings)
+    nothing = _nothing_to_deploy(design, source)
+    if nothing is not None:
+        raise Refused([nothing, *warned])
+    _check_nodes(fail, {node.name for node in design.nodes})
+    return Order(site, text, fail, speed, force, warned)
+
+
+def _nothing_to_deploy(design: Design, source: str) -> Problem | None:
+    """What is good documents and yet nothing that can be deployed; a commit refuses it as well."""
+    if not design.nodes:
+        return Problem("$", f"there is no {NODE_SCHEMA}: nothing would be deployed", source=source)
+    if not design.strategy.groups:
+        return Problem("$.data.groups", NO_GROUPS, source=source)
+    return None
 
 
 def site_name(documents: Sequence[Document], default: str) -> str:
-    """Return the name of the Region document, or `default`; with `_` for what cannot stand in a connection's name.
+    """Return the name of the Region document, or `default`; with `_` for what cannot stand in a site's name.
 
     Raises
     ------
     DocumentError
         Two regions have the same name.
     """
-    return re.sub(r"[^\w.-]", "_", next(iter(find_documents(documents, REGION)), default))
+    name = re.sub(r"[^A-Za-z0-9_.-]", "_", next(iter(find_documents(documents, REGION)), default))
+    return name.lstrip("_.-")[:MOST_CHARACTERS] or "site"
 
 
 def read_fail(text: str) -> Script:

@@ -134,6 +134,7 @@ def reuse_or_start(
         say(f"using the Airflow that is running at {found.url}")
         yield wait_for_running(found, settings), None
         return
+    say(f"starting Airflow (home {settings.home})")
     airflow = BackgroundAirflow(settings).start()
     try:
         yield airflow.wait_ready(), airflow

@@ -4,6 +4,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -13,6 +14,7 @@ from slipway_cli.demo_order import FORGIVEN_FAILURE, read_order
 from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.errors import SlipwayCliError
 from slipway_cli.output import Refused
+from slipway_cli.up import up
 
 NODE = "schema: drydock/BaremetalNode/v1\nmetadata: {name: %s}\ndata: {}\n---\n"
 
@@ -79,6 +81,70 @@ def test_a_design_with_errors_exits_1_with_all_of_them(home: Path, tmp_path: Pat
     assert (result.exit_code, result.stdout) == (1, "")
     assert f"{design}:" in result.stderr
     assert not home.exists()
+
+
+STRATEGY = """\
+schema: shipyard/DeploymentStrategy/v1
+metadata: {name: deployment-strategy}
+data:
+  groups:
+  - {name: a, critical: true, depends_on: [b], selectors: []}
+  - {name: b, critical: true, depends_on: [a], selectors: []}
+---
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (STRATEGY + NODE % "n1", ":5: $.data.groups[0].depends_on[0]: "),
+        (
+            STRATEGY.partition("  - ")[0].replace("groups:", "groups: []") + "---\n" + NODE % "n1",
+            ": there are no groups",
+        ),
+        ("schema: drydock/Region/v1\nmetadata: {name: r}\n", ": there is no drydock/BaremetalNode/v1"),
+    ],
+    ids=["a cycle", "no groups", "no nodes"],
+)
+def test_rule_03_a_design_that_a_commit_would_refuse_is_refused_at_once(
+    home: Path, tmp_path: Path, text: str, problem: str
+) -> None:
+    design = tmp_path / "cycle.yaml"
+    design.write_text(text)
+    result = run("--site", str(design))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert problem in result.stderr
+    assert result.stderr.count(f"{design}:") >= 1
+    assert not home.exists(), "nothing was started"
+
+
+def test_rule_04_warnings_come_with_the_errors_and_with_a_good_order(home: Path, tmp_path: Path) -> None:
+    design = tmp_path / "mine.yaml"
+    lax = STRATEGY.replace("depends_on: [b], selectors: []", "depends_on: [], selectors: [{node_tags: [none]}]")
+    design.write_text(lax + NODE % "n1")
+    assert "group 'a' matches no node" in str(read_order(design, (), 1.0, False).warnings[0])
+    design.write_text(lax + NODE % "n1" + NODE % "n1")
+    errors = run("--site", str(design)).stderr
+    assert ("error:" in errors, f"{design}:5: $.data.groups[0]" in errors) == (True, True)
+    assert not home.exists()
+
+
+@pytest.mark.parametrize(
+    ("stem", "name"), [("my site", "my_site"), ("_x", "x"), ("zoë", "zo_"), ("a" * 70, "a" * 64), ("...", "site")]
+)
+def test_the_sites_name_is_one_that_a_commit_takes(tmp_path: Path, stem: str, name: str) -> None:
+    design = tmp_path / f"{stem}.yaml"
+    design.write_text(NODE % "n1")
+    assert read_order(design, (), 1.0, False).site == name
+
+
+@pytest.mark.parametrize("folder", ["/proc/nope", "/dev/null/x"])
+@pytest.mark.parametrize("command", [demo, up])
+def test_a_home_that_cannot_be_used_is_told_in_one_line(command: click.Command, folder: str) -> None:
+    result = CliRunner().invoke(command, ["--home", folder])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"Error: {folder} cannot be used (")
+    assert result.stderr.count("\n") == 1
 
 
 def test_a_busy_simulator_port_is_reported_by_name(home: Path, busy_port: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,75 @@
+"""Following a run until it has ended, with patience for an Airflow that is away for a while."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from slipway_cli.airflow_api import AirflowApi, ApiError, ApiRefused, ApiUnreachable
+from slipway_cli.clock import Clock
+from slipway_cli.progress import open_view
+from slipway_cli.slipway_api import RunProgress, SlipwayApi
+
+_POLL = 0.5
+_SILENCE = 5.0
+"""Seconds without an answer after which the person who watches is told."""
+_PATIENCE = 180.0
+"""Seconds without an answer after which it is given up."""
+
+
+class AirflowGone(ApiError):
+    """Airflow has not answered for minutes; start it again with `slipway up`, and then the demo."""
+
+
+def follow(
+    dag_id: str,
+    run_id: str,
+    airflow: AirflowApi,
+    slipway: SlipwayApi,
+    clock: Clock,
+    check: Callable[[], None] = lambda: None,
+    silence: float = _SILENCE,
+    patience: float = _PATIENCE,
+) -> tuple[str, RunProgress | None]:
+    """Show the run until it has ended; its state in Airflow, and what Slipway says of it at the end.
+
+    Parameters
+    ----------
+    check : called while there is no answer; raises when none can come any more.
+    silence, patience : seconds without an answer until that is said, and until it is given up.
+
+    Raises
+    ------
+    AirflowGone
+        No answer for `patience` seconds.
+    ApiRefused
+    """
+    last_seen, told = time.monotonic(), False
+    with open_view(clock.screen, clock.say) as view:
+        while True:
+            try:
+                state = airflow.run_state(dag_id, run_id)
+                progress = slipway.progress(dag_id, run_id)
+            except (ApiUnreachable, ApiRefused) as error:
+                # The API server may have been killed; its supervisor starts it again.
+                if isinstance(error, ApiRefused) and error.status < 500:
+                    raise
+                check()
+                away = time.monotonic() - last_seen
+                if away > patience:
+                    raise AirflowGone(
+                        f"{error}; given up after {away:.0f} s. Once it runs again (`slipway up`), start the demo "
+                        f"again: it cancels the run {run_id}, whose simulated machines are gone"
+                    ) from error
+                if away > silence and not told:
+                    clock.say("Airflow does not answer; waiting")
+                    told = True
+            else:
+                if told:
+                    clock.say("Airflow answers again")
+                last_seen, told = time.monotonic(), False
+                if progress is not None:
+                    view.update(progress)
+                if state in ("success", "failed"):
+                    return state, progress
+            time.sleep(_POLL)
