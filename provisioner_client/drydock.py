@@ -22,6 +22,7 @@ from provisioner_client.errors import (
     ProvisionerProtocolError,
     ProvisionerRefused,
     ProvisionerUnavailable,
+    SubmissionRefused,
     TaskNotFound,
 )
 from provisioner_client.http_session import HttpSession, Timeouts, TokenSource, checked_url
@@ -42,6 +43,7 @@ from provisioner_client.wire import (
     nodes_from,
     selected_from,
     task_from,
+    task_ids,
     tasks_with_reference,
     validation_from,
 )
@@ -142,13 +144,19 @@ class DrydockProvisioner:
         if not isinstance(versions, dict) or "v1.0" not in versions:
             raise ProvisionerProtocolError("GET /versions does not name v1.0: is this Drydock?")
         try:
-            self.task(_NO_SUCH_TASK)
+            self._task_data(_NO_SUCH_TASK, {})
         except TaskNotFound:
             return f"Drydock at {self.url} answers (API v1.0) and accepts the credentials."
         raise ProvisionerProtocolError("Drydock gives a task that cannot exist")
 
     def validate_design(self, design_ref: str) -> DesignValidation:
-        """Have Drydock read and check a design (trap 6). One that it cannot find is not valid."""
+        """Have Drydock read and check a design (trap 6).
+
+        Raises
+        ------
+        ProvisionerUnavailable
+            Also when Drydock cannot read the design, which is not known to be its fault.
+        """
         _check_design_ref(design_ref)
         body = {"href": design_ref}
         answer = self._http.post(f"{API}/validatedesign", body, attempts=self._http.retry.attempts, accept=_verdict)
@@ -156,6 +164,9 @@ class DrydockProvisioner:
             # Once more and not oftener: for a file that is not there, each attempt takes Drydock half a minute.
             self._http.pause(1, ProvisionerUnavailable("POST /validatedesign: 500", status=500))
             answer = self._http.post(f"{API}/validatedesign", body, attempts=1, accept=_verdict)
+        if answer.status == 500:
+            # Whoever serves the design may be starting: a run should not end for that.
+            raise ProvisionerUnavailable("Drydock could not read the design at its address", status=500)
         validation = validation_from(answer.status, answer.data)
         if validation.valid:
             self._valid_designs.add(design_ref)
@@ -177,14 +188,14 @@ class DrydockProvisioner:
         if design_ref not in self._valid_designs:
             validation = self.validate_design(design_ref)
             if not validation.valid:
-                raise ProvisionerRefused(f"design {design_ref} is not valid: {_reasons(validation.messages)}")
+                raise ProvisionerRefused(f"the design is not valid: {_reasons(validation.messages)}")
         node_filter = selectors_filter(selectors)
         body = {"design_ref": design_ref, "node_filter": node_filter}
         answer = self._http.post(f"{API}/nodefilter", body, attempts=self._http.retry.attempts)
         names = selected_from(answer.data)
         if node_filter is None:
             if not names:
-                raise ProvisionerRefused(f"design {design_ref} has no nodes")
+                raise ProvisionerRefused("the design has no nodes")
             return names
         if all(selector.node_names for selector in selectors):
             extra = names.difference(*(selector.node_names for selector in selectors))
@@ -192,22 +203,34 @@ class DrydockProvisioner:
                 raise ProvisionerProtocolError(f"node filter: not asked for, yet selected: {_some(extra)}")
         return names
 
-    def submit(self, action: TaskAction, design_ref: str, nodes: Sequence[str] | None, reference: str) -> str:
+    def submit(
+        self,
+        action: TaskAction,
+        design_ref: str,
+        nodes: Sequence[str] | None,
+        reference: str,
+        *,
+        guard: Callable[[], None] | None = None,
+    ) -> str:
         """Start a task, once (rule 12; traps 2, 5, 7, 10). See `Provisioner.submit`.
 
         With `nodes` None the filter names every node of the design: the reference travels in the filter, and a
         filter of the reference alone makes Drydock's task hang for ever.
         """
-        _check_design_ref(design_ref)
         if not reference:
-            raise ProvisionerRefused("a task without a reference could not be found again")
+            raise SubmissionRefused("a task without a reference could not be found again")
         if nodes is None and action not in _WHOLE_SITE:
-            raise ProvisionerRefused(f"{action} must name its nodes: it is never sent for a whole site")
-        names = self.select_nodes(design_ref, ()) if nodes is None else nodes
+            raise SubmissionRefused(f"{action} must name its nodes: it is never sent for a whole site")
+        try:
+            _check_design_ref(design_ref)
+            checked = None if nodes is None else _checked_names(nodes)
+        except ProvisionerRefused as refusal:
+            raise SubmissionRefused(refusal.detail) from refusal
+        names = _checked_names(self.select_nodes(design_ref, ())) if checked is None else checked
         body = {
             "action": str(action),
             "design_ref": design_ref,
-            "node_filter": names_filter(_checked_names(names), reference),
+            "node_filter": names_filter(names, reference),
         }
 
         def send() -> ProvisionerTask:
@@ -223,6 +246,7 @@ class DrydockProvisioner:
             pause=self._http.pause,
             sleep=self._sleep,
             policy=self._submission,
+            guard=guard or _always,
         ).run()
         if task.action != action:
             raise ProvisionerRefused(f"reference {reference} belongs to task {task.task_id}, {task.action}")
@@ -230,11 +254,27 @@ class DrydockProvisioner:
 
     def find(self, reference: str) -> ProvisionerTask | None:
         """Look through all of Drydock's tasks for a reference (trap 10)."""
-        return self._look(reference).task
+        sighting = self._look(reference)
+        for pause in (1.0, 2.0):
+            if sighting.listed:
+                return sighting.task
+            # Drydock answers an empty list also when it cannot read its database (trap 15).
+            self._sleep(pause)
+            sighting = self._look(reference)
+        if not sighting.listed:
+            raise ProvisionerUnavailable("Drydock lists no tasks at all, as it does when it cannot read its database")
+        return sighting.task
 
     def task(self, task_id: str) -> ProvisionerTask:
-        """Give a task as it is now. Its lists are empty until it is complete (trap 3)."""
-        return task_from(self._task_data(task_id, {}))
+        """Give a task as it is now. Its lists are empty until it is complete (trap 3).
+
+        That it is gone is believed only when the list of tasks, which must not be empty, does not have it either.
+        """
+        try:
+            return task_from(self._task_data(task_id, {}))
+        except TaskNotFound:
+            self._confirm_gone(task_id)
+            raise
 
     def evidence(self, task_id: str, sent: Collection[str]) -> Evidence:
         """Collect all that Drydock can say about the nodes of a task (rules 13, 14; traps 2, 3, 4, 9).
@@ -247,13 +287,14 @@ class DrydockProvisioner:
             data = self._task_data(task_id, {"layers": "2", "subtaskerrors": "true"})
             root, evidence = evidence_from(data, task_id, sent)
         except TaskNotFound:
+            self._confirm_gone(task_id)
             log.warning("task %s is gone: only the node list can tell what it did", task_id)
             evidence = Evidence(over=True)
         except ProvisionerError as failure:
             log.warning("task %s cannot be read: %s", task_id, failure)
             evidence, trouble = Evidence(over=False), failure
         if root is not None and root.state is TaskState.QUEUED:
-            return evidence
+            return replace(evidence, listed=True)
         try:
             listed = self.nodes()
         except ProvisionerError as failure:
@@ -261,7 +302,8 @@ class DrydockProvisioner:
                 raise trouble from failure
             log.warning("the node list cannot be read: %s", failure)
             return evidence
-        return replace(evidence, condition={name: listed[name].condition for name in sent if name in listed})
+        condition = {name: listed[name].condition for name in sent if name in listed}
+        return replace(evidence, condition=condition, listed=True)
 
     def nodes(self) -> dict[str, ListedNode]:
         """Give Drydock's node list, which is MAAS's at this moment."""
@@ -273,6 +315,18 @@ class DrydockProvisioner:
             raise TaskNotFound(f"task {task_id}", status=404)
         return answer.data
 
+    def _confirm_gone(self, task_id: str) -> None:
+        """Ask the list of tasks, too, before it is believed that a task is gone.
+
+        Raises
+        ------
+        ProvisionerUnavailable
+            The list has it, or is empty, as when Drydock cannot read its database.
+        """
+        listed = task_ids(self._http.get(f"{API}/tasks").data)
+        if not listed or task_id in listed:
+            raise ProvisionerUnavailable(f"Drydock contradicts itself about task {task_id}", status=404)
+
     def _look(self, reference: str) -> Sighting:
         data = self._http.get(f"{API}/tasks").data
         found = tasks_with_reference(data, reference)
@@ -280,6 +334,10 @@ class DrydockProvisioner:
             others = ", ".join(task.task_id for task in found[1:])
             log.error("reference %s is on several tasks; %s is taken, not %s", reference, found[0].task_id, others)
         return Sighting(found[0] if found else None, len(data))
+
+
+def _always() -> None:
+    """Guard nothing."""
 
 
 def _marker(text: str | None) -> str:

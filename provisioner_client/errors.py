@@ -68,6 +68,10 @@ class ProvisionerRefused(ProvisionerError):
     """The provisioner refuses the request. Repeating it will not help: correct what the detail names."""
 
 
+class SubmissionRefused(ProvisionerRefused):
+    """The provisioner did not take the task, and never will: correct what the detail names."""
+
+
 class AuthenticationFailed(ProvisionerRefused):
     """The provisioner does not accept the credentials. Check token, user, project and role of its connection."""
 

@@ -5,7 +5,7 @@ Backends (`drydock`, others later) stand beside it as equals and need not inheri
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -125,7 +125,15 @@ class Provisioner(Protocol):
         """
         ...
 
-    def submit(self, action: TaskAction, design_ref: str, nodes: Sequence[str] | None, reference: str) -> str:
+    def submit(
+        self,
+        action: TaskAction,
+        design_ref: str,
+        nodes: Sequence[str] | None,
+        reference: str,
+        *,
+        guard: Callable[[], None] | None = None,
+    ) -> str:
         """Start a provisioner task, once (rule 12).
 
         Parameters
@@ -139,6 +147,8 @@ class Provisioner(Protocol):
         reference : str
             Our name for this task. However often one reference is submitted, and whatever is lost on the way, there
             is one task.
+        guard : callable, optional
+            Called right before each sending, after looks and pauses. When it raises, nothing is sent.
 
         Returns
         -------
@@ -147,13 +157,15 @@ class Provisioner(Protocol):
 
         Raises
         ------
+        SubmissionRefused
+            When the provisioner certainly did not take the task, and never will.
         SubmissionUncertain
             When it could not be learnt whether the task was taken. Submitting again with the same reference is safe.
         """
         ...
 
     def find(self, reference: str) -> ProvisionerTask | None:
-        """Give the provisioner task that was submitted with this reference, None when there is none."""
+        """Give the provisioner task that was submitted with this reference, None when there is certainly none."""
         ...
 
     def task(self, task_id: str) -> ProvisionerTask:

@@ -8,9 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from provisioner_client.errors import (
+    AuthenticationFailed,
     ProvisionerError,
     ProvisionerProtocolError,
+    ProvisionerRefused,
     ProvisionerUnavailable,
+    SubmissionRefused,
     SubmissionUncertain,
 )
 from provisioner_client.protocol import ProvisionerTask
@@ -74,6 +77,8 @@ class Submission:
         Waits before an attempt, given the number of the failed one and its trouble.
     sleep : callable
         Waits for so many seconds.
+    guard : callable
+        Called right before each sending; when it raises, nothing is sent.
     """
 
     reference: str
@@ -82,6 +87,7 @@ class Submission:
     pause: Callable[[int, ProvisionerError], None]
     sleep: Callable[[float], None]
     policy: SubmissionPolicy
+    guard: Callable[[], None] = lambda: None
 
     def run(self) -> ProvisionerTask:
         """Return the one task of this reference.
@@ -94,23 +100,36 @@ class Submission:
             When an answer was lost and the list of tasks could not be read either.
         ProvisionerUnavailable
             When it could not be sent, and certainly was not taken.
-        ProvisionerRefused
-            When it will never be taken.
+        SubmissionRefused
+            When it was not taken, and never will be.
         """
-        before = self.look()
+        before = self._looked()
         if before.task is None and before.listed == 0:
             # Drydock answers an empty list also when it cannot read its database.
             self.sleep(self.policy.look_delay)
-            before = self.look()
+            before = self._looked()
         if before.task is not None:
             log.info("reference %s: provisioner task %s exists and is joined", self.reference, before.task.task_id)
             return before.task
         attempt = 0
+        uncertain = False
         while True:
             attempt += 1
+            self.guard()
             try:
                 return self.send()
+            except AuthenticationFailed:
+                raise
+            except ProvisionerRefused as refusal:
+                # An earlier attempt may have been taken after all, and a second one refused for that very reason.
+                found = self._looked().task if uncertain else None
+                if found is not None:
+                    return found
+                if uncertain:
+                    raise SubmissionUncertain(f"reference {self.reference}: {refusal.detail}") from refusal
+                raise SubmissionRefused(refusal.detail, status=refusal.status) from refusal
             except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
+                uncertain = uncertain or not isinstance(trouble, ProvisionerUnavailable) or trouble.reached
                 found = self._look_after(trouble, before.listed)
                 if found is not None:
                     log.info("reference %s: the task was taken after all, %s", self.reference, found.task_id)
@@ -126,6 +145,16 @@ class Submission:
                 )
                 self.pause(attempt, trouble)
 
+    def _looked(self) -> Sighting:
+        """Look; that the list of tasks is refused (a proxy's 404, say) tells nothing about the task."""
+        try:
+            return self.look()
+        except AuthenticationFailed:
+            raise
+        except ProvisionerRefused as refusal:
+            detail = f"reference {self.reference}: the list of tasks cannot be read: {refusal.detail}"
+            raise SubmissionUncertain(detail, status=refusal.status) from refusal
+
     def _look_after(self, trouble: ProvisionerError, listed_before: int) -> ProvisionerTask | None:
         """Find the task that a failed attempt may have started; None when it certainly did not."""
         if isinstance(trouble, ProvisionerUnavailable) and not trouble.reached:
@@ -135,7 +164,7 @@ class Submission:
         for delay in self.policy.look_delays(trouble):
             self.sleep(delay)
             try:
-                sighting = self.look()
+                sighting = self._looked()
             except (ProvisionerUnavailable, ProvisionerProtocolError) as blind:
                 log.warning("reference %s: the list of tasks cannot be read: %s", self.reference, blind)
                 clear = False

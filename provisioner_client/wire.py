@@ -94,6 +94,19 @@ def tasks_with_reference(data: object, reference: str) -> list[ProvisionerTask]:
     return [task_from(task) for task in sorted(ours, key=lambda task: str(task.get("created")))]
 
 
+def task_ids(data: object) -> frozenset[str]:
+    """Read the ids of all tasks out of a list of them.
+
+    Raises
+    ------
+    ProvisionerProtocolError
+        When it is not a list of tasks.
+    """
+    if not isinstance(data, list):
+        raise ProvisionerProtocolError("the list of tasks is not a list")
+    return frozenset(str(task.get("task_id")) for task in data if isinstance(task, dict))
+
+
 def evidence_from(data: object, task_id: str, sent: Collection[str]) -> tuple[ProvisionerTask, Evidence]:
     """Read what a task and the tasks below it say about the nodes that were sent (rule 13).
 

@@ -40,6 +40,8 @@ class Evidence:
         The same before the task was submitted, as far as it was noted.
     messages
         The provisioner's words about a node.
+    listed
+        The list of nodes could be read; without it a false success cannot be seen.
     """
 
     over: bool
@@ -50,6 +52,7 @@ class Evidence:
     condition: Mapping[str, NodeCondition] = field(default_factory=dict)
     condition_before: Mapping[str, NodeCondition] = field(default_factory=dict)
     messages: Mapping[str, str] = field(default_factory=dict)
+    listed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
