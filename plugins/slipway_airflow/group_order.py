@@ -1,21 +1,61 @@
-"""Whose turn it is when an earlier group has no verdict yet: its task is still coming, or never will (rule 8)."""
+"""Whose turn it is among the groups of one run, when Airflow starts a group's task (rule 8). Pure."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-_OVER = frozenset({"success", "failed", "skipped", "upstream_failed", "removed"})
+from strategy_lib.phase import GroupState
+
+if TYPE_CHECKING:
+    from site_store import GroupStanding
+
+# Airflow's states of a task that will not go on by itself.
+OVER = frozenset({"success", "failed", "skipped", "upstream_failed", "removed"})
+
+_JUDGED = (GroupState.SUCCESS, GroupState.FAILURE)
 
 
-class Turn(StrEnum):
-    """Who goes on: the earlier group, or the next one."""
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """``wait_for`` is the group that goes first, None when it is ours; ``interrupted`` ended without a verdict."""
 
-    THEIRS = "theirs"
-    OURS = "ours"
+    wait_for: str | None
+    interrupted: tuple[str, ...] = ()
 
 
-def whose_turn(earlier_task_state: str | None) -> Turn:
-    """Return whose turn it is, by Airflow's state of the earlier group's task (None: not scheduled yet)."""
-    if earlier_task_state in _OVER:
-        return Turn.OURS
-    return Turn.THEIRS
+def whose_turn(group: str, standings: Iterable[GroupStanding], task_state: Callable[[int], str | None]) -> Turn:
+    """Return whose turn it is.
+
+    An earlier group goes first as long as its task will go on: also one with an old failure, which a person has cleared
+    and which is about to be tried again. A later group goes first when it has begun, and only then: so no two groups
+    wait for each other.
+
+    Parameters
+    ----------
+    group
+        The group whose task has started.
+    standings
+        All groups of the action, in processing order.
+    task_state
+        Airflow's state of the task of the group at a position; None: not scheduled yet.
+    """
+    order = list(standings)
+    (ours,) = (standing for standing in order if standing.name == group)
+    if ours.state is GroupState.RUNNING:
+        # It has begun before: it goes on, whatever was cleared meanwhile.
+        return Turn(None)
+    interrupted = []
+    for standing in order:
+        if standing.position < ours.position:
+            goes_first = standing.state is not GroupState.SUCCESS
+        else:
+            goes_first = standing.state is GroupState.RUNNING
+        if not goes_first:
+            continue
+        if task_state(standing.position) not in OVER:
+            return Turn(standing.name)
+        if standing.state not in _JUDGED:
+            interrupted.append(standing.name)
+    return Turn(None, tuple(interrupted))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from slipway_airflow import story
-from slipway_airflow.late_results import record_late_result
+from slipway_airflow.older_work import OlderWork
 from slipway_airflow.operation_run import Ended, OperationRun, StillRunning, status_of
 from slipway_airflow.proof import note_conditions, outcome_of
 from strategy_lib.deployment import Deployment, Finished
@@ -33,8 +33,7 @@ class GroupRequest:
     """Which group of which action is to be driven, and how.
 
     ``attempt_key`` tells a retry by Airflow (same key) from a person's clear (another key), rule 23.
-    ``force`` submits nodes although an older provisioner task still holds them. ``give_up`` is until when older
-    provisioner tasks are waited for, if that was fixed before (a deferred task comes back with it).
+    ``force`` submits nodes although an older provisioner task still holds them.
     """
 
     action_id: str
@@ -44,7 +43,6 @@ class GroupRequest:
     design_ref: str
     times: Mapping[Phase, PhaseTimes]
     force: bool = False
-    give_up: datetime | None = None
 
 
 class GroupRun:
@@ -64,7 +62,7 @@ class GroupRun:
         self.operations = operations
         self.request = request
         self.log = log
-        self._held: dict[str, Operation] = {}
+        self.older_work = OlderWork(store, operations, request.times[Phase.PREPARE], log)
 
     def advance(self) -> GroupRecord | StillRunning:
         """Go on until the group has its verdict (the record is returned) or a long wait is better deferred.
@@ -76,9 +74,8 @@ class GroupRun:
         """
         request = self.request
         record = self.store.group(request.action_id, request.group)
-        waiting = None if self._is_final(record) else self._settle_older_operations(record)
-        if waiting is not None:
-            return waiting
+        if not self._is_final(record):
+            self.older_work.look_once(record)
         record = self.store.open_attempt(request.action_id, request.group, request.attempt_key)
         if record.is_judged:
             self.log.info("Group %s already has its verdict: %s. Nothing is submitted.", record.name, record.state)
@@ -114,7 +111,7 @@ class GroupRun:
         return Deployment(
             [record.definition],
             {record.name: record.nodes},
-            self.store.node_states(record.action_id, record.name),
+            self.store.attempt_states(record.action_id, record.name, record.attempt),
             self.store.group_states(record.action_id, record.definition.depends_on),
             phases_done=phases_done,
         )
@@ -137,7 +134,9 @@ class GroupRun:
 
     def _carry_out(self, record: GroupRecord, step: Prepare | Deploy) -> StillRunning | None:
         request, phase = self.request, step.phase
-        nodes = [name for name in step.nodes if name not in self._held]
+        nodes = self._free_nodes(record, step)
+        if isinstance(nodes, StillRunning):
+            return nodes
         operation = self.store.begin_operation(
             request.action_id, request.site, record.name, record.attempt, phase, nodes, request.design_ref
         )
@@ -151,6 +150,22 @@ class GroupRun:
         self._record(operation, phase, ended)
         return None
 
+    def _free_nodes(self, record: GroupRecord, step: Prepare | Deploy) -> list[str] | StillRunning:
+        """Return the step's nodes that no older provisioner task holds, once those have had their time to end."""
+        begun = self.store.operations(record.action_id, record.name)
+        if any((operation.attempt, operation.phase.value) == (record.attempt, step.phase.value) for operation in begun):
+            return list(step.nodes)
+        if self.request.force:
+            self.older_work.warn(record, step.nodes)
+            return list(step.nodes)
+        # From the beginning of the attempt, so that coming back later does not start the clock again.
+        since = record.started or self.operations.clock.now()
+        give_up = since + timedelta(seconds=self.request.times[Phase.PREPARE].timeout)
+        held = self.older_work.wait(record, step.nodes, give_up)
+        if isinstance(held, StillRunning):
+            return held
+        return [name for name in step.nodes if name not in held.nodes]
+
     def _record(self, operation: Operation, phase: Phase, ended: Ended) -> None:
         operation = self.store.operation(operation.op)
         outcome = outcome_of(self.store, operation, ended.evidence)
@@ -160,44 +175,3 @@ class GroupRun:
         note_conditions(self.store, operation, ended.evidence)
         for line in story.outcome(phase, operation, ended, outcome, superseded):
             self.log.info(line)
-
-    def _settle_older_operations(self, record: GroupRecord) -> StillRunning | None:
-        """See to provisioner tasks of earlier actions and attempts that may still work on nodes of this group.
-
-        A node is never submitted while such a task runs (rule 14, 24): it is waited for, at most as long as a prepare
-        may take; after that its nodes are left out, unless the action forces them.
-        """
-        request = self.request
-        times = request.times[Phase.PREPARE]
-        give_up = request.give_up or self.operations.clock.now() + timedelta(seconds=times.timeout)
-        for operation in self._older_operations(record):
-            self.log.info(story.older_operation(operation))
-            ended = self.operations.await_older(operation, times, give_up)
-            if isinstance(ended, StillRunning):
-                return ended
-            if ended is not None:
-                record_late_result(self.store, operation, ended, self.log)
-                continue
-            if request.force:
-                self.log.warning("It still runs; its nodes are submitted all the same, because the action forces it.")
-                continue
-            self._hold(operation, record.nodes)
-        return None
-
-    def _older_operations(self, record: GroupRecord) -> list[Operation]:
-        current = (self.request.action_id, record.name, None if record.is_judged else record.attempt)
-
-        def own(operation: Operation) -> bool:
-            return (operation.action_id, operation.group, operation.attempt) == current
-
-        waiting = self.store.unfinished_operations(self.request.site, record.nodes)
-        return [operation for operation in waiting if not own(operation)]
-
-    def _hold(self, operation: Operation, nodes: Collection[str]) -> None:
-        held = sorted(set(operation.nodes).intersection(nodes))
-        self._held.update(dict.fromkeys(held, operation))
-        self.log.warning(
-            "Provisioner task %s is still not over; left out: %s. Use force to submit them all the same.",
-            operation.provisioner_task,
-            story.names(held),
-        )

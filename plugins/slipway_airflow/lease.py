@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
+
+from site_store import StoreError
 
 if TYPE_CHECKING:
     from site_store import SiteStore
@@ -21,7 +23,9 @@ def renewed(store: SiteStore, op: int, owner: str) -> Iterator[None]:
 
     def renew() -> None:
         while not ended.wait(LEASE_SECONDS / 3):
-            store.lease(op, owner, LEASE_SECONDS)
+            # A database that is busy once is no reason to stop; whether the right still holds is asked before sending.
+            with suppress(StoreError):
+                store.lease(op, owner, LEASE_SECONDS)
 
     thread = threading.Thread(target=renew, name=f"lease-{op}", daemon=True)
     thread.start()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from provisioner_client.errors import AuthenticationFailed, ProvisionerRefused, ProvisionerUnavailable, TaskNotFound
+from provisioner_client.errors import ProvisionerError, ProvisionerUnavailable, SubmissionRefused, TaskNotFound
 from provisioner_client.protocol import TaskAction, TaskState
 from site_store import OperationPhase, OperationStatus, SiteNotHeld
 from slipway_airflow.lease import LEASE_SECONDS, renewed
@@ -117,9 +117,7 @@ class OperationRun:
         if operation.provisioner_task is None:
             try:
                 operation = self._submit(operation)
-            except AuthenticationFailed:
-                raise
-            except ProvisionerRefused as error:
+            except SubmissionRefused as error:
                 # Certainly not taken, and never will be: these nodes have failed.
                 self.log.error("The provisioner refuses: %s", error)
                 return Ended("refused", None, _refusal(operation, str(error)), str(error))
@@ -158,8 +156,11 @@ class OperationRun:
                 task = self.provisioner.task(task_id)
             except TaskNotFound:
                 return Ended("gone", None, self._evidence(task_id, operation))
-            if task.state is TaskState.COMPLETE:
-                return Ended("complete", task, self._evidence(task_id, operation, over=True))
+            except ProvisionerError as error:
+                self.log.warning("No answer about provisioner task %s, asking again: %s", task_id, error)
+            else:
+                if task.state is TaskState.COMPLETE:
+                    return Ended("complete", task, self._evidence(task_id, operation, over=True))
             now = self.clock.now()
             if now >= give_up:
                 return None
@@ -180,11 +181,20 @@ class OperationRun:
         with renewed(self.store, operation.op, self.owner):
             # Looks for the reference first: whoever held the lease before may have got as far as the submission.
             task_id = self.provisioner.submit(
-                ACTIONS[operation.phase], operation.design_ref, operation.nodes or None, operation.reference
+                ACTIONS[operation.phase],
+                operation.design_ref,
+                operation.nodes or None,
+                operation.reference,
+                guard=lambda: self._require_lease(operation),
             )
             self.store.submitted(operation.op, task_id)
         self.log.info("Provisioner task: %s.", task_id)
         return self.store.operation(operation.op)
+
+    def _require_lease(self, operation: Operation) -> None:
+        """Ask once more, right before sending: pauses and looks may have taken longer than the right lasted."""
+        if not self.store.lease(operation.op, self.owner, LEASE_SECONDS):
+            raise SiteNotHeld(f"operation {operation.op}: the right to submit it was lost; nothing is sent")
 
     def _wait(self, operation: Operation, times: PhaseTimes) -> Ended | StillRunning:
         assert operation.provisioner_task is not None
@@ -199,9 +209,9 @@ class OperationRun:
             except TaskNotFound:
                 self.log.warning("The provisioner no longer knows task %s; looking at its nodes instead.", task_id)
                 return Ended("gone", None, self._evidence(task_id, operation))
-            except ProvisionerUnavailable as error:
+            except ProvisionerError as error:
                 # Asking again is free; only the deadline ends the waiting.
-                self.log.warning("Provisioner not reachable, asking again: %s", error)
+                self.log.warning("No answer about provisioner task %s, asking again: %s", task_id, error)
             else:
                 if task.state is not TaskState.QUEUED and running_since is None:
                     running_since = self.clock.now()
@@ -221,14 +231,21 @@ class OperationRun:
         raise AssertionError("unreachable: intervals() is endless")  # pragma: no cover
 
     def _evidence(self, task_id: str, operation: Operation, *, over: bool = False) -> Evidence:
-        # An outage at this very moment must not turn finished nodes into unknown ones: of a task that is over, the task
-        # itself must be read, and not the node list alone.
-        for pause in (1.0, 2.0, 5.0, 10.0):
+        """Gather what is known of the operation's nodes; both the task and the node list must be read for that.
+
+        An outage at this very moment must not turn finished nodes into unknown ones, nor a false success into a true
+        one.
+        """
+        if not operation.nodes:
+            return Evidence(over=over)
+        for pause in (1.0, 2.0, 5.0, 10.0, 10.0):
             try:
                 evidence = self.provisioner.evidence(task_id, operation.nodes)
-                if evidence.over or not over:
+                if evidence.listed and (evidence.over or not over):
                     return evidence
             except ProvisionerUnavailable as error:
                 self.log.warning("Provisioner not reachable, asking again: %s", error)
+            else:
+                self.log.warning("The provisioner told only a part of what is known; asking again.")
             self.clock.sleep(pause)
-        return self.provisioner.evidence(task_id, operation.nodes)
+        raise ProvisionerUnavailable("the result of a task could not be read in full")

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import DAG, Param
+from airflow.sdk import DAG, Param, XComArg
 
 from slipway_airflow.operators.acquire import AcquireSiteOperator
-from slipway_airflow.operators.design import LoadDesignOperator, ValidateDesignOperator
+from slipway_airflow.operators.design import CONFIGURATION_KEY, LoadDesignOperator, ValidateDesignOperator
 from slipway_airflow.operators.group import DeployGroupOperator
 from slipway_airflow.operators.plan import PlanGroupsOperator
 from slipway_airflow.operators.release import ReleaseSiteOperator
 from slipway_airflow.operators.report import ReportOperator
 from slipway_airflow.operators.site_step import SiteStepOperator
 
-# Every task may start again at any point, so trouble on the way is retried patiently. 5 s, 10 s, 20 s … 5 min.
+# Every task may start again at any point, so trouble on the way is retried patiently: for about half an hour.
 _RETRIES = {
-    "retries": 6,
+    "retries": 20,
     "retry_delay": timedelta(seconds=5),
     "retry_exponential_backoff": 2.0,
-    "max_retry_delay": timedelta(minutes=5),
+    "max_retry_delay": timedelta(minutes=2),
 }
 
 
@@ -39,6 +39,7 @@ def site_params(force_help: str) -> dict[str, Param]:
             None,
             type=["null", "integer"],
             minimum=1,
+            maximum=2**31 - 1,
             title="Revision",
             description="Number of the committed revision; empty: the newest.",
         ),
@@ -86,21 +87,22 @@ def site_dag(dag_id: str, *, description: str, doc_md: str, force_help: str) -> 
     ) as dag:
         acquire = AcquireSiteOperator(task_id="acquire", kind=dag_id)
         load = LoadDesignOperator(task_id="load_design")
-        validate = ValidateDesignOperator(task_id="validate_design", design=load.output)
-        verify = SiteStepOperator(task_id="verify_site", phase="verify_site", design=load.output)
-        prepare = SiteStepOperator(task_id="prepare_site", phase="prepare_site", design=load.output)
+        configuration = XComArg(load, key=CONFIGURATION_KEY)
+        validate = ValidateDesignOperator(task_id="validate_design")
+        verify = SiteStepOperator(task_id="verify_site", phase="verify_site", configuration=configuration)
+        prepare = SiteStepOperator(task_id="prepare_site", phase="prepare_site", configuration=configuration)
         plan = PlanGroupsOperator(task_id="plan_groups", design=load.output, trigger_rule="none_failed")
         groups = DeployGroupOperator.partial(
             task_id="deploy_group",
-            design=load.output,
+            configuration=configuration,
             map_index_template="{{ task.group }}",
             # One group at a time, in the plan's order; deferred tasks count (rule 8).
             max_active_tis_per_dagrun=1,
         ).expand(group=plan.output)
-        before = (acquire, load, validate, verify, prepare, plan)
-        report = ReportOperator(task_id="report", steps=[task.task_id for task in before], trigger_rule="all_done")
+        report = ReportOperator(task_id="report", trigger_rule="all_done")
         # A teardown, so that it runs also when the run is marked failed. Without a setup: behind one that fails Airflow
         # runs nothing at all, whatever its trigger rule, and a site that is busy must be reported.
-        release = ReleaseSiteOperator(task_id="release").as_teardown()
+        # Its failure counts: it is all that runs in a run that is marked failed, where `report` is skipped.
+        release = ReleaseSiteOperator(task_id="release").as_teardown(on_failure_fail_dagrun=True)
         acquire >> load >> validate >> verify >> prepare >> plan >> groups >> report >> release
     return dag

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -73,7 +74,7 @@ class ProvisionerTaskTrigger(BaseTrigger):
         """Poll until there is something to come back for, and say what (``complete``, ``gone`` or ``timed_out``)."""
         from provisioner_client.errors import ProvisionerError, TaskNotFound
         from provisioner_client.protocol import TaskState
-        from site_store import SiteStore
+        from site_store import SiteStore, StoreError
         from slipway_airflow.hook import DrydockHook
         from slipway_airflow.polling import PhaseTimes
 
@@ -95,12 +96,13 @@ class ProvisionerTaskTrigger(BaseTrigger):
                     task = await asyncio.to_thread(provisioner.task, self.provisioner_task)
                 except TaskNotFound:
                     how = "gone"
-                except ProvisionerError as error:
-                    self.log.warning("Provisioner not reachable, asking again: %s", error)
+                except (ProvisionerError, StoreError) as error:
+                    self.log.warning("No answer about the task, asking again: %s", error)
                 else:
                     if task.state is not TaskState.QUEUED and running_since is None:
                         running_since = datetime.now(UTC)
-                        await asyncio.to_thread(store.running, self.op, running_since)
+                        with suppress(StoreError):
+                            await asyncio.to_thread(store.running, self.op, running_since)
                     if task.state is TaskState.COMPLETE:
                         how = "complete"
                 deadline = give_up or times.deadline(submitted, running_since)
@@ -112,6 +114,4 @@ class ProvisionerTaskTrigger(BaseTrigger):
             await asyncio.to_thread(provisioner.close)
             await asyncio.to_thread(store.close)
         await asyncio.sleep(max(0.0, QUIET_SECONDS - (time.monotonic() - started)))
-        yield TriggerEvent(
-            {"op": self.op, "provisioner_task": self.provisioner_task, "how": how, "give_up": self.give_up}
-        )
+        yield TriggerEvent({"op": self.op, "provisioner_task": self.provisioner_task, "how": how})

@@ -51,6 +51,7 @@ def test_rule_24_a_cancelled_run_frees_its_site(slipway: RunningSlipway, start_s
         return progress is not None and progress.state == "cancelled"
 
     wait_until(closed, "the cancelled action is closed")
+    assert slipway.airflow.wait_for_run(DAG, first, 60) == "failed", "cancelled is never green"
     simulator.post("release")
     second, state = slipway.deploy("cancelled", ONE, timeout=90)
     assert state == "success"
@@ -116,6 +117,37 @@ def test_rule_23_clearing_a_failed_group_tries_again_and_clearing_all_resumes(
     assert slipway.airflow.wait_for_run(DAG, run_id, 90) == "success"
     assert simulator.submissions() == before, "all groups had succeeded: resuming submits nothing"
     assert simulator.double() == {}
+
+
+def test_rule_23_a_group_that_is_cleared_alone_renews_the_report(
+    slipway: RunningSlipway, start_simulator: StartSimulator
+) -> None:
+    simulator = start_simulator()
+    simulator.script("a", "deploy", "flaky", times=1)
+    slipway.connect("alone", simulator.url)
+    run_id, state = slipway.deploy("alone", ONE)
+    assert state == "failed"
+    slipway.airflow.clear(DAG, run_id, ["deploy_group"], downstream=False)
+    slipway.wait_for_task(run_id, "deploy_group", "success")
+    progress = slipway.slipway.progress(DAG, run_id)
+    assert progress is not None
+    assert progress.state == "success"
+    assert slipway.report(run_id)["verdict"] == "success"
+    with SiteStore.open(f"sqlite:///{slipway.home / 'slipway.db'}") as store:
+        assert store.site_owner("alone") is None
+    assert simulator.double() == {}
+
+
+def test_an_unknown_parameter_is_refused_and_not_ignored(
+    slipway: RunningSlipway, start_simulator: StartSimulator
+) -> None:
+    simulator = start_simulator()
+    slipway.connect("misspelt", simulator.url)
+    run_id, state = slipway.deploy("misspelt", ONE, tarrget_nodes=["a"])
+    assert state == "failed"
+    (step,) = slipway.report(run_id)["failed_steps"]
+    assert "tarrget_nodes; did you mean target_nodes?" in step["message"]
+    assert simulator.submissions() == []
 
 
 def test_the_log_of_a_group_reads_as_a_story(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:

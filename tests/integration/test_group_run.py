@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import pytest
 
 from site_store import ActionState, GroupRecord, SiteNotHeld
@@ -166,6 +169,76 @@ def test_rule_24_a_node_held_by_an_older_task_is_left_out_and_forced_in(begin: B
     assert second.states()["b"] == "not_started"
     assert "b" not in {name for _, nodes in simulator.submissions()[1:] for name in nodes}
     assert simulator.double() == {}
+
+
+def test_rule_24_only_a_group_with_something_to_send_waits_for_older_tasks(begin: Begin, simulator: Simulator) -> None:
+    simulator.script("b", "prepare", "stuck")
+    text = site(ABC, [group("one", ["a"], minimum_successful_nodes=1), group("two", ["b"], after=["one"])])
+    driving = begin(text)
+    driving.patience = 0.3
+    driving.group("one")
+    assert isinstance(driving.group("two"), StillRunning)
+    driving.store.close_action(driving.action.id, ActionState.CANCELLED, "cancelled")
+    second = begin(text, "run-2")
+    second.store.interrupt_group(second.action.id, "one")
+    second.timeout = 600.0
+    began = time.monotonic()
+    record = second.group("two")
+    assert isinstance(record, GroupRecord), "it fails by its dependency and has no reason to wait for anything"
+    assert record.reason is Reason.DEPENDENCY
+    assert time.monotonic() - began < 30
+
+
+def test_rule_24_force_submits_without_waiting(begin: Begin, simulator: Simulator) -> None:
+    simulator.script("b", "prepare", "stuck", attempt=1)
+    text = site(ABC, [group("all", maximum_failed_nodes=0)])
+    driving = begin(text)
+    driving.patience = 0.3
+    driving.group("all")
+    driving.store.close_action(driving.action.id, ActionState.CANCELLED, "cancelled")
+    second = begin(text, "run-2")
+    second.timeout, second.patience = 600.0, 0.0
+    assert isinstance(second.group("all", force=True), StillRunning)
+    assert len(simulator.submissions()) == 2, "queued behind the older task, at once"
+
+
+def test_rule_11_a_group_leaves_alone_what_another_group_is_doing(begin: Begin, simulator: Simulator) -> None:
+    simulator.script("b", "deploy", "stuck")
+    shared = [group("one", ["a", "b"], critical=False), group("two", ["b", "c"], critical=False)]
+    driving = begin(site(ABC, shared))
+    driving.patience = 0.5
+    assert isinstance(driving.group("two"), StillRunning), "b is being deployed by group two"
+    driving.patience = 0.0
+    waiting = driving.group("one")
+    while isinstance(waiting, StillRunning) and len(simulator.submissions()) < 4:
+        waiting = driving.group("one")
+    simulator.post("release")
+    driving.patience = 60.0
+    one, two = driving.group("one"), driving.group("two")
+    assert isinstance(one, GroupRecord)
+    assert isinstance(two, GroupRecord)
+    assert (one.state, two.state) == (GroupState.SUCCESS, GroupState.SUCCESS)
+    sent = simulator.submissions()
+    assert sorted(sent) == sorted(
+        [
+            ("prepare_nodes", ["b", "c"]),
+            ("deploy_nodes", ["b", "c"]),
+            ("prepare_nodes", ["a"]),
+            ("deploy_nodes", ["a"]),
+        ]
+    )
+    assert driving.states() == {"a": "success", "b": "success", "c": "success"}
+
+
+def test_rule_12_a_right_that_is_lost_while_looking_sends_nothing(begin: Begin, simulator: Simulator) -> None:
+    driving = begin(site(ABC, [group("all")]))
+    simulator.post("faults", {"method": "GET", "path": "/api/v1.0/tasks", "kind": "latency", "seconds": 1.0})
+    lost = threading.Timer(0.5, driving.store.release_site, [driving.action.id])
+    lost.start()
+    with pytest.raises(SiteNotHeld):
+        driving.group("all")
+    lost.join()
+    assert simulator.submissions() == []
 
 
 def test_an_action_that_lost_its_site_submits_nothing(begin: Begin, simulator: Simulator) -> None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowRuntimeError
 
+from slipway_airflow.errors import StepError
 from slipway_airflow.operators.base import SiteOperator, parameter
 from slipway_airflow.site_lock import reconcile, take_site
+from slipway_airflow.story import names
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
+
+
+KNOWN = ("site", "revision", "target_nodes", "force", "dry_run")
 
 
 def run_states(ti: RuntimeTaskInstanceProtocol) -> Callable[[str, str], str | None]:
@@ -33,6 +39,15 @@ def _not_found(error: AirflowRuntimeError) -> bool:
     # The task SDK passes the API server's 404 on as a generic error.
     detail: Any = error.error.detail or {}
     return isinstance(detail, dict) and detail.get("status_code") == 404
+
+
+def _refuse_unknown(conf: Mapping[str, Any]) -> None:
+    """Refuse parameters that nobody reads: a misspelt ``target_nodes`` would deploy the whole site."""
+    unknown = sorted(set(conf).difference(KNOWN))
+    if unknown:
+        near = [found[0] for name in unknown if (found := difflib.get_close_matches(name, KNOWN, 1))]
+        hint = f"; did you mean {names(near)}?" if near else ""
+        raise StepError(f"unknown parameter: {names(unknown)}{hint} (known: {', '.join(KNOWN)})")
 
 
 class AcquireSiteOperator(SiteOperator):
@@ -61,6 +76,7 @@ class AcquireSiteOperator(SiteOperator):
                 {name: params.get(name) for name in ("target_nodes", "force", "dry_run")},
                 getattr(run, "triggering_user_name", None) or "airflow",
             )
+            _refuse_unknown(run.conf or {})
             self.log.info(
                 "Action %s: %s of site %s, revision %s.", action.id, action.kind, action.site, action.revision
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,15 @@ class SiteOperator(BaseOperator):
                 store.add_event(action.site, STEP_FAILED, message, action_id=action.id, data={"step": ti.task_id})
         except StoreError as error:
             self.log.warning("The failure could not be kept in the store: %s", error)
+
+
+def task_states(context: Context, task_ids: Sequence[str]) -> dict[str, str | None]:
+    """Return Airflow's states of tasks of this run; mapped ones as ``task_id_index``, those not known yet left out."""
+    ti = context["ti"]
+    states: dict[str, str | None] = ti.get_task_states(
+        dag_id=ti.dag_id, task_ids=list(task_ids), run_ids=[ti.run_id]
+    ).get(ti.run_id, {})
+    return states
 
 
 def parameter(action: ActionRecord, name: str) -> Any:

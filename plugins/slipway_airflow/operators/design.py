@@ -6,11 +6,10 @@ import dataclasses
 import difflib
 from typing import TYPE_CHECKING, Any
 
-from slipway_airflow.airflow_settings import airflow_base_url
+from slipway_airflow.design_address import design_address
 from slipway_airflow.errors import StepError
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operators.base import SiteOperator, parameter
-from slipway_airflow.settings import design_base_url
 from slipway_airflow.story import count, names
 from strategy_lib.design import read_design
 from strategy_lib.documents import load_documents
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
-# Drydock's column; a longer reference is a 500 there.
-_DESIGN_REF_MAX = 128
+CONFIGURATION_KEY = "configuration"
 
 
 class LoadDesignOperator(SiteOperator):
     """Read the revision's configuration and strategy (rules 1-3, 21, 22).
 
-    Returns (XCom) ``{"revision": int, "design_ref": str, "configuration": {...}, "strategy": {"groups": [...]}}``.
+    Returns (XCom) ``{"revision": int, "strategy": {"groups": [...]}}``, and pushes the configuration under a key of its
+    own.
     """
 
     def execute(self, context: Context) -> dict[str, Any]:
@@ -52,17 +51,10 @@ class LoadDesignOperator(SiteOperator):
                 count(len(design.nodes), "node"),
                 count(len(strategy.groups), "group"),
             )
-            base = design_base_url(DrydockHook.for_site(action.site).settings, airflow_base_url())
-            design_ref = f"{base}/slipway/d/{revision.design_token}"
-            if len(design_ref) > _DESIGN_REF_MAX:
-                raise StepError(
-                    f"the design's address is {len(design_ref)} characters, and Drydock takes {_DESIGN_REF_MAX}: "
-                    "set a shorter 'Slipway URL' on the provisioner's connection"
-                )
+            # By itself: every group needs it, and none needs the strategy.
+            context["ti"].xcom_push(key=CONFIGURATION_KEY, value=dataclasses.asdict(design.configuration))
             return {
                 "revision": revision.number,
-                "design_ref": design_ref,
-                "configuration": dataclasses.asdict(design.configuration),
                 "strategy": strategy_to_data(strategy),
             }
 
@@ -79,27 +71,16 @@ def _check_targets(targets: Collection[str], known: Collection[str], source: str
 
 
 class ValidateDesignOperator(SiteOperator):
-    """Have the provisioner check the design, and make sure that it sees its nodes.
-
-    Parameters
-    ----------
-    design : dict
-        What :class:`LoadDesignOperator` returned (templated).
-    """
-
-    template_fields = ("design",)
-
-    def __init__(self, *, design: Any, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.design = design
+    """Have the provisioner check the design, and make sure that it sees its nodes."""
 
     def execute(self, context: Context) -> None:
         """Validate; a design that cannot be used fails here, where nothing has been touched yet."""
         with self.telling(context) as store:
             action = self.action(store, context)
-            provisioner = DrydockHook.for_site(action.site).get_conn()
+            hook = DrydockHook.for_site(action.site)
+            design_ref = design_address(store, action, hook.settings)
+            provisioner = hook.get_conn()
             try:
-                design_ref = self.design["design_ref"]
                 validation = provisioner.validate_design(design_ref)
                 for message in validation.messages:
                     documents = f" [{', '.join(message.documents)}]" if message.documents else ""

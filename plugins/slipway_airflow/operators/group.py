@@ -9,12 +9,14 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleExcept
 
 from site_store import SiteStore
 from slipway_airflow import story
-from slipway_airflow.group_order import Turn, whose_turn
+from slipway_airflow.conclusion import STEPS, conclude
+from slipway_airflow.design_address import design_address
+from slipway_airflow.group_order import OVER, whose_turn
 from slipway_airflow.group_run import GroupRequest, GroupRun
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operation_run import OperationRun, StillRunning
 from slipway_airflow.operators.acquire import run_states
-from slipway_airflow.operators.base import parameter
+from slipway_airflow.operators.base import parameter, task_states
 from slipway_airflow.operators.waiting import WaitingOperator
 from slipway_airflow.polling import PhaseTimes
 from slipway_airflow.site_lock import take_site
@@ -38,17 +40,17 @@ class DeployGroupOperator(WaitingOperator):
     ----------
     group : str
         The group's name (mapped).
-    design : dict
-        What ``load_design`` returned (templated).
+    configuration : dict
+        The design's settings, as ``load_design`` returned them (templated).
     """
 
     # Not `group`: a name is a name, and never a template.
-    template_fields = ("design",)
+    template_fields = ("configuration",)
 
-    def __init__(self, *, group: str, design: Any, **kwargs: Any) -> None:
+    def __init__(self, *, group: str, configuration: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.group = group
-        self.design = design
+        self.configuration = configuration
 
     def go_on(self, context: Context, store: SiteStore, hook: DrydockHook, operations: OperationRun) -> Any:
         """Wait for the group's turn, then drive it to its verdict.
@@ -65,7 +67,7 @@ class DeployGroupOperator(WaitingOperator):
             raise AirflowSkipException(f"dry run: group {self.group} is not submitted; the report shows the rehearsal")
         # The group may have been cleared long after its run had given the site back (rule 23).
         take_site(store, action.id, run_states(context["ti"]), self.log)
-        if not self._may_start(context, store, action):
+        if not self._is_our_turn(context, store, action):
             raise AirflowRescheduleException(datetime.now(UTC) + _WAIT_FOR_TURN)
         request = GroupRequest(
             action_id=action.id,
@@ -73,35 +75,46 @@ class DeployGroupOperator(WaitingOperator):
             group=self.group,
             # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
             attempt_key=str(context["ti"].max_tries),
-            design_ref=self.design["design_ref"],
-            times=phase_times(self.design["configuration"], hook.settings),
+            design_ref=design_address(store, action, hook.settings),
+            times=phase_times(self.configuration, hook.settings),
             force=bool(parameter(action, "force")),
-            give_up=self.give_up,
         )
         result = GroupRun(store, operations, request, self.log).advance()
         if isinstance(result, StillRunning):
             return result
+        self._conclude_alone(context, store, action)
         if result.state is GroupState.FAILURE:
             raise AirflowFailException(story.failure(result))
         return None
 
-    def _may_start(self, context: Context, store: SiteStore, action: ActionRecord) -> bool:
-        ti = context["ti"]
-        groups = store.plan(action.id)
-        earlier = [
-            group for group in groups[: next(g.position for g in groups if g.name == self.group)] if not group.is_judged
-        ]
-        if not earlier:
-            return True
-        states = ti.get_task_states(dag_id=ti.dag_id, task_ids=[ti.task_id], run_ids=[ti.run_id]).get(ti.run_id, {})
-        for group in earlier:
-            turn = whose_turn(states.get(f"{ti.task_id}_{group.position}"))
-            if turn is Turn.THEIRS:
-                self.log.info("Group %s has no verdict yet and its task will go on: waiting for it.", group.name)
-                return False
-            self.log.warning("The task of group %s ended without a verdict: the group counts as failed.", group.name)
-            store.interrupt_group(action.id, group.name)
+    def _is_our_turn(self, context: Context, store: SiteStore, action: ActionRecord) -> bool:
+        states: dict[str, str | None] | None = None
+
+        def state_of(position: int) -> str | None:
+            nonlocal states
+            if states is None:
+                states = task_states(context, [self.task_id])
+            return states.get(f"{self.task_id}_{position}")
+
+        turn = whose_turn(self.group, store.group_standings(action.id), state_of)
+        if turn.wait_for is not None:
+            self.log.info("Group %s goes first: waiting for it.", turn.wait_for)
+            return False
+        for name in turn.interrupted:
+            self.log.warning("The task of group %s ended without a verdict: the group counts as failed.", name)
+            store.interrupt_group(action.id, name)
         return True
+
+    def _conclude_alone(self, context: Context, store: SiteStore, action: ActionRecord) -> None:
+        """Report again when nobody else will: a person cleared this group alone, and ``report`` has had its turn."""
+        states = task_states(context, [*STEPS, "report"])
+        if states.get("report") not in OVER:
+            return
+        self.log.info("The run's report had been made before this group was cleared; it is made again:")
+        report = conclude(store, store.action(action.id), {step: states.get(step) for step in STEPS}, self.log)
+        self.log.info(
+            "The action's verdict is now: %s. Clear 'report' too to have the run's state follow.", report.verdict
+        )
 
 
 def phase_times(configuration: dict[str, Any], settings: ConnectionSettings) -> dict[Phase, PhaseTimes]:

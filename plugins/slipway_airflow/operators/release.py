@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from airflow.sdk.exceptions import AirflowFailException
+
 from site_store import ActionState, SiteStore
 from slipway_airflow.operators.base import SiteOperator
 
@@ -16,15 +18,24 @@ EVENTS_KEPT = timedelta(days=365)
 
 
 class ReleaseSiteOperator(SiteOperator):
-    """Free the site. An action that has no verdict by now was cancelled or killed, and is closed as such."""
+    """Free the site. An action that has no verdict by now was cancelled or killed, and is closed as such.
+
+    Airflow lets this task alone decide a run that was marked failed, so it fails unless the action succeeded.
+    """
 
     def execute(self, context: Context) -> None:
-        """Close and release; safe to repeat."""
+        """Close and release; safe to repeat.
+
+        Raises
+        ------
+        AirflowFailException
+            The site is free, and the action did not succeed.
+        """
         ti = context["ti"]
         with SiteStore.open() as store:
             action = store.action_of_run(ti.dag_id, ti.run_id)
             if action is None:
-                return
+                raise AirflowFailException("this run has no action: nothing was done, and nothing is locked")
             if not action.state.is_end and store.close_action(
                 action.id, ActionState.CANCELLED, "the run ended without its report"
             ):
@@ -34,3 +45,8 @@ class ReleaseSiteOperator(SiteOperator):
             if pruned:
                 self.log.info("Forgot %d events older than %d days.", pruned, EVENTS_KEPT.days)
             self.log.info("Site %s is free.", action.site)
+            ended = store.action(action.id)
+        if ended.state is not ActionState.SUCCESS:
+            raise AirflowFailException(
+                f"site {ended.site} is free; this task fails only because the action did: {ended.verdict}"
+            )

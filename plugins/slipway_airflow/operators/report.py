@@ -1,27 +1,20 @@
-"""The last word of a run: log and store the report, and decide the run's state (rules 19, 20)."""
+"""The last word of a run: log and store the report, and fail when the action failed (rules 19, 20)."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airflow.sdk.exceptions import AirflowFailException
 
-from provisioner_client.errors import ProvisionerError
 from site_store import ActionState
-from slipway_airflow.clock import SystemClock
-from slipway_airflow.errors import SettingsError
-from slipway_airflow.hook import DrydockHook
-from slipway_airflow.late_results import look_for_late_results
-from slipway_airflow.operation_run import OperationRun
-from slipway_airflow.operators.base import SiteOperator, parameter
+from slipway_airflow.conclusion import STEPS, conclude
+from slipway_airflow.operators.base import SiteOperator, parameter, task_states
 from slipway_airflow.rehearsal import rehearse
-from slipway_airflow.reporting import failed_steps, report_of
+from slipway_airflow.reporting import failed_steps
 from strategy_lib.phase import Verdict
-from strategy_lib.report import render, to_dict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from airflow.sdk import Context
 
@@ -29,17 +22,7 @@ if TYPE_CHECKING:
 
 
 class ReportOperator(SiteOperator):
-    """Report, whatever happened before; fails when the action failed, and so fails the DAG run.
-
-    Parameters
-    ----------
-    steps : sequence of str
-        Task ids of the steps before the groups, in order.
-    """
-
-    def __init__(self, *, steps: Sequence[str], **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.steps = list(steps)
+    """Report, whatever happened before; fails when the action failed, and so fails the DAG run."""
 
     def execute(self, context: Context) -> None:
         """Report.
@@ -51,47 +34,18 @@ class ReportOperator(SiteOperator):
         """
         with self.telling(context) as store:
             action = self.action(store, context)
+            found = task_states(context, STEPS)
+            steps = {step: found.get(step) for step in STEPS}
             if parameter(action, "dry_run"):
-                self._dry_run(store, action, context)
+                self._dry_run(store, action, steps)
                 return
-            for group in store.plan(action.id):
-                if not group.is_judged:
-                    self.log.warning("The task of group %s ended without a verdict.", group.name)
-                    store.interrupt_group(action.id, group.name)
-            self._late_results(store, action)
-            data = store.report_input(action.id)
-            report = report_of(data, failed_steps(self._step_states(context), data.events), datetime.now(UTC))
-            for line in render(report).splitlines():
-                self.log.info("%s", line)
-            store.save_report(action.id, to_dict(report))
-            succeeded = report.verdict is Verdict.SUCCESS
-            store.close_action(action.id, ActionState.SUCCESS if succeeded else ActionState.FAILED, report.verdict_text)
-        if not succeeded:
+            report = conclude(store, action, steps, self.log)
+        if report.verdict is not Verdict.SUCCESS:
             raise AirflowFailException(report.verdict_text)
 
-    def _late_results(self, store: SiteStore, action: ActionRecord) -> None:
-        """Look once more at what had no result in time; the report goes on without an answer."""
-        try:
-            provisioner = DrydockHook.for_site(action.site).get_conn()
-        except SettingsError as error:
-            self.log.warning("Late results cannot be looked for: %s", error)
-            return
-        try:
-            operations = OperationRun(store, provisioner, SystemClock(), 0.0, self.log)
-            look_for_late_results(store, operations, action.id, self.log)
-        except ProvisionerError as error:
-            self.log.warning("Late results cannot be looked for: %s", error)
-        finally:
-            provisioner.close()
-
-    def _step_states(self, context: Context) -> dict[str, str | None]:
-        ti = context["ti"]
-        states = ti.get_task_states(dag_id=ti.dag_id, task_ids=self.steps, run_ids=[ti.run_id]).get(ti.run_id, {})
-        return {step: states.get(step) for step in self.steps}
-
-    def _dry_run(self, store: SiteStore, action: ActionRecord, context: Context) -> None:
+    def _dry_run(self, store: SiteStore, action: ActionRecord, steps: Mapping[str, str | None]) -> None:
         data = store.report_input(action.id)
-        failed = failed_steps(self._step_states(context), data.events)
+        failed = failed_steps(steps, data.events)
         if failed or not data.groups:
             said = "; ".join(f"{step.step}: {step.message}" for step in failed) or "there is no plan"
             store.close_action(action.id, ActionState.FAILED, f"dry run: {said}")

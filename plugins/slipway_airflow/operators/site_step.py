@@ -8,6 +8,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from site_store import OperationPhase, SiteStore
 from slipway_airflow import site_step
+from slipway_airflow.design_address import design_address
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operation_run import OperationRun
 from slipway_airflow.operators.base import parameter
@@ -25,23 +26,23 @@ class SiteStepOperator(WaitingOperator):
     ----------
     phase : str
         ``verify_site`` or ``prepare_site``.
-    design : dict
-        What ``load_design`` returned (templated).
+    configuration : dict
+        The design's settings, as ``load_design`` returned them (templated).
     """
 
-    template_fields = ("design",)
+    template_fields = ("configuration",)
 
-    def __init__(self, *, phase: str, design: Any, **kwargs: Any) -> None:
+    def __init__(self, *, phase: str, configuration: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.phase = phase
-        self.design = design
+        self.configuration = configuration
 
     def go_on(self, context: Context, store: SiteStore, hook: DrydockHook, operations: OperationRun) -> Any:
         """Submit the step or re-join it, and see it to its end."""
         action = self.action(store, context)
         if parameter(action, "dry_run"):
             raise AirflowSkipException(f"dry run: {self.phase} is not submitted")
-        configuration, settings = self.design["configuration"], hook.settings
+        configuration, settings = self.configuration, hook.settings
         prefix = "verify" if self.phase == "verify_site" else "prepare_site"
         request = site_step.StepRequest(
             action_id=action.id,
@@ -49,7 +50,7 @@ class SiteStepOperator(WaitingOperator):
             phase=OperationPhase(self.phase),
             # Airflow raises max_tries when a person clears the task, and only then.
             attempt=int(context["ti"].max_tries),
-            design_ref=self.design["design_ref"],
+            design_ref=design_address(store, action, hook.settings),
             times=PhaseTimes(
                 min(float(configuration[f"{prefix}_interval"]), settings.poll_interval),
                 float(configuration[f"{prefix}_timeout"]),

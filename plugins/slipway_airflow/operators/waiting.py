@@ -5,7 +5,6 @@ Both ways lead through the same method, which reads the store and goes on from w
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from slipway_airflow.clock import SystemClock
@@ -26,9 +25,6 @@ _PATIENCE_AFTER_DEFERRAL = 5.0
 class WaitingOperator(SiteOperator):
     """Base of the operators that submit provisioner tasks and wait for them."""
 
-    # Until when older provisioner tasks are waited for; comes back from the triggerer with the event.
-    give_up: datetime | None = None
-
     def go_on(self, context: Context, store: SiteStore, hook: DrydockHook, operations: OperationRun) -> Any:
         """Go on from where the store says; return the result, or :class:`StillRunning` to defer."""
         raise NotImplementedError
@@ -40,7 +36,6 @@ class WaitingOperator(SiteOperator):
     def resume(self, context: Context, event: dict[str, Any]) -> Any:
         """Come back from the triggerer. The event is only a wake-up call; the store and the provisioner know better."""
         self.log.info("Back from waiting for provisioner task %s.", event.get("provisioner_task"))
-        self.give_up = datetime.fromisoformat(event["give_up"]) if event.get("give_up") else None
         return self._run(context, resumed=True)
 
     def _run(self, context: Context, *, resumed: bool) -> Any:

@@ -80,6 +80,7 @@ def create_app() -> FastAPI:
     def design(token: Annotated[str, Path(max_length=100)]) -> Response:
         """Serve a revision's documents to the provisioner. It cannot log in: the token is the permission."""
         with SiteStore.open() as store:
-            return Response(store.revision_by_token(token).text, media_type="application/x-yaml")
+            text = store.revision_by_token(token).text
+        return Response(text, media_type="application/x-yaml", headers={"Cache-Control": "no-store"})
 
     return app

@@ -1,0 +1,64 @@
+"""The end of an action: its report is made, stored and logged, its site is free (rules 19 and 20)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from provisioner_client.errors import ProvisionerError
+from site_store import ActionState
+from slipway_airflow.clock import SystemClock
+from slipway_airflow.errors import SettingsError
+from slipway_airflow.hook import DrydockHook
+from slipway_airflow.late_results import look_for_late_results
+from slipway_airflow.operation_run import OperationRun
+from slipway_airflow.reporting import failed_steps, report_of
+from strategy_lib.phase import Verdict
+from strategy_lib.report import render, to_dict
+
+if TYPE_CHECKING:
+    from site_store import ActionRecord, SiteStore
+    from slipway_airflow.task_log import TaskLog
+    from strategy_lib.report import Report
+
+# The tasks before the groups, in order.
+STEPS = ("acquire", "load_design", "validate_design", "verify_site", "prepare_site", "plan_groups")
+
+
+def conclude(store: SiteStore, action: ActionRecord, step_states: Mapping[str, str | None], log: TaskLog) -> Report:
+    """Judge what has no verdict, report, and close the action; safe to repeat.
+
+    Parameters
+    ----------
+    step_states
+        Airflow's state of each of ``STEPS``.
+    """
+    for standing in store.group_standings(action.id):
+        if store.interrupt_group(action.id, standing.name):
+            log.warning("The task of group %s ended without a verdict.", standing.name)
+    _late_results(store, action, log)
+    data = store.report_input(action.id)
+    report = report_of(data, failed_steps(step_states, data.events), datetime.now(UTC))
+    for line in render(report).splitlines():
+        log.info("%s", line)
+    store.save_report(action.id, to_dict(report))
+    state = ActionState.SUCCESS if report.verdict is Verdict.SUCCESS else ActionState.FAILED
+    store.close_action(action.id, state, report.verdict_text)
+    return report
+
+
+def _late_results(store: SiteStore, action: ActionRecord, log: TaskLog) -> None:
+    """Look once more at what had no result in time; the report goes on without an answer."""
+    try:
+        provisioner = DrydockHook.for_site(action.site).get_conn()
+    except SettingsError as error:
+        log.warning("Late results cannot be looked for: %s", error)
+        return
+    try:
+        operations = OperationRun(store, provisioner, SystemClock(), 0.0, log)
+        look_for_late_results(store, operations, action.id, log)
+    except ProvisionerError as error:
+        log.warning("Late results cannot be looked for: %s", error)
+    finally:
+        provisioner.close()

@@ -1,0 +1,37 @@
+"""Where the provisioner finds a revision's documents. The address is a secret: whoever knows it can read the design."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow.sdk.log import mask_secret
+
+from slipway_airflow.airflow_settings import airflow_base_url
+from slipway_airflow.errors import StepError
+from slipway_airflow.settings import design_base_url
+
+if TYPE_CHECKING:
+    from site_store import ActionRecord, SiteStore
+    from slipway_airflow.settings import ConnectionSettings
+
+# Drydock's column; a longer reference is a 500 there.
+_LONGEST = 128
+
+
+def design_address(store: SiteStore, action: ActionRecord, settings: ConnectionSettings) -> str:
+    """Return the address of the action's revision; kept out of logs, and never put on XCom.
+
+    Raises
+    ------
+    StepError
+        It is longer than Drydock takes.
+    """
+    token = store.revision(action.site, action.revision).design_token
+    mask_secret(token)
+    address = f"{design_base_url(settings, airflow_base_url())}/slipway/d/{token}"
+    if len(address) > _LONGEST:
+        raise StepError(
+            f"the design's address would be {len(address)} characters, and Drydock takes {_LONGEST}: "
+            "set a shorter 'Slipway URL' on the provisioner's connection"
+        )
+    return address

@@ -1,0 +1,100 @@
+"""Provisioner tasks of earlier actions and attempts that may still work on a group's nodes (rules 14 and 24).
+
+A node is never submitted while such a task runs: it is waited for, and left out if it does not end in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from provisioner_client.errors import ProvisionerError
+from slipway_airflow import story
+from slipway_airflow.late_results import record_late_result
+from slipway_airflow.operation_run import Ended, OperationRun, StillRunning
+from slipway_airflow.polling import PhaseTimes
+
+if TYPE_CHECKING:
+    from site_store import GroupRecord, Operation, SiteStore
+    from slipway_airflow.task_log import TaskLog
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Nodes that an older provisioner task still holds."""
+
+    nodes: frozenset[str]
+
+
+class OlderWork:
+    """What is not over yet on a site, seen by one group."""
+
+    def __init__(self, store: SiteStore, operations: OperationRun, times: PhaseTimes, log: TaskLog) -> None:
+        self.store = store
+        self.operations = operations
+        self.times = times
+        self.log = log
+
+    def look_once(self, record: GroupRecord) -> None:
+        """Record what has ended meanwhile, without waiting for anything: a new attempt begins with what is true."""
+        for operation in self._of(record, record.nodes):
+            try:
+                ended = self.operations.await_older(operation, self.times, self.operations.clock.now())
+            except ProvisionerError as error:
+                self.log.warning("It is not known whether operation %s is over: %s", operation.op, error)
+                return
+            if isinstance(ended, Ended):
+                record_late_result(self.store, operation, ended, self.log)
+
+    def wait(self, record: GroupRecord, nodes: Collection[str], give_up: datetime) -> Held | StillRunning:
+        """Wait until nobody else works on these nodes, at most until ``give_up``.
+
+        Returns
+        -------
+        Held
+            Those that are still worked on then; they are not to be submitted.
+        StillRunning
+            Defer, and come back.
+        """
+        held: set[str] = set()
+        for operation in self._of(record, nodes):
+            self.log.info(story.older_operation(operation))
+            ended = self.operations.await_older(operation, self.times, give_up)
+            if isinstance(ended, StillRunning):
+                return ended
+            if ended is not None:
+                record_late_result(self.store, operation, ended, self.log)
+                continue
+            mine = set(operation.nodes).intersection(nodes)
+            held |= mine
+            self.log.warning(
+                "Provisioner task %s is still not over; left out: %s. Use force to submit them all the same.",
+                operation.provisioner_task,
+                story.names(mine),
+            )
+        return Held(frozenset(held))
+
+    def warn(self, record: GroupRecord, nodes: Collection[str]) -> None:
+        """Say which nodes are submitted although an older task may hold them, because the action forces it."""
+        for operation in self._of(record, nodes):
+            self.log.warning(
+                "Provisioner task %s may still work on %s; submitting them all the same: the action forces it.",
+                operation.provisioner_task,
+                story.names(set(operation.nodes).intersection(nodes)),
+            )
+
+    def _of(self, record: GroupRecord, nodes: Collection[str]) -> list[Operation]:
+        """Return operations that may still work on these nodes, but those of the group's present attempt."""
+        present = None if record.is_judged else record.attempt
+
+        def own(operation: Operation) -> bool:
+            return (operation.action_id, operation.group, operation.attempt) == (
+                record.action_id,
+                record.name,
+                present,
+            )
+
+        unfinished = self.store.unfinished_operations(self.store.action(record.action_id).site, nodes)
+        return [operation for operation in unfinished if not own(operation)]
