@@ -51,14 +51,22 @@ def test_the_example_site_succeeds_with_a_forgiven_failure(slipway: RunningSlipw
     assert "compute-nodes-1: success, 11 of 12 deployed, 1 failed" in done.stdout
     assert slipway.airflow.run_state(DAG, run_id(done)) == "success"
     assert slipway.background.is_running(), "an Airflow that was reused stays up"
+    assert "starting Airflow" not in done.stdout
     assert "password in" in done.stdout
+    assert "\nSUCCESS: every group succeeded\n\n" in done.stdout, "the report ends with the verdict"
 
 
 def test_rule_19_a_critical_failure_exits_1_and_shows_the_run_failed(slipway: RunningSlipway) -> None:
-    done = demo(slipway.home, *FAST, "--fail", "deploy:r3-control-01", "--fail", "deploy:r3-control-02")
+    done = demo(slipway.home, *FAST, "--fail", "deploy:r3-control-0[12]", "--port", "1")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "control-nodes: failure" in done.stdout
     assert "a group it depends on failed" in done.stdout
+    assert "FAILURE: critical group control-nodes failed" in done.stdout
+    assert "failed tasks: " in done.stdout
+    named = done.stdout.partition("failed tasks: ")[2].partition(")")[0].split(", ")
+    assert {"control-nodes", "compute-nodes-1", "compute-nodes-2"} <= set(named)
+    assert {"ntp-node", "monitoring-nodes"}.isdisjoint(named)
+    assert f"--port 1 is not used: that Airflow listens on {slipway.runtime.port}" in done.stdout
     assert slipway.airflow.run_state(DAG, run_id(done)) == "failed"
 
 
@@ -80,6 +88,31 @@ def test_rule_20_the_report_as_data_is_all_of_standard_output(slipway: RunningSl
     assert report == slipway.report(run_id(done))
     assert (report["verdict"], report["groups"][0]["counts"]["failed"]) == ("success", 1)
     assert "all: success, 1 of 2 deployed, 1 failed" in done.stderr
+
+
+def test_rule_24_what_a_killed_demo_has_left_is_cancelled_and_waited_for(
+    slipway: RunningSlipway, tmp_path: Path
+) -> None:
+    design = tmp_path / "left.yaml"
+    design.write_text(site([node("n1"), node("n2")], [group("all", minimum_successful_nodes=2)], region="left"))
+    options = [*FAST, "--site", str(design)]
+    with subprocess.Popen(
+        [*DEMO, *options, "--fail", "prepare:*:stuck"],
+        env=environment(slipway.home),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert any(": preparing" in line for line in process.stdout), "it ended by itself"
+        finally:
+            process.kill()
+    done = demo(slipway.home, *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "cancelling the run of an interrupted demo" in done.stdout
+    assert "waiting until it has ended and the site is free" in done.stdout
+    assert "all: success, 2 of 2 deployed" in done.stdout
 
 
 @pytest.mark.timeout(240)
@@ -128,8 +161,8 @@ def test_wrong_use_exits_2(tmp_path: Path) -> None:
 
 def test_a_bad_design_exits_1_before_anything_is_started(tmp_path: Path) -> None:
     bad = tmp_path / "bad.yaml"
-    bad.write_text("a: [\n")
+    bad.write_text(site([node("n1")], [group("a", after=["a"])], region="bad"))
     done = demo(tmp_path / "home", "--site", str(bad))
     assert done.returncode == 1
-    assert "bad.yaml" in done.stderr
+    assert re.search(rf"{bad}:\d+: \$\.data\.groups\[0\]", done.stderr)
     assert not (tmp_path / "home").exists()
