@@ -129,7 +129,9 @@ def test_rule_19_a_failed_critical_group_fails_the_run_and_stops_no_other(
     others = [group("one", ["a"], minimum_successful_nodes=1), group("two", ["b"])]
     runs.commit(site(AB, others))
     state, tasks = runs.run()
-    assert (state, tasks["report"], tasks["release"]) == ("failed", "failed", "success")
+    assert (state, tasks["report"], tasks["release"]) == ("failed", "failed", "failed")
+    with SiteStore.open() as store:
+        assert store.site_owner("alpha") is None, "released all the same"
     action = runs.last_action()
     assert (action.state, action.verdict) == (ActionState.FAILED, "critical group one failed")
     assert "AirflowFailException: critical group one failed" in "".join(capfd.readouterr())

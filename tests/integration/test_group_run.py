@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
@@ -175,18 +174,16 @@ def test_rule_24_only_a_group_with_something_to_send_waits_for_older_tasks(begin
     simulator.script("b", "prepare", "stuck")
     text = site(ABC, [group("one", ["a"], minimum_successful_nodes=1), group("two", ["b"], after=["one"])])
     driving = begin(text)
-    driving.patience = 0.3
     driving.group("one")
+    driving.patience = 0.3
     assert isinstance(driving.group("two"), StillRunning)
     driving.store.close_action(driving.action.id, ActionState.CANCELLED, "cancelled")
     second = begin(text, "run-2")
     second.store.interrupt_group(second.action.id, "one")
     second.timeout = 600.0
-    began = time.monotonic()
     record = second.group("two")
-    assert isinstance(record, GroupRecord), "it fails by its dependency and has no reason to wait for anything"
+    assert isinstance(record, GroupRecord), "it fails by its dependency, and b is not asked for"
     assert record.reason is Reason.DEPENDENCY
-    assert time.monotonic() - began < 30
 
 
 def test_rule_24_force_submits_without_waiting(begin: Begin, simulator: Simulator) -> None:
@@ -208,10 +205,7 @@ def test_rule_11_a_group_leaves_alone_what_another_group_is_doing(begin: Begin, 
     driving = begin(site(ABC, shared))
     driving.patience = 0.5
     assert isinstance(driving.group("two"), StillRunning), "b is being deployed by group two"
-    driving.patience = 0.0
-    waiting = driving.group("one")
-    while isinstance(waiting, StillRunning) and len(simulator.submissions()) < 4:
-        waiting = driving.group("one")
+    assert isinstance(driving.group("one"), StillRunning), "the provisioner does one thing after the other"
     simulator.post("release")
     driving.patience = 60.0
     one, two = driving.group("one"), driving.group("two")
