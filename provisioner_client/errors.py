@@ -69,7 +69,7 @@ class ProvisionerRefused(ProvisionerError):
 
 
 class SubmissionRefused(ProvisionerRefused):
-    """The provisioner did not take the task, and never will: correct what the detail names."""
+    """The provisioner did not take the task, and never will. Correct what the detail names, then start again."""
 
 
 class AuthenticationFailed(ProvisionerRefused):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioner_client.errors import ProvisionerRefused
+from provisioner_client.errors import ProvisionerRefused, ProvisionerUnavailable
 from provisioner_client.protocol import Provisioner
 from strategy_lib.strategy import Label, Selector
 from tests.contract.simulator_process import SimulatorProcess
@@ -28,13 +28,13 @@ def test_a_bad_design_says_what_is_wrong(provisioner: Provisioner, design_ref: s
 
 
 def test_trap_6_a_design_that_is_not_there_is_not_valid(provisioner: Provisioner, tmp_path: Path) -> None:
-    answer = provisioner.validate_design(f"file://{tmp_path}/none.yaml")
-    assert not answer.valid
-    assert answer.messages
+    with pytest.raises(ProvisionerUnavailable) as caught:
+        provisioner.validate_design(f"file://{tmp_path}/none.yaml")
+    assert "none.yaml" not in str(caught.value), "the address is a secret"
 
 
 def test_trap_6_a_design_that_is_not_there_is_no_empty_group(provisioner: Provisioner, tmp_path: Path) -> None:
-    with pytest.raises(ProvisionerRefused):
+    with pytest.raises(ProvisionerUnavailable):
         provisioner.select_nodes(f"file://{tmp_path}/none.yaml", [Selector(node_tags=("ctl",))])
 
 

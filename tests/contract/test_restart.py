@@ -71,10 +71,11 @@ def test_trap_5_an_orphaned_task_runs_for_ever_and_is_not_repeated(
 
 
 def test_a_lost_task_is_gone_and_the_node_list_still_proves(
-    mortal: SimulatorProcess, in_the_middle: tuple[Provisioner, str]
+    mortal: SimulatorProcess, in_the_middle: tuple[Provisioner, str], design_ref: str
 ) -> None:
     provisioner, task_id = in_the_middle
     mortal.start("--restart-mode", "lost")
+    provisioner.submit(TaskAction.VERIFY_SITE, design_ref, None, "slipway-other-1")
     assert provisioner.find(REFERENCE) is None
     with pytest.raises(TaskNotFound):
         provisioner.task(task_id)

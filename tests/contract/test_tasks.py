@@ -166,7 +166,8 @@ def test_a_node_changed_behind_our_back_is_seen(
 
 
 @pytest.mark.parametrize("task_id", ["6a1f9a5e-6a3e-4d0e-8a53-0c2b9d0e7f11", "no-uuid"])
-def test_an_unknown_task(provisioner: Provisioner, task_id: str) -> None:
+def test_an_unknown_task(provisioner: Provisioner, run: Run, task_id: str) -> None:
+    run(TaskAction.PREPARE_NODES, ["c1"], "slipway-a-1")
     with pytest.raises(TaskNotFound):
         provisioner.task(task_id)
     assert provisioner.evidence(task_id, ["c1"]).over

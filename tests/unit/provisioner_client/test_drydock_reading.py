@@ -41,7 +41,7 @@ def test_it_is_a_provisioner(drydock: DrydockProvisioner) -> None:
 def test_find_gives_none_or_the_oldest(
     http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson, caplog: pytest.LogCaptureFixture
 ) -> None:
-    http.get(f"{API}/tasks", json=[])
+    http.get(f"{API}/tasks", json=[echo(task_json, reference="another")])
     assert drydock.find("ref") is None
     two = [
         echo(task_json, task_id="t-2", created="2026-11-21 02:00:00"),
@@ -60,10 +60,32 @@ def test_task(http: responses.RequestsMock, drydock: DrydockProvisioner, task_js
     assert (task.state, task.result) == (TaskState.RUNNING, "incomplete")
 
 
-def test_a_task_that_drydock_does_not_know(http: responses.RequestsMock, drydock: DrydockProvisioner) -> None:
+def test_a_task_that_drydock_does_not_know(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
+) -> None:
     http.get(f"{API}/tasks/t-1", status=404, json={"type": "error", "message": "Task not found", "retry": False})
+    http.get(f"{API}/tasks", json=[task_json("t-2")])
     with pytest.raises(TaskNotFound, match="t-1"):
         drydock.task("t-1")
+
+
+@pytest.mark.parametrize("listed", [[], ["t-1", "t-2"]], ids=["an empty list", "a list that has it"])
+def test_trap_15_a_task_is_gone_only_if_the_list_of_tasks_says_so_too(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson, listed: list[str]
+) -> None:
+    http.get(f"{API}/tasks/t-1", status=404, json={"type": "error", "message": "Task not found", "retry": False})
+    http.get(f"{API}/tasks", json=[task_json(each) for each in listed])
+    for ask in (lambda: drydock.task("t-1"), lambda: drydock.evidence("t-1", ["n1"])):
+        with pytest.raises(ProvisionerUnavailable, match="t-1"):
+            ask()
+
+
+def test_trap_15_an_empty_list_of_tasks_proves_no_absence(
+    http: responses.RequestsMock, drydock: DrydockProvisioner
+) -> None:
+    http.get(f"{API}/tasks", json=[])
+    with pytest.raises(ProvisionerUnavailable, match="no tasks at all"):
+        drydock.find("ref")
 
 
 @pytest.mark.parametrize(
@@ -95,12 +117,14 @@ def test_evidence_of_a_queued_task_has_no_node_list(
 
 
 def test_evidence_of_a_task_that_is_gone_is_the_node_list(
-    http: responses.RequestsMock, drydock: DrydockProvisioner
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
 ) -> None:
+    http.get(f"{API}/tasks", json=[task_json("t-2")])
     http.get(f"{API}/tasks/t-1", status=404, json={"type": "error", "message": "Task not found"})
     http.get(f"{API}/nodes", json=[{"hostname": "n1", "status_name": "Deployed"}])
     evidence = drydock.evidence("t-1", ["n1", "n2"])
     assert evidence.over
+    assert evidence.listed
     assert evidence.condition == {"n1": NodeCondition.DEPLOYED}
 
 

@@ -9,6 +9,7 @@ import responses
 from provisioner_client.drydock import DrydockProvisioner
 from provisioner_client.errors import (
     ProvisionerRefused,
+    ProvisionerUnavailable,
 )
 from provisioner_client.protocol import TaskAction
 from strategy_lib.outcome import NodeCondition, judge
@@ -83,9 +84,11 @@ def test_trap_6_a_design_that_cannot_be_found_is_no_empty_group(
 ) -> None:
     http.post(f"{API}/validatedesign", status=500, json=NOT_FOUND)
     http.post(f"{API}/nodefilter", json=[])
-    with pytest.raises(ProvisionerRefused, match="Unable to resolve design reference"):
-        drydock.select_nodes(REF, [Selector(node_tags=("t",))])
-    assert not drydock.validate_design(REF).valid
+    for ask in (lambda: drydock.select_nodes(REF, [Selector(node_tags=("t",))]), lambda: drydock.validate_design(REF)):
+        # Whoever serves the design may be starting again: worth another try.
+        with pytest.raises(ProvisionerUnavailable, match="could not read the design") as caught:
+            ask()
+        assert REF not in str(caught.value), "the address is a secret"
 
 
 def test_trap_6_a_design_without_nodes_is_refused(http: responses.RequestsMock, drydock: DrydockProvisioner) -> None:

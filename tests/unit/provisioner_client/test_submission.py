@@ -52,10 +52,10 @@ class Play:
         assert isinstance(step, ProvisionerTask)
         return step
 
-    def run(self, policy: SubmissionPolicy | None = None) -> ProvisionerTask:
+    def run(self, policy: SubmissionPolicy | None = None, guard: Callable[[], None] = lambda: None) -> ProvisionerTask:
         policy = policy or SubmissionPolicy(attempts=3, looks=3, look_delay=1, settle=60)
         pause: Callable[[int, ProvisionerError], None] = lambda attempt, _: self.pauses.append(attempt)  # noqa: E731
-        return Submission("ref", self.send, self.look, pause, self.waits.append, policy).run()
+        return Submission("ref", self.send, self.look, pause, self.waits.append, policy, guard).run()
 
 
 @pytest.mark.parametrize(
@@ -110,6 +110,42 @@ def test_it_is_given_up_after_the_last_attempt() -> None:
         play.run()
     assert not isinstance(caught.value, SubmissionUncertain)
     assert (play.sent, play.pauses) == (3, [1, 2])
+
+
+REFUSED = ProvisionerRefused("404 Not Found", status=404)
+
+
+@pytest.mark.parametrize(
+    ("looks", "sends"),
+    [
+        pytest.param([REFUSED], [], id="before anything is sent: an earlier process may have"),
+        pytest.param([NOT_SEEN, REFUSED], [LOST], id="after a lost answer"),
+        pytest.param([NOT_SEEN], [LOST, REFUSED], id="a second sending, refused"),
+    ],
+)
+def test_rule_12_a_refusal_that_may_not_be_about_the_task_is_uncertain(looks: list[Step], sends: list[Step]) -> None:
+    with pytest.raises(SubmissionUncertain):
+        Play(looks, sends).run()
+
+
+def test_rule_12_a_second_sending_that_is_refused_because_the_first_was_taken() -> None:
+    play = Play([NOT_SEEN, NOT_SEEN, NOT_SEEN, NOT_SEEN, SEEN], [LOST, REFUSED])
+    assert play.run() is TASK
+
+
+@pytest.mark.parametrize("sends", [[], [NOT_REACHED]], ids=["the first", "the second"])
+def test_rule_12_the_guard_is_asked_before_every_sending(sends: list[Step]) -> None:
+    play = Play([NOT_SEEN], list(sends))
+    asked: list[int] = []
+
+    def guard() -> None:
+        asked.append(play.sent)
+        if len(asked) > len(sends):
+            raise PermissionError("not any more")
+
+    with pytest.raises(PermissionError):
+        play.run(guard=guard)
+    assert play.sent == len(sends)
 
 
 def test_a_refusal_ends_it() -> None:
