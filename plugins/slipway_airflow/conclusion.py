@@ -35,7 +35,7 @@ def conclude(store: SiteStore, action: ActionRecord, step_states: Mapping[str, s
         Airflow's state of each of ``STEPS``.
     """
     for standing in store.group_standings(action.id):
-        if store.interrupt_group(action.id, standing.name):
+        if not standing.is_judged and store.interrupt_group(action.id, standing.name):
             log.warning("The task of group %s ended without a verdict.", standing.name)
     _late_results(store, action, log)
     data = store.report_input(action.id)
