@@ -16,8 +16,10 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
+from provisioner_client.drydock_limits import check_design_ref, checked_names, some
 from provisioner_client.error_shapes import ErrorShape, ErrorText
 from provisioner_client.errors import (
+    AuthenticationFailed,
     ProvisionerError,
     ProvisionerProtocolError,
     ProvisionerRefused,
@@ -53,8 +55,6 @@ from strategy_lib.strategy import Selector
 log = logging.getLogger(__name__)
 
 API: Final = "/api/v1.0"
-LONGEST_DESIGN_REF: Final = 128
-LONGEST_HOSTNAME: Final = 32
 _WHOLE_SITE: Final = frozenset({TaskAction.VERIFY_SITE, TaskAction.PREPARE_SITE})
 _NO_SUCH_TASK: Final = "00000000-0000-4000-8000-000000000000"
 
@@ -157,7 +157,7 @@ class DrydockProvisioner:
         ProvisionerUnavailable
             Also when Drydock cannot read the design, which is not known to be its fault.
         """
-        _check_design_ref(design_ref)
+        check_design_ref(design_ref)
         body = {"href": design_ref}
         answer = self._http.post(f"{API}/validatedesign", body, attempts=self._http.retry.attempts, accept=_verdict)
         if answer.status == 500:
@@ -185,22 +185,13 @@ class DrydockProvisioner:
         ProvisionerProtocolError
             When the answer names nodes that were not asked for.
         """
-        if design_ref not in self._valid_designs:
-            validation = self.validate_design(design_ref)
-            if not validation.valid:
-                raise ProvisionerRefused(f"the design is not valid: {_reasons(validation.messages)}")
-        node_filter = selectors_filter(selectors)
-        body = {"design_ref": design_ref, "node_filter": node_filter}
-        answer = self._http.post(f"{API}/nodefilter", body, attempts=self._http.retry.attempts)
-        names = selected_from(answer.data)
-        if node_filter is None:
-            if not names:
-                raise ProvisionerRefused("the design has no nodes")
-            return names
-        if all(selector.node_names for selector in selectors):
+        fault, names = self._selected(design_ref, selectors)
+        if fault:
+            raise ProvisionerRefused(fault)
+        if selectors and all(selector.node_names for selector in selectors):
             extra = names.difference(*(selector.node_names for selector in selectors))
             if extra:
-                raise ProvisionerProtocolError(f"node filter: not asked for, yet selected: {_some(extra)}")
+                raise ProvisionerProtocolError(f"node filter: not asked for, yet selected: {some(extra)}")
         return names
 
     def submit(
@@ -222,16 +213,15 @@ class DrydockProvisioner:
         if nodes is None and action not in _WHOLE_SITE:
             raise SubmissionRefused(f"{action} must name its nodes: it is never sent for a whole site")
         try:
-            _check_design_ref(design_ref)
-            checked = None if nodes is None else _checked_names(nodes)
+            check_design_ref(design_ref)
         except ProvisionerRefused as refusal:
             raise SubmissionRefused(refusal.detail) from refusal
-        names = _checked_names(self.select_nodes(design_ref, ())) if checked is None else checked
-        body = {
-            "action": str(action),
-            "design_ref": design_ref,
-            "node_filter": names_filter(names, reference),
-        }
+        body: dict[str, object] = {"action": str(action), "design_ref": design_ref}
+        if nodes is not None:
+            body["node_filter"] = names_filter(checked_names(nodes), reference)
+
+        def name_the_site() -> None:
+            body["node_filter"] = names_filter(self._whole_site(design_ref), reference)
 
         def send() -> ProvisionerTask:
             task = task_from(self._http.post(f"{API}/tasks", body).data)
@@ -246,6 +236,8 @@ class DrydockProvisioner:
             pause=self._http.pause,
             sleep=self._sleep,
             policy=self._submission,
+            # Not before the look: what an earlier process has sent is joined, whatever became of the design.
+            prepare=name_the_site if nodes is None else _always,
             guard=guard or _always,
         ).run()
         if task.action != action:
@@ -309,6 +301,29 @@ class DrydockProvisioner:
         """Give Drydock's node list, which is MAAS's at this moment."""
         return nodes_from(self._http.get(f"{API}/nodes").data)
 
+    def _selected(self, design_ref: str, selectors: Sequence[Selector]) -> tuple[str, frozenset[str]]:
+        """What is wrong with the design (or nothing), and the names that the selectors choose."""
+        if design_ref not in self._valid_designs:
+            validation = self.validate_design(design_ref)
+            if not validation.valid:
+                return f"the design is not valid: {_reasons(validation.messages)}", frozenset()
+        node_filter = selectors_filter(selectors)
+        body = {"design_ref": design_ref, "node_filter": node_filter}
+        names = selected_from(self._http.post(f"{API}/nodefilter", body, attempts=self._http.retry.attempts).data)
+        return "the design has no nodes" if node_filter is None and not names else "", names
+
+    def _whole_site(self, design_ref: str) -> list[str]:
+        """All nodes of the design. Only what is said about the design is a refusal of the task."""
+        try:
+            fault, names = self._selected(design_ref, ())
+        except AuthenticationFailed:
+            raise
+        except ProvisionerRefused as refusal:
+            raise ProvisionerUnavailable(f"nothing was sent: {refusal.detail}", status=refusal.status) from refusal
+        if fault:
+            raise SubmissionRefused(fault)
+        return checked_names(names)
+
     def _task_data(self, task_id: str, params: dict[str, str]) -> Any:
         answer = self._http.get(f"{API}/tasks/{quote(task_id, safe='')}", params, accept=_unknown_task)
         if answer.status == 404:
@@ -353,28 +368,6 @@ def _marker(text: str | None) -> str:
     return str(uuid.UUID(bytes=hashlib.sha256(text.encode()).digest()[:16], version=4))
 
 
-def _check_design_ref(design_ref: str) -> None:
-    if not design_ref:
-        raise ProvisionerRefused("no design reference")
-    if len(design_ref) > LONGEST_DESIGN_REF:
-        raise ProvisionerRefused(
-            f"the design reference is {len(design_ref)} characters long; Drydock stores {LONGEST_DESIGN_REF}"
-        )
-
-
-def _checked_names(nodes: Collection[str]) -> list[str]:
-    """Give names in order, each once; refuse what Drydock would accept and then not do."""
-    names = sorted(set(nodes))
-    if not names:
-        raise ProvisionerRefused("no nodes: Drydock would call a task without nodes a success")
-    bad = [name for name in names if not name or len(name) > LONGEST_HOSTNAME]
-    if bad:
-        raise ProvisionerRefused(
-            f"host names must have 1 to {LONGEST_HOSTNAME} characters, or Drydock loses them: {_some(bad)}"
-        )
-    return names
-
-
 def _unknown_task(status: int, error: ErrorText) -> bool:
     """Only Drydock itself can say that a task is gone; any other 404 is about the URL."""
     return status == 404 and error.shape is ErrorShape.DRYDOCK
@@ -393,8 +386,3 @@ def _reasons(messages: Sequence[DesignMessage]) -> str:
     ]
     more = f" (and {len(errors) - 5} more)" if len(errors) > 5 else ""
     return "; ".join(errors[:5]) + more
-
-
-def _some(names: Collection[str]) -> str:
-    listed = sorted(names)
-    return ", ".join(listed[:10]) + (f" (and {len(listed) - 10} more)" if len(listed) > 10 else "")

@@ -65,7 +65,20 @@ class SubmissionUncertain(ProvisionerUnavailable):
 
 
 class ProvisionerRefused(ProvisionerError):
-    """The provisioner refuses the request. Repeating it will not help: correct what the detail names."""
+    """The provisioner refuses the request. Repeating it will not help: correct what the detail names.
+
+    Parameters
+    ----------
+    detail, status
+        As for `ProvisionerError`.
+    answered : bool
+        True when the provisioner itself said so, as the shape of the answer shows; a proxy may say as much of a
+        request that it has passed on.
+    """
+
+    def __init__(self, detail: str = "", *, status: int | None = None, answered: bool = False) -> None:
+        super().__init__(detail, status=status)
+        self.answered = answered
 
 
 class SubmissionRefused(ProvisionerRefused):

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import requests
 
-from provisioner_client.error_shapes import ErrorText, one_line, read_error
+from provisioner_client.error_shapes import ErrorShape, ErrorText, one_line, read_error
 from provisioner_client.errors import (
     AuthenticationFailed,
     ProvisionerError,
@@ -300,7 +300,7 @@ class HttpSession:
             return AuthenticationFailed(detail, status=status)
         if 300 <= status < 400:
             return ProvisionerRefused(f"{what}: {status}: a redirect; give the URL that it leads to", status=status)
-        return ProvisionerRefused(detail, status=status)
+        return ProvisionerRefused(detail, status=status, answered=error.shape is ErrorShape.DRYDOCK)
 
     def _read_error(self, body: bytes) -> ErrorText:
         # Before the text is shortened, which might leave half a secret standing.

@@ -79,6 +79,8 @@ class Submission:
         Waits for so many seconds.
     guard : callable
         Called right before each sending; when it raises, nothing is sent.
+    prepare : callable
+        Called once, before the first sending and only when there is no such task yet; it may raise.
     """
 
     reference: str
@@ -88,6 +90,7 @@ class Submission:
     sleep: Callable[[float], None]
     policy: SubmissionPolicy
     guard: Callable[[], None] = lambda: None
+    prepare: Callable[[], None] = lambda: None
 
     def run(self) -> ProvisionerTask:
         """Return the one task of this reference.
@@ -97,11 +100,11 @@ class Submission:
         Raises
         ------
         SubmissionUncertain
-            When an answer was lost and the list of tasks could not be read either.
+            When an answer was lost, or a stranger refused, and the list of tasks does not have it.
         ProvisionerUnavailable
             When it could not be sent, and certainly was not taken.
         SubmissionRefused
-            When it was not taken, and never will be.
+            When the provisioner itself refused it, and no earlier sending can have been taken.
         """
         before = self._looked()
         if before.task is None and before.listed == 0:
@@ -111,6 +114,7 @@ class Submission:
         if before.task is not None:
             log.info("reference %s: provisioner task %s exists and is joined", self.reference, before.task.task_id)
             return before.task
+        self.prepare()
         attempt = 0
         uncertain = False
         while True:
@@ -121,13 +125,15 @@ class Submission:
             except AuthenticationFailed:
                 raise
             except ProvisionerRefused as refusal:
-                # An earlier attempt may have been taken after all, and a second one refused for that very reason.
-                found = self._looked().task if uncertain else None
+                if refusal.answered and not uncertain:
+                    raise SubmissionRefused(refusal.detail, status=refusal.status, answered=True) from refusal
+                # A proxy may refuse what it has passed on. And an earlier attempt may have been taken after all, and
+                # this one refused for that very reason.
+                found = self._looked().task
                 if found is not None:
                     return found
-                if uncertain:
-                    raise SubmissionUncertain(f"reference {self.reference}: {refusal.detail}") from refusal
-                raise SubmissionRefused(refusal.detail, status=refusal.status) from refusal
+                detail = f"reference {self.reference}: {refusal.detail}"
+                raise SubmissionUncertain(detail, status=refusal.status) from refusal
             except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
                 uncertain = uncertain or not isinstance(trouble, ProvisionerUnavailable) or trouble.reached
                 found = self._look_after(trouble, before.listed)

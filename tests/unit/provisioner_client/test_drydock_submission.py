@@ -12,11 +12,14 @@ import responses
 from provisioner_client.drydock import DrydockProvisioner
 from provisioner_client.errors import (
     ProvisionerRefused,
+    ProvisionerUnavailable,
+    SubmissionRefused,
     SubmissionUncertain,
 )
 from provisioner_client.protocol import TaskAction
 from tests.unit.provisioner_client.drydock_answers import (
     API,
+    BAD,
     GOOD,
     REF,
     TaskJson,
@@ -64,6 +67,93 @@ def test_rule_12_when_the_tasks_cannot_be_listed_it_is_left_open(
     assert len(posted_tasks(http)) == 1
 
 
+STRANGERS = [
+    pytest.param({"status": 404, "body": "<html><title>404 Not Found</title></html>"}, id="404 page"),
+    pytest.param({"status": 404, "json": {"type": "error", "message": "not found"}}, id="404 shape a"),
+    pytest.param({"status": 400, "body": "Bad Request"}, id="400"),
+    pytest.param({"status": 302, "headers": {"Location": "https://login.test/"}}, id="redirect"),
+]
+
+
+@pytest.mark.parametrize("look", STRANGERS)
+def test_rule_12_a_list_of_tasks_that_is_refused_says_nothing_about_the_task(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson, look: dict[str, Any]
+) -> None:
+    http.get(f"{API}/tasks", json=[task_json("old")])
+    http.get(f"{API}/tasks", **look)
+    http.post(f"{API}/tasks", body=requests.ConnectionError("reset"))  # after the task was taken, for all we know
+    with pytest.raises(SubmissionUncertain):
+        drydock.submit(TaskAction.PREPARE_NODES, REF, ["n1"], "ref")
+    assert len(posted_tasks(http)) == 1
+
+
+@pytest.mark.parametrize("look", STRANGERS)
+def test_rule_12_nothing_is_sent_when_the_first_look_is_refused(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, look: dict[str, Any]
+) -> None:
+    http.get(f"{API}/tasks", **look)
+    with pytest.raises(SubmissionUncertain):
+        drydock.submit(TaskAction.PREPARE_NODES, REF, ["n1"], "ref")
+    assert not posted_tasks(http)
+
+
+@pytest.mark.parametrize("answer", [one for one in STRANGERS if one.id != "404 shape a"])
+def test_rule_12_a_stranger_that_refuses_the_task_may_have_passed_it_on(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson, answer: dict[str, Any]
+) -> None:
+    http.get(f"{API}/tasks", json=[task_json("old")])
+    http.post(f"{API}/tasks", **answer)
+    with pytest.raises(SubmissionUncertain):
+        drydock.submit(TaskAction.PREPARE_NODES, REF, ["n1"], "ref")
+    assert len(posted_tasks(http)) == 1
+
+
+def test_rule_12_the_guard_is_asked_after_the_looks_and_what_it_raises_is_not_changed(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
+) -> None:
+    http.get(f"{API}/tasks", json=[task_json("old")])
+    http.post(f"{API}/tasks", status=503)
+    asked: list[int] = []
+
+    def guard() -> None:
+        asked.append(len(http.calls))
+        if len(posted_tasks(http)) == 1:
+            raise LookupError("the lease is lost")
+
+    with pytest.raises(LookupError, match="the lease is lost"):
+        drydock.submit(TaskAction.PREPARE_NODES, REF, ["n1"], "ref", guard=guard)
+    assert len(posted_tasks(http)) == 1
+    assert asked == [1, len(http.calls)], "once after the first look, once after the last"
+
+
+def test_a_whole_site_that_was_sent_before_is_joined_whatever_became_of_its_design(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
+) -> None:
+    http.get(f"{API}/tasks", json=[echo(task_json, task_id="t-1", action="verify_site")])
+    http.post(f"{API}/validatedesign", status=400, json=BAD)
+    assert drydock.submit(TaskAction.VERIFY_SITE, REF, None, "ref") == "t-1"
+
+
+def test_a_whole_site_whose_design_is_bad_is_refused(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
+) -> None:
+    http.get(f"{API}/tasks", json=[task_json("old")])
+    http.post(f"{API}/validatedesign", status=400, json=BAD)
+    with pytest.raises(SubmissionRefused, match="rack has no gateway"):
+        drydock.submit(TaskAction.VERIFY_SITE, REF, None, "ref")
+
+
+@pytest.mark.parametrize("answer", STRANGERS)
+def test_a_whole_site_is_not_refused_for_what_a_stranger_says(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson, answer: dict[str, Any]
+) -> None:
+    http.get(f"{API}/tasks", json=[task_json("old")])
+    http.post(f"{API}/validatedesign", **answer)
+    with pytest.raises(ProvisionerUnavailable, match="nothing was sent"):
+        drydock.submit(TaskAction.VERIFY_SITE, REF, None, "ref")
+    assert not posted_tasks(http)
+
+
 def test_a_slow_answer_is_waited_for_as_long_as_one_may_take(
     http: responses.RequestsMock, make_drydock: Make, task_json: TaskJson, waits: list[float]
 ) -> None:
@@ -79,7 +169,7 @@ def test_an_unsupported_action_is_refused_at_once(
 ) -> None:
     http.get(f"{API}/tasks", json=[task_json("old")])
     http.post(f"{API}/tasks", status=400, json={"type": "error", "message": "Unsupported action"})
-    with pytest.raises(ProvisionerRefused, match="400: Unsupported action"):
+    with pytest.raises(SubmissionRefused, match="400: Unsupported action"):
         drydock.submit(TaskAction.RELABEL_NODES, REF, ["n1"], "ref")
     assert len(posted_tasks(http)) == 1
 
@@ -134,7 +224,7 @@ def test_what_drydock_would_break_on_is_refused_before_it_is_sent(
     reference: str,
     match: str,
 ) -> None:
-    with pytest.raises(ProvisionerRefused, match=match):
+    with pytest.raises(SubmissionRefused, match=match):
         drydock.submit(TaskAction.PREPARE_NODES, design_ref, nodes, reference)
     assert len(http.calls) == 0
 

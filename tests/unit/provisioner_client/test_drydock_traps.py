@@ -91,7 +91,10 @@ def test_trap_6_a_design_that_cannot_be_found_is_no_empty_group(
         assert REF not in str(caught.value), "the address is a secret"
 
 
-def test_trap_6_a_design_without_nodes_is_refused(http: responses.RequestsMock, drydock: DrydockProvisioner) -> None:
+def test_trap_6_a_design_without_nodes_is_refused(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
+) -> None:
+    http.get(f"{API}/tasks", json=[task_json("old")])
     http.post(f"{API}/validatedesign", json=GOOD)
     http.post(f"{API}/nodefilter", json=[])
     with pytest.raises(ProvisionerRefused, match="has no nodes"):

@@ -7,10 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from provisioner_client.errors import (
+    AuthenticationFailed,
     ProvisionerError,
     ProvisionerProtocolError,
     ProvisionerRefused,
     ProvisionerUnavailable,
+    SubmissionRefused,
     SubmissionUncertain,
 )
 from provisioner_client.protocol import ProvisionerTask, TaskState
@@ -113,6 +115,7 @@ def test_it_is_given_up_after_the_last_attempt() -> None:
 
 
 REFUSED = ProvisionerRefused("404 Not Found", status=404)
+ANSWERED = ProvisionerRefused("unsupported action", status=400, answered=True)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +123,9 @@ REFUSED = ProvisionerRefused("404 Not Found", status=404)
     [
         pytest.param([REFUSED], [], id="before anything is sent: an earlier process may have"),
         pytest.param([NOT_SEEN, REFUSED], [LOST], id="after a lost answer"),
-        pytest.param([NOT_SEEN], [LOST, REFUSED], id="a second sending, refused"),
+        pytest.param([NOT_SEEN], [LOST, ANSWERED], id="a second sending, refused by the provisioner itself"),
+        pytest.param([NOT_SEEN], [LOST, REFUSED], id="a second sending, refused by a stranger"),
+        pytest.param([NOT_SEEN], [REFUSED], id="the first sending, refused by a stranger"),
     ],
 )
 def test_rule_12_a_refusal_that_may_not_be_about_the_task_is_uncertain(looks: list[Step], sends: list[Step]) -> None:
@@ -129,8 +134,28 @@ def test_rule_12_a_refusal_that_may_not_be_about_the_task_is_uncertain(looks: li
 
 
 def test_rule_12_a_second_sending_that_is_refused_because_the_first_was_taken() -> None:
-    play = Play([NOT_SEEN, NOT_SEEN, NOT_SEEN, NOT_SEEN, SEEN], [LOST, REFUSED])
+    play = Play([NOT_SEEN, NOT_SEEN, NOT_SEEN, NOT_SEEN, SEEN], [LOST, ANSWERED])
     assert play.run() is TASK
+
+
+def test_rule_12_a_stranger_refuses_what_the_provisioner_has_taken() -> None:
+    play = Play([NOT_SEEN, SEEN], [REFUSED])
+    assert play.run() is TASK
+
+
+def test_rule_12_not_reached_leaves_a_refusal_certain() -> None:
+    with pytest.raises(SubmissionRefused):
+        Play([NOT_SEEN], [NOT_REACHED, ANSWERED]).run()
+
+
+@pytest.mark.parametrize(
+    ("looks", "sends"),
+    [([AuthenticationFailed("no", status=403)], []), ([NOT_SEEN], [LOST, AuthenticationFailed("no", status=401)])],
+    ids=["the look", "a later sending"],
+)
+def test_credentials_that_are_not_accepted_are_said_as_such(looks: list[Step], sends: list[Step]) -> None:
+    with pytest.raises(AuthenticationFailed):
+        Play(looks, sends).run()
 
 
 @pytest.mark.parametrize("sends", [[], [NOT_REACHED]], ids=["the first", "the second"])
@@ -149,8 +174,8 @@ def test_rule_12_the_guard_is_asked_before_every_sending(sends: list[Step]) -> N
 
 
 def test_a_refusal_ends_it() -> None:
-    play = Play([NOT_SEEN], [ProvisionerRefused("unsupported action", status=400)])
-    with pytest.raises(ProvisionerRefused):
+    play = Play([NOT_SEEN], [ANSWERED])
+    with pytest.raises(SubmissionRefused, match="unsupported action"):
         play.run()
     assert play.sent == 1
 
