@@ -271,7 +271,8 @@ class DrydockProvisioner:
     def evidence(self, task_id: str, sent: Collection[str]) -> Evidence:
         """Collect all that Drydock can say about the nodes of a task (rules 13, 14; traps 2, 3, 4, 9).
 
-        The node list is left out while the task is queued: it would tell what earlier tasks did.
+        The node list is left out while the task is queued: it would tell what earlier tasks did. The evidence is
+        `listed` all the same, as a list would add nothing.
         """
         root: ProvisionerTask | None = None
         trouble: ProvisionerError | None = None
@@ -336,9 +337,15 @@ class DrydockProvisioner:
         Raises
         ------
         ProvisionerUnavailable
-            The list has it, or is empty, as when Drydock cannot read its database.
+            The list has it, cannot be had, or is empty, as when Drydock cannot read its database.
         """
-        listed = task_ids(self._http.get(f"{API}/tasks").data)
+        try:
+            listed = task_ids(self._http.get(f"{API}/tasks").data)
+        except AuthenticationFailed:
+            raise
+        except ProvisionerRefused as refusal:
+            detail = f"task {task_id} is not found, and the list of tasks cannot be read: {refusal.detail}"
+            raise ProvisionerUnavailable(detail, status=refusal.status) from refusal
         if not listed or task_id in listed:
             raise ProvisionerUnavailable(f"Drydock contradicts itself about task {task_id}", status=404)
 

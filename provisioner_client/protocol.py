@@ -112,7 +112,13 @@ class Provisioner(Protocol):
         ...
 
     def validate_design(self, design_ref: str) -> DesignValidation:
-        """Have a design checked. A design that cannot be read is not valid; that is an answer and not an error."""
+        """Have a design checked. That it is not valid is an answer and not an error.
+
+        Raises
+        ------
+        ProvisionerUnavailable
+            Also when the provisioner cannot read the design at its address: whoever serves it may be starting.
+        """
         ...
 
     def select_nodes(self, design_ref: str, selectors: Sequence[Selector]) -> frozenset[str]:
@@ -122,6 +128,8 @@ class Provisioner(Protocol):
         ------
         ProvisionerRefused
             When the design is not valid, or has no node at all: an empty answer would look like an empty group.
+        ProvisionerUnavailable
+            Also when the provisioner cannot read the design.
         """
         ...
 
@@ -165,7 +173,13 @@ class Provisioner(Protocol):
         ...
 
     def find(self, reference: str) -> ProvisionerTask | None:
-        """Give the provisioner task that was submitted with this reference, None when there is certainly none."""
+        """Give the provisioner task that was submitted with this reference, None when there is certainly none.
+
+        Raises
+        ------
+        ProvisionerUnavailable
+            Also when the provisioner shows no tasks at all, and may be unable to read them.
+        """
         ...
 
     def task(self, task_id: str) -> ProvisionerTask:
@@ -174,7 +188,7 @@ class Provisioner(Protocol):
         Raises
         ------
         TaskNotFound
-            When the provisioner does not know it (any more).
+            When the provisioner certainly does not know it (any more): two different answers say so.
         """
         ...
 
@@ -182,7 +196,8 @@ class Provisioner(Protocol):
         """Everything that the provisioner can say about the nodes of a task, over or not (rules 13 and 14).
 
         Parts that cannot be had are left empty and logged, never guessed. A task that is gone is over: nothing more
-        will come of it.
+        will come of it. `Evidence.listed` says whether the node list was read, or the task is queued and the list could
+        tell nothing yet.
 
         Raises
         ------

@@ -41,7 +41,8 @@ class Evidence:
     messages
         The provisioner's words about a node.
     listed
-        The list of nodes could be read; without it a false success cannot be seen.
+        The list of nodes could be read, or could tell nothing yet (the task is queued); without it a false success
+        cannot be seen.
     """
 
     over: bool
