@@ -16,7 +16,7 @@ VENV = .venv
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 ARGS =
-PYTEST_ARGS = -n 2 --dist loadfile
+PYTEST_ARGS = -n 3 --dist loadfile
 
 help:
 	@echo 'make demo   deploy an example site with a real Airflow and simulated machines'

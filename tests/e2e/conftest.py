@@ -26,6 +26,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def settings_for(home: Path) -> EmbeddedSettings:
     """Settings for a home of its own: a free port, and nothing from the caller's SLIPWAY_* variables."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SLIPWAY_")}
+    # Noticed sooner than usual: the tests wait for it.
+    environ["SLIPWAY_AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT"] = "10"
     return EmbeddedSettings.from_environment(home, 0, environ)
 
 

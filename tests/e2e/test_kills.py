@@ -94,13 +94,6 @@ def finish(slipway: RunningSlipway, simulator: Simulator, run_id: str) -> None:
     assert simulator.get("double-submissions")["repeated"] == []
 
 
-def test_undisturbed_the_report_is_this(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
-    simulator = start_simulator()
-    run_id = start(slipway, simulator, "undisturbed", "deploy")
-    wait_for_phase(simulator, "deploy")
-    finish(slipway, simulator, run_id)
-
-
 @pytest.mark.parametrize("with_worker", [False, True], ids=["alone", "with its worker"])
 def test_rule_12_kill_9_of_the_task_process(
     slipway: RunningSlipway, start_simulator: StartSimulator, with_worker: bool
@@ -122,11 +115,17 @@ def test_rule_12_kill_9_of_the_triggerer(slipway: RunningSlipway, start_simulato
     finish(slipway, simulator, run_id)
 
 
-@pytest.mark.parametrize("component", ["scheduler", "api-server"])
-def test_rule_12_kill_9_of_a_server(slipway: RunningSlipway, start_simulator: StartSimulator, component: str) -> None:
+def test_rule_12_kill_9_of_the_scheduler_and_of_the_api_server(
+    slipway: RunningSlipway, start_simulator: StartSimulator
+) -> None:
     simulator = start_simulator()
-    run_id = start(slipway, simulator, f"kill-{component}", "deploy")
+    simulator.script("a", "deploy", "stuck")
+    run_id = start(slipway, simulator, "kill-servers", "prepare")
+    wait_for_phase(simulator, "prepare")
+    slipway.kill_component("api-server")
+    slipway.wait_healthy()
+    simulator.post("release")
     wait_for_phase(simulator, "deploy")
-    slipway.kill_component(component)
+    slipway.kill_component("scheduler")
     slipway.wait_healthy()
     finish(slipway, simulator, run_id)
