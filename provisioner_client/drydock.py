@@ -6,16 +6,15 @@ every call, nor the validate_design action, which always fails.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import random
 import time
-import uuid
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
+from provisioner_client.context_marker import marker_of
 from provisioner_client.drydock_limits import check_design_ref, checked_names, some
 from provisioner_client.error_shapes import ErrorShape, ErrorText
 from provisioner_client.errors import (
@@ -27,6 +26,7 @@ from provisioner_client.errors import (
     SubmissionRefused,
     TaskNotFound,
 )
+from provisioner_client.hidden_address import HiddenAddress
 from provisioner_client.http_session import HttpSession, Timeouts, TokenSource, checked_url
 from provisioner_client.node_filter import names_filter, selectors_filter
 from provisioner_client.protocol import (
@@ -105,7 +105,7 @@ class DrydockProvisioner:
         chance: Callable[[], float] = random.random,
     ) -> None:
         self.url = checked_url(url).removesuffix(API).removesuffix("/api")
-        self.context_marker = _marker(context_marker)
+        self.context_marker = marker_of(context_marker)
         headers = {"X-Context-Marker": self.context_marker}
         if end_user:
             if not end_user.isprintable() or not end_user.isascii() or end_user != end_user.strip():
@@ -158,6 +158,7 @@ class DrydockProvisioner:
             Also when Drydock cannot read the design, which is not known to be its fault.
         """
         check_design_ref(design_ref)
+        hidden = self._http.hide(HiddenAddress(design_ref))
         body = {"href": design_ref}
         answer = self._http.post(f"{API}/validatedesign", body, attempts=self._http.retry.attempts, accept=_verdict)
         if answer.status == 500:
@@ -166,8 +167,8 @@ class DrydockProvisioner:
             answer = self._http.post(f"{API}/validatedesign", body, attempts=1, accept=_verdict)
         if answer.status == 500:
             # Whoever serves the design may be starting: a run should not end for that.
-            raise ProvisionerUnavailable("Drydock could not read the design at its address", status=500)
-        validation = validation_from(answer.status, answer.data)
+            raise ProvisionerUnavailable(f"Drydock could not read {hidden.shown}", status=500)
+        validation = validation_from(answer.status, answer.data, hidden)
         if validation.valid:
             self._valid_designs.add(design_ref)
         return validation
@@ -216,6 +217,7 @@ class DrydockProvisioner:
             check_design_ref(design_ref)
         except ProvisionerRefused as refusal:
             raise SubmissionRefused(refusal.detail) from refusal
+        self._http.hide(HiddenAddress(design_ref))
         body: dict[str, object] = {"action": str(action), "design_ref": design_ref}
         if nodes is not None:
             body["node_filter"] = names_filter(checked_names(nodes), reference)
@@ -308,6 +310,7 @@ class DrydockProvisioner:
             validation = self.validate_design(design_ref)
             if not validation.valid:
                 return f"the design is not valid: {_reasons(validation.messages)}", frozenset()
+        self._http.hide(HiddenAddress(design_ref))
         node_filter = selectors_filter(selectors)
         body = {"design_ref": design_ref, "node_filter": node_filter}
         names = selected_from(self._http.post(f"{API}/nodefilter", body, attempts=self._http.retry.attempts).data)
@@ -360,19 +363,6 @@ class DrydockProvisioner:
 
 def _always() -> None:
     """Guard nothing."""
-
-
-def _marker(text: str | None) -> str:
-    """A UUIDv4, the only thing that Drydock accepts as a marker: this one, one made of this text, or a random one."""
-    if text is None:
-        return str(uuid.uuid4())
-    try:
-        given = uuid.UUID(text)
-    except ValueError:
-        given = None
-    if given is not None and given.version == 4:
-        return str(given)
-    return str(uuid.UUID(bytes=hashlib.sha256(text.encode()).digest()[:16], version=4))
 
 
 def _unknown_task(status: int, error: ErrorText) -> bool:

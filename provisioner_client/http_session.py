@@ -23,6 +23,7 @@ from provisioner_client.errors import (
     ProvisionerRefused,
     ProvisionerUnavailable,
 )
+from provisioner_client.hidden_address import HiddenAddress
 from provisioner_client.retry import RetryPolicy, parse_retry_after
 from provisioner_client.transport_errors import from_transport
 
@@ -125,6 +126,7 @@ class HttpSession:
         self._sleep = sleep
         self._chance = chance
         self._verify = verify
+        self._hidden: set[HiddenAddress] = set()
         self._session = requests.Session()
         # A no-op: else requests looks for credentials in ~/.netrc and sends them.
         self._session.auth = lambda prepared: prepared
@@ -136,6 +138,11 @@ class HttpSession:
     def close(self) -> None:
         """Close all connections."""
         self._session.close()
+
+    def hide(self, address: HiddenAddress) -> HiddenAddress:
+        """Keep this address out of every text from now on. Returns it."""
+        self._hidden.add(address)
+        return address
 
     def get(self, path: str, params: Mapping[str, str] | None = None, *, accept: Acceptable = none_wanted) -> Answer:
         """GET, repeated when there is trouble on the way.
@@ -309,6 +316,8 @@ class HttpSession:
     def _without_secrets(self, text: str) -> str:
         for secret in self._tokens.secrets() if self._tokens else ():
             text = text.replace(secret, "***")
+        for address in self._hidden:
+            text = address.hide(text)
         return text
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from provisioner_client.error_shapes import one_line
 from provisioner_client.errors import ProvisionerProtocolError
+from provisioner_client.hidden_address import HiddenAddress
 from provisioner_client.node_filter import REFERENCE_KEY
 from provisioner_client.protocol import (
     DesignMessage,
@@ -65,7 +66,7 @@ def task_from(data: object) -> ProvisionerTask:
         result=str(result.get("status", "incomplete")),
         successes=_names(result.get("successes"), f"the successes of task {task_id}"),
         failures=_names(result.get("failures"), f"the failures of task {task_id}"),
-        messages=tuple(_messages(result)),
+        messages=tuple(_messages(result, _design_of(task))),
         reference=_reference(task),
     )
 
@@ -159,7 +160,7 @@ def evidence_from(data: object, task_id: str, sent: Collection[str]) -> tuple[Pr
         reported_failure=root.failures if over else frozenset(),
         child_success=frozenset(succeeded - failed),
         child_failure=frozenset(failed),
-        messages=_last_errors(voices, frozenset(sent)),
+        messages=_last_errors(voices, frozenset(sent), _design_of(_mapping(raw_root, "a task"))),
     )
 
 
@@ -209,30 +210,36 @@ def selected_from(data: object) -> frozenset[str]:
     return _names(data, "the selected nodes")
 
 
-def validation_from(status: int, data: object) -> DesignValidation:
+def validation_from(status: int, data: object, design: HiddenAddress) -> DesignValidation:
     """Read the answer to a validation: valid is 200 and `Success` and no code that says otherwise.
+
+    The design's address is taken out of what is said about it.
 
     Raises
     ------
     ProvisionerProtocolError
         When it is neither a validation nor an error.
     """
+
+    def said(text: object) -> str:
+        return one_line(design.hide(str(text)))
+
     raw = _mapping(data, "a validation")
     if raw.get("type") == "error":
-        return DesignValidation(False, (DesignMessage("Error", one_line(raw.get("message")), ()),))
+        return DesignValidation(False, (DesignMessage("Error", said(raw.get("message")), ()),))
     if "status" not in raw:
         raise ProvisionerProtocolError("a validation without a status")
     valid = status == 200 and raw["status"] == "Success" and raw.get("code", 200) in (200, "200")
     messages = [
         DesignMessage(
             level=str(item.get("level") or ("Error" if item.get("error") else "Info")),
-            text=one_line(item.get("message", "")),
-            documents=tuple(_document_names(item.get("documents"))),
+            text=said(item.get("message", "")),
+            documents=tuple(said(name) for name in _document_names(item.get("documents"))),
         )
         for item in _message_list(raw)
     ]
     if not valid and not messages:
-        messages.append(DesignMessage("Error", one_line(raw.get("message") or raw.get("reason") or "no reason"), ()))
+        messages.append(DesignMessage("Error", said(raw.get("message") or raw.get("reason") or "no reason"), ()))
     return DesignValidation(valid, tuple(messages))
 
 
@@ -248,22 +255,26 @@ def _reference(task: dict[str, Any]) -> str | None:
     return reference if isinstance(reference, str) else None
 
 
-def _messages(result: dict[str, Any]) -> Iterator[TaskMessage]:
+def _design_of(task: dict[str, Any]) -> HiddenAddress:
+    return HiddenAddress(str(task.get("design_ref") or ""))
+
+
+def _messages(result: dict[str, Any], design: HiddenAddress) -> Iterator[TaskMessage]:
     for item in _message_list(result):
         about_node = item.get("context_type") == "node" and item.get("context")
         yield TaskMessage(
-            text=one_line(item.get("message", "")),
+            text=one_line(design.hide(str(item.get("message", "")))),
             error=bool(item.get("error")),
             context=str(item["context"]) if about_node else None,
             at=str(item["ts"]) if item.get("ts") else None,
         )
 
 
-def _last_errors(results: list[Any], names: frozenset[str]) -> dict[str, str]:
+def _last_errors(results: list[Any], names: frozenset[str], design: HiddenAddress) -> dict[str, str]:
     """The latest error message about each of these nodes. Times are compared as text: they share one format."""
     latest: dict[str, tuple[str, str]] = {}
     for result in results:
-        for message in _messages(result) if isinstance(result, dict) else ():
+        for message in _messages(result, design) if isinstance(result, dict) else ():
             if message.error and message.text and message.context in names:
                 entry = ((message.at or "").replace("T", " "), message.text)
                 latest[message.context] = max(latest.get(message.context, entry), entry)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from provisioner_client.errors import ProvisionerProtocolError
+from provisioner_client.hidden_address import HiddenAddress
 from provisioner_client.protocol import DesignMessage, TaskMessage, TaskState
 from provisioner_client.wire import (
     condition_of,
@@ -22,6 +23,7 @@ from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 
 TaskJson = Callable[..., dict[str, Any]]
+DESIGN = HiddenAddress("http://slipway.test/design/1")
 
 
 @pytest.fixture
@@ -291,7 +293,7 @@ def validation(status: str, code: object, **given: Any) -> dict[str, Any]:
     ],
 )
 def test_trap_6_valid_is_all_three(status: int, data: dict[str, Any], valid: bool) -> None:
-    answer = validation_from(status, data)
+    answer = validation_from(status, data, DESIGN)
     assert answer.valid is valid
     assert valid or answer.messages, "a person must be told why"
 
@@ -309,7 +311,7 @@ def test_validation_messages() -> None:
         {"message": "old", "error": False, "level": "Warning"},
         {"message": "no level", "error": True},
     ]
-    answer = validation_from(400, validation("Failure", 400, details={"messageList": listed}))
+    answer = validation_from(400, validation("Failure", 400, details={"messageList": listed}), DESIGN)
     assert answer.messages == (
         DesignMessage("Error", "rack has no gateway", ("drydock/Rack/v1/r1", "r2")),
         DesignMessage("Warning", "old", ()),
@@ -320,4 +322,4 @@ def test_validation_messages() -> None:
 @pytest.mark.parametrize("data", [None, [], {"kind": "Status"}])
 def test_what_is_no_validation_is_refused(data: object) -> None:
     with pytest.raises(ProvisionerProtocolError):
-        validation_from(200, data)
+        validation_from(200, data, DESIGN)
