@@ -14,6 +14,7 @@ from provisioner_client.errors import (
     AuthenticationFailed,
     ProvisionerRefused,
     ProvisionerUnavailable,
+    SubmissionRefused,
     SubmissionUncertain,
 )
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskAction
@@ -43,6 +44,7 @@ REFERENCE = "slipway-a-1"
         pytest.param({"kind": "status", "status": 429, "retry_after": "0"}, 2, id="429 with Retry-After"),
         pytest.param({"kind": "html"}, 2, id="a proxy's page"),
         pytest.param({"kind": "html", "after": True}, 1, id="a proxy's page after it took effect"),
+        pytest.param({"kind": "html", "status": 404, "after": True}, 1, id="a proxy's 404 after it took effect"),
         pytest.param({"kind": "drip", "seconds": 0.0001}, 1, id="byte by byte"),
         pytest.param({"kind": "reset_before", "count": 3}, 4, id="reset three times"),
     ],
@@ -84,17 +86,52 @@ def test_submitting_again_joins(simulator: SimulatorProcess, connect: Connect, d
     assert simulator.posts_of_tasks() == 1
 
 
+@pytest.mark.parametrize(
+    "blind",
+    [
+        pytest.param({"kind": "status", "status": 503, "count": 12}, id="busy"),
+        pytest.param({"kind": "html", "status": 404, "count": 3}, id="a proxy's 404"),
+        pytest.param({"kind": "status", "status": 400, "shape": "a", "count": 3}, id="400"),
+        pytest.param({"kind": "status", "status": 302, "shape": "c", "count": 3}, id="a redirect"),
+    ],
+)
 def test_in_doubt_it_is_left_open_and_the_next_submission_settles_it(
-    simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str
+    simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str, blind: dict[str, Any]
 ) -> None:
     # The first two looks see the empty list of a new provisioner; those after the lost answer see nothing.
     simulator.fault("POST", "tasks", "reset_after")
-    simulator.fault("GET", "tasks", "status", status=503, skip=2, count=12)
+    simulator.fault("GET", "tasks", skip=2, **blind)
     with pytest.raises(SubmissionUncertain):
         provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
     task_id = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
     assert [task["task_id"] for task in simulator.ask("tasks")] == [task_id]
     assert simulator.posts_of_tasks() == 1
+
+
+def test_what_the_provisioner_itself_refuses_is_certain(
+    simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str
+) -> None:
+    simulator.fault("POST", "tasks", "status", status=400, shape="a")
+    with pytest.raises(SubmissionRefused):
+        provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
+    assert simulator.ask("tasks") == []
+
+
+def test_the_guard_is_asked_before_each_sending(
+    simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str
+) -> None:
+    simulator.fault("POST", "tasks", "reset_before")
+    posts: list[int] = []
+
+    def guard() -> None:
+        posts.append(simulator.posts_of_tasks())
+        if len(posts) == 2:
+            raise LookupError("the lease is lost")
+
+    with pytest.raises(LookupError):
+        provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE, guard=guard)
+    assert posts == [0, 1]
+    assert simulator.ask("tasks") == []
 
 
 def test_trap_10_a_running_task_is_found_by_its_reference(
