@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from provisioner_client.errors import ProvisionerError, ProvisionerUnavailable, SubmissionRefused, TaskNotFound
+from provisioner_client.errors import (
+    AuthenticationFailed,
+    ProvisionerError,
+    ProvisionerUnavailable,
+    SubmissionRefused,
+    TaskNotFound,
+)
 from provisioner_client.protocol import TaskAction, TaskState
 from site_store import OperationPhase, OperationStatus, SiteNotHeld
 from slipway_airflow.lease import LEASE_SECONDS, renewed
@@ -243,8 +249,10 @@ class OperationRun:
                 evidence = self.provisioner.evidence(task_id, operation.nodes)
                 if evidence.listed and (evidence.over or not over):
                     return evidence
-            except ProvisionerUnavailable as error:
-                self.log.warning("Provisioner not reachable, asking again: %s", error)
+            except AuthenticationFailed:
+                raise
+            except ProvisionerError as error:
+                self.log.warning("The result could not be read, asking again: %s", error)
             else:
                 self.log.warning("The provisioner told only a part of what is known; asking again.")
             self.clock.sleep(pause)

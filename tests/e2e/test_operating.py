@@ -44,7 +44,7 @@ def test_rule_24_a_cancelled_run_frees_its_site(slipway: RunningSlipway, start_s
     first = slipway.start("cancelled", ONE)
     slipway.wait_for_task(first, "deploy_group", "running")
     wait_until(lambda: bool(simulator.submissions()), "something is submitted")
-    slipway.airflow.set_run_state(DAG, first, "failed")
+    slipway.cancel(first)
 
     def closed() -> bool:
         progress = slipway.slipway.progress(DAG, first)
@@ -67,7 +67,7 @@ def test_rule_24_a_deleted_run_frees_its_site(slipway: RunningSlipway, start_sim
     slipway.wait_for_task(first, "deploy_group", "running")
     wait_until(lambda: bool(simulator.submissions()), "something is submitted")
     # Airflow deletes only what does not run, so that the teardown comes first.
-    slipway.airflow.set_run_state(DAG, first, "failed")
+    slipway.cancel(first)
     slipway.airflow.wait_for_run(DAG, first, 60)
     slipway.airflow.delete_run(DAG, first)
     with SiteStore.open(f"sqlite:///{slipway.home / 'slipway.db'}") as store:

@@ -104,15 +104,6 @@ def test_up_tells_how_to_log_in_and_leaves_nothing_behind(home: Path) -> None:
     wait_until(lambda: leftovers(home, sessions_of(runtime)) == [], "all processes gone after kill -9", 20)
 
 
-@pytest.mark.timeout(120)
-def test_a_component_that_cannot_start_ends_all_with_its_last_words(home: Path) -> None:
-    up = Up(home, SLIPWAY_AIRFLOW__CORE__EXECUTOR="NoSuchExecutor")
-    assert up.end() == 1
-    assert "Airflow's scheduler died 3 times in a row" in up.output()
-    assert "NoSuchExecutor" in up.output(), "the end of the log is shown"
-    assert leftovers(home, ()) == []
-
-
 def test_a_busy_port_is_reported_by_name(home: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
