@@ -127,7 +127,7 @@ def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: s
             try:
                 run_state, progress = _watch(run_id, runtime, own, clock)
             except KeyboardInterrupt:
-                _cancel(run_id, airflow, clock)
+                _cancel(run_id, runtime, clock)
                 raise
             _show_report(progress, output, clock)
             groups = progress.groups if progress is not None else ()
@@ -173,11 +173,15 @@ def _begin(order: Order, airflow: AirflowApi, slipway: SlipwayApi, provisioner: 
     return run_id
 
 
-def _cancel(run_id: str, airflow: AirflowApi, clock: Clock) -> None:
+def _cancel(run_id: str, runtime: Runtime, clock: Clock) -> None:
     """Cancel a run whose simulated machines are about to go. If Airflow does not answer, the next demo cancels it."""
     clock.say(f"cancelling the run {run_id}")
-    with contextlib.suppress(ApiError):
-        airflow.set_run_state(DAG, run_id, "failed")
+    # Somebody waits for the end: a short timeout of its own.
+    with (
+        contextlib.suppress(ApiError),
+        contextlib.closing(ApiSession(runtime.url, "admin", runtime.password("admin"), _ANSWER)) as session,
+    ):
+        AirflowApi(session).set_run_state(DAG, run_id, "failed")
 
 
 def _watch(

@@ -135,7 +135,7 @@ def test_a_demo_with_its_own_airflow_leaves_nothing_behind_after_ctrl_c_and_at_i
             assert any(": preparing" in line for line in process.stdout), "it ended by itself"
             assert len(leftovers(home, ())) > 6, "the demo, its simulator, the supervisor with its guard, Airflow"
             process.send_signal(signal.SIGINT)
-            assert process.wait(60) == 130
+            assert process.wait(120) == 130
             assert leftovers(home, ()) == []
         finally:
             process.kill()
