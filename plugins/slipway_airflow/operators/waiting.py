@@ -5,6 +5,7 @@ Both ways lead through the same method, which reads the store and goes on from w
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from slipway_airflow.clock import SystemClock
@@ -25,9 +26,9 @@ _PATIENCE_AFTER_DEFERRAL = 5.0
 class WaitingOperator(SiteOperator):
     """Base of the operators that submit provisioner tasks and wait for them."""
 
+    @abstractmethod
     def go_on(self, context: Context, store: SiteStore, hook: DrydockHook, operations: OperationRun) -> Any:
         """Go on from where the store says; return the result, or :class:`StillRunning` to defer."""
-        raise NotImplementedError
 
     def execute(self, context: Context) -> Any:
         """Begin, or begin again after whatever ended the last try."""

@@ -18,7 +18,7 @@ HTTP = f"https://slipway.test:8443/slipway/d/{TOKEN}"
         (f"http://[::1]:8080/d/{TOKEN}", "the design at http://[::1]:8080"),
         (f"http://ann:secret@slipway.test/d/{TOKEN}", "the design at http://slipway.test"),
         (f"deckhand+http://deckhand.test:9000/{TOKEN}", "the design at deckhand+http://deckhand.test:9000"),
-        ("file:///tmp/site.yaml", "the design"),
+        ("file:///srv/site.yaml", "the design"),
         ("http://slipway.test:nonsense/d", "the design"),
         (TOKEN, "the design"),
         ("", "the design"),
@@ -58,9 +58,9 @@ def test_a_query_is_as_secret_as_a_path() -> None:
 
 
 def test_a_file_is_hidden_whole_and_its_words_are_not_secrets() -> None:
-    address = HiddenAddress("file:///tmp/a-long-name-of-a-site.yaml")
-    assert address.hide("no file:///tmp/a-long-name-of-a-site.yaml") == "no the design"
-    assert address.hide("no such file: /tmp/a-long-name-of-a-site.yaml") == "no such file: (the design)"
+    address = HiddenAddress("file:///srv/a-long-name-of-a-site.yaml")
+    assert address.hide("no file:///srv/a-long-name-of-a-site.yaml") == "no the design"
+    assert address.hide("no such file: /srv/a-long-name-of-a-site.yaml") == "no such file: (the design)"
     assert address.hide("a-long-name-of-a-site.yaml:3: bad") == "a-long-name-of-a-site.yaml:3: bad"
 
 

@@ -22,7 +22,7 @@ SECRET = "s3cr3t-w0rd"
         ("postgres://u:p@h/d", "postgresql+psycopg"),
         ("postgresql+psycopg2://u:p@h/d", "postgresql+psycopg"),
         ("postgresql+psycopg://u:p@h/d", "postgresql+psycopg"),
-        ("sqlite:////tmp/x.db", "sqlite"),
+        ("sqlite:////srv/x.db", "sqlite"),
     ],
 )
 def test_every_usual_url_is_understood(given: str, driver: str) -> None:
