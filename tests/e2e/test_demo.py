@@ -122,6 +122,8 @@ def test_a_demo_with_its_own_airflow_leaves_nothing_behind_after_ctrl_c_and_at_i
         (tmp_path / "errors").open("w+") as errors,
         subprocess.Popen(
             [*DEMO, *FAST, "--fail", "prepare:*:stuck"],  # no group can come to its end
+            # Whoever runs the tests in the background of a shell has them ignore Ctrl-C, and all that they start.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             env=environment(home),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
