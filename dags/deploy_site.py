@@ -8,9 +8,10 @@ dag = site_dag(
     doc_md="""\
 Deploys every node of a site's design, group by group, as its DeploymentStrategy says.
 
-One box of `deploy_group` is one group. A red group has missed its criteria; whether that fails the run is decided by
-`report`: open its log first. Clearing a red group tries again what is not yet done in it; clearing all of them resumes
-the run. Groups that have succeeded submit nothing.
+`deploy_group` unfolds to one row per group. A red group has missed its criteria; whether that fails the run is decided by
+`report`: open its log first. Clear a red group, with its downstream tasks, to try again what is not yet done in it; clear
+all of them to resume the run. Groups that have succeeded submit nothing. `release` is red whenever the run has failed;
+the site is free all the same.
 """,
     force_help="Submit also nodes that are already as wanted, or still held by an older provisioner task.",
 )

@@ -164,17 +164,17 @@ def _lookup(definitions: dict[str, Any], keywords: list[Any]) -> dict[str, Any]:
 
 def _not_json(data: object, path: str) -> Iterator[tuple[str, str]]:
     """Yield where and what for everything that JSON has no word for, without recursion."""
-    todo: list[tuple[object, str]] = [(data, path)]
-    while todo:
-        value, here = todo.pop()
+    left: list[tuple[object, str]] = [(data, path)]
+    while left:
+        value, here = left.pop()
         if isinstance(value, dict):
             for key, below in value.items():
                 if isinstance(key, str):
-                    todo.append((below, extend(here, key)))
+                    left.append((below, extend(here, key)))
                 else:
                     yield here, f"the key {key!r} must be text; put it in quotes"
         elif isinstance(value, list | tuple):
-            todo.extend((below, extend(here, position)) for position, below in enumerate(value))
+            left.extend((below, extend(here, position)) for position, below in enumerate(value))
         elif isinstance(value, float) and not math.isfinite(value):
             yield here, f"{value} is not a JSON number"
         elif value is not None and not isinstance(value, str | int | float):
