@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from strategy_lib.phase import Phase
+from strategy_lib.phase import NodeStep, Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class CriterionResult:
     `actual` of `percent_successful_nodes` is the exact fraction as text, such as "29/50".
     """
 
-    phase: Phase
+    phase: Phase | NodeStep
     criterion: str
     needed: int
     actual: int | str
@@ -31,7 +31,7 @@ class CriterionResult:
 
 
 def evaluate(
-    criteria: SuccessCriteria | None, phase: Phase, total: int, successful: int
+    criteria: SuccessCriteria | None, phase: Phase | NodeStep, total: int, successful: int
 ) -> tuple[CriterionResult, ...]:
     """Judge every criterion on its own (rules 16 and 17).
 
@@ -40,7 +40,7 @@ def evaluate(
     criteria
         None, or no field set: nothing to judge, always met.
     phase
-        The phase that has just ended.
+        The phase, or the node step, that has just ended.
     total
         Number of nodes of the group, whoever processed them.
     successful

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from strategy_lib.phase import Phase
+from strategy_lib.phase import NodeStep, Phase
 
 
 class NodeCondition(StrEnum):
@@ -77,28 +77,36 @@ class Outcome:
     notes: Mapping[str, str] = field(default_factory=dict)
 
 
-_PROVES = {
+_PROVES: Mapping[Phase | NodeStep, frozenset[NodeCondition]] = {
     Phase.PREPARE: frozenset({NodeCondition.READY, NodeCondition.DEPLOYING, NodeCondition.DEPLOYED}),
     Phase.DEPLOY: frozenset({NodeCondition.DEPLOYED}),
+    # Not that a node is missing from the list: that may have any reason.
+    NodeStep.DESTROY: frozenset({NodeCondition.NEW, NodeCondition.READY}),
+    NodeStep.RELABEL: frozenset(),
 }
-_REFUTES = {
-    Phase.PREPARE: NodeCondition.FAILED_COMMISSIONING,
-    Phase.DEPLOY: NodeCondition.FAILED_DEPLOYMENT,
+_REFUTES: Mapping[Phase | NodeStep, frozenset[NodeCondition]] = {
+    Phase.PREPARE: frozenset({NodeCondition.FAILED_COMMISSIONING}),
+    Phase.DEPLOY: frozenset({NodeCondition.FAILED_DEPLOYMENT}),
+    # Whatever has a deployment on it is not destroyed.
+    NodeStep.DESTROY: frozenset(
+        {NodeCondition.DEPLOYED, NodeCondition.DEPLOYING, NodeCondition.FAILED_DEPLOYMENT},
+    ),
+    NodeStep.RELABEL: frozenset(),
 }
 
 
-def judge(phase: Phase, sent: Collection[str], evidence: Evidence) -> Outcome:
+def judge(phase: Phase | NodeStep, sent: Collection[str], evidence: Evidence) -> Outcome:
     """Decide what became of each node that was sent (rules 13 and 14).
 
     The order of proof: a reported failure; a reported success, unless the node list contradicts it (Drydock's
     MAAS driver reports a node that failed commissioning as a success); the per-node tasks, with the same
     reservation; the node list, unless it said the same before the task was submitted; and what is still unproven is
-    unknown.
+    unknown. That a node was relabelled can be seen nowhere: only the provisioner task's own report proves it (rule 25).
 
     Parameters
     ----------
     phase
-        The phase the nodes were sent for.
+        The phase, or the node step, that the nodes were sent for.
     sent
         Names of the nodes that were sent.
     evidence
@@ -121,21 +129,22 @@ def judge(phase: Phase, sent: Collection[str], evidence: Evidence) -> Outcome:
     return Outcome(frozenset(succeeded), frozenset(failed), frozenset(unknown), named.difference(sent), notes)
 
 
-def _judge_node(phase: Phase, name: str, evidence: Evidence) -> tuple[bool | None, str]:
+def _judge_node(phase: Phase | NodeStep, name: str, evidence: Evidence) -> tuple[bool | None, str]:
     """Return True (succeeded), False (failed) or None (unknown) for one node, and why."""
     condition = evidence.condition.get(name)
-    refuted = condition is _REFUTES[phase]
+    refuted = condition in _REFUTES[phase]
     if name in evidence.reported_failure:
         return False, "reported failed"
     if name in evidence.reported_success:
         return (False, f"reported as a success, but the node list says {condition}") if refuted else (True, "")
     if name in evidence.child_failure:
         return False, "failed by its own provisioner task"
-    if name in evidence.child_success:
+    if name in evidence.child_success and phase is not NodeStep.RELABEL:
         if refuted:
             return False, f"its own provisioner task succeeded, but the node list says {condition}"
         return True, "proven by its own provisioner task"
-    if condition is not None and refuted:
+    # A node that is not destroyed may still be: its task is at work. The failures of the phases are ends.
+    if refuted and (evidence.over or phase is not NodeStep.DESTROY):
         return False, f"the node list says {condition}"
     ended = "the provisioner task ended without a word about it" if evidence.over else "no result in time"
     if condition in _PROVES[phase]:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from strategy_lib.criteria import CriterionResult
 from strategy_lib.node import NodeState
-from strategy_lib.phase import GroupState, Reason, Verdict
+from strategy_lib.phase import GroupState, NodeStep, Reason, Verdict
 from strategy_lib.report_record import (
     FailedStep,
     Report,
@@ -40,7 +40,10 @@ _WHY = {
     Reason.DEPLOY_CRITERIA: "the deploy criteria were not met",
     Reason.DEPENDENCY: "a group it depends on failed, so it was not started",
     Reason.INTERRUPTED: "its task ended before it came to a verdict",
+    Reason.NODE_STEP: "not every node is proven done",
 }
+# What has become of the nodes that succeeded, by the action's kind: never "deployed" of one that was destroyed.
+_DONE = {NodeStep.DESTROY: "destroyed", NodeStep.RELABEL: "relabelled"}
 
 
 def build_report(
@@ -137,7 +140,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield from (f"  {note}" for note in report.notes)
     if report.groups:
         yield "All groups, in the order they were processed:"
-        yield from _group_table(report.groups)
+        yield from _group_table(report.groups, {str(step): word for step, word in _DONE.items()}.get(action.kind))
     if report.nodes:
         yield f"All {len(report.nodes)} nodes:"
         yield from _node_table(report.nodes)
@@ -175,8 +178,10 @@ def _troubled_nodes(nodes: Sequence[ReportedNode]) -> Iterator[str]:
                 yield f"  and {len(found) - _MOST_TROUBLED} more"
 
 
-def _group_table(groups: Sequence[ReportedGroup]) -> Iterator[str]:
-    header = ("group", "critical", "state", "reason", "nodes", "prepared", "deployed", "failed", "unknown", "took")
+def _group_table(groups: Sequence[ReportedGroup], done: str | None) -> Iterator[str]:
+    """Yield one line for each group; `done` is the word for a node step's success, None where groups are deployed."""
+    progress = ("prepared", "deployed") if done is None else (done,)
+    header = ("group", "critical", "state", "reason", "nodes", *progress, "failed", "unknown", "took")
     rows = [
         (
             group.name if group.attempt == 1 else f"{group.name} (attempt {group.attempt})",
@@ -184,7 +189,7 @@ def _group_table(groups: Sequence[ReportedGroup]) -> Iterator[str]:
             str(group.state),
             str(group.reason or "-"),
             str(group.counts.total),
-            str(group.counts.prepared),
+            *((str(group.counts.prepared),) if done is None else ()),
             str(group.counts.succeeded),
             str(group.counts.failed),
             str(group.counts.unknown),

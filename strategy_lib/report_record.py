@@ -10,7 +10,7 @@ from typing import Any
 from strategy_lib.criteria import CriterionResult
 from strategy_lib.deployment import GroupCounts
 from strategy_lib.node import NodeState
-from strategy_lib.phase import GroupState, Phase, Reason, Verdict
+from strategy_lib.phase import GroupState, Reason, Verdict, phase_from
 
 NO_NODES = GroupCounts(total=0, prepared=0, succeeded=0, failed=0, unknown=0, not_started=0)
 
@@ -138,7 +138,7 @@ def from_dict(data: Mapping[str, Any]) -> Report:
 
 def criterion_from_dict(data: Mapping[str, Any]) -> CriterionResult:
     """Read one judged criterion from its JSON form."""
-    return CriterionResult(Phase(data["phase"]), data["criterion"], data["needed"], data["actual"], data["met"])
+    return CriterionResult(phase_from(data["phase"]), data["criterion"], data["needed"], data["actual"], data["met"])
 
 
 def _group(data: Mapping[str, Any]) -> ReportedGroup:

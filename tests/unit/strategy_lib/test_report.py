@@ -11,7 +11,7 @@ import pytest
 from strategy_lib.criteria import SuccessCriteria, evaluate
 from strategy_lib.deployment import GroupCounts
 from strategy_lib.node import NodeState
-from strategy_lib.phase import GroupState, Phase, Reason, Verdict
+from strategy_lib.phase import GroupState, NodeStep, Phase, Reason, Verdict
 from strategy_lib.report import (
     FailedStep,
     Report,
@@ -201,3 +201,17 @@ def test_rule_20_the_report_survives_being_stored() -> None:
     empty = build_report(ReportedAction("id", "site", "update_site"))
     assert from_dict(to_dict(empty)) == empty
     assert "started not known" in render(empty)
+
+
+@pytest.mark.parametrize(("kind", "word"), [("destroy_nodes", "destroyed"), ("relabel_nodes", "relabelled")])
+def test_rule_25_a_node_step_is_reported_in_its_own_words(kind: str, word: str) -> None:
+    counts = GroupCounts(total=3, prepared=2, succeeded=2, failed=1, unknown=0, not_started=0)
+    criteria = evaluate(SuccessCriteria(percent_successful_nodes=100), NodeStep(kind), 3, 2)
+    target = failed("target-group", reason=Reason.NODE_STEP, criteria=criteria, counts=counts)
+    report = build_report(ReportedAction("01J", "seaworthy", kind), [target])
+    assert from_dict(json.loads(json.dumps(to_dict(report)))) == report
+    lines = render(report).splitlines()
+    assert "  target-group: not every node is proven done" in lines
+    assert f"    {kind}: percent_successful_nodes needed 100, actual 2/3: NOT MET" in lines
+    (header,) = (line for line in lines if "critical" in line and "unknown" in line)
+    assert header.split()[4:7] == ["nodes", word, "failed"]
