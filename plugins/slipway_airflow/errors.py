@@ -26,4 +26,15 @@ class CommitError(SlipwayAirflowError):
 
 
 class AirflowApiError(SlipwayAirflowError):
-    """Airflow's own API did not answer as it should: see the API server's log, and ``[api] base_url``."""
+    """Airflow's own API did not answer as it should: see the API server's log, and ``[api] base_url``.
+
+    Whether what was asked for has happened is not known.
+    """
+
+
+class AirflowRefused(AirflowApiError):
+    """Airflow's own API refused; nothing has happened. ``status`` is its HTTP status, below 500."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status

@@ -1,10 +1,21 @@
-"""An action as the command line and the pages show it: plain JSON from the store."""
+"""The action of a DAG run as the command line and the pages show it: plain JSON from the store."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse
+
+from slipway_airflow.errors import AirflowApiError
+from slipway_airflow.site_lock import reconcile
+from slipway_airflow.web import access
+from slipway_airflow.web.blocking_route import BlockingRoute
+from slipway_airflow.web.failure import ApiError
+from slipway_airflow.web.open_store import Store
+from slipway_airflow.web.own_api import Airflow
 from strategy_lib.node import NodeState
 from strategy_lib.phase import Phase
 from strategy_lib.report import from_dict, render
@@ -14,12 +25,46 @@ if TYPE_CHECKING:
 
     from site_store import GroupRecord, SiteStore
 
+log = logging.getLogger(__name__)
+router = APIRouter(tags=["actions"], route_class=BlockingRoute)
 
-def run_view(store: SiteStore, action_id: str) -> dict[str, Any]:
-    """Return the action with its groups in processing order and its report (None before there is one)."""
+_EXAMPLE = {
+    "action": {"id": "01ARZ3NDEKTSV4RRFFQ69G5FAV", "kind": "deploy_site", "site": "default", "state": "running"},
+    "groups": [{"name": "control", "critical": True, "state": "running", "counts": {"total": 3, "prepared": 1}}],
+    "report": None,
+    "report_text": None,
+}
+
+
+@router.get(
+    "/runs/{dag_id}/{run_id:path}",
+    dependencies=[access.may_read_run],
+    summary="The action of a DAG run",
+    responses={200: {"content": {"application/json": {"example": _EXAMPLE}}}},
+)
+def run(
+    dag_id: str,
+    run_id: str,
+    store: Store,
+    airflow: Airflow,
+    report: Annotated[bool, Query(description="With the report, which is large for a large site.")] = True,
+) -> JSONResponse:
+    """Show the action of a DAG run: its groups with counts and criteria, and its report once there is one."""
+    action = store.action_of_run(dag_id, run_id)
+    if action is None:
+        raise ApiError(404, f"run {run_id!r} of DAG {dag_id!r} has no action (yet)")
+    try:
+        reconcile(store, action.id, airflow.run_state)
+    except AirflowApiError as error:
+        log.warning("Action %s is shown as it stands: %s", action.id, error)
+    return JSONResponse(run_view(store, action.id, with_report=report))
+
+
+def run_view(store: SiteStore, action_id: str, *, with_report: bool = True) -> dict[str, Any]:
+    """Return the action with its groups in processing order and its report (None before there is one, and unwanted)."""
     # Counted by the database: this is asked for twice a second, and a site may have 100,000 nodes.
     action, counts = store.action(action_id), store.node_counts(action_id)
-    report = store.report(action_id) if action.has_report else None
+    report = store.report(action_id) if with_report and action.has_report else None
     text = render(from_dict(report)) if report else None
     return {
         "action": {

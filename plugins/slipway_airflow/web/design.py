@@ -1,0 +1,20 @@
+"""A site's design, as the provisioner fetches it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from fastapi.responses import Response
+
+from slipway_airflow.web.blocking_route import BlockingRoute
+from slipway_airflow.web.open_store import Store
+
+router = APIRouter(tags=["design"], route_class=BlockingRoute)
+
+
+@router.get("/d/{token}", summary="A design, for the provisioner")
+def design(token: Annotated[str, Path(max_length=100)], store: Store) -> Response:
+    """Serve a revision's design to the provisioner. It cannot log in: the token is the permission."""
+    text = store.revision_by_token(token).text
+    return Response(text, media_type="application/x-yaml", headers={"Cache-Control": "no-store"})

@@ -1,0 +1,7 @@
+"""Keystone's token route."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+router = APIRouter(tags=["keystone"])
