@@ -1,8 +1,24 @@
 """The only code that knows SQL: tables, migrations, versioned writes, queries."""
 
+from site_store.design_records import (
+    BufferMode,
+    BufferRecord,
+    CollectionRecord,
+    DocumentKey,
+    DocumentRecord,
+    RevisionRecord,
+    Version,
+)
 from site_store.errors import (
     ActionNotFound,
     AttemptNotOpen,
+    BufferChanged,
+    BufferEmpty,
+    BufferNotEmpty,
+    CollectionInBuffer,
+    CollectionUnchanged,
+    DocumentElsewhere,
+    EventNotFound,
     GroupNotFound,
     OperationConflict,
     OperationNotFound,
@@ -13,11 +29,14 @@ from site_store.errors import (
     StoreError,
     StoreNotConfigured,
     StoreUnavailable,
+    ValueRefused,
+    VersionNotFound,
 )
 from site_store.records import (
+    ActionListing,
     ActionRecord,
     ActionState,
-    DocumentRecord,
+    AuditRecord,
     EventRecord,
     GroupRecord,
     GroupStanding,
@@ -29,17 +48,29 @@ from site_store.records import (
     OperationStatus,
     PlannedGroup,
     ReportInput,
-    RevisionRecord,
     TaskRecord,
 )
 from site_store.store import SiteStore
 
 __all__ = [
+    "ActionListing",
     "ActionNotFound",
     "ActionRecord",
     "ActionState",
     "AttemptNotOpen",
+    "AuditRecord",
+    "BufferChanged",
+    "BufferEmpty",
+    "BufferMode",
+    "BufferNotEmpty",
+    "BufferRecord",
+    "CollectionInBuffer",
+    "CollectionRecord",
+    "CollectionUnchanged",
+    "DocumentElsewhere",
+    "DocumentKey",
     "DocumentRecord",
+    "EventNotFound",
     "EventRecord",
     "GroupNotFound",
     "GroupRecord",
@@ -64,4 +95,7 @@ __all__ = [
     "StoreNotConfigured",
     "StoreUnavailable",
     "TaskRecord",
+    "ValueRefused",
+    "Version",
+    "VersionNotFound",
 ]

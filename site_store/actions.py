@@ -1,11 +1,15 @@
-"""Requests: one row for each, tied to the DAG run that carries it out. Who may work on a site is `site_locks.py`."""
+"""Requests: one row for each, tied to the DAG run that carries it out.
+
+Making one before its DAG run is `action_requests.py`, who may work on a site is `site_locks.py`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, exists, select
 from ulid import ULID
 
 from site_store.dialects import insert
@@ -17,13 +21,12 @@ from site_store.operations import read_operations
 from site_store.part import StorePart
 from site_store.plain_json import plain
 from site_store.records import ActionRecord, ActionState, ReportInput
-from site_store.revisions import newest_number
-from site_store.tables import action
+from site_store.snapshots import newest_number
+from site_store.tables import action, action_report
 
 _REPORTED_EVENTS = 10_000
-# Never the report, which is large: whether there is one can be seen without reading it.
-_HAS_REPORT = action.c.report.is_not(None).label("has_report")
-_FACTS = [*(column for column in action.c if column is not action.c.report), _HAS_REPORT]
+#: What an action's record is made of.
+FACTS = [*action.c, exists().where(action_report.c.action_id == action.c.id).label("has_report")]
 
 
 def read_action(tx: Connection, action_id: str) -> ActionRecord:
@@ -34,10 +37,41 @@ def read_action(tx: Connection, action_id: str) -> ActionRecord:
     ActionNotFound
         There is none of this id.
     """
-    row = tx.execute(select(*_FACTS).where(action.c.id == action_id)).one_or_none()
+    row = tx.execute(select(*FACTS).where(action.c.id == action_id)).one_or_none()
     if row is None:
         raise _not_found(action_id)
-    return _record(row)
+    return action_record(row)
+
+
+def new_action(
+    *,
+    action_id: str,
+    kind: str,
+    site: str,
+    revision: int | None,
+    parameters: Mapping[str, Any],
+    dag_id: str,
+    run_id: str,
+    user: str,
+    created: datetime,
+    context_marker: str | None = None,
+) -> dict[str, Any]:
+    """Return the row of an action that nobody has begun."""
+    return {
+        "id": action_id,
+        "kind": kind,
+        "site": site,
+        "revision": revision,
+        "parameters": plain(parameters),
+        "dag_id": dag_id,
+        "run_id": run_id,
+        "created_by": user,
+        "created": created,
+        "state": ActionState.PENDING,
+        "context_marker": context_marker,
+        "dry_run": str(parameters.get("dry_run")).lower() == "true",
+        "targeted": bool(parameters.get("target_nodes")),
+    }
 
 
 class Actions(StorePart):
@@ -54,6 +88,8 @@ class Actions(StorePart):
         user: str,
     ) -> ActionRecord:
         """Return the action of a DAG run, made now unless there is one: a repetition changes nothing.
+
+        One that was made before its DAG run (`create_action`) is found by this.
 
         Parameters
         ----------
@@ -73,24 +109,19 @@ class Actions(StorePart):
         action_id = str(ULID.from_datetime(self._now()))
 
         def work(tx: Connection) -> ActionRecord:
-            number = newest_number(tx, site) if revision is None else revision
-            tx.execute(
-                insert(tx, action)
-                .values(
-                    id=action_id,
-                    kind=kind,
-                    site=site,
-                    revision=number,
-                    parameters=plain(parameters),
-                    dag_id=dag_id,
-                    run_id=run_id,
-                    created_by=user,
-                    created=self._now(),
-                    state=ActionState.PENDING,
-                )
-                .on_conflict_do_nothing(index_elements=["dag_id", "run_id"])
+            row = new_action(
+                action_id=action_id,
+                kind=kind,
+                site=site,
+                revision=newest_number(tx, site) if revision is None else revision,
+                parameters=parameters,
+                dag_id=dag_id,
+                run_id=run_id,
+                user=user,
+                created=self._now(),
             )
-            return _record(tx.execute(_of_run(dag_id, run_id)).one())
+            tx.execute(insert(tx, action).values(row).on_conflict_do_nothing(index_elements=["dag_id", "run_id"]))
+            return action_record(tx.execute(_of_run(dag_id, run_id)).one())
 
         return self._database.write(work)
 
@@ -107,14 +138,14 @@ class Actions(StorePart):
     def action_of_run(self, dag_id: str, run_id: str) -> ActionRecord | None:
         """Return the action of a DAG run, None when it has none."""
         row = self._database.read(lambda tx: tx.execute(_of_run(dag_id, run_id)).one_or_none())
-        return None if row is None else _record(row)
+        return None if row is None else action_record(row)
 
     def actions(self, site: str | None = None, limit: int = 50) -> list[ActionRecord]:
         """Return the newest actions, newest first, of one site or of all."""
-        query = select(*_FACTS).order_by(action.c.created.desc(), action.c.id.desc()).limit(limit)
+        query = select(*FACTS).order_by(action.c.id.desc()).limit(limit)
         if site is not None:
             query = query.where(action.c.site == site)
-        return self._database.read(lambda tx: [_record(row) for row in tx.execute(query)])
+        return self._database.read(lambda tx: [action_record(row) for row in tx.execute(query)])
 
     def save_report(self, action_id: str, report: Mapping[str, Any]) -> None:
         """Keep the report of an action; a later one replaces it (rule 20).
@@ -127,7 +158,8 @@ class Actions(StorePart):
 
         def work(tx: Connection) -> None:
             read_action(tx, action_id)
-            tx.execute(update(action).where(action.c.id == action_id).values(report=plain(report)))
+            row = insert(tx, action_report).values(action_id=action_id, report=plain(report))
+            tx.execute(row.on_conflict_do_update(index_elements=["action_id"], set_={"report": row.excluded.report}))
 
         self._database.write(work)
 
@@ -141,10 +173,10 @@ class Actions(StorePart):
         """
 
         def work(tx: Connection) -> Mapping[str, Any] | None:
-            row = tx.execute(select(action.c.report).where(action.c.id == action_id)).one_or_none()
-            if row is None:
-                raise _not_found(action_id)
-            report: Mapping[str, Any] | None = row.report
+            read_action(tx, action_id)
+            report: Mapping[str, Any] | None = tx.scalar(
+                select(action_report.c.report).where(action_report.c.action_id == action_id)
+            )
             return report
 
         return self._database.read(work)
@@ -169,14 +201,15 @@ class Actions(StorePart):
 
 
 def _of_run(dag_id: str, run_id: str) -> Any:
-    return select(*_FACTS).where(action.c.dag_id == dag_id, action.c.run_id == run_id)
+    return select(*FACTS).where(action.c.dag_id == dag_id, action.c.run_id == run_id)
 
 
 def _not_found(action_id: str) -> ActionNotFound:
     return ActionNotFound(f"there is no action {action_id!r}: list the site's actions and name one of them")
 
 
-def _record(row: Row[*tuple[Any, ...]]) -> ActionRecord:
+def action_record(row: Row[*tuple[Any, ...]]) -> ActionRecord:
+    """Return a row of `FACTS` as a value."""
     return ActionRecord(
         id=row.id,
         kind=row.kind,
@@ -191,5 +224,10 @@ def _record(row: Row[*tuple[Any, ...]]) -> ActionRecord:
         ended=row.ended,
         state=ActionState(row.state),
         verdict=row.verdict,
-        has_report=row.has_report,
+        has_report=bool(row.has_report),
+        context_marker=row.context_marker,
+        dry_run=row.dry_run,
+        targeted=row.targeted,
+        step=row.step,
+        paused=row.paused,
     )

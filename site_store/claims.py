@@ -11,12 +11,15 @@ from sqlalchemy import Connection, and_, exists, literal, or_, select, true, upd
 from site_store import dialects
 from site_store.errors import AttemptNotOpen, SiteNotHeld
 from site_store.events import EventKind, NewEvent, write_events
+from site_store.node_steps import claim_for_step
 from site_store.operations import operation_record, read_operation, reference_of
 from site_store.part import StorePart
 from site_store.records import Operation, OperationPhase, OperationStatus
 from site_store.tables import group_run, node, operation, site_lock, task
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.task_state import TaskStatus
+
+_NOT_DONE = {"done_revision": None, "done_digest": None, "done_at": None}
 
 
 class Claims(StorePart):
@@ -42,20 +45,21 @@ class Claims(StorePart):
         action_id, site
             The action, which must hold this site.
         group, attempt
-            The group and its attempt, which must be open; "" and any number for a step that concerns the whole site.
+            The group and its attempt, which must be open; "" and any number for a step without a group.
         phase
             What to do.
         nodes
             Nodes to claim. For prepare only those are taken whose prepare is still pending; for deploy those that are
-            prepared and whose deploy is still pending, whichever group prepared them (rule 11).
+            prepared and whose deploy is still pending, whichever group prepared them (rule 11); for a step of nodes
+            those that an earlier attempt of it has not done, and is not at. None for a step of the whole site.
         design_ref
             Where the provisioner finds the design.
 
         Returns
         -------
         Operation
-            `nodes` are those that were claimed. When a group's operation could claim none it is `COMPLETE` at once
-            and must not be submitted.
+            `nodes` are those that were claimed. When it is of nodes and could claim none it is `COMPLETE` at once and
+            must not be submitted.
 
         Raises
         ------
@@ -100,16 +104,20 @@ class Claims(StorePart):
             # Another began it since the look above; its commit is what this insert has waited for.
             return operation_record(tx.execute(same).one())
         claimed = nodes
-        if group:
+        if phase.is_node_step:
+            claimed = claim_for_step(tx, now, action_id, phase, op, nodes)
+        elif phase.is_of_nodes:
             claimed = _claim(tx, now, action_id, group, phase, op, nodes)
-            _touch_nodes(tx, site, op, claimed)
+        if phase.is_of_nodes:
+            # Labels change nothing of what was deployed.
+            _touch_nodes(tx, site, op, claimed, undone=phase is not OperationPhase.RELABEL)
         values: dict[str, Any] = {"reference": reference_of(action_id, op), "nodes": claimed}
-        if group and not claimed:
+        if phase.is_of_nodes and not claimed:
             values |= {"status": OperationStatus.COMPLETE, "ended": now, "over": now, "result": "nothing to do"}
         tx.execute(update(operation).where(operation.c.op == op).values(values))
         begun = NewEvent(
             EventKind.OPERATION_BEGUN,
-            f"operation {op}: {phase}" + (f" of {len(claimed)} nodes" if group else ""),
+            f"operation {op}: {phase}" + (f" of {len(claimed)} nodes" if phase.is_of_nodes else ""),
             group or None,
             data={"op": op, "phase": phase, "attempt": attempt},
         )
@@ -171,8 +179,8 @@ def _claim(
     return sorted(claimed)
 
 
-def _touch_nodes(tx: Connection, site: str, op: int, nodes: list[str]) -> None:
-    """Make this the newest operation of its nodes; from now on nobody may say that they are as wanted."""
+def _touch_nodes(tx: Connection, site: str, op: int, nodes: list[str], *, undone: bool) -> None:
+    """Make this the newest operation of its nodes; when `undone`, they count as done in no version from now on."""
     rows = dialects.names(tx, nodes).subquery()
     touched = dialects.insert(tx, node).from_select(
         ["site", "name", "op"], select(literal(site), rows.c.value, literal(op, node.c.op.type)).where(true())
@@ -180,7 +188,7 @@ def _touch_nodes(tx: Connection, site: str, op: int, nodes: list[str]) -> None:
     tx.execute(
         touched.on_conflict_do_update(
             index_elements=["site", "name"],
-            set_={"op": touched.excluded.op, "done_revision": None, "done_digest": None, "done_at": None},
+            set_={"op": touched.excluded.op, **(_NOT_DONE if undone else {})},
             where=or_(node.c.op.is_(None), node.c.op < touched.excluded.op),
         )
     )

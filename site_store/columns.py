@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import zlib
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Integer
+from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Integer, LargeBinary
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 
@@ -29,6 +30,21 @@ class UtcDateTime(TypeDecorator[datetime]):
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class CompressedText(TypeDecorator[str]):
+    """A long text, kept compressed: designs repeat themselves so much that little of them is left."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> bytes | None:
+        """Compress it, quickly rather than well."""
+        return None if value is None else zlib.compress(value.encode(), 1)
+
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> str | None:
+        """Give the text back."""
+        return None if value is None else zlib.decompress(value).decode()
 
 
 #: JSON, where Python's None is SQL's NULL.

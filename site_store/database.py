@@ -14,7 +14,7 @@ from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from site_store.address import describe, sqlite_file
-from site_store.errors import StoreError, StoreNotConfigured, StoreUnavailable
+from site_store.errors import StoreError, StoreNotConfigured, StoreUnavailable, ValueRefused
 
 T = TypeVar("T")
 
@@ -23,6 +23,7 @@ _ATTEMPTS = 6
 _WRITE = "slipway_write"
 _POSTGRESQL_DEFAULTS = {"connect_timeout": 10, "application_name": "slipway"}
 _RETRIED_SQLSTATES = frozenset({"40001", "40P01"})  # serialization failure, deadlock
+_LIMIT_EXCEEDED = "54"
 
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
 
@@ -65,7 +66,7 @@ class Database:
         ------
         StoreUnavailable
             The database could not be reached, or stayed locked. Repeating the whole call is safe.
-        StoreError
+        ValueRefused
             The database refused a value.
         """
         return self._run(self._writing, work, keep=True)
@@ -93,9 +94,11 @@ class Database:
         reason = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error.orig).__name__
         # SQLite's OperationalError is also what a wrong statement gives; that is then a plain SQLITE_ERROR.
         wrong = getattr(error.orig, "sqlite_errorname", None) == "SQLITE_ERROR"
+        # What is larger than PostgreSQL can index is its OperationalError too, and does not get smaller by repetition.
+        wrong |= str(getattr(error.orig, "sqlstate", None) or "").startswith(_LIMIT_EXCEEDED)
         if isinstance(error, OperationalError | InterfaceError) and not wrong:
             return StoreUnavailable(f"{self.name} cannot be used at the moment ({reason}); try again")
-        return StoreError(f"{self.name} refused what it was given: {reason}")
+        return ValueRefused(f"{self.name} refused what it was given: {reason}")
 
 
 def _asks_for_repetition(error: DBAPIError) -> bool:

@@ -18,6 +18,25 @@ def insert(tx: Connection, table: Table) -> postgresql.Insert:
     return postgresql.insert(table)
 
 
+def one_at_a_time(tx: Connection, what: str) -> None:
+    """Wait until nobody else is at the same thing, and keep it so until the transaction ends.
+
+    SQLite has one writer at a time in any case. In PostgreSQL it is a lock on a number made from the words, for what
+    may not have a row yet.
+    """
+    if tx.dialect.name != "sqlite":
+        tx.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"slipway: {what}", 0))))
+
+
+def json_rows(tx: Connection, query: Select[Any]) -> ColumnElement[str]:
+    """Return a column with the rows of a correlated query as one JSON list of lists, in no order; NULL for no row."""
+    columns = query.selected_columns
+    made: ColumnElement[str] = func.json_group_array(func.json_array(*columns))
+    if tx.dialect.name != "sqlite":
+        made = func.json_agg(func.json_build_array(*columns)).cast(Text)
+    return query.with_only_columns(made).scalar_subquery()
+
+
 def names(tx: Connection, values: Iterable[str]) -> Select[str]:
     """Return a SELECT of these names, for `INSERT … SELECT`; as a condition see `among`.
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from site_store.design_records import DocumentKey
     from site_store.records import LockOwner
 
 
@@ -24,12 +26,68 @@ class SchemaNotCurrent(StoreError):
     """The database is not at the schema of this version of Slipway: run `slipway store upgrade`."""
 
 
+class ValueRefused(StoreError):
+    """The database cannot hold a value that it was given: change the value."""
+
+
 class RevisionNotFound(StoreError):
     """There is no such revision of this site: commit the site's documents first, or name an existing revision."""
 
 
+class VersionNotFound(RevisionNotFound):
+    """The site has no such version of its documents (yet): name another, or bring it about first."""
+
+
+class BufferNotEmpty(StoreError):
+    """The buffer holds collections: commit them, discard them, or choose another buffer mode."""
+
+
+class BufferEmpty(StoreError):
+    """There is nothing to commit: put a collection into the buffer first."""
+
+
+class BufferChanged(StoreError):
+    """Somebody changed the buffer meanwhile: look at it again, then repeat."""
+
+
+class CollectionInBuffer(StoreError):
+    """The collection is in the buffer already: commit or discard the buffer, or replace it."""
+
+
+class CollectionUnchanged(StoreError):
+    """The collection is the same as in the newest revision: there is nothing to change."""
+
+
+class DocumentElsewhere(StoreError):
+    """A document is in another collection already: change it there, or take it away there first.
+
+    Attributes
+    ----------
+    found : tuple of (DocumentKey, str)
+        Each such document, with the collection that holds it.
+    """
+
+    def __init__(self, found: Sequence[tuple[DocumentKey, str]]) -> None:
+        self.found = tuple(found)
+        (schema, layer, name), collection = self.found[0]
+        more = f", and {len(self.found) - 1} more are elsewhere too" if len(self.found) > 1 else ""
+        where = f" of layer {layer!r}" if layer else ""
+        super().__init__(
+            f"the document {schema} {name!r}{where} is in collection {collection!r} already{more}: "
+            "change it there, or take it away there first"
+        )
+
+    def __reduce__(self) -> tuple[type[DocumentElsewhere], tuple[tuple[tuple[DocumentKey, str], ...]]]:
+        """Pickle by what was found, so that the error survives the way between processes."""
+        return (type(self), (self.found,))
+
+
 class ActionNotFound(StoreError):
     """There is no such action: list the site's actions and name one of them."""
+
+
+class EventNotFound(StoreError):
+    """There is no such event (any more): events are deleted after a while."""
 
 
 class GroupNotFound(StoreError):
@@ -64,9 +122,10 @@ class SiteBusy(StoreError):
     """
 
     def __init__(self, site: str, owner: LockOwner) -> None:
+        does = "is to start on it since" if owner.waiting else "works on it since"
         super().__init__(
             f"site {site!r} is busy: action {owner.action_id} (run {owner.run_id!r} of DAG {owner.dag_id!r}) "
-            f"works on it since {owner.acquired:%Y-%m-%d %H:%M:%S} UTC; wait for it to end, or cancel it"
+            f"{does} {owner.acquired:%Y-%m-%d %H:%M:%S} UTC; wait for it to end, or cancel it"
         )
         self.site = site
         self.owner = owner

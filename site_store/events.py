@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select
 
+from site_store.errors import EventNotFound
 from site_store.part import StorePart
 from site_store.plain_json import plain
 from site_store.records import EventRecord
@@ -63,9 +64,11 @@ def write_events(tx: Connection, at: datetime, site: str, action_id: str | None,
         tx.execute(insert(event), rows)
 
 
-def read_events(tx: Connection, action_id: str, limit: int) -> list[EventRecord]:
-    """Return the newest `limit` events of an action, oldest first."""
+def read_events(tx: Connection, action_id: str, limit: int, *, of_nodes: bool = True) -> list[EventRecord]:
+    """Return the newest `limit` events of an action, oldest first; without those of single nodes on demand."""
     newest = select(event).where(event.c.action_id == action_id).order_by(event.c.id.desc()).limit(limit)
+    if not of_nodes:
+        newest = newest.where(event.c.node.is_(None))
     return [_record(row) for row in reversed(tx.execute(newest).all())]
 
 
@@ -93,9 +96,22 @@ class Events(StorePart):
         new = NewEvent(kind, message, group, node, data or {})
         self._database.write(lambda tx: write_events(tx, self._now(), site, action_id, [new]))
 
-    def events(self, action_id: str, limit: int = 1000) -> list[EventRecord]:
-        """Return the newest `limit` events of an action, oldest first."""
-        return self._database.read(lambda tx: read_events(tx, action_id, limit))
+    def events(self, action_id: str, limit: int = 1000, *, of_nodes: bool = True) -> list[EventRecord]:
+        """Return the newest `limit` events of an action, oldest first; without those of single nodes on demand."""
+        return self._database.read(lambda tx: read_events(tx, action_id, limit, of_nodes=of_nodes))
+
+    def event(self, number: int) -> EventRecord:
+        """Return an event by its number.
+
+        Raises
+        ------
+        EventNotFound
+            There is none, or none any more.
+        """
+        row = self._database.read(lambda tx: tx.execute(select(event).where(event.c.id == number)).one_or_none())
+        if row is None:
+            raise EventNotFound(f"there is no event {number}: events are deleted after a while")
+        return _record(row)
 
     def prune_events(self, older_than: datetime) -> int:
         """Delete all events before a moment, and return how many. Nothing else depends on them."""

@@ -212,7 +212,7 @@ def _left_over(
     """Return which results were not applied: superseded ones, and those that contradict what is proven."""
     sent = outcome.succeeded | outcome.failed | outcome.unknown
     rest = sent - settled
-    if not rest or not this.group:
+    if not rest or not this.phase.is_of_nodes:
         return frozenset(), frozenset()
     held = select(task.c.node, task.c.status).where(task.c.op == this.op, among(tx, task.c.node, rest))
     own: dict[str, str] = {row.node: row.status for row in tx.execute(held)}

@@ -31,12 +31,28 @@ class ActionState(StrEnum):
 
 
 class OperationPhase(StrEnum):
-    """What one provisioner task is asked to do; the first two are the phases of a group, the others are for a site."""
+    """What one provisioner task is asked to do.
+
+    The first two are the phases of a group, the next two concern a whole site, and the last two are steps of an action
+    that concern some of its nodes without a group.
+    """
 
     PREPARE = "prepare"
     DEPLOY = "deploy"
     VERIFY_SITE = "verify_site"
     PREPARE_SITE = "prepare_site"
+    DESTROY = "destroy_nodes"
+    RELABEL = "relabel_nodes"
+
+    @property
+    def is_node_step(self) -> bool:
+        """Whether it claims nodes without a group."""
+        return self in (OperationPhase.DESTROY, OperationPhase.RELABEL)
+
+    @property
+    def is_of_nodes(self) -> bool:
+        """Whether it claims nodes at all."""
+        return self not in (OperationPhase.VERIFY_SITE, OperationPhase.PREPARE_SITE)
 
 
 class OperationStatus(StrEnum):
@@ -55,38 +71,12 @@ class OperationStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class RevisionRecord:
-    """One immutable revision of a site's documents.
-
-    `created` says whether the call that returned it made it; `text` is empty in listings (`SiteStore.revisions`).
-    """
-
-    site: str
-    number: int
-    digest: str
-    design_token: str
-    created_at: datetime
-    created_by: str
-    text: str = ""
-    created: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentRecord:
-    """One document of a revision, in its place."""
-
-    position: int
-    schema: str
-    name: str
-    layer: str | None
-    data: Any
-
-
-@dataclass(frozen=True, slots=True)
 class ActionRecord:
     """One request to do something to a site, and how it went. `revision` is None while the site has none.
 
-    The report itself is large, and read by `SiteStore.report` alone.
+    `dry_run` and `targeted` (only some nodes are meant) follow from the parameters. `step` is the one that was begun
+    last, `paused` since when no further group is to start. The report itself is large, and read by `SiteStore.report`
+    alone.
     """
 
     id: str
@@ -103,16 +93,41 @@ class ActionRecord:
     state: ActionState
     verdict: str | None
     has_report: bool
+    context_marker: str | None
+    dry_run: bool
+    targeted: bool
+    step: str | None
+    paused: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ActionListing:
+    """An action in a list, with the state of each of its groups in processing order."""
+
+    action: ActionRecord
+    groups: tuple[tuple[str, GroupState], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRecord:
+    """A command that somebody gave to an action, such as `stop`."""
+
+    id: str
+    action_id: str
+    command: str
+    user: str
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class LockOwner:
-    """Who holds a site, since when."""
+    """Who holds a site, since when; or, with `waiting`, who has asked for it since then and was not started yet."""
 
     action_id: str
     dag_id: str
     run_id: str
     acquired: datetime
+    waiting: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,168 +1,250 @@
-"""What is wanted of a site: its revisions, each immutable, with their documents."""
+"""What is wanted of a site: its revisions, each immutable. What is about to be committed is `buffers.py`."""
 
 from __future__ import annotations
 
-import hashlib
+import json
 import secrets
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, func, select
+from sqlalchemy import Connection, Row, Select, select
 from sqlalchemy import insert as plain_insert
 
+from site_store.buffers import clear, lock_documents, require_empty, require_version
+from site_store.contents import digest_of, keep
+from site_store.design_records import DocumentRecord, RevisionRecord
 from site_store.dialects import insert
-from site_store.errors import RevisionNotFound
+from site_store.errors import BufferChanged, BufferEmpty, RevisionNotFound
 from site_store.part import StorePart
-from site_store.plain_json import plain
-from site_store.records import DocumentRecord, RevisionRecord
-from site_store.tables import document, revision, site
+from site_store.snapshots import changed, digests, newest_number, posted_parts, revision_parts
+from site_store.tables import content, document, revision, revision_collection
+from site_store.tables import site as site_table
 from strategy_lib.documents import Document
-
-_WITHOUT_TEXT = (
-    revision.c.site,
-    revision.c.number,
-    revision.c.digest,
-    revision.c.design_token,
-    revision.c.created,
-    revision.c.created_by,
-)
-
-
-def newest_number(tx: Connection, site_name: str) -> int | None:
-    """Return the number of the site's newest revision, None when it has none."""
-    number: int | None = tx.scalar(select(func.max(revision.c.number)).where(revision.c.site == site_name))
-    return number
 
 
 class Revisions(StorePart):
     """Revisions of sites."""
 
-    def commit_revision(self, site: str, text: str, documents: Sequence[Document], user: str) -> RevisionRecord:
-        """Store a site's documents as its next revision.
+    def commit_revision(
+        self,
+        site: str,
+        collections: Mapping[str, str],
+        documents: Sequence[tuple[str, Document]],
+        rendered: str | None,
+        user: str,
+        *,
+        buffer_version: int | None = None,
+        forced: bool = False,
+        problems: Sequence[str] = (),
+        rollback_of: int | None = None,
+    ) -> RevisionRecord:
+        """Make a site's next revision, and empty its buffer. When it is refused, nothing has changed.
 
         Parameters
         ----------
         site
             The site's name; a site begins to exist with its first revision.
-        text
-            The documents as they were written; a provisioner may fetch exactly this by `design_token`.
+        collections
+            All collections of the revision, each as it was written; empty ones are left out.
         documents
-            The same, read.
+            The same, read, each with the name of its collection.
+        rendered
+            The design made from them; a provisioner may fetch exactly this by `design_token`. None when it could not
+            be made, which only a forced commit may say.
         user
             Who commits.
+        buffer_version
+            The version of the buffer that is committed: it must have this version still, and the collections must be
+            those that it makes. None: no buffer is committed, and it must be empty.
+        forced, problems
+            Whether problems were overridden, and which.
+        rollback_of
+            The revision that is brought back; the buffer must be empty.
 
         Returns
         -------
         RevisionRecord
-            The new revision, or, with `created` False, the newest one when that has this very text.
+            The new revision, or, with `created` False, the newest one when that is the very same.
+
+        Raises
+        ------
+        BufferChanged
+            The buffer was changed meanwhile.
+        BufferEmpty
+            There is nothing in the buffer that is committed.
+        BufferNotEmpty
+            There is something in the buffer, and it is not committed by this.
+        RevisionNotFound
+            There is no revision to bring back.
         """
-        digest = hashlib.sha256(text.encode()).hexdigest()
+        texts = {name: text for name, text in collections.items() if text.strip()}
+        wanted = {name: digest_of(texts[name]) for name in sorted(texts)}
+        design = None if rendered is None else digest_of(rendered)
+        members: defaultdict[str, list[Document]] = defaultdict(list)
+        for name, entry in documents:
+            members[name].append(entry)
         token = secrets.token_urlsafe(32)
-        return self._database.write(lambda tx: self._commit(tx, site, text, digest, token, documents, user))
+
+        def work(tx: Connection) -> RevisionRecord:
+            lock_documents(tx, site)
+            version = require_version(tx, site, buffer_version)
+            number = newest_number(tx, site)
+            if buffer_version is None or rollback_of is not None:
+                require_empty(site, posted_parts(tx, site))
+            else:
+                _require_same(tx, site, number, wanted)
+            if rollback_of is not None:
+                _read(tx, site, rollback_of)
+            if number is not None:
+                newest = _read(tx, site, number)
+                if newest.design_digest == design and digests(revision_parts(tx, site, number)) == wanted:
+                    return _record(newest, wanted, rendered)
+            now = self._now()
+            tx.execute(insert(tx, site_table).values(name=site, created=now).on_conflict_do_nothing())
+            parts = {name: keep(tx, site, text, members[name]) for name, text in texts.items()}
+            design_id = None if rendered is None else keep(tx, site, rendered, None)
+            made = tx.scalars(
+                plain_insert(revision)
+                .values(
+                    site=site,
+                    number=(number or 0) + 1,
+                    digest=digest_of(json.dumps(wanted)),
+                    design_token=token,
+                    created=now,
+                    created_by=user,
+                    design_id=design_id,
+                    base=number,
+                    rollback_of=rollback_of,
+                    forced=forced,
+                    problems=list(problems),
+                )
+                .returning(revision.c.id)
+            ).one()
+            if parts:
+                tx.execute(
+                    plain_insert(revision_collection),
+                    [{"revision_id": made, "name": name, "content_id": part} for name, part in parts.items()],
+                )
+            clear(tx, now, site, user, version)
+            return _record(_read(tx, site, (number or 0) + 1), wanted, rendered, created=True)
+
+        return self._database.write(work)
 
     def revision(self, site: str, number: int | None = None) -> RevisionRecord:
-        """Return a revision with its text; None is the newest.
+        """Return a revision with its rendered design; None is the newest.
 
         Raises
         ------
         RevisionNotFound
             The site has no such revision.
         """
-        query = select(revision).where(revision.c.site == site).order_by(revision.c.number.desc()).limit(1)
-        if number is not None:
-            query = query.where(revision.c.number == number)
-        wanted = "revision" if number is None else f"revision {number}"
-        return self._one(query, f"site {site!r} has no {wanted}: commit its documents first, or name an existing one")
 
-    def revision_by_token(self, token: str) -> RevisionRecord:
-        """Return the revision whose unguessable token this is, with its text.
+        def work(tx: Connection) -> RevisionRecord:
+            row = _read(tx, site, newest_number(tx, site) if number is None else number, with_design=True)
+            return _record(row, digests(revision_parts(tx, site, row.number)), row.design)
 
-        Raises
-        ------
-        RevisionNotFound
-            No revision has it.
+        return self._database.read(work)
+
+    def revisions(self, site: str, limit: int = 50, before: int | None = None) -> list[RevisionRecord]:
+        """Return the newest revisions of a site, newest first, without their designs.
+
+        Parameters
+        ----------
+        site
+            The site.
+        limit
+            How many at most.
+        before
+            Only those with a smaller number, for the next page.
         """
-        return self._one(select(revision).where(revision.c.design_token == token), "no revision has this token")
+        query = _select().where(revision.c.site == site).order_by(revision.c.number.desc()).limit(limit)
+        if before is not None:
+            query = query.where(revision.c.number < before)
 
-    def revisions(self, site: str, limit: int = 50) -> list[RevisionRecord]:
-        """Return the newest revisions of a site, newest first, without their text."""
-        query = select(*_WITHOUT_TEXT).where(revision.c.site == site).order_by(revision.c.number.desc()).limit(limit)
-        return self._database.read(lambda tx: [_record(row) for row in tx.execute(query)])
+        def work(tx: Connection) -> list[RevisionRecord]:
+            rows = tx.execute(query).all()
+            names: defaultdict[int, dict[str, str]] = defaultdict(dict)
+            held = (
+                select(revision_collection.c.revision_id, revision_collection.c.name, content.c.digest)
+                .join(content, content.c.id == revision_collection.c.content_id)
+                .where(revision_collection.c.revision_id.in_([row.id for row in rows]))
+            )
+            for made, name, digest in tx.execute(held):
+                names[made][name] = digest
+            return [_record(row, dict(sorted(names[row.id].items())), "") for row in rows]
+
+        return self._database.read(work)
 
     def documents(self, site: str, number: int) -> list[DocumentRecord]:
-        """Return the documents of a revision in their order; empty when there is no such revision."""
+        """Return the documents of a revision as written, by collection and place; empty when there is none such."""
         query = (
-            select(document)
-            .join(revision, revision.c.id == document.c.revision_id)
+            select(revision_collection.c.name.label("collection"), document)
+            .join(revision, revision.c.id == revision_collection.c.revision_id)
+            .join(document, document.c.content_id == revision_collection.c.content_id)
             .where(revision.c.site == site, revision.c.number == number)
-            .order_by(document.c.position)
         )
-        return self._database.read(
+        found = self._database.read(
             lambda tx: [
-                DocumentRecord(row.position, row.schema, row.name, row.layer, row.data) for row in tx.execute(query)
+                DocumentRecord(row.collection, row.position, row.schema, row.name, row.layer, row.data)
+                for row in tx.execute(query)
             ]
         )
+        return sorted(found, key=lambda record: (record.collection, record.position))
 
     def sites(self) -> list[str]:
         """Return the names of all sites that have a revision, sorted."""
-        return self._database.read(lambda tx: list(tx.scalars(select(site.c.name).order_by(site.c.name))))
-
-    def _one(self, query: Select[Any], missing: str) -> RevisionRecord:
-        row = self._database.read(lambda tx: tx.execute(query).one_or_none())
-        if row is None:
-            raise RevisionNotFound(missing)
-        return _record(row, row.text)
-
-    def _commit(
-        self,
-        tx: Connection,
-        site_name: str,
-        text: str,
-        digest: str,
-        token: str,
-        documents: Sequence[Document],
-        user: str,
-    ) -> RevisionRecord:
-        now = self._now()
-        tx.execute(insert(tx, site).values(name=site_name, created=now).on_conflict_do_nothing())
-        # Two who commit to one site at the same moment go one after the other from here.
-        tx.execute(select(site.c.name).where(site.c.name == site_name).with_for_update())
-        newest = tx.execute(
-            select(*_WITHOUT_TEXT).where(revision.c.site == site_name).order_by(revision.c.number.desc()).limit(1)
-        ).one_or_none()
-        if newest is not None and newest.digest == digest:
-            return _record(newest, text)
-        number = 1 if newest is None else newest.number + 1
-        row = tx.execute(
-            plain_insert(revision)
-            .values(
-                site=site_name,
-                number=number,
-                digest=digest,
-                text=text,
-                design_token=token,
-                created=now,
-                created_by=user,
-            )
-            .returning(revision)
-        ).one()
-        rows = [
-            {
-                "revision_id": row.id,
-                "position": position,
-                "schema": entry.schema,
-                "name": entry.name,
-                "layer": entry.layer,
-                "data": plain(entry.data),
-            }
-            for position, entry in enumerate(documents)
-        ]
-        if rows:
-            tx.execute(plain_insert(document), rows)
-        return _record(row, text, created=True)
+        return self._database.read(lambda tx: sorted(tx.scalars(select(site_table.c.name))))
 
 
-def _record(row: Row[*tuple[Any, ...]], text: str = "", *, created: bool = False) -> RevisionRecord:
+def _select(*, with_design: bool = False) -> Select[Any]:
+    """Return the query of revisions, each with its design's digest and, when asked for, the design itself."""
+    design = [content.c.text.label("design")] if with_design else []
+    return select(revision, content.c.digest.label("design_digest"), *design).outerjoin(
+        content, content.c.id == revision.c.design_id
+    )
+
+
+def _read(tx: Connection, site_name: str, number: int | None, *, with_design: bool = False) -> Row[*tuple[Any, ...]]:
+    query = _select(with_design=with_design).where(revision.c.site == site_name, revision.c.number == number)
+    row = tx.execute(query).one_or_none()
+    if row is None:
+        wanted = "revision" if number is None else f"revision {number}"
+        raise RevisionNotFound(
+            f"site {site_name!r} has no {wanted}: commit its documents first, or name an existing one"
+        )
+    return row
+
+
+def _require_same(tx: Connection, site_name: str, number: int | None, wanted: Mapping[str, str]) -> None:
+    """Make sure that what is committed is what the buffer makes, so that nobody's change is lost."""
+    posted = posted_parts(tx, site_name)
+    if not posted:
+        raise BufferEmpty(
+            f"the buffer of site {site_name!r} is empty, there is nothing to commit: put a collection into it first"
+        )
+    if digests(changed(revision_parts(tx, site_name, number), posted)) != wanted:
+        raise BufferChanged(
+            f"the buffer of site {site_name!r} holds something else than what is to be committed: "
+            "look at it again, then repeat"
+        )
+
+
+def _record(
+    row: Row[*tuple[Any, ...]], collections: Mapping[str, str], text: str | None, *, created: bool = False
+) -> RevisionRecord:
     return RevisionRecord(
-        row.site, row.number, row.digest, row.design_token, row.created, row.created_by, text, created
+        site=row.site,
+        number=row.number,
+        digest=row.digest,
+        design_token=row.design_token,
+        created_at=row.created,
+        created_by=row.created_by,
+        text=text,
+        created=created,
+        forced=row.forced,
+        problems=tuple(row.problems),
+        rollback_of=row.rollback_of,
+        base=row.base,
+        collections=collections,
     )

@@ -159,7 +159,7 @@ def close(tx: Connection, now: datetime, action_id: str, state: ActionState, ver
     decided = tx.execute(
         update(action)
         .where(action.c.id == action_id, action.c.state.in_(allowed))
-        .values(state=state, verdict=verdict, ended=now)
+        .values(state=state, verdict=verdict, ended=now, paused=None)
     ).rowcount
     interrupt_work(tx, now, action_id)
     interrupt_groups(tx, now, action_id)

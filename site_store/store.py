@@ -7,13 +7,17 @@ from datetime import UTC, datetime
 from types import TracebackType
 
 from site_store import schema_version
+from site_store.action_requests import ActionRequests
 from site_store.actions import Actions
 from site_store.address import resolve
 from site_store.attempts import Attempts
+from site_store.buffers import Buffers
+from site_store.candidates import Candidates
 from site_store.claims import Claims
 from site_store.database import Database
 from site_store.events import Events
 from site_store.groups import Groups
+from site_store.node_steps import NodeSteps
 from site_store.node_tasks import NodeTaskLists
 from site_store.nodes import Nodes
 from site_store.operations import Operations
@@ -21,6 +25,7 @@ from site_store.outcomes import Outcomes
 from site_store.plans import Plans
 from site_store.revisions import Revisions
 from site_store.site_locks import SiteLocks
+from site_store.versions import Versions
 
 
 def _utc_now() -> datetime:
@@ -28,8 +33,12 @@ def _utc_now() -> datetime:
 
 
 class SiteStore(
+    Buffers,
     Revisions,
+    Versions,
+    Candidates,
     Actions,
+    ActionRequests,
     SiteLocks,
     Plans,
     Groups,
@@ -38,6 +47,7 @@ class SiteStore(
     Claims,
     Operations,
     Outcomes,
+    NodeSteps,
     Nodes,
     Events,
 ):

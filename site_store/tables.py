@@ -15,10 +15,11 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     text,
 )
 
-from site_store.columns import Json, Serial, UtcDateTime
+from site_store.columns import CompressedText, Json, Serial, UtcDateTime
 
 metadata = MetaData(
     naming_convention={
@@ -29,13 +30,38 @@ metadata = MetaData(
     }
 )
 
-# What is wanted: written by commit alone.
+# What is wanted. Revisions are written by commit alone, and never changed.
 
 site = Table(
     "site",
     metadata,
     Column("name", String, primary_key=True),
     Column("created", UtcDateTime, nullable=False),
+)
+
+# A text of a site, stored once however many revisions have it: a collection as it was written, or a rendered design.
+content = Table(
+    "content",
+    metadata,
+    Column("id", Serial, Identity(always=True), primary_key=True),
+    Column("site", String, nullable=False),
+    Column("digest", String, nullable=False),
+    # How many documents were stored with it; none were (NULL) with a text that was only ever a rendered design.
+    Column("documents", Integer),
+    Column("text", CompressedText, nullable=False),
+    UniqueConstraint("site", "digest"),
+    sqlite_autoincrement=True,
+)
+
+document = Table(
+    "document",
+    metadata,
+    Column("content_id", Serial, ForeignKey("content.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("schema", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("layer", String),
+    Column("data", Json),
 )
 
 revision = Table(
@@ -45,23 +71,54 @@ revision = Table(
     Column("site", String, ForeignKey("site.name"), nullable=False),
     Column("number", Integer, nullable=False),
     Column("digest", String, nullable=False),
-    Column("text", Text, nullable=False),
     Column("design_token", String, nullable=False, unique=True),
     Column("created", UtcDateTime, nullable=False),
     Column("created_by", String, nullable=False),
+    # The rendered design; NULL when it was forced although it could not be rendered.
+    Column("design_id", Serial, ForeignKey("content.id")),
+    Column("base", Integer),
+    Column("rollback_of", Integer),
+    Column("forced", Boolean, nullable=False, server_default=false()),
+    Column("problems", Json, nullable=False, server_default="[]"),
     UniqueConstraint("site", "number"),
     sqlite_autoincrement=True,
 )
 
-document = Table(
-    "document",
+revision_collection = Table(
+    "revision_collection",
     metadata,
-    Column("revision_id", Serial, ForeignKey("revision.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
-    Column("position", Integer, primary_key=True, autoincrement=False),
-    Column("schema", String, nullable=False),
-    Column("name", String, nullable=False),
-    Column("layer", String),
-    Column("data", Json),
+    Column("revision_id", Serial, ForeignKey("revision.id"), primary_key=True, autoincrement=False),
+    Column("name", String, primary_key=True),
+    Column("content_id", Serial, ForeignKey("content.id"), nullable=False, index=True),
+)
+
+# What is about to be wanted: the change since the newest revision. Its version only grows, also over commits.
+
+buffer = Table(
+    "buffer",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("version", Integer, nullable=False),
+    Column("changed", UtcDateTime),
+    Column("changed_by", String),
+)
+
+buffer_collection = Table(
+    "buffer_collection",
+    metadata,
+    Column("site", String, ForeignKey("buffer.site"), primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("content_id", Serial, ForeignKey("content.id"), nullable=False),
+)
+
+# A design that the provisioner is to look at before it is committed; kept for an hour.
+candidate = Table(
+    "candidate",
+    metadata,
+    Column("token", String, primary_key=True),
+    Column("site", String, nullable=False),
+    Column("created", UtcDateTime, nullable=False),
+    Column("text", CompressedText, nullable=False),
 )
 
 # What is being done. `site` is no foreign key here: an action may fail for the very reason that its site is unknown.
@@ -84,9 +141,34 @@ action = Table(
     Column("planned", UtcDateTime),
     Column("state", String, nullable=False),
     Column("verdict", Text),
-    Column("report", Json),
+    Column("context_marker", String),
+    # From the parameters, because versions of a site are found by it: whether it changes nothing, or some nodes only.
+    Column("dry_run", Boolean, nullable=False, server_default=false()),
+    Column("targeted", Boolean, nullable=False, server_default=false()),
+    # The step that was begun last.
+    Column("step", String),
+    Column("paused", UtcDateTime),
     UniqueConstraint("dag_id", "run_id"),
-    Index("ix_action_site_created", "site", "created"),
+    # Ids grow with time.
+    Index("ix_action_site_id", "site", "id"),
+)
+
+# By itself because it is large: SQLite reads through all of it to reach what stands behind it in a row.
+action_report = Table(
+    "action_report",
+    metadata,
+    Column("action_id", String(26), ForeignKey("action.id", ondelete="CASCADE"), primary_key=True),
+    Column("report", Json, nullable=False),
+)
+
+action_audit = Table(
+    "action_audit",
+    metadata,
+    Column("id", String(26), primary_key=True),
+    Column("action_id", String(26), ForeignKey("action.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("command", String, nullable=False),
+    Column("created_by", String, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
 )
 
 site_lock = Table(

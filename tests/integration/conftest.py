@@ -12,6 +12,7 @@ from slipway_airflow.planning import make_plan
 from strategy_lib.design import read_design
 from strategy_lib.documents import load_documents
 from tests.support.driving import Begin, Driving
+from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator
 
 
@@ -39,7 +40,7 @@ def begin(store: SiteStore, simulator: Simulator, tmp_path: Path) -> Begin:
     def begin(text: str, run_id: str = "run-1", site: str = "alpha") -> Driving:
         documents = load_documents(text, "site.yaml")
         design = read_design(documents)
-        revision = store.commit_revision(site, text, documents, "tester")
+        revision = commit_design(store, site, text, documents)
         path = tmp_path / f"{site}-{revision.number}.yaml"
         path.write_text(text)
         action = store.ensure_action("deploy_site", run_id, "deploy_site", site, revision.number, {}, "tester")

@@ -13,7 +13,7 @@ import pytest
 import uvicorn
 
 from site_store import ActionRecord, ActionState, SiteStore
-from strategy_lib.documents import load_documents
+from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
 
@@ -70,7 +70,7 @@ class Runs:
     def commit(self, text: str, site_name: str = "alpha") -> int:
         """Commit a design."""
         with SiteStore.open() as store:
-            return store.commit_revision(site_name, text, load_documents(text, "site.yaml"), "tester").number
+            return commit_design(store, site_name, text).number
 
     def run(self, dag_id: str = "deploy_site", **conf: Any) -> tuple[str, dict[str, str]]:
         """Run a DAG to its end; return its state and the states of its tasks (of a mapped one, the last)."""

@@ -11,6 +11,9 @@ from strategy_lib.design import read_design
 from strategy_lib.documents import load_documents
 from strategy_lib.errors import ConfigurationError, DocumentError, InventoryError, Problem, StrategyError
 
+# A design that comes as one text is one collection.
+_COLLECTION = "design"
+
 
 def message_of(problem: Problem) -> dict[str, Any]:
     """Return a problem in the shape of Airship's messages."""
@@ -56,7 +59,9 @@ def commit(site: str, body: bytes, user: str) -> dict[str, Any]:
         messages = [message_of(problem) for problem in error.problems]
         raise CommitError(f"the documents of site {site} are not valid", messages) from error
     with SiteStore.open() as store:
-        revision = store.commit_revision(site, body.decode("utf-8"), documents, user)
+        text = body.decode("utf-8")
+        named = [(_COLLECTION, document) for document in documents]
+        revision = store.commit_revision(site, {_COLLECTION: text}, named, text, user)
     return {
         "site": site,
         "revision": revision.number,

@@ -20,6 +20,7 @@ from site_store.tables import task
 from strategy_lib.node import NodeState
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Group
+from tests.support.revisions import commit_design
 from tests.unit.site_store.scenario import SITE, Scenario, outcome
 
 T = TypeVar("T")
@@ -187,10 +188,10 @@ def test_counts_read_while_others_write_are_of_one_moment(site: Scenario, stores
 def test_one_action_and_one_revision_of_many(site: Scenario, stores: list[SiteStore]) -> None:
     actions = at_once([partial(store.ensure_action, "d", "r", "deploy_site", SITE, 1, {}, "ann") for store in stores])
     assert len({action.id for action in actions}) == 1
-    same = at_once([partial(store.commit_revision, SITE, "a: 1", [], "ann") for store in stores])
+    same = at_once([partial(commit_design, store, SITE, "a: 1", []) for store in stores])
     assert [(r.number, r.created) for r in same].count((1, True)) == 1
     assert {r.number for r in same} == {1}
-    different = at_once([partial(store.commit_revision, SITE, f"b: {n}", [], "ann") for n, store in enumerate(stores)])
+    different = at_once([partial(commit_design, store, SITE, f"b: {n}", []) for n, store in enumerate(stores)])
     assert sorted(record.number for record in different) == list(range(2, 2 + CALLERS))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from site_store import ActionState, NodeRecord, OperationStatus, SiteStore
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import GroupState, Phase
+from tests.support.revisions import commit_design
 from tests.unit.site_store.scenario import SITE, Scenario, outcome
 
 
@@ -128,12 +129,12 @@ def test_rule_14_a_late_result_never_touches_a_later_action(site: Scenario) -> N
 def test_rule_21_what_was_done_names_the_version_it_was_done_for(site: Scenario) -> None:
     """The wish moves on while the action is under way; what it does is still what it was asked to do."""
     store = site.store
-    store.commit_revision(SITE, "first", [], "ann")
+    commit_design(store, SITE, "first", [])
     store.set_wanted(SITE, 1, {"n1": "v1", "n2": "v1"})
     action = site.running({"a": ["n1", "n2"]}, digests={"n1": "v1", "n2": "v1"})
     record = site.open(action, "a")
     site.do(record, Phase.PREPARE)
-    store.commit_revision(SITE, "second", [], "bob")
+    commit_design(store, SITE, "second", [])
     store.set_wanted(SITE, 2, {"n1": "v2", "n2": "v1"})
     site.clock.move(60)
     deploy = site.do(record, Phase.DEPLOY)

@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from site_store import RevisionNotFound, SiteStore
-from strategy_lib.documents import load_documents
+from tests.support.revisions import commit_design
 from tests.unit.site_store.scenario import SITE
 
 TEXT = """
@@ -23,7 +23,7 @@ data:
 
 
 def commit(store: SiteStore, text: str, user: str = "ann") -> tuple[int, bool]:
-    record = store.commit_revision(SITE, text, load_documents(text), user)
+    record = commit_design(store, SITE, text, user=user)
     return record.number, record.created
 
 
@@ -39,19 +39,19 @@ def test_same_content_as_the_newest_is_no_new_revision(store: SiteStore) -> None
 
 
 def test_a_revision_comes_back_as_it_was_written(store: SiteStore) -> None:
-    made = store.commit_revision(SITE, TEXT, load_documents(TEXT), "ann")
+    made = commit_design(store, SITE, TEXT, user="ann")
     commit(store, TEXT.replace("n1", "n2"), "bob")
     found = store.revision(SITE, 1)
     assert (found.text, found.created_by, found.digest) == (TEXT, "ann", made.digest)
     assert found.created_at == made.created_at
     assert store.revision(SITE).created_by == "bob"
-    assert store.revision_by_token(made.design_token) == found
+    assert store.design_by_token(made.design_token) == TEXT
     assert [(r.number, r.text) for r in store.revisions(SITE)] == [(2, ""), (1, "")]
     assert store.sites() == [SITE]
 
 
 def test_tokens_differ_and_cannot_be_guessed(store: SiteStore) -> None:
-    tokens = {store.commit_revision(SITE, f"a: {n}", [], "ann").design_token for n in range(5)}
+    tokens = {commit_design(store, SITE, f"a: {n}", []).design_token for n in range(5)}
     assert len(tokens) == 5
     assert min(map(len, tokens)) >= 43
 
@@ -72,4 +72,4 @@ def test_a_missing_revision_is_named(store: SiteStore, number: int | None) -> No
 def test_a_wrong_token_opens_nothing(store: SiteStore) -> None:
     commit(store, TEXT)
     with pytest.raises(RevisionNotFound):
-        store.revision_by_token("guess")
+        store.design_by_token("guess")

@@ -1,0 +1,190 @@
+"""Actions as their users handle them: asked for before there is a DAG run, listed, paused, and what was commanded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, update
+from ulid import ULID
+
+from site_store.actions import FACTS, action_record, new_action, read_action
+from site_store.dialects import json_rows, one_at_a_time
+from site_store.errors import SiteBusy
+from site_store.part import StorePart
+from site_store.records import ActionListing, ActionRecord, ActionState, AuditRecord, LockOwner
+from site_store.tables import action, action_audit, group_run, site_lock
+from strategy_lib.phase import GroupState
+
+OPEN = (ActionState.PENDING, ActionState.RUNNING)
+
+
+class ActionRequests(StorePart):
+    """Requests for actions, and commands to them."""
+
+    def create_action(
+        self,
+        kind: str,
+        site: str,
+        revision: int | None,
+        parameters: Mapping[str, Any],
+        user: str,
+        *,
+        context_marker: str | None,
+        exclusive: bool,
+    ) -> ActionRecord:
+        """Write an action down before its DAG run is triggered, so that a lost answer leaves no run without a row.
+
+        The DAG run is to have the kind for its DAG and the action's id for its own; `ensure_action` then finds the row.
+
+        Parameters
+        ----------
+        kind
+            What is to be done: the id of a DAG.
+        site, revision
+            For which site, and the revision to bring about.
+        parameters
+            What the user asked for, as JSON values.
+        user
+            Who asked.
+        context_marker
+            The user's own name for the request.
+        exclusive
+            Whether no other action may be open on the site. Dry runs do not count.
+
+        Raises
+        ------
+        SiteBusy
+            Another action is pending or running on the site, or holds it; the error names it.
+        """
+        action_id = str(ULID.from_datetime(self._now()))
+
+        def work(tx: Connection) -> ActionRecord:
+            if exclusive:
+                # Two who ask at the same moment go one after the other from here.
+                one_at_a_time(tx, f"actions of {site}")
+                _require_free(tx, site)
+            row = new_action(
+                action_id=action_id,
+                kind=kind,
+                site=site,
+                revision=revision,
+                parameters=parameters,
+                dag_id=kind,
+                run_id=action_id,
+                user=user,
+                created=self._now(),
+                context_marker=context_marker,
+            )
+            tx.execute(insert(action).values(row))
+            return read_action(tx, action_id)
+
+        return self._database.write(work)
+
+    def list_actions(self, site: str | None = None, limit: int = 50, before: str | None = None) -> list[ActionListing]:
+        """Return the newest actions with the states of their groups, newest first, in one statement.
+
+        Parameters
+        ----------
+        site
+            Only those of this site, None for all.
+        limit
+            How many at most.
+        before
+            Only those older than the action of this id, for the next page.
+        """
+        newest = select(*FACTS).order_by(action.c.id.desc()).limit(limit)
+        if site is not None:
+            newest = newest.where(action.c.site == site)
+        if before is not None:
+            newest = newest.where(action.c.id < before)
+        groups = (
+            select(group_run.c.position, group_run.c.name, group_run.c.state)
+            .where(group_run.c.action_id == action.c.id)
+            .correlate(action)
+        )
+
+        def work(tx: Connection) -> list[ActionListing]:
+            rows = tx.execute(newest.add_columns(json_rows(tx, groups).label("groups")))
+            return [ActionListing(action_record(row), _group_states(row.groups)) for row in rows]
+
+        return self._database.read(work)
+
+    def set_paused(self, action_id: str, paused: bool) -> bool:
+        """Say that no further group of an action is to start, or that it may go on. Again changes nothing.
+
+        Returns
+        -------
+        bool
+            Whether it is so now: False when the action is over, and then nothing has changed.
+
+        Raises
+        ------
+        ActionNotFound
+            There is none of this id.
+        """
+
+        def work(tx: Connection) -> bool:
+            known = read_action(tx, action_id)
+            since = (known.paused or self._now()) if paused else None
+            change = update(action).where(action.c.id == action_id, action.c.state.in_(OPEN))
+            return bool(tx.execute(change.values(paused=since)).rowcount)
+
+        return self._database.write(work)
+
+    def note_step(self, action_id: str, step: str) -> None:
+        """Note which step of an action was begun last."""
+        change = update(action).where(action.c.id == action_id, action.c.step.is_distinct_from(step))
+        self._database.write(lambda tx: tx.execute(change.values(step=step)))
+
+    def audit(self, action_id: str, command: str, user: str) -> AuditRecord:
+        """Keep who gave which command to an action.
+
+        Raises
+        ------
+        ActionNotFound
+            There is none of this id.
+        """
+        now = self._now()
+        record = AuditRecord(str(ULID.from_datetime(now)), action_id, command, user, now)
+
+        def work(tx: Connection) -> AuditRecord:
+            read_action(tx, action_id)
+            row = {"id": record.id, "action_id": action_id, "command": command, "created_by": user, "at": now}
+            tx.execute(insert(action_audit).values(row))
+            return record
+
+        return self._database.write(work)
+
+    def audits(self, action_id: str) -> list[AuditRecord]:
+        """Return the commands that were given to an action, oldest first."""
+        query = (
+            select(action_audit)
+            .where(action_audit.c.action_id == action_id)
+            .order_by(action_audit.c.at, action_audit.c.id)
+        )
+        return self._database.read(
+            lambda tx: [
+                AuditRecord(row.id, row.action_id, row.command, row.created_by, row.at) for row in tx.execute(query)
+            ]
+        )
+
+
+def _require_free(tx: Connection, site: str) -> None:
+    """Make sure that no other action is open on a site."""
+    held = tx.execute(select(site_lock).where(site_lock.c.site == site)).one_or_none()
+    if held is not None:
+        raise SiteBusy(site, LockOwner(held.action_id, held.dag_id, held.run_id, held.acquired))
+    is_open: Row[*tuple[Any, ...]] | None = tx.execute(
+        select(action.c.id, action.c.dag_id, action.c.run_id, action.c.created)
+        .where(action.c.site == site, action.c.state.in_(OPEN), action.c.dry_run.is_(False))
+        .order_by(action.c.id)
+        .limit(1)
+    ).one_or_none()
+    if is_open is not None:
+        raise SiteBusy(site, LockOwner(is_open.id, is_open.dag_id, is_open.run_id, is_open.created, waiting=True))
+
+
+def _group_states(rows: str | None) -> tuple[tuple[str, GroupState], ...]:
+    return tuple((name, GroupState(state)) for _, name, state in sorted(json.loads(rows or "[]")))

@@ -1,0 +1,65 @@
+"""Steps of an action that concern some of its nodes without a group: they are destroyed, or labelled again."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import Connection, Text, literal, select, true
+
+from site_store.dialects import insert, names
+from site_store.part import StorePart
+from site_store.records import OperationPhase, TaskRecord
+from site_store.tables import operation, task
+from strategy_lib.task_state import TaskStatus
+
+_NOT_DONE = (TaskStatus.PENDING, TaskStatus.ERROR, TaskStatus.UNKNOWN)
+
+
+def claim_for_step(
+    tx: Connection, now: datetime, action_id: str, phase: OperationPhase, op: int, nodes: list[str]
+) -> list[str]:
+    """Take these nodes but for those that the step has done or is at, and return them by name."""
+    wanted = names(tx, nodes).subquery()
+    facts = {"op": literal(op, task.c.op.type), "status": literal(str(TaskStatus.PROCESSING)), "started": literal(now)}
+    rows = insert(tx, task).from_select(
+        ["action_id", "node", "phase", *facts],
+        select(literal(action_id, Text()), wanted.c.value, literal(str(phase), Text()), *facts.values()).where(true()),
+    )
+    claimed = tx.scalars(
+        rows.on_conflict_do_update(
+            index_elements=["action_id", "node", "phase"],
+            set_={name: rows.excluded[name] for name in facts} | {"ended": None, "error": None},
+            where=task.c.status.in_(_NOT_DONE),
+        ).returning(task.c.node)
+    )
+    return sorted(claimed)
+
+
+class NodeSteps(StorePart):
+    """What came of such steps. Beginning one is `begin_operation`, its result `record_outcome`."""
+
+    def step_tasks(self, action_id: str, phase: OperationPhase) -> list[tuple[str, TaskRecord]]:
+        """Return each node of such a step with what came of it, by name."""
+        query = (
+            select(task, operation.c.provisioner_task)
+            .outerjoin(operation, operation.c.op == task.c.op)
+            .where(task.c.action_id == action_id, task.c.phase == phase)
+        )
+
+        def work(tx: Connection) -> list[tuple[str, TaskRecord]]:
+            return [
+                (
+                    row.node,
+                    TaskRecord(
+                        status=TaskStatus(row.status),
+                        op=row.op,
+                        error=row.error,
+                        provisioner_task=row.provisioner_task,
+                        started=row.started,
+                        ended=row.ended,
+                    ),
+                )
+                for row in tx.execute(query)
+            ]
+
+        return sorted(self._database.read(work), key=lambda found: found[0])
