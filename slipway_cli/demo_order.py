@@ -13,16 +13,16 @@ import click
 
 from provisioner_client.simulator.errors import BadAdminRequest
 from provisioner_client.simulator.scripts import Script, parse_fail_option
-from slipway_cli.checking import check
-from slipway_cli.kinds import unknown_kinds
 from slipway_cli.output import Refused
-from slipway_cli.planning import NO_GROUPS
 from slipway_cli.printable import printable
 from slipway_cli.suggestion import suggestion
+from strategy_lib.checking import check
 from strategy_lib.design import Design, read_design
 from strategy_lib.documents import Document, find_documents, load_documents
 from strategy_lib.errors import Problem, StrategyLibError
 from strategy_lib.inventory import NODE_SCHEMA
+from strategy_lib.kinds import unknown_kinds
+from strategy_lib.warnings import NO_GROUPS
 
 REGION = "drydock/Region/v1"
 MOST_CHARACTERS = 64

@@ -19,12 +19,13 @@ from slipway_cli.output import (
     serialised,
     table,
 )
-from slipway_cli.planning import Plan, make_plan, plan_warnings
+from slipway_cli.planning import Plan, make_plan
 from slipway_cli.printable import counted, listed, printable
 from slipway_cli.svg import to_svg
 from slipway_cli.wanted import Wanted, load_wanted, strategy_option
 from strategy_lib.errors import Problem
 from strategy_lib.strategy import group_to_data
+from strategy_lib.warnings import draft_warnings
 
 DRAWINGS = {GraphFormat.SVG: to_svg, GraphFormat.DOT: to_dot, GraphFormat.MERMAID: to_mermaid}
 
@@ -68,7 +69,7 @@ def plan(
         raise click.UsageError("--graph and --output are two forms of one result: choose one of them.")
     wanted = load_wanted(files, strategy, sites)
     result = make_plan(wanted.strategy, wanted.nodes)
-    warnings = [*wanted.warnings, *plan_warnings(wanted.strategy, result, wanted.document)]
+    warnings = [*wanted.warnings, *draft_warnings(wanted.strategy, wanted.nodes, wanted.document)]
     if graph:
         print_problems(console(stderr=True), wanted.warnings)
         deliver(DRAWINGS[GraphFormat(graph)](result.boxes(), f"Strategy {wanted.name}"), output_file)

@@ -1,21 +1,15 @@
 """A strategy applied to the nodes of a site: the facts that `slipway plan` shows and draws."""
 
-import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from slipway_cli.graph import GroupBox
 from slipway_cli.printable import counted
 from strategy_lib.criteria import SuccessCriteria
-from strategy_lib.documents import Document
-from strategy_lib.errors import Problem
 from strategy_lib.node import Node
 from strategy_lib.ordering import order_groups
 from strategy_lib.selectors import NodeIndex
 from strategy_lib.strategy import Group, Strategy
-from strategy_lib.warnings import strategy_warnings
-
-NO_GROUPS = "there are no groups: nothing would be deployed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,31 +73,6 @@ def make_plan(strategy: Strategy, nodes: Sequence[Node]) -> Plan:
             shared.setdefault(tuple(its_groups), []).append(name)
     overlaps = tuple(Overlap(its_groups, tuple(names)) for its_groups, names in shared.items())
     return Plan(groups, members, overlaps, tuple(name for name, its_groups in groups_of.items() if not its_groups))
-
-
-class AnyNumber(Collection[str]):
-    """Stands for the nodes of a group while no nodes are known: there may be any number of them."""
-
-    def __len__(self) -> int:
-        return sys.maxsize
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __contains__(self, name: object) -> bool:
-        return False
-
-
-def plan_warnings(strategy: Strategy, plan: Plan, document: Document | None) -> list[Problem]:
-    """Return the warnings of rule 4, those about nodes only where nodes are known; and one if there are no groups."""
-    if not strategy.groups:
-        if document is None:
-            return [Problem("$.data.groups", NO_GROUPS, level="warning")]
-        return [replace(document.problem("$.data.groups", NO_GROUPS), level="warning")]
-    if plan.members is None:
-        return strategy_warnings(strategy, {group.name: AnyNumber() for group in plan.groups}, (), document)
-    nodes = {name for names in plan.members.values() for name in names}.union(plan.unassigned)
-    return strategy_warnings(strategy, plan.members, nodes, document)
 
 
 def criteria_words(criteria: SuccessCriteria | None) -> tuple[str, ...]:

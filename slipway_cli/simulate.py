@@ -9,13 +9,13 @@ from rich.text import Text
 
 from slipway_cli.files import STANDARD_INPUT
 from slipway_cli.output import OutputFormat, console, deliver, output_option, print_problems, serialised, table
-from slipway_cli.planning import NO_GROUPS, make_plan, plan_warnings
 from slipway_cli.printable import counted, listed, printable
 from slipway_cli.suggestion import suggestion
 from slipway_cli.wanted import load_wanted, strategy_option
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.simulation import NodeOutcome, rehearsal_to_dict, rehearse
+from strategy_lib.warnings import NO_GROUPS, draft_warnings
 
 FAILURE_EXIT = 1
 REASONS = {
@@ -65,7 +65,7 @@ def simulate(
     if not nodes:
         raise click.UsageError(f"There are no nodes in {listed(inventories or [strategy_file])}; see --inventory.")
     outcomes = _outcomes(fails, timeouts, {node.name for node in nodes})
-    warnings = plan_warnings(wanted.strategy, make_plan(wanted.strategy, nodes), wanted.document)
+    warnings = draft_warnings(wanted.strategy, nodes, wanted.document)
     print_problems(console(stderr=True), [*wanted.warnings, *warnings])
     result = rehearsal_to_dict(rehearse(wanted.strategy, nodes, outcomes), nodes)
     if output != OutputFormat.TABLE:

@@ -6,10 +6,10 @@ from typing import Any
 import click
 from rich.text import Text
 
-from slipway_cli.checking import check, document_counts
 from slipway_cli.files import load_sources, read_sources
 from slipway_cli.output import OutputFormat, console, deliver, output_option, print_problems, problem_data, serialised
 from slipway_cli.printable import counted
+from strategy_lib.checking import check, document_counts
 from strategy_lib.configuration import CONFIGURATION_SCHEMA
 from strategy_lib.errors import Problem
 from strategy_lib.inventory import NODE_SCHEMA

@@ -7,17 +7,17 @@ import click
 
 from slipway_cli.files import load_sources, read_sources
 from slipway_cli.inventory import load_inventory
-from slipway_cli.kinds import unknown_kinds
 from slipway_cli.output import Command, Refused
 from slipway_cli.printable import listed
-from slipway_cli.unused import unused_strategies
 from strategy_lib.configuration import CONFIGURATION_SCHEMA
 from strategy_lib.design import DEFAULT_STRATEGY_NAME, read_design
 from strategy_lib.documents import Document, find_document, find_documents
 from strategy_lib.errors import Problem, StrategyLibError
 from strategy_lib.inventory import missing_profiles, nodes_from_documents
+from strategy_lib.kinds import unknown_kinds
 from strategy_lib.node import Node
 from strategy_lib.strategy import STRATEGY_SCHEMA, Strategy, parse_strategy
+from strategy_lib.unused import unused_strategies
 
 DEFAULT_NAME = "default"  # how the strategy of rule 22 is called
 

@@ -40,7 +40,7 @@ def _digest(node: Document, parts: Mapping[str, Mapping[str, Document]], known: 
     makers = [node, *chain.profiles]
     used = {(document.schema, document.name) for document in makers}
     for document in makers:
-        used.update(_references(document.data))
+        used.update(part_names(document.data))
     content = {}
     for schema, name in used:
         document_there = parts[schema].get(name)
@@ -51,8 +51,8 @@ def _digest(node: Document, parts: Mapping[str, Mapping[str, Document]], known: 
     return _hash([[document.name for document in makers], content])
 
 
-def _references(data: object) -> Iterator[tuple[str, str]]:
-    """Yield schema and name of the hardware profile, networks and links that a node or profile names."""
+def part_names(data: object) -> Iterator[tuple[str, str]]:
+    """Yield schema and name of the hardware profile, networks and links that the data of a node or profile names."""
     if not isinstance(data, Mapping):
         return
     yield from _named(HARDWARE_SCHEMA, data.get("hardware_profile"))

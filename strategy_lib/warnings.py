@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.documents import Document
 from strategy_lib.errors import Problem
 from strategy_lib.json_path import extend
+from strategy_lib.node import Node
+from strategy_lib.selectors import resolve
 from strategy_lib.strategy import Strategy
 
+NO_GROUPS = "there are no groups: nothing would be deployed"
 _NAMED = 10
 
 
@@ -65,6 +70,30 @@ def strategy_warnings(
         )
         for path, message in found
     ]
+
+
+def draft_warnings(strategy: Strategy, nodes: Sequence[Node], document: Document | None = None) -> list[Problem]:
+    """Return the warnings of rule 4, those about nodes only where nodes are known; and one if there are no groups."""
+    if not strategy.groups:
+        if document is None:
+            return [Problem("$.data.groups", NO_GROUPS, level="warning")]
+        return [replace(document.problem("$.data.groups", NO_GROUPS), level="warning")]
+    if not nodes:
+        return strategy_warnings(strategy, {group.name: _AnyNumber() for group in strategy.groups}, (), document)
+    return strategy_warnings(strategy, resolve(strategy, nodes), [node.name for node in nodes], document)
+
+
+class _AnyNumber(Collection[str]):
+    """Stands for the nodes of a group while no nodes are known: there may be any number of them."""
+
+    def __len__(self) -> int:
+        return sys.maxsize
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __contains__(self, name: object) -> bool:
+        return False
 
 
 def _asks_for_nothing(criteria: SuccessCriteria) -> bool:

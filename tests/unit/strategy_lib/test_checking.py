@@ -1,0 +1,131 @@
+"""Judging the documents of a whole site: what refuses a commit, and what only deserves a second look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+import yaml
+
+from strategy_lib.checking import SiteCheck, check, check_site
+from strategy_lib.documents import Document, load_documents
+from strategy_lib.errors import Problem
+from tests.support.sites import document, group, node, site
+
+
+def _read(documents: Iterable[dict[str, Any]]) -> list[Document]:
+    return load_documents(yaml.safe_dump_all(list(documents), explicit_start=True), "site")
+
+
+def _whole(text: str, *left_out: str, more: Iterable[dict[str, Any]] = ()) -> list[Document]:
+    documents = [entry for entry in yaml.safe_load_all(text) if entry["schema"] not in left_out]
+    return _read([*documents, document("drydock/Network/v1", "oob", {}), *more])
+
+
+def _said(result: SiteCheck, level: str) -> list[str]:
+    return [problem.message for problem in result.problems if problem.level == level]
+
+
+GOOD = site([node("n1"), node("n2")], [group("all", percent_successful_nodes=50)])
+
+
+def test_a_good_site_gives_its_design_and_no_problem() -> None:
+    result = check_site(_whole(GOOD), most_groups=1)
+    assert result.problems == ()
+    assert result.design is not None
+    assert [entry.name for entry in result.design.nodes] == ["n1", "n2"]
+
+
+def test_a_site_without_nodes_is_refused() -> None:
+    result = check_site(_whole(GOOD, "drydock/BaremetalNode/v1"))
+    assert any("nothing to deploy" in text for text in _said(result, "error"))
+    assert result.design is None
+
+
+def test_abstract_nodes_are_no_nodes() -> None:
+    base = document("drydock/BaremetalNode/v1", "base", {}, layeringDefinition={"abstract": True, "layer": "global"})
+    assert any("nothing to deploy" in text for text in _said(check_site(_read([base])), "error"))
+
+
+def test_a_site_without_groups_is_refused_once() -> None:
+    result = check_site(_whole(site([node("n1")], [])))
+    assert _said(result, "error") == ["there are no groups: nothing would be deployed"]
+    assert result.problems[0].path == "$.data.groups"
+    assert result.problems[0].line is not None
+
+
+def test_more_groups_than_airflow_maps_are_refused_at_the_strategy_that_is_used() -> None:
+    text = site([node("n1")], [group(f"g{number}", percent_successful_nodes=1) for number in range(3)])
+    spare = document("shipyard/DeploymentStrategy/v1", "a-spare", {"groups": []})
+    result = check_site(_whole(text, more=[spare]), most_groups=2)
+    (told,) = [problem for problem in result.problems if problem.level == "error"]
+    assert "3 groups" in told.message
+    assert "max_map_length" in told.message
+    assert told.document is not None
+    assert told.document.endswith("deployment-strategy")
+    assert check_site(_whole(text, more=[spare]), most_groups=3).design is not None
+
+
+def test_a_missing_host_profile_is_an_error_here_and_a_warning_in_a_draft() -> None:
+    documents = _whole(GOOD, "drydock/HostProfile/v1")
+    assert [text for text in _said(check_site(documents), "error") if "host profile 'compute'" in text]
+    assert {problem.level for problem in check(documents)} == {"warning"}
+
+
+@pytest.mark.parametrize(
+    ("data", "missing"),
+    [
+        ({"hardware_profile": "dell"}, "there is no drydock/HardwareProfile/v1 named 'dell'"),
+        ({"primary_network": "mgmt"}, "there is no drydock/Network/v1 named 'mgmt'"),
+        ({"interfaces": {"e1": {"device_link": "pxe"}}}, "there is no drydock/NetworkLink/v1 named 'pxe'"),
+    ],
+)
+def test_what_is_referred_to_and_missing_is_warned_about(data: dict[str, Any], missing: str) -> None:
+    profile = document("drydock/HostProfile/v1", "other", data)
+    result = check_site(_whole(GOOD, more=[profile]))
+    assert _said(result, "warning") == [missing]
+    assert result.design is not None
+
+
+def test_a_missing_network_that_all_use_is_told_once() -> None:
+    text = site([node(f"n{number}") for number in range(50)], [group("all", percent_successful_nodes=1)])
+    documents = [entry for entry in _whole(text) if entry.schema != "drydock/Network/v1"]
+    assert _said(check_site(documents), "warning") == [
+        "there is no drydock/Network/v1 named 'oob', and 49 more documents refer to it"
+    ]
+
+
+def test_all_problems_are_found_at_once() -> None:
+    configuration = document(
+        "shipyard/DeploymentConfiguration/v1",
+        "deployment-configuration",
+        {"physical_provisioner": {"deployment_strategy": "ghost", "deploy_interval": -1, "verify_timeout": "soon"}},
+    )
+    strategy = document(
+        "shipyard/DeploymentStrategy/v1",
+        "deployment-strategy",
+        {"groups": [group("a", after=["a"]), group("a", ["nobody"]), {"name": "b"}]},
+    )
+    broken = [configuration, strategy, node("n1", profile="ghost"), node("n2", rack=7)]  # type: ignore[arg-type]
+    errors = " | ".join(_said(check_site(_read(broken)), "error"))
+    for expected in (
+        "'ghost'; there",
+        "0 or more",
+        "'soon'",
+        "depends on itself",
+        "already taken",
+        "critical is missing",
+    ):
+        assert expected in errors
+    for expected in ("the name of a rack", "there is no host profile 'ghost'"):
+        assert expected in errors
+
+
+def test_problems_stand_in_the_order_of_files_and_lines() -> None:
+    first = load_documents(yaml.safe_dump(node("n1", profile="ghost")), "b-first")
+    second = load_documents(yaml.safe_dump(node("n2", profile="ghost")), "a-second")
+    sources = [problem.source for problem in check_site([*first, *second]).problems if problem.source]
+    assert sources == sorted(sources, reverse=True)
+    assert check([]) == []
+    assert isinstance(check_site([]).problems[0], Problem)
