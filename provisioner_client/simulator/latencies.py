@@ -11,15 +11,15 @@ from provisioner_client.simulator.machines import Phase
 STAGE_SECONDS: Mapping[Phase, tuple[float, ...]] = {
     Phase.PREPARE: (5.0, 20.0, 100.0, 240.0),
     Phase.DEPLOY: (20.0, 15.0, 540.0, 30.0),
+    Phase.DESTROY: (120.0,),
+    Phase.RELABEL: (5.0,),
 }
-AT_ONCE_SECONDS = (0.5, 0.5, 0.5, 0.5)
+AT_ONCE_SECONDS = 0.5
 SITE_SECONDS: Mapping[str, float] = {
     "validate_design": 2.0,
     "verify_site": 8.0,
     "prepare_site": 30.0,
     "verify_nodes": 10.0,
-    "destroy_nodes": 180.0,
-    "relabel_nodes": 5.0,
 }
 
 
@@ -31,5 +31,5 @@ def stage_seconds(seed: int, node: str, phase: Phase, attempt: int) -> tuple[flo
 
 
 def site_seconds(seed: int, action: str, ordinal: int) -> float:
-    """Return the simulated seconds of an action on the whole site; `ordinal` is the task's place in the queue."""
+    """Return the simulated seconds of an action without a course for each node; `ordinal`: its place in the queue."""
     return SITE_SECONDS[action] * random.Random(f"{seed}:{action}:{ordinal}").uniform(0.85, 1.2)

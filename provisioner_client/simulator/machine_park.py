@@ -77,17 +77,12 @@ class MachinePark:
             return
         status = MachineStatus(row["due_status"])
         self._set(site, name, status, power_of(status))
-        if status is MachineStatus.NEW:  # the end of destroy_nodes
+        if status is MachineStatus.NEW:  # the end of destroy_nodes: MAAS has deleted it
             self._store.execute("UPDATE node SET hidden = 1 WHERE site = ? AND name = ?", (site, name))
 
     def lose_power(self, site: str, name: str, power: str) -> None:
         """Set the power state alone."""
         self._store.execute("UPDATE node SET power_state = ? WHERE site = ? AND name = ?", (power, site, name))
-
-    def destroy(self, site: str, names: list[str], then: float) -> None:
-        """Release machines as `destroy_nodes` does: MAAS then lists them no more, and they begin again at `New`."""
-        for name in names:
-            self.begin(site, name, MachineStatus.RELEASING, then, MachineStatus.NEW)
 
     def due(self) -> list[tuple[float, str, str]]:
         """Return (time, site, name) of everything that MAAS has under way."""
@@ -165,4 +160,6 @@ def _description(row: sqlite3.Row) -> dict[str, Any]:
         "labels": json.loads(row["labels"]),
         "prepares": row["prepares"],
         "deploys": row["deploys"],
+        "destroys": row["destroys"],
+        "relabels": row["relabels"],
     }

@@ -34,10 +34,12 @@ class MachineStatus(StrEnum):
 
 
 class Phase(StrEnum):
-    """A phase of a node, as Drydock's action `<phase>_nodes` carries it out."""
+    """What is done to a node, as Drydock's action `<phase>_nodes` carries it out."""
 
     PREPARE = "prepare"
     DEPLOY = "deploy"
+    DESTROY = "destroy"
+    RELABEL = "relabel"
 
 
 class Start(StrEnum):
@@ -61,11 +63,24 @@ _STARTS: dict[Phase, dict[MachineStatus, Start]] = {
         **dict.fromkeys((_S.READY, _S.ALLOCATED, _S.FAILED_DEPLOYMENT), Start.WORK),
         _S.DEPLOYED: Start.AT_ONCE,
     },
+    Phase.DESTROY: {
+        # MAAS releases a machine, and erases its disks, from these. Any other is only reset and deleted.
+        **dict.fromkeys(_S, Start.AT_ONCE),
+        **dict.fromkeys((_S.ALLOCATED, _S.DEPLOYED, _S.DEPLOYING, _S.FAILED_DEPLOYMENT), Start.WORK),
+        **dict.fromkeys((_S.RELEASING_FAILED, _S.FAILED_DISK_ERASING), Start.WORK),
+    },
+    # Labels are Kubernetes' affair: MAAS knows nothing of them.
+    Phase.RELABEL: dict.fromkeys(_S, Start.WORK),
 }
 
-DURING = {Phase.PREPARE: _S.COMMISSIONING, Phase.DEPLOY: _S.DEPLOYING}
-DONE = {Phase.PREPARE: _S.READY, Phase.DEPLOY: _S.DEPLOYED}
-FAILED = {Phase.PREPARE: _S.FAILED_COMMISSIONING, Phase.DEPLOY: _S.FAILED_DEPLOYMENT}
+# What MAAS says meanwhile and afterwards; a phase that is not in these tables leaves the machine alone.
+DURING = {Phase.PREPARE: _S.COMMISSIONING, Phase.DEPLOY: _S.DEPLOYING, Phase.DESTROY: _S.RELEASING}
+DONE = {Phase.PREPARE: _S.READY, Phase.DEPLOY: _S.DEPLOYED, Phase.DESTROY: _S.NEW}
+FAILED = {
+    Phase.PREPARE: _S.FAILED_COMMISSIONING,
+    Phase.DEPLOY: _S.FAILED_DEPLOYMENT,
+    Phase.DESTROY: _S.RELEASING_FAILED,
+}
 
 _POWERED = frozenset(
     {

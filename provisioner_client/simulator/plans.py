@@ -15,7 +15,8 @@ from provisioner_client.simulator.latencies import AT_ONCE_SECONDS
 from provisioner_client.simulator.machines import DONE, DURING, FAILED, MachineStatus, Phase, Start, start_of
 from provisioner_client.simulator.scripts import HARDWARE_STAGE, STAGES, Behaviour, Script
 
-ATTEMPTS_OF_A_FAILURE = 4
+# Drydock tries again what has failed, but for labels.
+ATTEMPTS_OF_A_FAILURE = {Phase.PREPARE: 4, Phase.DEPLOY: 4, Phase.DESTROY: 4, Phase.RELABEL: 1}
 LONGEST_HOSTNAME = 32
 _RETRY_SHARE = 0.1
 
@@ -121,7 +122,7 @@ def plan_node(submission: Submission, start: float, speed: float) -> NodePlan:
     """Plan one node that starts at `start`."""
     course = _course(submission)
     works = start_of(submission.phase, submission.status) is Start.WORK
-    seconds = submission.seconds if works else AT_ONCE_SECONDS
+    seconds = submission.seconds if works else (AT_ONCE_SECONDS,) * len(submission.seconds)
     factor = submission.script.factor if submission.script and submission.script.behaviour is Behaviour.SLOW else 1.0
     spans = [one * factor / speed for one in seconds]
     hardware = STAGES[submission.phase].index(HARDWARE_STAGE[submission.phase])
@@ -131,11 +132,11 @@ def plan_node(submission: Submission, start: float, speed: float) -> NodePlan:
     for index, span in enumerate(spans):
         if now is None or index > course.stage:
             break
-        if index == hardware and course.after is not None and works:
+        if index == hardware and course.after is not None and (works or _is_deleted(submission)):
             stays = course.ending is _Ending.STUCK and index == course.stage
             change = MachineChange(now, DURING[submission.phase], None if stays else now + span, course.after)
         ending = course.ending if index == course.stage else _Ending.OK
-        attempts += _attempts(ending, index + 1, now, span, course.message)
+        attempts += _attempts(submission.phase, ending, index + 1, now, span, course.message)
         now = attempts[-1].end
     return NodePlan(submission.node, start, now, tuple(attempts), course.succeeded, course.failed, change)
 
@@ -153,11 +154,23 @@ def release(plan: NodePlan, submission: Submission, now: float, speed: float) ->
         change = replace(change, then=now)
     elif change is None and stuck.stage < hardware:
         worked = attempts[hardware - 1]
-        change = MachineChange(worked.start, DURING[submission.phase], worked.end, DONE[submission.phase])
+        change = _change(submission.phase, worked.start, worked.end)
     return replace(plan, end=attempts[-1].end, attempts=tuple(attempts), succeeded=True, change=change)
 
 
-def _attempts(ending: _Ending, stage: int, start: float, span: float, message: str | None) -> list[Attempt]:
+def _change(phase: Phase, start: float, end: float | None) -> MachineChange | None:
+    """Return what MAAS does for a phase that goes well; None where it has no part in it."""
+    return MachineChange(start, DURING[phase], end, DONE[phase]) if phase in DONE else None
+
+
+def _is_deleted(submission: Submission) -> bool:
+    """Return whether a machine is only deleted: one that need not be released, and that MAAS knows of."""
+    return submission.phase is Phase.DESTROY and submission.status is not MachineStatus.NEW
+
+
+def _attempts(
+    phase: Phase, ending: _Ending, stage: int, start: float, span: float, message: str | None
+) -> list[Attempt]:
     if ending is _Ending.OK:
         return [Attempt(stage, 0, start, start + span, True)]
     if ending is _Ending.CRASH:
@@ -165,7 +178,7 @@ def _attempts(ending: _Ending, stage: int, start: float, span: float, message: s
     if ending is _Ending.STUCK:
         return [Attempt(stage, 0, start, None, None)]
     attempts = [Attempt(stage, 0, start, start + span, False, message)]
-    for retry in range(1, ATTEMPTS_OF_A_FAILURE):
+    for retry in range(1, ATTEMPTS_OF_A_FAILURE[phase]):
         before = attempts[-1].end or start
         attempts.append(Attempt(stage, retry, before, before + span * _RETRY_SHARE, False, message))
     return attempts
@@ -176,18 +189,20 @@ def _course(submission: Submission) -> _Course:
     stages = STAGES[phase]
     last, hardware = len(stages) - 1, stages.index(HARDWARE_STAGE[phase])
     behaviour = _behaviour(submission)
-    done, failed = DONE[phase], FAILED[phase]
-    message = (
-        script.message if script else None
-    ) or f"Node {submission.node} {failed.value[0].lower()}{failed.value[1:]}"
+    done, failed = DONE.get(phase), FAILED.get(phase)
+    message = (script.message if script else None) or _failure_message(submission.node, phase)
     stage = stages.index(script.stage) if script and script.stage else hardware
     if len(submission.node) > LONGEST_HOSTNAME or behaviour is Behaviour.UNREPORTED:
         return _Course(_Ending.CRASH, hardware)
     if behaviour is Behaviour.UNREPORTED_DONE:
         return _Course(_Ending.CRASH, hardware, after=done)
     if behaviour is Behaviour.FALSE_SUCCESS:
-        return _Course(_Ending.OK, last, succeeded=True, after=failed)
+        # A destroyed machine that is still there simply stays as it was.
+        return _Course(_Ending.OK, last, succeeded=True, after=None if phase is Phase.DESTROY else failed)
     if behaviour is Behaviour.BOTH_LISTS:
+        if phase is Phase.DESTROY:
+            # Drydock deletes also a machine whose release ran out of time, and reports that as a success as well.
+            failed, message = done, f"Node {submission.node} release timed out"
         return _Course(_Ending.FAIL, hardware, succeeded=True, failed=True, after=failed, message=message)
     if behaviour is Behaviour.POWER:
         return _Course(_Ending.FAIL, 0, failed=True, message=f"Node {submission.node} has no power", power="unknown")
@@ -202,6 +217,15 @@ def _course(submission: Submission) -> _Course:
         refusal = f"Node {submission.node} in unknown status {submission.status}, skipping"
         return _Course(_Ending.FAIL, 0, failed=True, message=refusal)
     return _Course(_Ending.OK, last, succeeded=True, after=done)
+
+
+def _failure_message(node: str, phase: Phase) -> str:
+    if phase is Phase.DESTROY:
+        return f"Error Releasing node {node}, skipping"
+    if phase is Phase.RELABEL:
+        return f"Failed to label node {node}"
+    said = FAILED[phase].value
+    return f"Node {node} {said[0].lower()}{said[1:]}"
 
 
 def _behaviour(submission: Submission) -> Behaviour:

@@ -14,10 +14,17 @@ from provisioner_client.simulator.machines import Phase
 STAGES: Mapping[Phase, tuple[str, ...]] = {
     Phase.PREPARE: ("set_node_boot", "power_cycle_node", "identify_node", "configure_hardware"),
     Phase.DEPLOY: ("apply_node_networking", "apply_node_platform", "deploy_node", "bootaction_report"),
+    Phase.DESTROY: ("destroy_node",),
+    Phase.RELABEL: ("relabel_node",),
 }
 _E = TypeVar("_E", bound=StrEnum)
 
-HARDWARE_STAGE = {Phase.PREPARE: "configure_hardware", Phase.DEPLOY: "deploy_node"}
+HARDWARE_STAGE = {
+    Phase.PREPARE: "configure_hardware",
+    Phase.DEPLOY: "deploy_node",
+    Phase.DESTROY: "destroy_node",
+    Phase.RELABEL: "relabel_node",
+}
 
 
 class Behaviour(StrEnum):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from provisioner_client.simulator.errors import StoreUnusable
-from provisioner_client.simulator.store_schema import SCHEMA, TABLES
+from provisioner_client.simulator.store_schema import LATER_COLUMNS, SCHEMA, TABLES
 
 
 class Store:
@@ -38,9 +38,16 @@ class Store:
             # A killed process loses nothing that was written; only a power cut could.
             self._connection.execute("PRAGMA synchronous=NORMAL")
             self._connection.executescript(SCHEMA)
+            self._add_later_columns()
         except sqlite3.Error as error:
             self._connection.close()
             raise StoreUnusable(f"{path}: {error}") from error
+
+    def _add_later_columns(self) -> None:
+        for table, columns in LATER_COLUMNS.items():
+            known = {row["name"] for row in self._connection.execute(f"PRAGMA table_info({table})")}
+            for column in columns.keys() - known:
+                self._connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {columns[column]}")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

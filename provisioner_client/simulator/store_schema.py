@@ -2,6 +2,9 @@
 
 TABLES = ("node", "task", "node_run", "submission", "script", "fault", "journal")
 
+# Columns that a file made by an earlier version lacks.
+LATER_COLUMNS = {"node": {"destroys": "INTEGER NOT NULL DEFAULT 0", "relabels": "INTEGER NOT NULL DEFAULT 0"}}
+
 SCHEMA = """
 -- the simulator's notes to itself
 CREATE TABLE IF NOT EXISTS meta (
@@ -26,6 +29,8 @@ CREATE TABLE IF NOT EXISTS node (
     due_at REAL,
     prepares INTEGER NOT NULL DEFAULT 0,
     deploys INTEGER NOT NULL DEFAULT 0,
+    destroys INTEGER NOT NULL DEFAULT 0,
+    relabels INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (site, name)
 );
 CREATE INDEX IF NOT EXISTS node_due ON node (due_at) WHERE due_at IS NOT NULL;

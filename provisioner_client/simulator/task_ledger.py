@@ -29,7 +29,14 @@ class Action(StrEnum):
     RELABEL_NODES = "relabel_nodes"
 
 
-NODE_PHASES = {Action.PREPARE_NODES.value: Phase.PREPARE, Action.DEPLOY_NODES.value: Phase.DEPLOY}
+NODE_PHASES = {
+    Action.PREPARE_NODES.value: Phase.PREPARE,
+    Action.DEPLOY_NODES.value: Phase.DEPLOY,
+    Action.DESTROY_NODES.value: Phase.DESTROY,
+    Action.RELABEL_NODES.value: Phase.RELABEL,
+}
+# Phases that Drydock splits into one task for each node; of the others one driver task goes from node to node.
+PARALLEL = frozenset({Phase.PREPARE, Phase.DEPLOY})
 _PLANS_KEPT = 32
 SITE_ACTIONS = frozenset({Action.VALIDATE_DESIGN.value, Action.VERIFY_SITE.value, Action.PREPARE_SITE.value})
 

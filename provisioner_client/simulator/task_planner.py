@@ -20,10 +20,15 @@ from provisioner_client.simulator.script_book import ScriptBook
 from provisioner_client.simulator.scripts import choose_script
 from provisioner_client.simulator.settings import Settings
 from provisioner_client.simulator.store import Store
-from provisioner_client.simulator.task_ledger import NODE_PHASES, SITE_ACTIONS, Action, TaskLedger
+from provisioner_client.simulator.task_ledger import NODE_PHASES, PARALLEL, SITE_ACTIONS, Action, TaskLedger
 
 NO_NODES = "No nodes in scope, no work to do."
-_COUNTERS = {Phase.PREPARE: "prepares", Phase.DEPLOY: "deploys"}
+_COUNTERS = {
+    Phase.PREPARE: "prepares",
+    Phase.DEPLOY: "deploys",
+    Phase.DESTROY: "destroys",
+    Phase.RELABEL: "relabels",
+}
 
 
 class TaskPlanner:
@@ -69,7 +74,8 @@ class TaskPlanner:
             self._ledger.note_submissions(row["task_id"], row["reference"], row["action"], names, time.time())
         phase = NODE_PHASES.get(row["action"])
         if phase is None:
-            self._plan_node_action(row, design.site, names)
+            # verify_nodes: it names nobody.
+            self._ledger.plan(row["task_id"], design.site, [], self._site_end(row), "success", [], [])
         else:
             self._plan_phase(row, design.site, phase, names)
 
@@ -105,14 +111,6 @@ class TaskPlanner:
         self._shuffle(row, networks)
         self._ledger.plan(row["task_id"], design.site, [], self._site_end(row), result, networks, [])
 
-    def _plan_node_action(self, row: sqlite3.Row, site: str, names: list[str]) -> None:
-        ends_at = self._site_end(row)
-        if row["action"] == Action.DESTROY_NODES:
-            self._park.destroy(site, names, ends_at)
-        named = [] if row["action"] == Action.VERIFY_NODES else list(names)
-        self._shuffle(row, named)
-        self._ledger.plan(row["task_id"], site, [], ends_at, "success", named, [])
-
     def _plan_phase(self, row: sqlite3.Row, site: str, phase: Phase, names: list[str]) -> None:
         counter = _COUNTERS[phase]
         self._store.execute_many(
@@ -124,10 +122,12 @@ class TaskPlanner:
                 "UPDATE node SET hidden = 0 WHERE site = ? AND name = ?", [(site, name) for name in names]
             )
         submissions = self._submissions(site, phase, names)
-        plans = schedule(submissions, time.time(), self._settings.speed, self._settings.fan_out)
+        # The driver destroys and labels one node after the other.
+        at_a_time = self._settings.fan_out if phase in PARALLEL else 1
+        plans = schedule(submissions, time.time(), self._settings.speed, at_a_time)
         self._ledger.plan(row["task_id"], site, plans, None, "incomplete", [], [])
         self._finish_plan(row, plans)
-        in_flight = min(len(names), self._settings.fan_out)
+        in_flight = min(len(names), at_a_time)
         self._store.set_meta("max_in_flight", max(in_flight, int(self._store.meta("max_in_flight") or 0)))
 
     def _finish_plan(self, row: sqlite3.Row, plans: Sequence[NodePlan]) -> None:

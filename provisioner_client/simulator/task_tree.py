@@ -2,6 +2,7 @@
 
 Subtasks are not stored. The ids of a tree share their first and last groups, the middle ones are numbers:
 `<head>-<node>-4<stage><attempt>-<tail>`, from 1; node 0 is the root, stage 0 the node's task, attempt 0 the stage's.
+Where one driver task serves all nodes (`PARALLEL`), that is node 0, stage 1, and the attempts stand right below it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 from provisioner_client.simulator.machines import Phase
 from provisioner_client.simulator.plans import Attempt, NodePlan
 from provisioner_client.simulator.scripts import STAGES
-from provisioner_client.simulator.task_ledger import NODE_PHASES
+from provisioner_client.simulator.task_ledger import NODE_PHASES, PARALLEL
 
 LONGEST_MESSAGE = 127
 _STORAGE_STAGE = 15
@@ -60,6 +61,7 @@ class TaskTree:
         self.row, self.now = row, now
         self._load_plans = load_plans
         self._count: int = row["node_count"]
+        self._split = NODE_PHASES.get(row["action"]) in PARALLEL
 
     @cached_property
     def plans(self) -> Sequence[NodePlan]:
@@ -90,7 +92,10 @@ class TaskTree:
         )
         if row["planned"] and row["note"]:
             root.messages.append(_message(row["note"], row["task_id"], row["started"], error=False))
-        if self._count == 1:
+        if self._count and not self._split:
+            driver = self._driver_task()
+            starts = [(driver.task_id, driver.action, driver.started)]
+        elif self._count == 1:
             starts = [(stage.task_id, stage.action, stage.started) for stage in self._stages(0) if stage.level == 2]
         else:
             starts = [(self._id(i, 0, 0), row["action"], row["started"]) for i in range(self._count)]
@@ -103,6 +108,9 @@ class TaskTree:
 
     def descendants(self, levels: int | None = None) -> Iterator[TaskNode]:
         """Yield everything below the root, down to a level (the root is level 1; None: all of it)."""
+        if self._count and not self._split:
+            yield from self._driver_tree(levels)
+            return
         several = self._count > 1
         for index in range(self._count):
             if several:
@@ -131,6 +139,8 @@ class TaskTree:
             index, stage = int(task_id[9:13], 16) - 1, int(task_id[15], 16)
         except ValueError:
             return None
+        if self._count and not self._split:
+            return next((task for task in self._driver_tree(None) if task.task_id == task_id), None)
         if not 0 <= index < self._count:
             return None
         if stage == _STORAGE_STAGE:
@@ -180,6 +190,29 @@ class TaskTree:
                 stage.result = _result(ok is True, ok is False)
             found += [stage, *leaves]
         return found
+
+    def _driver_task(self) -> TaskNode:
+        """Return the task of the driver that goes from node to node."""
+        (action,) = STAGES[NODE_PHASES[self.row["action"]]]
+        ends = [plan.end for plan in self.plans]
+        end = None if None in ends else max(end for end in ends if end is not None)
+        task = self._task(-1, 1, 0, action, self.row["task_id"], self.row["started"], end, 2)
+        task.names = tuple(plan.node for plan in self.plans)
+        if task.status == "complete":
+            task.successes = [plan.node for plan in self.plans if plan.succeeded]
+            task.failures = [plan.node for plan in self.plans if plan.failed]
+            task.result = _result(bool(task.successes) or not task.failures, bool(task.failures))
+        return task
+
+    def _driver_tree(self, levels: int | None) -> Iterator[TaskNode]:
+        driver = self._driver_task()
+        yield driver
+        if levels is None or levels > driver.level:
+            for index, plan in enumerate(self.plans):
+                begun = [attempt for attempt in plan.attempts if attempt.start <= self.moment]
+                for leaf in (self._leaf(index, attempt, driver.action, driver) for attempt in begun):
+                    driver.subtasks.append(leaf.task_id)
+                    yield leaf
 
     def _leaf(self, index: int, attempt: Attempt, action: str, stage: TaskNode) -> TaskNode:
         node = self.plans[index].node

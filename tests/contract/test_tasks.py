@@ -10,7 +10,7 @@ import pytest
 from provisioner_client.errors import ProvisionerRefused, TaskNotFound
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskAction, TaskState
 from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
-from strategy_lib.phase import Phase
+from strategy_lib.phase import NodeStep, Phase
 from tests.contract.simulator_process import SimulatorProcess
 
 Run = Callable[..., str]
@@ -20,7 +20,7 @@ ACTIONS = {Phase.PREPARE: TaskAction.PREPARE_NODES, Phase.DEPLOY: TaskAction.DEP
 NODES = ["c1", "c2", "w1"]
 
 
-def outcome(provisioner: Provisioner, phase: Phase, task_id: str, sent: Collection[str]) -> Outcome:
+def outcome(provisioner: Provisioner, phase: Phase | NodeStep, task_id: str, sent: Collection[str]) -> Outcome:
     return judge(phase, sent, provisioner.evidence(task_id, sent))
 
 
@@ -123,6 +123,78 @@ def test_what_becomes_of_a_node(
     assert answer.succeeded >= set(nodes) - {"c2"}
 
 
+@pytest.fixture
+def deployed(run: Run) -> None:
+    """Deploy the three nodes."""
+    run(TaskAction.PREPARE_NODES, NODES, "slipway-a-01")
+    run(TaskAction.DEPLOY_NODES, NODES, "slipway-a-02")
+
+
+@pytest.mark.usefixtures("deployed")
+def test_destroyed_nodes_are_no_longer_deployed_and_can_be_deployed_again(provisioner: Provisioner, run: Run) -> None:
+    task_id = run(TaskAction.DESTROY_NODES, ["c1", "c2"], "slipway-b-1")
+    assert outcome(provisioner, NodeStep.DESTROY, task_id, ["c1", "c2"]).succeeded == {"c1", "c2"}
+    listed = provisioner.nodes()
+    still = {name for name in NODES if name in listed and listed[name].condition is NodeCondition.DEPLOYED}
+    assert still == {"w1"}
+    run(TaskAction.PREPARE_NODES, ["c1"], "slipway-b-2")
+    run(TaskAction.DEPLOY_NODES, ["c1"], "slipway-b-3")
+    assert provisioner.nodes()["c1"].condition is NodeCondition.DEPLOYED
+
+
+@pytest.mark.usefixtures("deployed")
+def test_relabelled_nodes_stay_as_they_are(provisioner: Provisioner, run: Run) -> None:
+    task_id = run(TaskAction.RELABEL_NODES, NODES, "slipway-b-1")
+    assert outcome(provisioner, NodeStep.RELABEL, task_id, NODES).succeeded == set(NODES)
+    assert {provisioner.nodes()[name].condition for name in NODES} == {NodeCondition.DEPLOYED}
+
+
+@pytest.mark.usefixtures("deployed")
+@pytest.mark.parametrize("step", list(NodeStep))
+@pytest.mark.parametrize(
+    ("behaviour", "destroyed", "relabelled"),
+    [
+        ("fail", "failed", "failed"),
+        pytest.param("both_lists", "failed", "failed", id="trap 4: in both lists"),
+        pytest.param(
+            "unreported", "failed", "unknown", id="trap 2: in no list; a destroyed node is not listed deployed"
+        ),
+        pytest.param(
+            "false_success", "failed", "succeeded", id="a false success is seen in the node list, if anywhere"
+        ),
+    ],
+)
+def test_rule_25_what_becomes_of_a_node(
+    simulator: SimulatorProcess,
+    provisioner: Provisioner,
+    run: Run,
+    step: NodeStep,
+    behaviour: str,
+    destroyed: str,
+    relabelled: str,
+) -> None:
+    simulator.script("c2", step.value.removesuffix("_nodes"), behaviour)
+    task_id = run(TaskAction(step.value), NODES, "slipway-b-1")
+    answer = outcome(provisioner, step, task_id, NODES)
+    assert "c2" in getattr(answer, destroyed if step is NodeStep.DESTROY else relabelled)
+    assert answer.succeeded >= {"c1", "w1"}
+    if behaviour == "fail":
+        assert provisioner.evidence(task_id, NODES).messages["c2"]
+
+
+@pytest.mark.usefixtures("deployed")
+def test_rule_25_a_destroy_that_is_under_way_proves_nothing(
+    simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str, finish: Finish
+) -> None:
+    simulator.script("c1", "destroy", "stuck")
+    task_id = provisioner.submit(TaskAction.DESTROY_NODES, design_ref, ["c1"], "slipway-b-1")
+    finish(provisioner, task_id, TaskState.RUNNING)
+    assert outcome(provisioner, NodeStep.DESTROY, task_id, ["c1"]).unknown == {"c1"}
+    simulator.tell("release")
+    finish(provisioner, task_id)
+    assert outcome(provisioner, NodeStep.DESTROY, task_id, ["c1"]).succeeded == {"c1"}
+
+
 def test_trap_2_an_unknown_name_is_not_done(provisioner: Provisioner, run: Run) -> None:
     task_id = run(TaskAction.PREPARE_NODES, ["nobody"], "slipway-a-1")
     assert provisioner.task(task_id).result == "success"
@@ -180,9 +252,14 @@ def test_an_unknown_reference(provisioner: Provisioner, run: Run) -> None:
 
 
 @pytest.mark.parametrize("nodes", [[], None], ids=["none", "the whole site"])
+@pytest.mark.parametrize("action", [TaskAction.PREPARE_NODES, TaskAction.DESTROY_NODES, TaskAction.RELABEL_NODES])
 def test_nodes_must_be_named(
-    simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str, nodes: list[str] | None
+    simulator: SimulatorProcess,
+    provisioner: Provisioner,
+    design_ref: str,
+    action: TaskAction,
+    nodes: list[str] | None,
 ) -> None:
     with pytest.raises(ProvisionerRefused):
-        provisioner.submit(TaskAction.PREPARE_NODES, design_ref, nodes, "slipway-a-1")
+        provisioner.submit(action, design_ref, nodes, "slipway-a-1")
     assert simulator.ask("tasks") == []

@@ -43,7 +43,7 @@ def run(*options: str) -> Result:
         ("deploy:r1-compute-7", "no node of the site is 'r1-compute-7'. Did you mean r1-compute-07"),
         ("prepare:r9-*:stuck", "no node of the site is 'r9-*'."),
         ("deploy:", "a script needs a node"),
-        ("destroy:ntp01", "phase 'destroy' is none of prepare, deploy"),
+        ("polish:ntp01", "phase 'polish' is none of prepare, deploy, destroy, relabel"),
         ("deploy:ntp01:sulk", "behaviour 'sulk' is none of ok, fail"),
         ("ntp01", "'ntp01' is not PHASE:NODE"),
     ],

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from provisioner_client.simulator.store import Store
 from tests.support.simulators import Simulator
 from tests.unit.simulator.conftest import StartSimulator
 from tests.unit.simulator.drydock_calls import Drydock, names_filter
@@ -99,3 +102,12 @@ def test_after_an_orderly_end_nothing_waits(start_simulator: StartSimulator, des
     simulator.start()
     with (drydock := Drydock(simulator)).session:
         drydock.run("verify_site", design_ref, [])
+
+
+def test_a_store_of_an_earlier_version_gains_what_it_lacks(tmp_path: Path) -> None:
+    store = Store(tmp_path / "simulator.db")
+    store.execute("ALTER TABLE node DROP COLUMN destroys")
+    store.close()
+    store = Store(tmp_path / "simulator.db")
+    assert "destroys" in {row["name"] for row in store.rows("PRAGMA table_info(node)")}
+    store.close()

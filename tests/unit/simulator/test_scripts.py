@@ -36,6 +36,54 @@ def test_behaviour(drydock: Drydock, simulator: Simulator, design_ref: str, beha
     assert (result["successes"], result["failures"], drydock.statuses()["n1"]) == expected[phase]
 
 
+# The same for what is done to a deployed machine; None: MAAS lists it no more.
+AFTERWARDS: dict[str, dict[str, tuple[list[str], list[str], str | None]]] = {
+    "ok": {"destroy": (N1, NONE, None), "relabel": (N1, NONE, "Deployed")},
+    "fail": {"destroy": (NONE, N1, "Releasing failed"), "relabel": (NONE, N1, "Deployed")},
+    "both_lists": {"destroy": (N1, N1, None), "relabel": (N1, N1, "Deployed")},
+    "false_success": {"destroy": (N1, NONE, "Deployed"), "relabel": (N1, NONE, "Deployed")},
+    "unreported": {"destroy": (NONE, NONE, "Deployed"), "relabel": (NONE, NONE, "Deployed")},
+    "unreported_done": {"destroy": (NONE, NONE, None), "relabel": (NONE, NONE, "Deployed")},
+    "flaky": {"destroy": (NONE, N1, "Releasing failed"), "relabel": (NONE, N1, "Deployed")},
+    "power": {"destroy": (NONE, N1, "Deployed"), "relabel": (NONE, N1, "Deployed")},
+}
+
+
+@pytest.mark.parametrize("phase", ["destroy", "relabel"])
+@pytest.mark.parametrize("behaviour", AFTERWARDS)
+def test_behaviour_afterwards(
+    drydock: Drydock, simulator: Simulator, design_ref: str, behaviour: str, phase: str
+) -> None:
+    drydock.post("validatedesign", {"href": design_ref})
+    simulator.post("nodes/n1", {"status": "Deployed"})
+    simulator.script("n1", phase, behaviour)
+    result = drydock.run(f"{phase}_nodes", design_ref, ["n1"])["result"]
+    assert (result["successes"], result["failures"], drydock.statuses().get("n1")) == AFTERWARDS[behaviour][phase]
+
+
+def test_a_stuck_destroy_keeps_those_behind_it_waiting(drydock: Drydock, simulator: Simulator, design_ref: str) -> None:
+    drydock.post("validatedesign", {"href": design_ref})
+    for name in ("n1", "n2", "n3"):
+        simulator.post(f"nodes/{name}", {"status": "Deployed"})
+    simulator.script("n2", "destroy", "stuck")
+    task_id = drydock.submit("destroy_nodes", design_ref, names_filter(["n1", "n2", "n3"]))
+    expected = {"n2": "Releasing", "n3": "Deployed"}
+    assert drydock.wait_for(drydock.statuses, lambda seen: seen == expected) == expected
+    simulator.post("release")
+    assert sorted(drydock.finish(task_id)["result"]["successes"]) == ["n1", "n2", "n3"]
+    assert drydock.statuses() == {}
+
+
+@pytest.mark.parametrize("status", ["Ready", "Failed commissioning", "Broken"])
+def test_a_machine_that_need_not_be_released_is_destroyed_too(
+    drydock: Drydock, simulator: Simulator, design_ref: str, status: str
+) -> None:
+    drydock.post("validatedesign", {"href": design_ref})
+    simulator.post("nodes/n1", {"status": status})
+    assert drydock.run("destroy_nodes", design_ref, ["n1"])["result"]["successes"] == ["n1"]
+    assert "n1" not in drydock.statuses()
+
+
 def test_flaky_fails_the_given_times_and_then_succeeds(drydock: Drydock, simulator: Simulator, design_ref: str) -> None:
     simulator.script("n1", "prepare", "flaky", times=2)
     seen = [drydock.run("prepare_nodes", design_ref, ["n1"])["result"]["status"] for _ in range(3)]

@@ -198,6 +198,28 @@ def test_destroyed_nodes_are_listed_no_more_and_begin_again(drydock: Drydock, de
     assert drydock.statuses()["n1"] == "Ready"
 
 
+@pytest.mark.parametrize(
+    ("action", "leaf", "attempts"), [("destroy_nodes", "destroy_node", 4), ("relabel_nodes", "relabel_node", 1)]
+)
+def test_one_driver_task_destroys_or_relabels_all_nodes(
+    drydock: Drydock, simulator: Simulator, design_ref: str, action: str, leaf: str, attempts: int
+) -> None:
+    drydock.run("prepare_nodes", design_ref, ["n1", "n2"])
+    drydock.run("deploy_nodes", design_ref, ["n1", "n2"])
+    simulator.script("n2", action.removesuffix("_nodes"), "fail")
+    task_id = drydock.run(action, design_ref, ["n1", "n2"])["task_id"]
+    answer = drydock.task(task_id, "?layers=2&subtaskerrors=true")
+    (driver,) = (answer[one] for one in answer[task_id]["subtask_id_list"])
+    assert set(answer) == {"init_task_id", task_id, driver["task_id"], "subtask_errors"}
+    assert (driver["action"], driver["status"], driver["parent_task_id"]) == (leaf, "complete", task_id)
+    assert (driver["result"]["successes"], driver["result"]["failures"]) == (["n1"], ["n2"])
+    assert len(driver["subtask_id_list"]) == 1 + attempts
+    errors = [error["details"]["messageList"][0] for error in answer["subtask_errors"].values()]
+    assert [(error["context_type"], error["context"]) for error in errors] == [("node", "n2")] * attempts
+    one = drydock.task(driver["subtask_id_list"][0])
+    assert (one["action"], one["result"]["successes"], one["parent_task_id"]) == (leaf, ["n1"], driver["task_id"])
+
+
 def test_purging_forgets_complete_tasks(drydock: Drydock, design_ref: str) -> None:
     task = drydock.run("prepare_nodes", design_ref, ["n1"])
     answer = drydock.session.delete(f"{drydock.simulator.url}/api/v1.0/tasks?days=0", timeout=5)
