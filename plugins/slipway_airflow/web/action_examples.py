@@ -1,0 +1,76 @@
+"""Actions as the API's description shows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+_AT = "2026-03-01T12:00:00+00:00"
+
+CREATE_BODY: dict[str, Any] = {"name": "redeploy_server", "parameters": {"target_nodes": ["r1-control-1"]}}
+
+_FACTS: dict[str, Any] = {
+    "id": _ID,
+    "name": "deploy_site",
+    "parameters": {},
+    "dag_id": "deploy_site",
+    "dag_execution_date": _AT,
+    "user": "admin",
+    "datetime": _AT,
+    "timestamp": _AT,
+    "context_marker": "8a4f8b0e-8f4c-4a49-9d3c-3c8b8f6f2f50",
+    "committed_rev_id": 3,
+    "allow_intermediate_commits": False,
+    "action_lifecycle": "Processing",
+    "site": "default",
+    "revision": 3,
+    "state": "running",
+    "verdict": None,
+    "started": _AT,
+    "ended": None,
+    "paused": None,
+}
+_STEP = {
+    "url": f"/actions/{_ID}/steps/deploy_group.control",
+    "state": "running",
+    "id": "deploy_group.control",
+    "index": 7,
+    "notes": [],
+}
+_GROUP = {"name": "control", "critical": True, "state": "running", "counts": {"total": 3, "prepared": 1}}
+
+CREATED: dict[str, Any] = _FACTS | {
+    "action_lifecycle": "Pending",
+    "state": "pending",
+    "dag_status": "SCHEDULED",
+    "steps": [],
+    "notes": [],
+    "warnings": [],
+}
+LISTED: dict[str, Any] = _FACTS | {
+    "dag_status": "RUNNING",
+    "steps": [_STEP],
+    "notes": [],
+    "groups": [{"name": "control", "state": "running"}],
+}
+DESCRIBED: dict[str, Any] = _FACTS | {
+    "dag_status": "RUNNING",
+    "steps": [_STEP],
+    "notes": [],
+    "validations": [],
+    "command_audit": [
+        {"id": "01ARZ3NDEKTSV4RRFFQ69G5FB0", "action_id": _ID, "command": "invoke", "user": "admin", "datetime": _AT}
+    ],
+    "groups": [_GROUP],
+}
+STEP: dict[str, Any] = {
+    "task_id": "deploy_group.control",
+    "index": 7,
+    "state": "running",
+    "start_date": _AT,
+    "end_date": None,
+    "duration": None,
+    "try_number": 1,
+    "operator": "DeployGroupOperator",
+    "notes": [],
+}
