@@ -15,6 +15,6 @@ router = APIRouter(tags=["design"], route_class=BlockingRoute)
 
 @router.get("/d/{token}", summary="A design, for the provisioner")
 def design(token: Annotated[str, Path(max_length=100)], store: Store) -> Response:
-    """Serve a revision's design to the provisioner. It cannot log in: the token is the permission."""
+    """Serve one design to the provisioner, read only. It cannot log in: the token is the permission."""
     text = store.design_by_token(token)
     return Response(text, media_type="application/x-yaml", headers={"Cache-Control": "no-store"})

@@ -14,7 +14,24 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from provisioner_client.errors import ProvisionerError, ProvisionerUnavailable
-from site_store import StoreError
+from site_store import (
+    ActionNotFound,
+    BufferChanged,
+    BufferEmpty,
+    BufferNotEmpty,
+    CollectionInBuffer,
+    CollectionUnchanged,
+    DocumentElsewhere,
+    EventNotFound,
+    GroupNotFound,
+    RevisionNotFound,
+    SchemaNotCurrent,
+    SiteBusy,
+    StoreError,
+    StoreNotConfigured,
+    StoreUnavailable,
+    ValueRefused,
+)
 from slipway_airflow.errors import AirflowApiError, AirflowRefused, CommitError, SettingsError
 from slipway_airflow.web.failure import ApiError, failure, plain_message
 from slipway_airflow.web.headers import request_id
@@ -22,25 +39,24 @@ from slipway_airflow.web.keystone_errors import is_keystone, keystone_failure
 
 log = logging.getLogger(__name__)
 
-# (HTTP status, whether the same request may succeed later) of a store's error; an error of another kind is as its base.
-_STORE_ERRORS = {
-    "StoreError": (500, False),
-    "StoreUnavailable": (503, True),
-    "StoreNotConfigured": (503, False),
-    "SchemaNotCurrent": (503, False),
-    "RevisionNotFound": (404, False),
-    "ActionNotFound": (404, False),
-    "GroupNotFound": (404, False),
-    "VersionNotFound": (404, False),
-    "EventNotFound": (404, False),
-    "SiteBusy": (409, True),
-    "ValueRefused": (400, False),
-    "BufferNotEmpty": (409, False),
-    "BufferEmpty": (409, True),
-    "CollectionInBuffer": (409, False),
-    "CollectionUnchanged": (400, False),
-    "DocumentElsewhere": (409, False),
-    "BufferChanged": (409, True),
+# (HTTP status, whether the same request may succeed later) of a store's error; one that is not listed is as its base.
+_STORE_ERRORS: dict[type[BaseException], tuple[int, bool]] = {
+    StoreError: (500, False),
+    StoreUnavailable: (503, True),
+    StoreNotConfigured: (503, False),
+    SchemaNotCurrent: (503, False),
+    RevisionNotFound: (404, False),
+    ActionNotFound: (404, False),
+    GroupNotFound: (404, False),
+    EventNotFound: (404, False),
+    SiteBusy: (409, True),
+    BufferNotEmpty: (409, False),
+    BufferEmpty: (409, True),
+    BufferChanged: (409, True),
+    CollectionInBuffer: (409, False),
+    CollectionUnchanged: (400, False),
+    DocumentElsewhere: (409, False),
+    ValueRefused: (400, False),
 }
 
 
@@ -62,9 +78,7 @@ def as_api_error(error: Exception) -> ApiError:
             unreachable = isinstance(error, ProvisionerUnavailable)
             return ApiError(502, f"the provisioner: {error}", "Provisioner", retry=unreachable)
         case StoreError():
-            status, retry = next(
-                _STORE_ERRORS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _STORE_ERRORS
-            )
+            status, retry = next(_STORE_ERRORS[kind] for kind in type(error).__mro__ if kind in _STORE_ERRORS)
             return ApiError(status, str(error), retry=retry)
         case RequestValidationError():
             return ApiError(400, "the request is not valid", "Bad Request", [_part(item) for item in error.errors()])

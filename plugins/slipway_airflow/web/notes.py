@@ -1,9 +1,100 @@
-"""The routes of notes."""
+"""Notes: what happened in an action, told in Shipyard's shape. They are the store's events, and nothing is added."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
 
+import yaml
+from fastapi import APIRouter, Path
+from fastapi.responses import PlainTextResponse
+
+from site_store.events import EventKind
+from slipway_airflow.steps import DEPLOY_GROUP, STEPS
+from slipway_airflow.web import access
 from slipway_airflow.web.blocking_route import BlockingRoute
+from slipway_airflow.web.open_store import Store
 
-router = APIRouter(tags=["notes"], route_class=BlockingRoute)
+if TYPE_CHECKING:
+    from site_store import EventRecord
+
+router = APIRouter(tags=["actions"], route_class=BlockingRoute)
+
+SUMMARY, PROVISIONER, NODE = 1, 3, 5
+"""From which verbosity on a note is told: what the action did, what the provisioner was asked and said, each node."""
+
+_OF_PROVISIONER = frozenset({EventKind.OPERATION_BEGUN, EventKind.OUTCOME, EventKind.LATE_RESULT})
+_STEPS = frozenset(step for steps in STEPS.values() for step in steps)
+# As long as the other ids of Shipyard, whose client insists on it.
+_DIGITS = 26
+_NO_ACTION = "-"
+
+
+def notes_by_step(events: Iterable[EventRecord], verbosity: int) -> dict[str | None, list[dict[str, Any]]]:
+    """Return the notes that a verbosity (0 to 5) lets through, in the order of the events, by the step they are about.
+
+    Notes about the action as a whole are found under None; those of a group under its own step,
+    ``deploy_group.<group>``.
+    """
+    found: dict[str | None, list[dict[str, Any]]] = {}
+    for event in events:
+        if verbosity_of(event) <= verbosity:
+            found.setdefault(step_of(event), []).append(note_of(event))
+    return found
+
+
+def note_of(event: EventRecord) -> dict[str, Any]:
+    """Return an event as a note."""
+    step, action_id = step_of(event), event.action_id or _NO_ACTION
+    note_id = f"{event.id:0{_DIGITS}d}"
+    return {
+        "assoc_id": f"step/{action_id}/{step}" if step else f"action/{action_id}",
+        "subject": event.node or event.group or step or event.site,
+        "sub_type": str(event.kind),
+        "note_val": f"{event.node}: {event.message}" if event.node else event.message,
+        "verbosity": verbosity_of(event),
+        "note_id": note_id,
+        "note_timestamp": event.at.isoformat(),
+        "resolved_url_value": f"Details at notedetails/{note_id}" if event.data else None,
+    }
+
+
+def verbosity_of(event: EventRecord) -> int:
+    """Return from which verbosity on an event is told."""
+    if event.node is not None:
+        return NODE
+    return PROVISIONER if event.kind in _OF_PROVISIONER else SUMMARY
+
+
+def step_of(event: EventRecord) -> str | None:
+    """Return the step that an event is about, None when it is about the whole action."""
+    if event.group:
+        return f"{DEPLOY_GROUP}.{event.group}"
+    named = event.data.get("step") or event.data.get("phase")
+    return str(named) if named in _STEPS or "step" in event.data else None
+
+
+@router.get(
+    "/notedetails/{note_id}",
+    dependencies=[access.may_read],
+    response_class=PlainTextResponse,
+    summary="All that is known about a note",
+    responses={200: {"content": {"text/plain": {"example": "operation 4: prepare of 3 nodes\n\nphase: prepare\n"}}}},
+)
+def note_details(
+    note_id: Annotated[str, Path(pattern=rf"^[0-9]{{{_DIGITS}}}$", examples=["00000000000000000000000042"])],
+    store: Store,
+    caller: access.CallerDep,
+) -> PlainTextResponse:
+    """Return a note's text and its details. Notes are kept for a while only."""
+    event = store.event(_event_id(note_id))
+    if event.action_id is not None:
+        caller.require_read(store.action(event.action_id).dag_id)
+    head = note_of(event)["note_val"]
+    details = yaml.safe_dump(dict(event.data), sort_keys=True, allow_unicode=True) if event.data else ""
+    return PlainTextResponse(f"{head}\n\n{details}" if details else f"{head}\n")
+
+
+def _event_id(note_id: str) -> int:
+    # A database's numbers end at 64 bits; a note id may be longer, and then names nothing.
+    return min(int(note_id), 2**63 - 1)

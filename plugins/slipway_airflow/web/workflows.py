@@ -1,9 +1,102 @@
-"""The routes of workflows."""
+"""Workflows: the DAG runs of Slipway's DAGs, as Airflow has them, in Shipyard's shape."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
 
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import JSONResponse
+
+from slipway_airflow.web import access
+from slipway_airflow.web.access import ACTION_DAGS
 from slipway_airflow.web.blocking_route import BlockingRoute
+from slipway_airflow.web.failure import ApiError
+from slipway_airflow.web.own_api import Airflow
 
 router = APIRouter(tags=["workflows"], route_class=BlockingRoute)
+
+_SPAN = timedelta(days=30)
+_SEPARATOR = "__"
+_EXAMPLE = {
+    "workflow_id": "deploy_site__2026-01-01T10:00:00.000000",
+    "dag_id": "deploy_site",
+    "run_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    "state": "success",
+    "execution_date": "2026-01-01T10:00:00Z",
+}
+
+
+@router.get(
+    "/workflows",
+    dependencies=[access.may_read],
+    summary="The runs of Slipway's DAGs",
+    responses={200: {"content": {"application/json": {"example": [_EXAMPLE]}}}},
+)
+def workflows(
+    airflow: Airflow,
+    since: Annotated[
+        str | None, Query(description="From when on, as ISO 8601 (UTC if it names no zone); 30 days ago by default.")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=1000, description="At most so many, the newest ones.")] = 500,
+) -> JSONResponse:
+    """List the runs of Slipway's DAGs, newest first; those that Airflow lets the caller see."""
+    begin = _moment(since, "since") if since else datetime.now(UTC) - _SPAN
+    return JSONResponse([workflow_view(run) for run in airflow.runs(ACTION_DAGS, begin, limit=limit)])
+
+
+@router.get(
+    "/workflows/{workflow_id}",
+    dependencies=[access.may_read],
+    summary="One run with its steps",
+    responses={200: {"content": {"application/json": {"example": {**_EXAMPLE, "sub_dags": [], "steps": []}}}}},
+)
+def workflow(
+    workflow_id: Annotated[str, Path(max_length=300, examples=["deploy_site__2026-01-01T10:00:00.000000"])],
+    airflow: Airflow,
+    caller: access.CallerDep,
+) -> JSONResponse:
+    """Show one run with its steps, which are Airflow's task instances."""
+    dag_id, separator, time = workflow_id.rpartition(_SEPARATOR)
+    if not separator or not dag_id:
+        raise ApiError(400, "a workflow id is a DAG's id, two underscores and a time", "Bad Request")
+    at = _moment(time, "the time in the workflow id")
+    nothing = ApiError(404, f"there is no workflow {workflow_id!r}", "Workflow not found")
+    if dag_id not in ACTION_DAGS:
+        raise nothing
+    caller.require_read(dag_id)
+    runs = airflow.runs([dag_id], at, at, limit=1)
+    if not runs:
+        raise nothing
+    steps = airflow.task_instances(dag_id, runs[0]["dag_run_id"])
+    return JSONResponse({**workflow_view(runs[0]), "sub_dags": [], "steps": steps})
+
+
+def workflow_view(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a DAG run, as Airflow's REST API gives it, in Shipyard's shape.
+
+    Airflow 3 triggers runs without a logical date; when it was due stands in for it, here and in the id.
+    """
+    due = datetime.fromisoformat(run["run_after"]).astimezone(UTC)
+    return {
+        "workflow_id": f"{run['dag_id']}{_SEPARATOR}{due:%Y-%m-%dT%H:%M:%S.%f}",
+        "id": run["dag_run_id"],
+        "dag_id": run["dag_id"],
+        "run_id": run["dag_run_id"],
+        "state": run["state"],
+        "execution_date": run["logical_date"] or run["run_after"],
+        "start_date": run["start_date"],
+        "end_date": run["end_date"],
+        "external_trigger": run["run_type"] == "manual",
+        "conf": run["conf"],
+    }
+
+
+def _moment(text: str, what: str) -> datetime:
+    try:
+        # A plus sign in a query that was not escaped arrives as a blank.
+        at = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ApiError(400, f"{what} is no time in ISO 8601: {text[:100]!r}", "Bad Request") from None
