@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import yaml
@@ -16,7 +15,7 @@ from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.open_store import Store
 
 if TYPE_CHECKING:
-    from site_store import EventRecord
+    from site_store import EventRecord, SiteStore
 
 router = APIRouter(tags=["actions"], route_class=BlockingRoute)
 
@@ -27,30 +26,29 @@ _OF_PROVISIONER = frozenset({EventKind.OPERATION_BEGUN, EventKind.OUTCOME, Event
 _STEPS = frozenset(step for steps in STEPS.values() for step in steps)
 # As long as the other ids of Shipyard, whose client insists on it.
 _DIGITS = 26
-_NO_ACTION = "-"
 
 
-def notes_by_step(events: Iterable[EventRecord], verbosity: int) -> dict[str | None, list[dict[str, Any]]]:
-    """Return the notes that a verbosity (0 to 5) lets through, in the order of the events, by the step they are about.
+def notes_of_action(store: SiteStore, action_id: str, verbosity: int) -> list[dict[str, Any]]:
+    """Return the notes of an action that a verbosity (0 to 5) lets through, oldest first; of many, the newest.
 
-    Notes about the action as a whole are found under None; those of a group under its own step,
+    A note's ``assoc_id`` says what it is about: ``action/<id>``, or ``step/<id>/<step>``, where a group's step is
     ``deploy_group.<group>``.
     """
-    found: dict[str | None, list[dict[str, Any]]] = {}
-    for event in events:
-        if verbosity_of(event) <= verbosity:
-            found.setdefault(step_of(event), []).append(note_of(event))
-    return found
+    if verbosity < SUMMARY:
+        return []
+    events = store.events(action_id, of_nodes=verbosity >= NODE)
+    return [note_of(event) for event in events if verbosity_of(event) <= verbosity]
 
 
 def note_of(event: EventRecord) -> dict[str, Any]:
-    """Return an event as a note."""
-    step, action_id = step_of(event), event.action_id or _NO_ACTION
-    note_id = f"{event.id:0{_DIGITS}d}"
+    """Return an event as a note. `sub_type` is what its `subject` is: a node, group, step, action or site."""
+    step, note_id = step_of(event), f"{event.id:0{_DIGITS}d}"
+    named = {"node": event.node, "group": event.group, "step": step, "action": event.action_id, "site": event.site}
+    sub_type, subject = next((kind, name) for kind, name in named.items() if name)
     return {
-        "assoc_id": f"step/{action_id}/{step}" if step else f"action/{action_id}",
-        "subject": event.node or event.group or step or event.site,
-        "sub_type": str(event.kind),
+        "assoc_id": f"step/{event.action_id}/{step}" if step else f"action/{event.action_id}",
+        "subject": subject,
+        "sub_type": sub_type,
         "note_val": f"{event.node}: {event.message}" if event.node else event.message,
         "verbosity": verbosity_of(event),
         "note_id": note_id,
