@@ -32,6 +32,7 @@ from site_store.errors import (
     ValueRefused,
     VersionNotFound,
 )
+from site_store.names import LONGEST_NAME
 from site_store.records import (
     ActionListing,
     ActionRecord,
@@ -53,6 +54,7 @@ from site_store.records import (
 from site_store.store import SiteStore
 
 __all__ = [
+    "LONGEST_NAME",
     "ActionListing",
     "ActionNotFound",
     "ActionRecord",

@@ -11,6 +11,7 @@ from site_store.contents import EMPTY, digest_of, drop_unused, keep
 from site_store.design_records import BufferMode, BufferRecord, CollectionRecord, DocumentKey
 from site_store.dialects import insert, one_at_a_time
 from site_store.errors import BufferChanged, BufferNotEmpty, CollectionInBuffer, CollectionUnchanged, DocumentElsewhere
+from site_store.names import require_names
 from site_store.part import StorePart
 from site_store.snapshots import (
     Part,
@@ -141,10 +142,12 @@ class Buffers(StorePart):
         DocumentElsewhere
             A document is in another collection already.
         ValueRefused
-            The name of a document cannot be stored.
+            The name of the collection, or of a document, cannot be stored.
         """
+        require_names("the collection", [name])
         written = text if text.strip() else ""
         digest = digest_of(written)
+        mode = BufferMode(mode)
 
         def work(tx: Connection) -> BufferRecord:
             lock_documents(tx, site)

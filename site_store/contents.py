@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, exists, insert, select, update
 
-from site_store.errors import ValueRefused
+from site_store.names import require_text
 from site_store.plain_json import plain
 from site_store.tables import buffer_collection, content, document, revision, revision_collection
 from strategy_lib.documents import Document
@@ -38,7 +38,7 @@ def keep(tx: Connection, site: str, text: str, documents: Sequence[Document] | N
     Raises
     ------
     ValueRefused
-        The name of a document cannot be stored.
+        A document's schema, name or layer cannot be stored.
     """
     digest = digest_of(text)
     known = tx.execute(
@@ -71,11 +71,7 @@ def drop_unused(tx: Connection, ids: Collection[int]) -> None:
 def _rows(number: int, documents: Sequence[Document]) -> Iterator[dict[str, Any]]:
     for position, entry in enumerate(documents):
         for text in (entry.schema, entry.name, entry.layer or ""):
-            if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
-                raise ValueRefused(
-                    f"the document {entry.schema!r} {entry.name!r} cannot be stored: its schema, name or layer has "
-                    "a character that is no text (NUL, or half a character); change it"
-                )
+            require_text("a document's schema, name or layer", text)
         yield {
             "content_id": number,
             "position": position,

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, literal, or_, select, true, update
 
 from site_store.dialects import among, insert, names, pairs
+from site_store.names import require_names
 from site_store.part import StorePart
 from site_store.records import NodeRecord
 from site_store.tables import node
@@ -27,7 +28,13 @@ class Nodes(StorePart):
             The revision that says so. It may be an older one than before: going back is a wish like any other.
         digests
             Digest of the design of each node (`strategy_lib.inventory.node_digests`).
+
+        Raises
+        ------
+        ValueRefused
+            The name of a node cannot be stored.
         """
+        require_names("the node", digests)
 
         def work(tx: Connection) -> None:
             wanted = pairs(tx, digests)

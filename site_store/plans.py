@@ -20,6 +20,7 @@ from sqlalchemy import (
 
 from site_store.actions import read_action
 from site_store.dialects import among, names, names_parameter, names_value, pairs
+from site_store.names import require_names
 from site_store.part import StorePart
 from site_store.records import PlannedGroup
 from site_store.tables import action, group_node, group_run, task
@@ -64,7 +65,11 @@ class Plans(StorePart):
         ------
         ActionNotFound
             There is none of this id.
+        ValueRefused
+            The name of a group or of a node cannot be stored.
         """
+        require_names("the group", (planned.group.name for planned in groups))
+        require_names("the node", {node for planned in groups for node in planned.nodes} | frozenset(other_nodes))
         return self._database.write(
             lambda tx: self._save(tx, action_id, groups, frozenset(done_nodes), digests, frozenset(other_nodes))
         )

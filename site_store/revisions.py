@@ -16,6 +16,7 @@ from site_store.contents import digest_of, keep
 from site_store.design_records import DocumentRecord, RevisionRecord
 from site_store.dialects import insert
 from site_store.errors import BufferChanged, BufferEmpty, RevisionNotFound
+from site_store.names import require_names
 from site_store.part import StorePart
 from site_store.snapshots import changed, digests, newest_number, posted_parts, revision_parts
 from site_store.tables import content, document, revision, revision_collection
@@ -77,7 +78,10 @@ class Revisions(StorePart):
             There is something in the buffer, and it is not committed by this.
         RevisionNotFound
             There is no revision to bring back.
+        ValueRefused
+            The name of a collection, or of a document, cannot be stored.
         """
+        require_names("the collection", collections)
         texts = {name: text for name, text in collections.items() if text.strip()}
         wanted = {name: digest_of(texts[name]) for name in sorted(texts)}
         design = None if rendered is None else digest_of(rendered)

