@@ -7,7 +7,7 @@ SHELL = /bin/sh
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test lint types bench clean
+.PHONY: help demo up test endurance lint types bench clean
 
 # Airflow's start would compile thousands of files anew, or import another project's modules.
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME
@@ -21,7 +21,8 @@ PYTEST_ARGS = -n 3 --dist loadfile
 help:
 	@echo 'make demo   deploy an example site with a real Airflow and simulated machines'
 	@echo 'make up     run Slipway in the foreground until Ctrl-C'
-	@echo 'make test   linter, type checker, all tests'
+	@echo 'make test   linter, type checker, tests'
+	@echo 'make endurance  end-to-end tests that kill processes, and wait for what comes of it'
 	@echo 'make bench  measure strategy_lib, and what Airflow adds'
 	@echo 'make clean  remove .venv, .slipway and caches'
 
@@ -39,7 +40,10 @@ types: $(READY)
 	$(BIN)/mypy
 
 test: lint types
-	$(BIN)/pytest $(PYTEST_ARGS) $(ARGS)
+	$(BIN)/pytest $(PYTEST_ARGS) -m 'not endurance' $(ARGS)
+
+endurance: $(READY)
+	$(BIN)/pytest $(PYTEST_ARGS) -m endurance tests/e2e $(ARGS)
 
 bench: $(READY)
 	$(BIN)/python tests/bench/bench_simulate.py

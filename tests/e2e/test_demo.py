@@ -115,6 +115,7 @@ def test_rule_24_what_a_killed_demo_has_left_is_cancelled_and_waited_for(
     assert "all: success, 2 of 2 deployed" in done.stdout
 
 
+@pytest.mark.endurance
 @pytest.mark.timeout(240)
 def test_a_demo_with_its_own_airflow_leaves_nothing_behind_after_ctrl_c_and_at_its_end(tmp_path: Path) -> None:
     home = tmp_path / "home"

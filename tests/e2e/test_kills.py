@@ -94,7 +94,10 @@ def finish(slipway: RunningSlipway, simulator: Simulator, run_id: str) -> None:
     assert simulator.get("double-submissions")["repeated"] == []
 
 
-@pytest.mark.parametrize("with_worker", [False, True], ids=["alone", "with its worker"])
+@pytest.mark.parametrize(
+    "with_worker",
+    [pytest.param(False, marks=pytest.mark.endurance, id="alone"), pytest.param(True, id="with its worker")],
+)
 def test_rule_12_kill_9_of_the_task_process(
     slipway: RunningSlipway, start_simulator: StartSimulator, with_worker: bool
 ) -> None:
@@ -106,6 +109,7 @@ def test_rule_12_kill_9_of_the_task_process(
     finish(slipway, simulator, run_id)
 
 
+@pytest.mark.endurance
 def test_rule_12_kill_9_of_the_triggerer(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
     simulator = start_simulator()
     run_id = start(slipway, simulator, "kill-triggerer", "prepare", poll_in_worker=3)
@@ -115,6 +119,7 @@ def test_rule_12_kill_9_of_the_triggerer(slipway: RunningSlipway, start_simulato
     finish(slipway, simulator, run_id)
 
 
+@pytest.mark.endurance
 def test_rule_12_kill_9_of_the_scheduler_and_of_the_api_server(
     slipway: RunningSlipway, start_simulator: StartSimulator
 ) -> None:

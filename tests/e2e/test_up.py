@@ -72,6 +72,7 @@ def sessions_of(runtime: Runtime) -> set[int]:
     return {runtime.pid, *runtime.components.values()}
 
 
+@pytest.mark.endurance
 @pytest.mark.timeout(300)
 def test_up_tells_how_to_log_in_and_leaves_nothing_behind(home: Path) -> None:
     up = Up(home, SLIPWAY_VIEWER_PASSWORD="only-looking")
@@ -138,6 +139,7 @@ def test_everything_listens_on_loopback_only(slipway: RunningSlipway) -> None:
     assert listening == {("127.0.0.1", slipway.runtime.port)}
 
 
+@pytest.mark.endurance
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_a_killed_component_is_started_again(slipway: RunningSlipway, name: str) -> None:
     before = slipway.runtime.components
