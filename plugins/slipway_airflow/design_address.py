@@ -28,6 +28,17 @@ def design_address(store: SiteStore, action: ActionRecord, settings: ConnectionS
     """
     token = store.revision(action.site, action.revision).design_token
     mask_secret(token)
+    return address_of(token, settings)
+
+
+def address_of(token: str, settings: ConnectionSettings) -> str:
+    """Return the address that a token opens.
+
+    Raises
+    ------
+    StepError
+        It is longer than Drydock takes.
+    """
     address = f"{design_base_url(settings, airflow_base_url())}/slipway/d/{token}"
     if len(address) > _LONGEST:
         raise StepError(

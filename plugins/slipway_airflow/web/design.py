@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from fastapi.responses import Response
 
-from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.open_store import Store
 
-router = APIRouter(tags=["design"], route_class=BlockingRoute)
+# Not among the blocking routes: those wait for the provisioner, which waits for this one.
+router = APIRouter(tags=["design"])
 
 
 @router.get("/d/{token}", summary="A design, for the provisioner")
