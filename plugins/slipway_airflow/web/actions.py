@@ -1,9 +1,241 @@
-"""The routes of actions."""
+"""The routes of actions, at Shipyard's paths: list, create, describe, steps and their logs, control."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+import logging
+from collections.abc import Callable
+from typing import Annotated, Any
 
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+
+from site_store import ActionListing, ActionRecord, SiteStore
+from slipway_airflow.errors import AirflowApiError
+from slipway_airflow.site_lock import reconcile
+from slipway_airflow.web import access, control
+from slipway_airflow.web.action_creation import ActionRequest, create
+from slipway_airflow.web.action_description import describe, describe_step, step_log
+from slipway_airflow.web.action_examples import CREATE_BODY, CREATED, DESCRIBED, LISTED, STEP
+from slipway_airflow.web.action_view import created_view, listed_view
 from slipway_airflow.web.blocking_route import BlockingRoute
+from slipway_airflow.web.bodies import JsonObject, json_body_of
+from slipway_airflow.web.failure import ApiError
+from slipway_airflow.web.headers import context_marker
+from slipway_airflow.web.open_store import Store
+from slipway_airflow.web.own_api import Airflow, AirflowCalls
+from slipway_airflow.web.site_name import DEFAULT_SITE, SiteName
+from slipway_airflow.web.verbosity import DEFAULT_VERBOSITY, Verbosity
 
+log = logging.getLogger(__name__)
 router = APIRouter(tags=["actions"], route_class=BlockingRoute)
+
+_LONGEST_PAGE = 1000
+_ID_LENGTH = 26
+
+Limit = Annotated[int, Query(ge=1, le=_LONGEST_PAGE, description="How many actions at most.")]
+Before = Annotated[
+    str | None,
+    Query(
+        pattern="^[0-9A-Za-z]{26}$",
+        description="Only actions older than the one of this id: the header `Link` has it for the next page.",
+    ),
+]
+Try = Annotated[int | None, Query(alias="try", ge=1, description="Which try of the step; by default the last one.")]
+
+
+def _shown(example: Any) -> dict[int | str, dict[str, Any]]:
+    return {200: {"content": {"application/json": {"example": example}}}}
+
+
+@router.get("/actions", dependencies=[access.may_read], summary="List actions", responses=_shown([LISTED]))
+def list_actions(
+    request: Request,
+    store: Store,
+    airflow: Airflow,
+    caller: access.CallerDep,
+    site: SiteName = DEFAULT_SITE,
+    limit: Limit = _LONGEST_PAGE,
+    before: Before = None,
+    verbosity: Verbosity = DEFAULT_VERBOSITY,
+) -> JSONResponse:
+    """Return the newest actions of a site, newest first: one query, and at most one call to Airflow.
+
+    Airflow is asked only for actions that look open; one whose DAG run is over or gone is closed by that. Actions of
+    DAGs that the caller may not see are left out.
+    """
+    listings = store.list_actions(site, limit + 1, before)
+    page, more = listings[:limit], len(listings) > limit
+    page = _settled(store, airflow, page)
+    readable = {dag_id for dag_id in {listing.action.dag_id for listing in page} if caller.may_read(dag_id)}
+    headers = {}
+    if more:
+        url = request.url.include_query_params(limit=limit, before=page[-1].action.id)
+        headers["Link"] = f'<{url.path}?{url.query}>; rel="next"'
+    shown = [listed_view(listing, verbosity) for listing in page if listing.action.dag_id in readable]
+    return JSONResponse(shown, headers=headers)
+
+
+@router.post(
+    "/actions",
+    status_code=201,
+    dependencies=[access.may_act],
+    summary="Create an action",
+    openapi_extra=json_body_of(CREATE_BODY, "The kind of action, and its parameters."),
+    responses={201: {"content": {"application/json": {"example": CREATED}}}},
+)
+def create_action(
+    request: Request,
+    body: JsonObject,
+    store: Store,
+    airflow: Airflow,
+    caller: access.CallerDep,
+    site: SiteName = DEFAULT_SITE,
+    allow_intermediate: Annotated[
+        bool,
+        Query(
+            alias="allow-intermediate-commits",
+            description="Go on although revisions were committed since the last site action and never deployed.",
+        ),
+    ] = False,
+) -> JSONResponse:
+    """Validate what is asked for, write the action down, and trigger the DAG run of the same name and id.
+
+    An answer that is lost leaves no run without an action: asking again says that the site is busy with it (409).
+    """
+    wanted = ActionRequest(
+        kind=body.get("name"),
+        parameters=body.get("parameters"),
+        site=site,
+        allow_intermediate=allow_intermediate,
+        context_marker=context_marker(request),
+    )
+    created = create(wanted, store, airflow, caller)
+    shown = created_view(created.action) | {"warnings": list(created.warnings)}
+    location = f"/api/v1.0/actions/{created.action.id}"
+    return JSONResponse(shown, 201, headers={"Location": location})
+
+
+@router.get(
+    "/actions/{action_id}", dependencies=[access.may_read], summary="Describe an action", responses=_shown(DESCRIBED)
+)
+def get_action(
+    action_id: str,
+    store: Store,
+    airflow: Airflow,
+    caller: access.CallerDep,
+    verbosity: Verbosity = DEFAULT_VERBOSITY,
+) -> JSONResponse:
+    """Return an action with its steps, groups, notes, and the commands that were given to it."""
+    action = _action(store, caller, action_id)
+    return JSONResponse(describe(store, airflow, action, verbosity))
+
+
+@router.get(
+    "/actions/{action_id}/steps/{step:path}/logs",
+    dependencies=[access.may_read],
+    summary="The log of a step",
+    response_class=PlainTextResponse,
+    responses={200: {"content": {"text/plain": {"example": "[2026-03-01T12:00:00Z] INFO Site default is held.\n"}}}},
+)
+def get_step_log(
+    action_id: str, step: str, store: Store, airflow: Airflow, caller: access.CallerDep, attempt: Try = None
+) -> PlainTextResponse:
+    """Return what Airflow has logged for one try of a step."""
+    if len(action_id) != _ID_LENGTH:
+        raise ApiError(400, f"the id of an action has {_ID_LENGTH} characters", "Bad Request")
+    action = _action(store, caller, action_id)
+    caller.require_read_logs(action.dag_id)
+    return PlainTextResponse(step_log(store, airflow, action, step, attempt))
+
+
+@router.get(
+    "/actions/{action_id}/steps/{step:path}",
+    dependencies=[access.may_read],
+    summary="Describe a step",
+    responses=_shown(STEP),
+)
+def get_step(
+    action_id: str,
+    step: str,
+    store: Store,
+    airflow: Airflow,
+    caller: access.CallerDep,
+    verbosity: Verbosity = DEFAULT_VERBOSITY,
+) -> JSONResponse:
+    """Return a step as Airflow knows its task, with its place and its notes."""
+    action = _action(store, caller, action_id)
+    return JSONResponse(describe_step(store, airflow, action, step, verbosity))
+
+
+@router.get(
+    "/actions/{action_id}/validations/{validation_id}",
+    dependencies=[access.may_read],
+    summary="Describe a failed validation",
+)
+def get_validation(action_id: str, validation_id: str, store: Store, caller: access.CallerDep) -> JSONResponse:
+    """Answer 404: an action that fails its validation is not created, and says everything at once instead."""
+    _action(store, caller, action_id)
+    raise ApiError(404, f"action {action_id} has no failed validation {validation_id[:64]!r}: none are kept")
+
+
+_CONTROLS: dict[str, Callable[[SiteStore, AirflowCalls, ActionRecord, str], None]] = {
+    "stop": control.stop,
+    "pause": lambda store, _, action, user: control.pause(store, action, user),
+    "unpause": lambda store, _, action, user: control.unpause(store, action, user),
+}
+
+
+@router.post(
+    "/actions/{action_id}/control/{verb}",
+    status_code=202,
+    dependencies=[access.may_act],
+    summary="Stop, pause or unpause an action",
+    response_class=Response,
+)
+def control_action(action_id: str, verb: str, store: Store, airflow: Airflow, caller: access.CallerDep) -> Response:
+    """Give a command to an action: `stop`, `pause` (no new group starts, the one at work ends), `unpause`."""
+    command = _CONTROLS.get(verb)
+    if command is None:
+        raise ApiError(
+            404, f"Control not supported: {verb[:64]!r}; use {', '.join(_CONTROLS)}", "Control not supported"
+        )
+    action = _action(store, caller, action_id)
+    caller.require_control(action.dag_id)
+    command(store, airflow, action, caller.name)
+    # Shipyard's client reads the header before it looks whether there is a body.
+    return Response(status_code=202, media_type="text/plain")
+
+
+def _action(store: SiteStore, caller: access.Caller, action_id: str) -> ActionRecord:
+    """Return an action that the caller may see.
+
+    Raises
+    ------
+    ApiError
+        404, 403.
+    """
+    if len(action_id) != _ID_LENGTH or not (action_id.isascii() and action_id.isalnum()):
+        raise ApiError(404, f"there is no action {action_id[:64]!r}", "Action not found")
+    action = store.action(action_id)
+    caller.require_read(action.dag_id)
+    return action
+
+
+def _settled(store: SiteStore, airflow: AirflowCalls, page: list[ActionListing]) -> list[ActionListing]:
+    """Close the actions that look open and whose run is over or gone (rule 24), and show them so."""
+    runs = {(one.action.dag_id, one.action.run_id) for one in page if not one.action.state.is_end}
+    if not runs:
+        return page
+    try:
+        states = airflow.run_states(runs)
+    except AirflowApiError as error:
+        log.warning("Actions are listed as they stand in the store: %s", error)
+        return page
+    settled = []
+    for listing in page:
+        action = listing.action
+        if not action.state.is_end and states.get((action.dag_id, action.run_id)) not in ("queued", "running"):
+            reconcile(store, action.id, lambda dag_id, run_id: states.get((dag_id, run_id)))
+            listing = ActionListing(store.action(action.id), listing.groups)
+        settled.append(listing)
+    return settled
