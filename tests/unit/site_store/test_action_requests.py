@@ -1,0 +1,182 @@
+"""Actions as their users handle them: asked for, listed, paused, and what was commanded."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from sqlalchemy import event
+
+from site_store import (
+    ActionNotFound,
+    ActionRecord,
+    ActionState,
+    EventNotFound,
+    LockOwner,
+    SiteBusy,
+    SiteStore,
+)
+from strategy_lib.phase import GroupState, Phase
+from tests.unit.site_store.scenario import SITE, Scenario
+
+
+def create(site: Scenario, name: str = SITE, exclusive: bool = True, **parameters: object) -> ActionRecord:
+    site.clock.move(1)
+    return site.store.create_action(
+        "deploy_site", name, 3, parameters, "ann", context_marker="marker", exclusive=exclusive
+    )
+
+
+def test_an_action_is_there_before_its_run_which_then_finds_it(site: Scenario) -> None:
+    made = create(site, force=True)
+    assert (made.dag_id, made.run_id, len(made.id)) == ("deploy_site", made.id, 26)
+    assert (made.state, made.revision, made.user, made.context_marker) == (ActionState.PENDING, 3, "ann", "marker")
+    assert (made.parameters, made.created, made.started) == ({"force": True}, site.clock.time, None)
+    assert site.store.action(made.id) == made
+    # The run begins: whatever it was told, the row is the one that was made for it.
+    found = site.store.ensure_action(made.dag_id, made.run_id, "other", "south", None, {}, "airflow")
+    assert found == made
+    site.store.acquire_site(made.id)
+    assert site.store.action(made.id).state is ActionState.RUNNING
+
+
+def test_an_exclusive_action_names_the_one_that_waits(site: Scenario) -> None:
+    first = create(site)
+    with pytest.raises(SiteBusy, match=r"is to start on it since 2026-11-21 12:00:01 UTC") as caught:
+        create(site)
+    assert caught.value.owner == LockOwner(first.id, "deploy_site", first.id, first.created, waiting=True)
+    assert first.id in str(caught.value)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)  # noqa: S301 - made here
+    assert [listing.action.id for listing in site.store.list_actions()] == [first.id]
+    create(site, "south")
+    site.store.close_action(first.id, ActionState.FAILED, "not started")
+    create(site)
+
+
+def test_an_exclusive_action_names_the_one_that_runs_whoever_started_it(site: Scenario) -> None:
+    elsewhere = site.action("by-hand")
+    with pytest.raises(SiteBusy, match="by-hand"):
+        create(site)
+    site.store.acquire_site(elsewhere.id)
+    with pytest.raises(SiteBusy, match=f"{elsewhere.id} .* works on it since"):
+        create(site)
+    # A closed one that has taken the site again, as clearing its task does.
+    site.store.close_action(elsewhere.id, ActionState.SUCCESS, "")
+    site.store.acquire_site(elsewhere.id)
+    with pytest.raises(SiteBusy):
+        create(site)
+
+
+@pytest.mark.parametrize("value", [True, "true", "True"])
+def test_a_dry_run_holds_nobody_up(site: Scenario, value: object) -> None:
+    dry = create(site, dry_run=value)
+    assert dry.dry_run
+    real = create(site, dry_run=False)
+    assert not real.dry_run
+    assert not create(site, exclusive=False, dry_run="false").dry_run
+
+
+def test_targets_are_told_from_the_parameters(site: Scenario) -> None:
+    given = [["n1"], "n1,n2", None, [], ""]
+    made = [create(site, exclusive=False, target_nodes=value) for value in given]
+    assert [action.targeted for action in made] == [True, True, False, False, False]
+
+
+def test_the_list_has_groups_with_their_states_in_one_statement(site: Scenario) -> None:
+    create(site, "south")
+    action = site.running({"z": ["n1"], "a": ["n2"], "m": []})
+    site.open(action, "z")
+    site.fail(site.open(action, "a"))
+    site.store.save_report(action.id, {"verdict": "failure"})
+    asked: list[str] = []
+
+    def note(_c: object, _cursor: object, statement: str, *_rest: object) -> None:
+        if not statement.startswith("BEGIN"):
+            asked.append(statement)
+
+    engine = site.store._database.engine
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        found = site.store.list_actions()
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+    assert len(asked) == 1
+    assert [(one.action.site, one.groups) for one in found] == [
+        (SITE, (("z", GroupState.RUNNING), ("a", GroupState.FAILURE), ("m", GroupState.PENDING))),
+        ("south", ()),
+    ]
+    assert found[0].action == site.store.action(action.id)
+    assert found[0].action.has_report
+
+
+def test_the_list_is_read_in_pages_and_by_site(site: Scenario) -> None:
+    made = [create(site, name, exclusive=False).id for name in (SITE, "south", SITE, "south", SITE)]
+
+    def listed(name: str | None, limit: int, before: str | None = None) -> list[int]:
+        return [made.index(one.action.id) for one in site.store.list_actions(name, limit, before)]
+
+    assert listed(None, 10) == [4, 3, 2, 1, 0]
+    assert listed(None, 2) == [4, 3]
+    assert listed(None, 2, made[3]) == [2, 1]
+    assert listed(SITE, 2, made[4]) == [2, 0]
+    assert listed("south", 10, made[1]) == []
+    assert listed("nowhere", 10) == []
+
+
+def test_pause_stays_until_it_is_lifted_or_the_action_ends(site: Scenario) -> None:
+    action = site.running({"a": ["n1"]})
+    store = site.store
+    assert store.action(action.id).paused is None
+    assert store.set_paused(action.id, True)
+    since = site.clock.time
+    site.clock.move(60)
+    assert store.set_paused(action.id, True)
+    assert store.action(action.id).paused == since
+    assert store.set_paused(action.id, False)
+    assert store.set_paused(action.id, False)
+    assert store.action(action.id).paused is None
+    store.set_paused(action.id, True)
+    store.close_action(action.id, ActionState.CANCELLED, "stopped")
+    assert store.action(action.id).paused is None
+    assert not store.set_paused(action.id, True)
+    assert not store.set_paused(action.id, False)
+    assert store.action(action.id).paused is None
+
+
+def test_the_step_that_was_begun_last(site: Scenario) -> None:
+    action = site.action()
+    assert action.step is None
+    for step in ("acquire", "load_design", "load_design"):
+        site.store.note_step(action.id, step)
+        assert site.store.action(action.id).step == step
+    site.store.note_step("X", "nobody asks")
+
+
+def test_commands_are_kept_with_who_gave_them(site: Scenario) -> None:
+    action, other = site.action("run-1"), site.action("run-2")
+    first = site.store.audit(action.id, "invoke", "ann")
+    site.clock.move(1)
+    second = site.store.audit(action.id, "stop", "bob")
+    site.store.audit(other.id, "pause", "carl")
+    assert site.store.audits(action.id) == [first, second]
+    assert (second.command, second.user, second.at, len(second.id)) == ("stop", "bob", site.clock.time, 26)
+    assert site.store.audits("X") == []
+
+
+def test_unknown_actions_are_named(store: SiteStore) -> None:
+    for call in (lambda: store.set_paused("X", True), lambda: store.audit("X", "stop", "ann")):
+        with pytest.raises(ActionNotFound, match="'X'"):
+            call()
+
+
+def test_events_of_an_action_with_and_without_those_of_its_nodes(site: Scenario) -> None:
+    action = site.running({"a": ["n1"]})
+    site.do(site.open(action, "a"), Phase.PREPARE)
+    before = site.store.events(action.id)
+    site.store.add_event(SITE, "note", "of a node", action_id=action.id, node="n1")
+    assert site.store.events(action.id, of_nodes=False) == before
+    assert len(site.store.events(action.id)) == len(before) + 1
+    last = site.store.events(action.id, 1)[0]
+    assert (last.node, site.store.event(last.id)) == ("n1", last)
+    with pytest.raises(EventNotFound, match="999"):
+        site.store.event(999_999)
