@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import yaml
 from fastapi import APIRouter, Path
-from fastapi.responses import PlainTextResponse
+from fastapi.responses import PlainTextResponse, Response
 
 from site_store.events import EventKind
 from slipway_airflow.steps import DEPLOY_GROUP, STEPS
@@ -75,7 +75,7 @@ def step_of(event: EventRecord) -> str | None:
 @router.get(
     "/notedetails/{note_id}",
     dependencies=[access.may_read],
-    response_class=PlainTextResponse,
+    response_class=Response,
     summary="All that is known about a note",
     responses={200: {"content": {"text/plain": {"example": "operation 4: prepare of 3 nodes\n\nphase: prepare\n"}}}},
 )

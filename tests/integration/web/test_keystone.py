@@ -1,0 +1,159 @@
+"""The Keystone face, asked by the library that Airship's clients use, and by requests that are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+from keystoneauth1 import exceptions
+from keystoneauth1.identity import Password, v3
+from keystoneauth1.session import Session
+
+from tests.integration.web.conftest import PASSWORD
+
+TOKENS = "/v3/auth/tokens"
+
+
+def password_request(user: Any = "user", password: Any = PASSWORD) -> dict[str, Any]:
+    """Return Keystone's request for a token by a password, as Airship's documentation has it."""
+    return {
+        "auth": {
+            "identity": {
+                "methods": ["password"],
+                "password": {"user": {"name": user, "domain": {"name": "default"}, "password": password}},
+            }
+        }
+    }
+
+
+def airship_login(url: str, password: str = PASSWORD) -> v3.Password:
+    """Return how Shipyard's client logs in."""
+    return v3.Password(
+        auth_url=url,
+        username="user",
+        password=password,
+        project_name="service",
+        project_domain_name="default",
+        user_domain_name="default",
+    )
+
+
+@pytest.mark.parametrize("path", ["/slipway", "/slipway/", "/slipway/v3", "/slipway/v3/"])
+def test_password(origin: str, path: str) -> None:
+    session = Session(auth=airship_login(f"{origin}{path}"))
+    try:
+        endpoint = session.get_endpoint(service_type="shipyard", interface="public")
+        token = session.get_token()
+    finally:
+        session.session.close()
+    assert endpoint == f"{origin}/slipway/api/v1.0"
+    answer = httpx.get(f"{endpoint}/workflows", headers={"X-Auth-Token": token})
+    assert answer.status_code == 200
+
+
+def test_the_token_is_the_users(origin: str) -> None:
+    session = Session(auth=airship_login(f"{origin}/slipway"))
+    try:
+        access = session.auth.get_access(session)
+    finally:
+        session.session.close()
+    assert (access.username, access.project_name) == ("user", "service")
+    lifetime = access.expires - datetime.now(UTC)
+    assert timedelta(hours=23) < lifetime <= timedelta(hours=24)
+    assert not access.will_expire_soon()
+
+
+def test_a_token_that_one_has(origin: str, tokens: dict[str, str]) -> None:
+    login = v3.Token(auth_url=f"{origin}/slipway", token=tokens["viewer"], project_name="service")
+    session = Session(auth=login)
+    try:
+        assert session.get_token() == tokens["viewer"]
+        assert session.get_endpoint(service_type="shipyard", interface="internal") == f"{origin}/slipway/api/v1.0"
+        assert session.auth.get_access(session).username == "viewer"
+    finally:
+        session.session.close()
+
+
+def test_a_client_that_looks_before_it_logs_in(origin: str) -> None:
+    login = Password(
+        auth_url=f"{origin}/slipway/v3",
+        username="user",
+        password=PASSWORD,
+        project_name="service",
+        project_domain_name="default",
+        user_domain_name="default",
+    )
+    session = Session(auth=login)
+    try:
+        assert session.get_token()
+    finally:
+        session.session.close()
+
+
+def test_wrong_password(origin: str) -> None:
+    session = Session(auth=airship_login(f"{origin}/slipway", "wrong"))
+    try:
+        with pytest.raises(exceptions.Unauthorized, match="does not accept this user and password"):
+            session.get_token()
+    finally:
+        session.session.close()
+
+
+def test_a_token_that_is_none(anonymous: httpx.Client) -> None:
+    body = {"auth": {"identity": {"methods": ["token"], "token": {"id": "a.b.c"}}}}
+    answer = anonymous.post(TOKENS, json=body)
+    assert answer.status_code == 401
+    assert answer.json()["error"]["title"] == "Unauthorized"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        [],
+        "auth",
+        {"auth": None},
+        {"auth": {"identity": {}}},
+        {"auth": {"identity": {"methods": 7}}},
+        {"auth": {"identity": {"methods": ["totp"]}}},
+        {"auth": {"identity": {"methods": ["token"], "token": "x"}}},
+        {"auth": {"identity": {"methods": ["password"], "password": {"user": {"name": "user"}}}}},
+        password_request(user=["user"]),
+        password_request(password=None),
+        password_request(user=""),
+    ],
+)
+def test_wrong_requests(anonymous: httpx.Client, body: Any) -> None:
+    answer = anonymous.post(TOKENS, json=body)
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    assert (error["code"], error["title"]) == (400, "Bad Request")
+    assert error["message"]
+
+
+def test_no_json(anonymous: httpx.Client) -> None:
+    for content in (b"", b"{", b"\xff\xfe", b"[" * 100_000):
+        assert anonymous.post(TOKENS, content=content).json()["error"]["code"] == 400
+
+
+def test_the_scope_is_given_back_and_may_be_anything(anonymous: httpx.Client) -> None:
+    for scope in ("unscoped", {"project": 5}, {"project": {"name": 5}}, {"domain": {"id": "default"}}, None):
+        body = password_request()
+        body["auth"]["scope"] = scope
+        assert anonymous.post(TOKENS, json=body).json()["token"]["project"]["name"] == "service"
+
+
+def test_no_catalog_on_demand(anonymous: httpx.Client) -> None:
+    token: Mapping[str, Any] = anonymous.post(f"{TOKENS}?nocatalog", json=password_request()).json()["token"]
+    assert "catalog" not in token
+
+
+def test_switched_off(anonymous: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLIPWAY_KEYSTONE", "off")
+    answer = anonymous.post(TOKENS, json=password_request())
+    assert answer.status_code == 404
+    assert "switched off" in answer.json()["error"]["message"]
+    assert anonymous.get("/v3").status_code == 404

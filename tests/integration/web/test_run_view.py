@@ -1,0 +1,53 @@
+"""The action of a DAG run, with and without its report; an action whose run is gone is closed."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from site_store import ActionState, SiteStore
+from slipway_airflow.web.own_api import AirflowCalls
+from tests.integration.web.test_service import assert_failure
+
+RUNS = "/api/v1.0/runs/deploy_site"
+
+
+def test_no_action(viewer: httpx.Client) -> None:
+    assert_failure(viewer.get(f"{RUNS}/nothing"), 404, "run 'nothing' of DAG 'deploy_site' has no action (yet)")
+
+
+def test_report_on_demand(viewer: httpx.Client, store: SiteStore, dags: list[str]) -> None:
+    # Airflow's own run ids have slashes' cousins in them.
+    run_id = "manual__2026-01-01T00:00:00+00:00"
+    action = store.ensure_action("deploy_site", run_id, "deploy_site", "alpha", 3, {}, "tester")
+    store.close_action(action.id, ActionState.FAILED, "1 critical group failed")
+    shown = viewer.get(f"{RUNS}/{run_id}").json()
+    assert (shown["action"]["id"], shown["action"]["state"], shown["action"]["revision"]) == (action.id, "failed", 3)
+    assert (shown["groups"], shown["report"]) == ([], None)
+
+
+def test_an_action_whose_run_is_gone(
+    viewer: httpx.Client, store: SiteStore, dags: list[str], tokens: dict[str, str]
+) -> None:
+    action = store.ensure_action("deploy_site", "run-view-gone", "deploy_site", "alpha", None, {}, "tester")
+    store.acquire_site(action.id)
+    assert viewer.get(f"{RUNS}/run-view-gone").json()["action"]["state"] == "cancelled"
+
+
+def test_airflow_is_away(viewer: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    action = store.ensure_action("deploy_site", "run-view-alone", "deploy_site", "alpha", None, {}, "tester")
+    store.acquire_site(action.id)
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "http://127.0.0.1:9")
+    assert viewer.get(f"{RUNS}/run-view-alone").json()["action"]["state"] == "running"
+
+
+def test_an_action_that_goes_on(
+    viewer: httpx.Client, store: SiteStore, dags: list[str], tokens: dict[str, str]
+) -> None:
+    calls = AirflowCalls(tokens["user"])
+    calls.trigger("deploy_site", "run-view-queued", {"site": "alpha"})
+    calls.close()
+    action = store.ensure_action("deploy_site", "run-view-queued", "deploy_site", "alpha", None, {}, "tester")
+    store.acquire_site(action.id)
+    assert viewer.get(f"{RUNS}/run-view-queued").json()["action"]["state"] == "running"
+    assert store.site_owner("alpha") is not None
