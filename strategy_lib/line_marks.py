@@ -40,6 +40,17 @@ class LineMarks:
         self._column = column
         self._lines: _Lines | None = None
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """Where the document begins and ends in the text it was read from, in characters."""
+        return self._start, self._end
+
+    @property
+    def text(self) -> str:
+        """The document as it is written, with its comments, without the `---` above it."""
+        # The first line keeps its column, so that the indentation of the lines below still fits.
+        return " " * self._column + self._text[self._start : self._end]
+
     def line_of(self, steps: tuple[Step, ...]) -> int:
         """Return the line (from 1) of the value at these steps, or of its nearest ancestor that is there."""
         if self._lines is None:
@@ -52,8 +63,7 @@ class LineMarks:
         return line
 
     def _read(self) -> _Lines:
-        # The first line keeps its column, so that the indentation of the lines below still fits.
-        parser = _Parser(" " * self._column + self._text[self._start : self._end])
+        parser = _Parser(self.text)
         root: _Lines = {}
         # Each open list or mapping: its lines, the next position (-1 for a mapping), the key that waits for its value.
         stack: list[tuple[_Lines, list[Any]]] = []

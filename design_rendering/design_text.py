@@ -1,0 +1,19 @@
+"""The rendered design as one YAML text, for the provisioner and for keeping."""
+
+from __future__ import annotations
+
+from design_rendering.document_text import dumped, written
+from design_rendering.rendering import Rendering
+
+
+def design_text(rendering: Rendering) -> str:
+    """Return the rendered design as a YAML stream.
+
+    A document that rendering left alone is there as it was written, comments included; the others are written anew.
+    Secrets are in it: see `secrets.py` for what may be shown to everybody.
+    """
+    parts = []
+    for rendered in rendering.documents:
+        parts.append("---\n")
+        parts.append(dumped(rendered.document) if rendered.changed else written(rendered.document))
+    return "".join(parts)

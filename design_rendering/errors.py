@@ -1,0 +1,27 @@
+"""The exceptions of `design_rendering`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from strategy_lib.errors import Problem, StrategyLibError
+
+
+class DesignRenderingError(Exception):
+    """Root of the exceptions of this room."""
+
+
+class RenderingError(DesignRenderingError, StrategyLibError):
+    """The documents cannot be rendered. Mend the layering and the substitutions listed below.
+
+    Whoever reads designs catches it together with everything else that is wrong with documents, for it is a
+    `StrategyLibError` too.
+
+    Attributes
+    ----------
+    problems
+        Everything that is wrong, at once, each with its source, line and path.
+    """
+
+    def __init__(self, problems: Iterable[Problem] = ()) -> None:
+        StrategyLibError.__init__(self, problems)

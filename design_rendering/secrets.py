@@ -1,0 +1,190 @@
+"""What in a design is secret, and showing the design without it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from design_rendering.document_text import dumped
+from design_rendering.draft import Draft, value_at
+from strategy_lib.documents import Document
+from strategy_lib.json_path import Step, split
+
+PLACEHOLDER = "[redacted]"
+
+# Kinds of Deckhand's whose whole data is one secret, whatever their storage policy says.
+_SECRET_KINDS = frozenset(
+    {
+        "deckhand/CertificateAuthorityKey/v1",
+        "deckhand/CertificateKey/v1",
+        "deckhand/Passphrase/v1",
+        "deckhand/PrivateKey/v1",
+    }
+)
+_SECRET_KEY = re.compile(
+    r"(?:.*_)?(?:pass|passwd|password|passphrase|pwd|psk|credentials?|secret|token|crypt|crypt_\w+|\w+_crypt"
+    r"|(?:private|secret|api|auth|encryption|fernet)_?keys?)\Z"
+)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+# Values that give themselves away: a private key, and a password in an address.
+_SECRET_TEXT = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----|://[^/\s:@]{0,200}:[^/\s@]{1,200}@")
+# Shorter values would mask ordinary words of a log.
+_SHORTEST_LINE = 8
+
+_CONTAINERS = (dict, list)
+
+
+def is_secret(document: Document) -> bool:
+    """Return whether all data of a document is secret: it is stored encrypted, or it is a key or passphrase by kind."""
+    return document.metadata.get("storagePolicy") == "encrypted" or document.schema in _SECRET_KINDS
+
+
+def redacted(document: Document, secret_paths: Iterable[str] = ()) -> Document:
+    """Return the document with its secrets replaced by `PLACEHOLDER`; the same document when it holds none.
+
+    Parameters
+    ----------
+    document
+        As written or rendered; it is left as it is.
+    secret_paths
+        JSON paths of further secrets (`RenderedDocument.secret_paths`).
+    """
+    if is_secret(document):
+        return document if document.data == PLACEHOLDER else replace(document, data=PLACEHOLDER)
+    data = _without(document.data, secret_paths)
+    return document if data is document.data else replace(document, data=data)
+
+
+def redacted_text(
+    text: str, documents: Sequence[Document], secret_paths: Mapping[int, Collection[str]] | None = None
+) -> str:
+    """Return a text of YAML without its secrets.
+
+    Documents that hold no secret stay as they are written, comments included; the others are written anew.
+
+    Parameters
+    ----------
+    text
+        What the documents were read from.
+    documents
+        All documents of the text, in its order, as `load_documents` returns them.
+    secret_paths
+        Position of a document to JSON paths of further secrets.
+    """
+    text = text.removeprefix("\ufeff")
+    parts = []
+    position = 0
+    for number, document in enumerate(documents):
+        shown = redacted(document, (secret_paths or {}).get(number, ()))
+        if shown is document:
+            continue
+        if document.marks is None:
+            raise ValueError(f"{document.label} was not read from a text, so that its place in it is not known")
+        start, end = document.marks.span
+        parts.append(text[position:start].rstrip(" \t"))
+        parts.append(("" if not parts[-1] or parts[-1].endswith("\n") else "\n") + dumped(shown))
+        position = end
+    parts.append(text[position:])
+    return "".join(parts)
+
+
+def secret_values(documents: Iterable[Document]) -> frozenset[str]:
+    """Return the texts that must not be seen in a log: every secret, and every longer line of it."""
+    values: set[str] = set()
+    for document in documents:
+        found = _leaves(document.data) if is_secret(document) else _secret_leaves(document.data)
+        for value in found:
+            values.add(value)
+            values.update(line for line in map(str.strip, value.splitlines()) if len(line) >= _SHORTEST_LINE)
+    return frozenset(values - {"", PLACEHOLDER})
+
+
+def _without(data: Any, secret_paths: Iterable[str]) -> Any:
+    """Return data without secrets; the very same object when there are none."""
+    draft = Draft(data)
+    for path in secret_paths:
+        steps = split(path)[1:]
+        if _counts(value_at(draft.data, steps)):
+            draft.put(steps, PLACEHOLDER)
+    return _cleaned(draft.data)
+
+
+def _cleaned(root: Any) -> Any:
+    """Return data without what shows by its key or its text that it is secret. Parts that are shared stay shared."""
+    done: dict[int, Any] = {}
+    for value in _inside_out(root):
+        items = _items(value)
+        changed = {key: shown for key, below in items if (shown := _shown(key, below, done)) is not below}
+        if changed:
+            copy: Any = dict(value) if isinstance(value, dict) else list(value)
+            for key, shown in changed.items():
+                copy[key] = shown
+            done[id(value)] = copy
+        else:
+            done[id(value)] = value
+    return done[id(root)] if isinstance(root, _CONTAINERS) else _shown(0, root, done)
+
+
+def _shown(key: Step, value: Any, done: Mapping[int, Any]) -> Any:
+    if _is_secret_item(key, value):
+        return PLACEHOLDER
+    return done[id(value)] if isinstance(value, _CONTAINERS) else value
+
+
+def _is_secret_item(key: Step, value: Any) -> bool:
+    if not _counts(value):
+        return False
+    if isinstance(key, str) and _is_secret_key(key):
+        return True
+    return isinstance(value, str) and _SECRET_TEXT.search(value) is not None
+
+
+def _is_secret_key(key: str) -> bool:
+    return _SECRET_KEY.match(_CAMEL.sub("_", key).replace("-", "_").lower()) is not None
+
+
+def _counts(value: Any) -> bool:
+    """Return whether there is anything to hide: a switch or an empty value is no secret."""
+    return value is not None and value is not True and value is not False and value not in ("", [], {}, PLACEHOLDER)
+
+
+def _secret_leaves(root: Any) -> Iterator[str]:
+    for value in _inside_out(root):
+        for key, below in _items(value):
+            if _is_secret_item(key, below):
+                yield from _leaves(below)
+    if isinstance(root, str) and _is_secret_item(0, root):
+        yield root
+
+
+def _leaves(root: Any) -> Iterator[str]:
+    """Yield every text and number at or below a value."""
+    for value in [[root], *_inside_out(root)]:
+        for _, below in _items(value):
+            if isinstance(below, str | int | float) and not isinstance(below, bool):
+                yield str(below)
+
+
+def _items(value: Any) -> Iterable[tuple[Step, Any]]:
+    return value.items() if isinstance(value, dict) else enumerate(value)
+
+
+def _inside_out(root: Any) -> Iterator[Any]:
+    """Yield every list and mapping once, those inside before those around them; without recursion."""
+    done: set[int] = set()
+    stack = [root]
+    while stack:
+        value = stack[-1]
+        if not isinstance(value, _CONTAINERS) or id(value) in done:
+            stack.pop()
+            continue
+        below = value.values() if isinstance(value, dict) else value
+        waiting = [child for child in below if isinstance(child, _CONTAINERS) and id(child) not in done]
+        if waiting:
+            stack.extend(waiting)
+        else:
+            stack.pop()
+            done.add(id(value))
+            yield value
