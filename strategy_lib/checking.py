@@ -27,7 +27,7 @@ CHECKED = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA, NODE_SCHEMA)
 
 @dataclass(frozen=True, slots=True)
 class SiteCheck:
-    """What was found in the documents of a site: errors and warnings, and its design when there are no errors."""
+    """What was found in the documents of a site: errors and warnings, and its design where that can be read."""
 
     problems: tuple[Problem, ...]
     design: Design | None
@@ -72,9 +72,7 @@ def check_site(documents: Sequence[Document], most_groups: int | None = None) ->
         found += error.problems
     if not document_counts(documents)[NODE_SCHEMA]:
         found.append(Problem("$", f"there is no {NODE_SCHEMA}: there is nothing to deploy"))
-    problems = _in_order(documents, found)
-    refused = any(problem.level == "error" for problem in problems)
-    return SiteCheck(tuple(problems), None if refused else design)
+    return SiteCheck(tuple(_in_order(documents, found)), design)
 
 
 def document_counts(documents: Sequence[Document]) -> dict[str, int]:

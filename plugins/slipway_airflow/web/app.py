@@ -8,10 +8,12 @@ from fastapi import APIRouter, Depends, FastAPI
 
 from slipway_airflow.web import (
     actions,
+    commit,
     configdocs,
     design,
     keystone,
     notes,
+    revisions,
     run_view,
     service,
     site_revisions,
@@ -40,7 +42,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
     413: {"model": ErrorBody, "description": "The body is too large."},
     503: {"model": ErrorBody, "description": "The store, Airflow or the provisioner cannot be reached."},
 }
-_ROUTERS = (configdocs, actions, notes, workflows, site_statuses, run_view, site_revisions)
+_ROUTERS = (configdocs, commit, revisions, actions, notes, workflows, site_statuses, run_view, site_revisions)
 
 
 def create_app() -> FastAPI:

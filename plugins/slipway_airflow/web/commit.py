@@ -1,71 +1,163 @@
-"""Commit a site's documents: what can be known to be wrong is said now, and not in the middle of a deployment."""
+"""Make a revision: of what is in the buffer, or of an earlier revision. Both are judged first, in the same way."""
 
 from __future__ import annotations
 
-from typing import Any
+import logging
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from site_store import SiteStore
-from slipway_airflow.airflow_settings import longest_mapping
-from slipway_airflow.errors import CommitError
-from strategy_lib.design import read_design
-from strategy_lib.documents import load_documents
-from strategy_lib.errors import ConfigurationError, DocumentError, InventoryError, Problem, StrategyError
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import JSONResponse
 
-# A design that comes as one text is one collection.
-_COLLECTION = "design"
+from site_store import BufferChanged, RevisionRecord, SiteStore
+from slipway_airflow.web import access
+from slipway_airflow.web.blocking_route import BlockingRoute
+from slipway_airflow.web.buffer_tag import IfMatch, changed_meanwhile, require_match, tagged
+from slipway_airflow.web.configdocs_examples import COMMITTED, shown
+from slipway_airflow.web.failure import ApiError, code_text, status
+from slipway_airflow.web.open_store import Store
+from slipway_airflow.web.revision_view import LARGEST_NUMBER
+from slipway_airflow.web.site_name import DEFAULT_SITE, SiteName
+from slipway_airflow.web.validation import Validated, validate
 
+log = logging.getLogger(__name__)
+router = APIRouter(tags=["configdocs"], route_class=BlockingRoute)
 
-def message_of(problem: Problem) -> dict[str, Any]:
-    """Return a problem in the shape of Airship's messages."""
-    return {
-        "message": str(problem),
-        "error": problem.level == "error",
-        "level": problem.level.capitalize(),
-        "kind": "ValidationMessage",
-        "document": problem.document,
-        "path": problem.path,
-        "line": problem.line,
-    }
+Force = Annotated[bool, Query(description="Commit in spite of errors; who did it and what was overridden is recorded.")]
+DryRun = Annotated[bool, Query(description="Only judge; nothing is committed, also not with `force`.")]
 
 
-def commit(site: str, body: bytes, user: str) -> dict[str, Any]:
-    """Check and store the documents as the site's newest revision.
+@router.post(
+    "/commitconfigdocs",
+    dependencies=[access.may_commit],
+    summary="Commit the buffer",
+    responses=shown(COMMITTED),
+)
+def commit_configdocs(
+    store: Store,
+    user: access.UserName,
+    site: SiteName = DEFAULT_SITE,
+    force: Force = False,
+    dryrun: DryRun = False,
+    if_match: IfMatch = None,
+) -> JSONResponse:
+    """Judge what is in the buffer, and make it the site's next revision.
 
-    Returns
-    -------
-    dict
-        ``site``, ``revision`` (number), ``digest``, ``created`` (False: the newest revision has this very content)
-        and ``warnings``.
-
-    Raises
-    ------
-    CommitError
-        With every problem at once (rules 1-3).
+    With errors the answer is 400 with all of them, and nothing is stored; a dry run answers 200 whatever it finds, and
+    has `status` say what it was.
     """
+    buffer, collections = store.draft(site)
+    require_match(if_match, buffer.version)
+    if buffer.is_empty:
+        raise ApiError(
+            409,
+            f"the buffer of site {site} is empty, there is nothing to commit: put a collection into it first",
+            "No documents to commit",
+            retry=True,
+            headers=tagged(buffer.version),
+        )
+    texts = {record.name: record.text for record in collections}
+    validated = validate(store, site, texts)
+    if dryrun or (validated.errors and not force):
+        return _not_committed(validated, buffer.version, dryrun=dryrun)
+    revision = _store(store, site, texts, validated, user, buffer.version, if_match, None)
+    return _committed(validated, revision, buffer.version + 1, 200)
+
+
+@router.post(
+    "/revisions/{number}/rollback",
+    status_code=201,
+    dependencies=[access.may_commit],
+    summary="Go back to an earlier revision",
+    responses=shown(COMMITTED, 201),
+)
+def roll_back(
+    number: Annotated[int, Path(ge=1, le=LARGEST_NUMBER, description="The revision to go back to.")],
+    store: Store,
+    user: access.UserName,
+    site: SiteName = DEFAULT_SITE,
+    force: Force = False,
+    dryrun: DryRun = False,
+    if_match: IfMatch = None,
+) -> JSONResponse:
+    """Make a new revision with the collections of an earlier one; it is judged as a commit is.
+
+    The buffer must be empty. Nothing is deployed by this.
+    """
+    texts = {record.name: record.text for record in store.collections(site, number)}
+    buffer, newest = store.draft(site)
+    require_match(if_match, buffer.version)
+    if not buffer.is_empty:
+        held = ", ".join(sorted(buffer.posted))
+        raise ApiError(
+            409,
+            f"the buffer of site {site} holds {held}: commit it or discard it before going back",
+            "Buffer Not Empty",
+            headers=tagged(buffer.version),
+        )
+    if texts == {record.name: record.text for record in newest}:
+        raise ApiError(409, f"revision {number} is what site {site} has: there is nothing to go back to", "Unchanged")
+    validated = validate(store, site, texts)
+    if dryrun or (validated.errors and not force):
+        return _not_committed(validated, buffer.version, dryrun=dryrun)
+    revision = _store(store, site, texts, validated, user, buffer.version, if_match, number)
+    return _committed(validated, revision, buffer.version + 1, 201)
+
+
+def _store(
+    store: SiteStore,
+    site: str,
+    texts: Mapping[str, str],
+    validated: Validated,
+    user: str,
+    version: int,
+    if_match: str | None,
+    rollback_of: int | None,
+) -> RevisionRecord:
+    overridden = [str(message["message"]) for message in validated.messages if message["error"]]
     try:
-        documents = load_documents(body, f"site {site}")
-        design = read_design(documents)
-        if not design.nodes:
-            raise InventoryError(
-                [Problem("$", "the documents have no drydock/BaremetalNode/v1: there is nothing to deploy")]
-            )
-        if not design.strategy.groups:
-            raise StrategyError([Problem("$.data.groups", "the strategy has no groups: there is nothing to deploy")])
-        if len(design.strategy.groups) > longest_mapping():
-            limit = longest_mapping()
-            message = f"Airflow can map at most {limit} groups: merge some, or raise [core] max_map_length"
-            raise StrategyError([Problem("$.data.groups", message)])
-    except (DocumentError, StrategyError, ConfigurationError, InventoryError) as error:
-        messages = [message_of(problem) for problem in error.problems]
-        raise CommitError(f"the documents of site {site} are not valid", messages) from error
-    with SiteStore.open() as store:
-        text = body.decode("utf-8")
-        named = [(_COLLECTION, document) for document in documents]
-        revision = store.commit_revision(site, {_COLLECTION: text}, named, text, user)
-    return {
-        "site": site,
+        revision = store.commit_revision(
+            site,
+            texts,
+            validated.documents,
+            validated.text,
+            user,
+            buffer_version=version,
+            forced=bool(overridden),
+            problems=overridden,
+            rollback_of=rollback_of,
+        )
+    except BufferChanged as error:
+        raise changed_meanwhile(error, store, site, if_match) from error
+    if overridden:
+        log.warning(
+            "Revision %d of site %s was forced by %s: %s", revision.number, site, user, "; ".join(overridden[:10])
+        )
+    return revision
+
+
+def _not_committed(validated: Validated, version: int, *, dryrun: bool) -> JSONResponse:
+    code = 200 if dryrun else 400
+    return JSONResponse(_body(validated, code, " DRYRUN" if dryrun else ""), code, headers=tagged(version))
+
+
+def _committed(validated: Validated, revision: RevisionRecord, version: int, code: int) -> JSONResponse:
+    facts = {
+        "site": revision.site,
         "revision": revision.number,
         "digest": revision.digest,
-        "created": revision.created,
-        "warnings": [message_of(problem) for problem in design.warnings],
+        "forced": revision.forced,
+        "rollback_of": revision.rollback_of,
     }
+    body = {**_body(validated, code, " FORCED SUCCESS" if validated.errors else ""), "status": "Success", **facts}
+    return JSONResponse(body, code, headers=tagged(version))
+
+
+def _body(validated: Validated, code: int, addition: str) -> dict[str, Any]:
+    """Return Shipyard's status body: its `status` is the verdict on the documents, its `code` that of the answer."""
+    failed = validated.errors > 0
+    message = "Validations failed" if failed else "Validations succeeded"
+    body = status(validated.messages, code, message + addition)
+    # What is not listed, because there is so much, is counted all the same.
+    body["details"]["errorCount"] = validated.errors
+    return {**body, "status": "Failure" if failed else "Success", "code": code_text(code), "retry": False}

@@ -1,0 +1,61 @@
+"""A collection as it is written: reading it, and what keeps it from being taken in. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from design_rendering.secrets import PLACEHOLDER
+from strategy_lib.documents import Document, load_documents
+from strategy_lib.errors import DocumentError, Problem
+from strategy_lib.json_path import Step, path_of
+
+
+def read_collection(name: str, text: str | bytes) -> list[Document]:
+    """Return the documents of a collection; their source is its name, so that lines count in its text.
+
+    Raises
+    ------
+    DocumentError
+        With all problems: what is no YAML, or no document; a document that stands there twice; a value that stands for
+        a secret which was left out when the collection was read.
+    """
+    documents = load_documents(text, name)
+    problems = [*twins(documents)]
+    if PLACEHOLDER in (text if isinstance(text, str) else text.decode()):
+        problems += [problem for document in documents for problem in _placeholders(document)]
+    if problems:
+        raise DocumentError(problems)
+    return documents
+
+
+def twins(documents: Sequence[Document]) -> Iterator[Problem]:
+    """Yield a problem for each document whose schema, layer and name another has before it."""
+    first: dict[tuple[str, str | None, str], Document] = {}
+    for document in documents:
+        other = first.setdefault((document.schema, document.layer, document.name), document)
+        if other is not document:
+            layer = f" of layer {document.layer!r}" if document.layer else ""
+            where = f"{other.source} line {other.line}" if other.source != document.source else f"line {other.line}"
+            yield document.problem(
+                "$", f"there is already a {document.schema} named {document.name!r}{layer} at {where}; keep one of them"
+            )
+
+
+def _placeholders(document: Document) -> Iterator[Problem]:
+    message = (
+        f"{PLACEHOLDER} stands for a secret that was left out when the document was read; "
+        "write the secret itself, or read the collection with cleartext-secrets=true"
+    )
+    left: list[tuple[Any, tuple[Step, ...]]] = [(document.data, ("data",))]
+    seen: set[int] = set()
+    while left:
+        value, steps = left.pop()
+        if isinstance(value, str):
+            if value == PLACEHOLDER:
+                yield document.problem(path_of(steps), message)
+        # Aliases share their values: each is looked at once.
+        elif isinstance(value, Mapping | list) and id(value) not in seen:
+            seen.add(id(value))
+            below = value.items() if isinstance(value, Mapping) else enumerate(value)
+            left.extend((item, (*steps, step)) for step, item in below)

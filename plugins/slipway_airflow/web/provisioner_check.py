@@ -1,0 +1,124 @@
+"""The provisioner's own opinion of a design that is not committed yet, asked for while we form ours."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as TookTooLong
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowException
+
+from provisioner_client.drydock_limits import checked_names
+from provisioner_client.errors import ProvisionerError, SubmissionRefused
+from slipway_airflow.design_address import address_of
+from slipway_airflow.errors import SettingsError, StepError
+from slipway_airflow.hook import DrydockHook
+from slipway_airflow.web.failure import plain_message
+
+if TYPE_CHECKING:
+    from provisioner_client.protocol import DesignMessage, DesignValidation, Provisioner
+    from site_store import SiteStore
+
+log = logging.getLogger(__name__)
+
+SOURCE = "Drydock"
+NAME = "ValidateDesign"
+PATIENCE = 100.0
+"""Seconds after which a provisioner that has not answered counts as one that cannot be asked."""
+
+Messages = list[dict[str, Any]]
+
+
+def ask(store: SiteStore, site: str, text: str, token: str | None = None) -> Callable[[], Messages]:
+    """Begin to have a rendered design checked by the site's provisioner.
+
+    Parameters
+    ----------
+    text
+        The design; it is kept as a candidate for as long as the provisioner needs it.
+    token
+        What opens the design where it is committed already.
+
+    Returns
+    -------
+    callable
+        Waits for the answer, and returns it as messages in Airship's shape. Where there is none, that is an error
+        among them: not to know is not to be right.
+    """
+    candidate = None
+    try:
+        hook = DrydockHook.for_site(site)
+        provisioner = hook.get_conn()
+        if token is None:
+            token = candidate = store.add_candidate(site, text)
+        address = address_of(token, hook.settings)
+    except (SettingsError, StepError, AirflowException) as error:
+        if candidate is not None:
+            store.remove_candidate(candidate)
+        message = _unknown(str(error))
+        return lambda: [message]
+
+    thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="validatedesign")
+    answer = thread.submit(_validate, provisioner, address, store, candidate)
+    thread.shutdown(wait=False)
+
+    def wait() -> Messages:
+        try:
+            return messages_of(answer.result(timeout=PATIENCE))
+        except ProvisionerError as error:
+            return [_unknown(str(error))]
+        except TookTooLong:
+            return [_unknown(f"it has not answered for {PATIENCE:.0f} s")]
+
+    return wait
+
+
+def _validate(provisioner: Provisioner, address: str, store: SiteStore, candidate: str | None) -> DesignValidation:
+    try:
+        return provisioner.validate_design(address)
+    finally:
+        provisioner.close()
+        if candidate is not None:
+            store.remove_candidate(candidate)
+
+
+def messages_of(validation: DesignValidation) -> Messages:
+    """Return what the provisioner said. What it says of a design that it accepts is no error, whatever it calls it."""
+    found = [_message(message, validation.valid) for message in validation.messages]
+    if not validation.valid and not any(message["error"] for message in found):
+        text = "the provisioner refuses the design and names no error; its log may say more"
+        found.append(plain_message(text, "Error", SOURCE, NAME))
+    return found
+
+
+def _message(message: DesignMessage, valid: bool) -> dict[str, Any]:
+    level = message.level.capitalize()
+    if level not in ("Error", "Warning", "Info"):
+        level = "Info" if valid else "Error"
+    if valid and level == "Error":
+        level = "Warning"
+    pairs = [text.rpartition("/") for text in message.documents]
+    return {
+        **plain_message(message.text, level, SOURCE, NAME),
+        "documents": [{"schema": schema, "name": name} for schema, _, name in pairs],
+    }
+
+
+def names_problem(nodes: Sequence[str]) -> Messages:
+    """Return, as a message, that the provisioner would lose nodes of such names."""
+    try:
+        if nodes:
+            checked_names(nodes)
+    except SubmissionRefused as error:
+        return [plain_message(error.detail, "Error", SOURCE, "NodeNames")]
+    return []
+
+
+def _unknown(detail: str) -> dict[str, Any]:
+    text = (
+        f"the provisioner did not check the design: {detail.rstrip('.')}. "
+        "Repeat when it can be asked, or force it, which is recorded"
+    )
+    return plain_message(text, "Error", SOURCE, NAME)

@@ -1,0 +1,107 @@
+"""The history of a site's documents: revisions, rendered documents, and what differs between two states."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import JSONResponse, Response
+
+from site_store import Version
+from slipway_airflow.web import access
+from slipway_airflow.web.blocking_route import BlockingRoute
+from slipway_airflow.web.buffer_tag import tagged
+from slipway_airflow.web.configdocs import YAML_TYPE, Cleartext, VersionText, yaml_response
+from slipway_airflow.web.configdocs_examples import DIFFERENCES, REVISION, YAML, shown
+from slipway_airflow.web.differences import differences
+from slipway_airflow.web.document_version import parse_version
+from slipway_airflow.web.open_store import Store
+from slipway_airflow.web.revision_view import LARGEST_NUMBER, revision_view
+from slipway_airflow.web.site_documents import rendered_text
+from slipway_airflow.web.site_name import DEFAULT_SITE, SiteName
+
+router = APIRouter(tags=["configdocs"], route_class=BlockingRoute)
+
+_PAGE = 50
+_LONGEST_PAGE = 500
+_STATE = "A version's name, or the number of a revision."
+
+
+@router.get(
+    "/renderedconfigdocs",
+    dependencies=[access.may_read],
+    summary="Read the rendered documents",
+    response_class=Response,
+    responses=shown(YAML, media_type=YAML_TYPE),
+)
+def get_rendered(
+    store: Store,
+    caller: access.CallerDep,
+    site: SiteName = DEFAULT_SITE,
+    version_text: VersionText = Version.BUFFER.value,
+    cleartext: Cleartext = False,
+) -> Response:
+    """Return the documents of a version with layering and substitution applied, as the provisioner gets them."""
+    version = parse_version(version_text)
+    if cleartext:
+        caller.require_read_cleartext()
+    headers = tagged(store.buffer_version(site)) if version is Version.BUFFER else {}
+    return yaml_response(rendered_text(store, site, version, cleartext=cleartext), headers)
+
+
+@router.get("/revisions", dependencies=[access.may_read], summary="List revisions", responses=shown([REVISION]))
+def list_revisions(
+    request: Request,
+    store: Store,
+    site: SiteName = DEFAULT_SITE,
+    limit: Annotated[int, Query(ge=1, le=_LONGEST_PAGE, description="How many at most.")] = _PAGE,
+    before: Annotated[
+        int | None,
+        Query(
+            ge=1,
+            le=LARGEST_NUMBER,
+            description="Only revisions before this one; the header `Link` of an answer has it for the next page.",
+        ),
+    ] = None,
+) -> JSONResponse:
+    """Return the revisions of a site, newest first. They are never changed, and never deleted."""
+    versions = store.versions(site)
+    found = store.revisions(site, limit + 1, before)
+    headers = {}
+    if len(found) > limit:
+        url = request.url.include_query_params(limit=limit, before=found[limit - 1].number)
+        headers["Link"] = f'<{url.path}?{url.query}>; rel="next"'
+    return JSONResponse([revision_view(revision, versions) for revision in found[:limit]], headers=headers)
+
+
+@router.get(
+    "/revisions/{number}", dependencies=[access.may_read], summary="Describe a revision", responses=shown(REVISION)
+)
+def get_revision(
+    number: Annotated[int, Path(ge=1, le=LARGEST_NUMBER)], store: Store, site: SiteName = DEFAULT_SITE
+) -> JSONResponse:
+    """Return where a revision came from, what it is made of, and what was overridden if it was forced."""
+    revision = store.revision(site, number)
+    return JSONResponse(revision_view(revision, store.versions(site)))
+
+
+@router.get(
+    "/diff/configdocs",
+    dependencies=[access.may_read],
+    summary="Compare two versions by document and field",
+    responses=shown(DIFFERENCES),
+)
+def diff_configdocs(
+    store: Store,
+    site: SiteName = DEFAULT_SITE,
+    before: Annotated[str, Query(alias="from", description=_STATE, examples=["committed"])] = Version.COMMITTED.value,
+    after: Annotated[str, Query(alias="to", description=_STATE, examples=["buffer"])] = Version.BUFFER.value,
+    rendered: Annotated[bool, Query(description="Compare the rendered documents.")] = False,
+) -> JSONResponse:
+    """Return what differs between two states of a site's documents. A secret that differs is `[redacted]` twice.
+
+    An empty buffer is like `committed`, and before the first commit `committed` is empty.
+    """
+    old, new = parse_version(before), parse_version(after)
+    headers = tagged(store.buffer_version(site)) if Version.BUFFER in (old, new) else {}
+    return JSONResponse(differences(store, site, old, new, rendered=rendered), headers=headers)

@@ -1,0 +1,167 @@
+"""Judging a site's documents before they are committed and before an action: everything at once, in Airship's shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from design_rendering.design_text import design_text
+from design_rendering.errors import RenderingError
+from design_rendering.rendering import Rendering, render
+from design_rendering.secrets import PLACEHOLDER, secret_values
+from slipway_airflow.airflow_settings import longest_mapping
+from slipway_airflow.web import provisioner_check
+from slipway_airflow.web.collection_text import read_collection, twins
+from slipway_airflow.web.failure import message_of, plain_message
+from slipway_airflow.web.open_store import open_store
+from slipway_airflow.web.turns import taking_turns
+from strategy_lib.checking import check, check_site
+from strategy_lib.configuration import CONFIGURATION_SCHEMA
+from strategy_lib.errors import DocumentError, Problem
+from strategy_lib.strategy import STRATEGY_SCHEMA
+
+if TYPE_CHECKING:
+    from site_store import SiteStore
+    from strategy_lib.design import Design
+    from strategy_lib.documents import Document
+
+MOST_MESSAGES = 1000
+_LEVELS = ("Error", "Warning", "Info")
+# Shorter secrets would hide ordinary words.
+_SHORTEST_SECRET = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """What is known of a site's documents.
+
+    Attributes
+    ----------
+    messages
+        What was found, in Airship's shape: errors first, then warnings. They name no secret.
+    errors
+        How many errors were found; `messages` lists no more than a thousand things.
+    documents
+        The documents as written, each with its collection.
+    rendering, text, design
+        The rendered documents, their text, and what a deployment takes from them; None where there is none.
+    """
+
+    messages: tuple[Mapping[str, Any], ...]
+    errors: int
+    documents: tuple[tuple[str, Document], ...]
+    rendering: Rendering | None
+    text: str | None
+    design: Design | None
+
+
+def validate(store: SiteStore, site: str, collections: Mapping[str, str]) -> Validated:
+    """Judge the documents that a commit would make a revision of.
+
+    Parameters
+    ----------
+    collections
+        The text of each collection.
+    """
+    with taking_turns():
+        return _validate(store, site, collections, None)
+
+
+def validation_of_revision(site: str, number: int) -> Validated:
+    """Judge a revision as it would be judged now: the rules, the provisioner and its knowledge may have changed.
+
+    Raises
+    ------
+    RevisionNotFound
+        The site has no such revision.
+    """
+    store = open_store()
+    revision = store.revision(site, number)
+    collections = {record.name: record.text for record in store.collections(site, number)}
+    with taking_turns():
+        return _validate(store, site, collections, revision.design_token if revision.text is not None else None)
+
+
+def _validate(store: SiteStore, site: str, collections: Mapping[str, str], token: str | None) -> Validated:
+    problems: list[Problem] = []
+    documents: list[Document] = []
+    for name, written in collections.items():
+        try:
+            documents += read_collection(name, written)
+        except DocumentError as error:
+            problems += error.problems
+    problems += twins(documents)
+    rendering: Rendering | None = None
+    text: str | None = None
+    design: Design | None = None
+    said: list[dict[str, Any]] = []
+    if not problems:
+        try:
+            rendering = render(documents)
+        except RenderingError as error:
+            problems += error.problems
+    if rendering is None:
+        problems += _readable_problems(documents, problems)
+    else:
+        text = design_text(rendering)
+        answer = provisioner_check.ask(store, site, text, token)
+        found = check_site([rendered.document for rendered in rendering.documents], longest_mapping())
+        problems += [*rendering.warnings, *found.problems]
+        design = found.design
+        said = answer()
+        if design is not None:
+            said += provisioner_check.names_problem([node.name for node in design.nodes])
+    messages = _without_secrets([*map(message_of, problems), *said], documents)
+    return Validated(
+        messages=tuple(_in_order(messages)),
+        errors=sum(1 for message in messages if message["error"]),
+        documents=tuple((document.source, document) for document in documents),
+        rendering=rendering,
+        text=text,
+        design=design,
+    )
+
+
+def _readable_problems(documents: Sequence[Document], known: Sequence[Problem]) -> list[Problem]:
+    """Return what can be said of documents that cannot be rendered: those that nothing is put into."""
+    as_they_are = [
+        document
+        for document in documents
+        if document.schema in (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA)
+        and "substitutions" not in document.metadata
+        and not _has_parent(document)
+    ]
+    return [problem for problem in check(as_they_are) if problem not in known]
+
+
+def _has_parent(document: Document) -> bool:
+    layering = document.metadata.get("layeringDefinition")
+    return isinstance(layering, Mapping) and "parentSelector" in layering
+
+
+def _in_order(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return errors before warnings, and not more than can be read."""
+    ordered = sorted(messages, key=lambda message: _LEVELS.index(message["level"]))
+    left = ordered[MOST_MESSAGES:]
+    if not left:
+        return ordered
+    more = f"and {len(left)} more, of which {sum(1 for message in left if message['error'])} are errors"
+    return [*ordered[:MOST_MESSAGES], plain_message(more, "Info")]
+
+
+def _without_secrets(messages: list[dict[str, Any]], documents: Sequence[Document]) -> list[dict[str, Any]]:
+    """Return the messages without what is secret in the documents: a sentence may repeat the value that it is about."""
+    if not messages:
+        return messages
+    values = (value for value in secret_values(documents) if len(value) >= _SHORTEST_SECRET)
+    secrets = sorted(values, key=len, reverse=True)
+    # Most messages repeat nothing: one look at all of them spares a look at each.
+    everything = "\n".join(str(message.get(key)) for message in messages for key in ("message", "text"))
+    for secret in secrets:
+        if secret in everything:
+            for message in messages:
+                for key in ("message", "text"):
+                    if isinstance(message.get(key), str):
+                        message[key] = message[key].replace(secret, PLACEHOLDER)
+    return messages
