@@ -16,6 +16,10 @@ class SuccessCriteria:
     maximum_failed_nodes: int | None = None
 
 
+EVERY_NODE = SuccessCriteria(percent_successful_nodes=100)
+"""What is asked for where nobody says otherwise, and of named nodes (rules 21 and 22)."""
+
+
 @dataclass(frozen=True, slots=True)
 class CriterionResult:
     """One criterion after one phase: what was needed, what there was, and whether that is enough.

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from strategy_lib.criteria import SuccessCriteria
+from strategy_lib.criteria import EVERY_NODE, SuccessCriteria
 from strategy_lib.documents import Document
 from strategy_lib.errors import StrategyError
 
 STRATEGY_SCHEMA = "shipyard/DeploymentStrategy/v1"
+TARGET_GROUP = "target-group"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -105,7 +106,7 @@ def parse_strategy(data: object, document: Document | None = None) -> Strategy:
 
 def default_strategy() -> Strategy:
     """Return what is used when the configuration names no strategy: one critical group, all nodes (rule 22)."""
-    return Strategy((Group("default", critical=True, criteria=SuccessCriteria(percent_successful_nodes=100)),))
+    return Strategy((Group("default", critical=True, criteria=EVERY_NODE),))
 
 
 def targeted_strategy(names: Iterable[str]) -> Strategy:
@@ -122,10 +123,10 @@ def targeted_strategy(names: Iterable[str]) -> Strategy:
     if not chosen:
         raise StrategyError([Problem("$.target_nodes", "name at least one node")])
     group = Group(
-        "target-group",
+        TARGET_GROUP,
         critical=True,
         selectors=(Selector(node_names=chosen),),
-        criteria=SuccessCriteria(percent_successful_nodes=100),
+        criteria=EVERY_NODE,
     )
     return Strategy((group,))
 

@@ -7,23 +7,23 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from provisioner_client.errors import ProvisionerError
-from site_store import ActionState
+from site_store import ActionState, OperationPhase
 from slipway_airflow.clock import SystemClock
 from slipway_airflow.errors import SettingsError
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.late_results import look_for_late_results
+from slipway_airflow.node_step_report import StepStanding, StepTasks
 from slipway_airflow.operation_run import OperationRun
-from slipway_airflow.reporting import failed_steps, report_of
+from slipway_airflow.reporting import report_of
+from slipway_airflow.steps import node_step_of
 from strategy_lib.phase import Verdict
 from strategy_lib.report import render, to_dict
 
 if TYPE_CHECKING:
     from site_store import ActionRecord, SiteStore
     from slipway_airflow.task_log import TaskLog
+    from strategy_lib.phase import NodeStep
     from strategy_lib.report import Report
-
-# The tasks before the groups, in order.
-STEPS = ("acquire", "load_design", "validate_design", "verify_site", "prepare_site", "plan_groups")
 
 
 def conclude(store: SiteStore, action: ActionRecord, step_states: Mapping[str, str | None], log: TaskLog) -> Report:
@@ -32,20 +32,29 @@ def conclude(store: SiteStore, action: ActionRecord, step_states: Mapping[str, s
     Parameters
     ----------
     step_states
-        Airflow's state of each of ``STEPS``.
+        Airflow's state of each of the action's steps (`steps_of`).
     """
     for standing in store.group_standings(action.id):
         if not standing.is_judged and store.interrupt_group(action.id, standing.name):
             log.warning("The task of group %s ended without a verdict.", standing.name)
+    step = node_step_of(action.kind)
+    # Before anything comes late: that never changes a verdict (rule 14).
+    judged = step_tasks(store, action, step)
     _late_results(store, action, log)
     data = store.report_input(action.id)
-    report = report_of(data, failed_steps(step_states, data.events), datetime.now(UTC))
+    on_nodes = StepStanding(step, step_states.get(step), judged, step_tasks(store, action, step)) if step else None
+    report = report_of(data, step_states, datetime.now(UTC), on_nodes)
     for line in render(report).splitlines():
         log.info("%s", line)
     store.save_report(action.id, to_dict(report))
     state = ActionState.SUCCESS if report.verdict is Verdict.SUCCESS else ActionState.FAILED
     store.close_action(action.id, state, report.verdict_text)
     return report
+
+
+def step_tasks(store: SiteStore, action: ActionRecord, step: NodeStep | None) -> StepTasks:
+    """Return what came of each node in the action's step on nodes; nothing for an action without one."""
+    return tuple(store.step_tasks(action.id, OperationPhase(step.value))) if step else ()
 
 
 def _late_results(store: SiteStore, action: ActionRecord, log: TaskLog) -> None:

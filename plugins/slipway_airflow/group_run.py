@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from slipway_airflow import story
-from slipway_airflow.older_work import OlderWork
+from slipway_airflow.older_work import OlderWork, Worker
 from slipway_airflow.operation_run import Ended, OperationRun, StillRunning, status_of
 from slipway_airflow.proof import note_conditions, outcome_of
 from strategy_lib.deployment import Deployment, Finished
@@ -75,7 +75,7 @@ class GroupRun:
         request = self.request
         record = self.store.group(request.action_id, request.group)
         if not self._is_final(record):
-            self.older_work.look_once(record)
+            self.older_work.look_once(Worker.of_group(record, request.site), record.nodes)
         record = self.store.open_attempt(request.action_id, request.group, request.attempt_key)
         if record.is_judged:
             self.log.info("Group %s already has its verdict: %s. Nothing is submitted.", record.name, record.state)
@@ -141,7 +141,7 @@ class GroupRun:
             request.action_id, request.site, record.name, record.attempt, phase, nodes, request.design_ref
         )
         if not operation.nodes:
-            self.log.info("%s: none of the nodes can be submitted now.", phase.value.capitalize())
+            self.log.info("%s: none of the nodes can be submitted now.", story.word(phase))
             return None
         self.log.info(story.submission(phase, operation))
         ended = self.operations.carry_out(operation, request.times[phase])
@@ -156,12 +156,12 @@ class GroupRun:
         if any((operation.attempt, operation.phase.value) == (record.attempt, step.phase.value) for operation in begun):
             return list(step.nodes)
         if self.request.force:
-            self.older_work.warn(record, step.nodes)
+            self.older_work.warn(Worker.of_group(record, self.request.site), step.nodes)
             return list(step.nodes)
         # From the beginning of the attempt, so that coming back later does not start the clock again.
         since = record.started or self.operations.clock.now()
         give_up = since + timedelta(seconds=self.request.times[Phase.PREPARE].timeout)
-        held = self.older_work.wait(record, step.nodes, give_up)
+        held = self.older_work.wait(Worker.of_group(record, self.request.site), step.nodes, give_up)
         if isinstance(held, StillRunning):
             return held
         return [name for name in step.nodes if name not in held.nodes]

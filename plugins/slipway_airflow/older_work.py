@@ -1,4 +1,4 @@
-"""Provisioner tasks of earlier actions and attempts that may still work on a group's nodes (rules 14 and 24).
+"""Provisioner tasks of earlier actions and attempts that may still work on some nodes (rules 14 and 24).
 
 A node is never submitted while such a task runs: it is waited for, and left out if it does not end in time.
 """
@@ -22,6 +22,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Worker:
+    """Who is about to submit nodes: an attempt of a group, or of a step on nodes (group "").
+
+    Its own work is not older; with ``attempt`` None it has not begun, and nothing is its own.
+    """
+
+    action_id: str
+    site: str
+    group: str
+    attempt: int | None
+
+    @classmethod
+    def of_group(cls, record: GroupRecord, site: str) -> Worker:
+        """Return a group's present attempt; a group with a verdict is about to begin another."""
+        return cls(record.action_id, site, record.name, None if record.is_judged else record.attempt)
+
+
+@dataclass(frozen=True, slots=True)
 class Held:
     """Nodes that an older provisioner task still holds."""
 
@@ -29,7 +47,7 @@ class Held:
 
 
 class OlderWork:
-    """What is not over yet on a site, seen by one group."""
+    """What is not over yet on a site, seen by one worker."""
 
     def __init__(self, store: SiteStore, operations: OperationRun, times: PhaseTimes, log: TaskLog) -> None:
         self.store = store
@@ -37,9 +55,9 @@ class OlderWork:
         self.times = times
         self.log = log
 
-    def look_once(self, record: GroupRecord) -> None:
+    def look_once(self, worker: Worker, nodes: Collection[str]) -> None:
         """Record what has ended meanwhile, without waiting for anything: a new attempt begins with what is true."""
-        for operation in self._of(record, record.nodes):
+        for operation in self._of(worker, nodes):
             try:
                 ended = self.operations.await_older(operation, self.times, self.operations.clock.now())
             except ProvisionerError as error:
@@ -48,7 +66,7 @@ class OlderWork:
             if isinstance(ended, Ended):
                 record_late_result(self.store, operation, ended, self.log)
 
-    def wait(self, record: GroupRecord, nodes: Collection[str], give_up: datetime) -> Held | StillRunning:
+    def wait(self, worker: Worker, nodes: Collection[str], give_up: datetime) -> Held | StillRunning:
         """Wait until nobody else works on these nodes, at most until ``give_up``.
 
         Returns
@@ -59,7 +77,7 @@ class OlderWork:
             Defer, and come back.
         """
         held: set[str] = set()
-        for operation in self._of(record, nodes):
+        for operation in self._of(worker, nodes):
             self.log.info(story.older_operation(operation))
             ended = self.operations.await_older(operation, self.times, give_up)
             if isinstance(ended, StillRunning):
@@ -76,25 +94,21 @@ class OlderWork:
             )
         return Held(frozenset(held))
 
-    def warn(self, record: GroupRecord, nodes: Collection[str]) -> None:
+    def warn(self, worker: Worker, nodes: Collection[str]) -> None:
         """Say which nodes are submitted although an older task may hold them, because the action forces it."""
-        for operation in self._of(record, nodes):
+        for operation in self._of(worker, nodes):
             self.log.warning(
                 "Provisioner task %s may still work on %s; submitting them all the same: the action forces it.",
                 operation.provisioner_task,
                 story.names(set(operation.nodes).intersection(nodes)),
             )
 
-    def _of(self, record: GroupRecord, nodes: Collection[str]) -> list[Operation]:
-        """Return operations that may still work on these nodes, but those of the group's present attempt."""
-        present = None if record.is_judged else record.attempt
+    def _of(self, worker: Worker, nodes: Collection[str]) -> list[Operation]:
+        """Return operations that may still work on these nodes, but the worker's own."""
 
         def own(operation: Operation) -> bool:
-            return (operation.action_id, operation.group, operation.attempt) == (
-                record.action_id,
-                record.name,
-                present,
-            )
+            mine = (worker.action_id, worker.group, worker.attempt)
+            return (operation.action_id, operation.group, operation.attempt) == mine
 
-        unfinished = self.store.unfinished_operations(self.store.action(record.action_id).site, nodes)
+        unfinished = self.store.unfinished_operations(worker.site, nodes)
         return [operation for operation in unfinished if not own(operation)]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from site_store import OperationPhase
 from strategy_lib.outcome import NodeCondition, judge
-from strategy_lib.phase import Phase
+from strategy_lib.phase import phase_from
 
 if TYPE_CHECKING:
     from site_store import Operation, SiteStore
@@ -17,9 +18,14 @@ def outcome_of(store: SiteStore, operation: Operation, evidence: Evidence) -> Ou
     """Judge the operation's nodes; a node list that says what it said before proves nothing."""
     noted = store.conditions(operation.site, operation.nodes)
     before = {name: NodeCondition(said) for name, said in noted.items()}
-    return judge(Phase(operation.phase.value), operation.nodes, replace(evidence, condition_before=before))
+    return judge(phase_from(operation.phase.value), operation.nodes, replace(evidence, condition_before=before))
 
 
 def note_conditions(store: SiteStore, operation: Operation, evidence: Evidence) -> None:
     """Keep what the node list says now, for the next operation. Call it after the outcome is recorded."""
-    store.set_conditions(operation.site, {name: said.value for name, said in evidence.condition.items()})
+    conditions = {name: said.value for name, said in evidence.condition.items()}
+    if operation.phase is OperationPhase.DESTROY and evidence.over and evidence.listed:
+        # Whoever destroys nodes takes them off the list; what it said of them before is not true any more.
+        gone = set(operation.nodes).difference(conditions)
+        conditions |= dict.fromkeys(gone, NodeCondition.OTHER.value)
+    store.set_conditions(operation.site, conditions)

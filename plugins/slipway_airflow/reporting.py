@@ -7,8 +7,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from site_store.events import EventKind
+from slipway_airflow.node_step_report import StepStanding, report_step
+from slipway_airflow.steps import has_groups
 from strategy_lib.deployment import counts_of
 from strategy_lib.node import NodeState
+from strategy_lib.phase import Reason
 from strategy_lib.report import (
     FailedStep,
     Report,
@@ -47,13 +50,32 @@ def failed_steps(states: Mapping[str, str | None], events: Iterable[EventRecord]
     ]
 
 
-def report_of(data: ReportInput, steps: Iterable[FailedStep], ended: datetime) -> Report:
-    """Make the report (rules 19, 20)."""
+def report_of(
+    data: ReportInput, step_states: Mapping[str, str | None], ended: datetime, node_step: StepStanding | None = None
+) -> Report:
+    """Make the report (rules 19, 20, 25).
+
+    Parameters
+    ----------
+    data
+        What the store knows.
+    step_states
+        Airflow's state of each of the action's steps, in order.
+    ended
+        When the action ended.
+    node_step
+        How the action's step on nodes stands, if it has one. Where the action has a plan, that tells about the nodes.
+    """
     action = data.action
-    states: defaultdict[str, list[NodeState]] = defaultdict(list)
-    for tasks in data.nodes:
-        for name in tasks.groups:
-            states[name].append(tasks.state)
+    failed = failed_steps(step_states, data.events)
+    groups, nodes = _planned(data)
+    on_nodes = report_step(data, node_step) if node_step is not None and not groups else None
+    if node_step is not None and on_nodes is not None:
+        group, nodes = on_nodes[0], list(on_nodes[1])
+        groups = [group]
+        if group.reason is Reason.NODE_STEP and not has_groups(action.kind):
+            # Its nodes say why, and better.
+            failed = [step for step in failed if step.step != node_step.step]
     return build_report(
         ReportedAction(
             id=action.id,
@@ -66,11 +88,21 @@ def report_of(data: ReportInput, steps: Iterable[FailedStep], ended: datetime) -
             started=action.started or action.created,
             ended=ended,
         ),
-        [_group(group, states[group.name]) for group in data.groups],
-        [_node(tasks) for tasks in data.nodes],
-        steps,
+        groups,
+        nodes,
+        failed,
         _notes(data.events),
     )
+
+
+def _planned(data: ReportInput) -> tuple[list[ReportedGroup], list[ReportedNode]]:
+    """Return the groups of the plan, and all nodes that it considers."""
+    states: defaultdict[str, list[NodeState]] = defaultdict(list)
+    for tasks in data.nodes:
+        for name in tasks.groups:
+            states[name].append(tasks.state)
+    groups = [_group(group, states[group.name]) for group in data.groups]
+    return groups, [_node(tasks) for tasks in data.nodes]
 
 
 def _notes(events: Iterable[EventRecord]) -> list[str]:

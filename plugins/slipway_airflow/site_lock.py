@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from site_store import ActionState, SiteBusy
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 # Airflow's states of a DAG run that will not go on by itself.
 _OVER = frozenset({"success", "failed"})
+# An action's row is written before its DAG run is triggered: for so long the trigger may still be on its way.
+TRIGGER_TIME = timedelta(seconds=120)
 
 RunState = Callable[[str, str], str | None]
 
@@ -53,10 +56,15 @@ def _stale(owner: LockOwner, action_id: str, run_state: RunState) -> bool:
 
 
 def reconcile(store: SiteStore, action_id: str, run_state: RunState) -> None:
-    """Close an action whose DAG run ended without its report or was deleted, and free its site (rule 24)."""
+    """Close an action whose DAG run ended without its report, was deleted or never came to be, and free its site.
+
+    One that was only just asked for is left alone: its DAG run may be about to be there (rule 24).
+    """
     action = store.action(action_id)
     if action.state.is_end:
         return
     state = run_state(action.dag_id, action.run_id)
+    if state is None and action.state is ActionState.PENDING and datetime.now(UTC) - action.created < TRIGGER_TIME:
+        return
     if state is None or state in _OVER:
         store.close_action(action_id, ActionState.CANCELLED, "the DAG run ended without a report")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from strategy_lib.criteria import CriterionResult
     from strategy_lib.deployment import GroupView
     from strategy_lib.outcome import Outcome
-    from strategy_lib.phase import Phase
+    from strategy_lib.phase import NodeStep, Phase
 
 _SHOWN = 40
 
@@ -43,28 +43,34 @@ def opening(record: GroupRecord) -> str:
     return f"Group {record.name} ({kind}{again}): {count(len(record.nodes), 'node')}: {names(record.nodes)}."
 
 
-def submission(phase: Phase, operation: Operation) -> str:
+def word(phase: Phase | NodeStep) -> str:
+    """Return ``Prepare``, ``Destroy``, …"""
+    return phase.value.removesuffix("_nodes").capitalize()
+
+
+def submission(phase: Phase | NodeStep, operation: Operation) -> str:
     """Say what is sent."""
     return (
-        f"{phase.value.capitalize()}: sending {count(len(operation.nodes), 'node')}: {names(operation.nodes)} "
+        f"{word(phase)}: sending {count(len(operation.nodes), 'node')}: {names(operation.nodes)} "
         f"(reference {operation.reference})."
     )
 
 
 def older_operation(operation: Operation) -> str:
     """Say that an earlier provisioner task may still hold nodes."""
+    what = f"{operation.phase} of group {operation.group}" if operation.group else operation.phase.value
     return (
-        f"Provisioner task {operation.provisioner_task} of action {operation.action_id} "
-        f"({operation.phase} of group {operation.group}) was not seen to be over: looking at it first."
+        f"Provisioner task {operation.provisioner_task} of action {operation.action_id} ({what}) was not seen to be "
+        "over: looking at it first."
     )
 
 
 def outcome(
-    phase: Phase, operation: Operation, ended: Ended, result: Outcome, superseded: Collection[str]
+    phase: Phase | NodeStep, operation: Operation, ended: Ended, result: Outcome, superseded: Collection[str]
 ) -> Iterator[str]:
     """Say what came back, node by node where it is not plain success."""
     yield (
-        f"{phase.value.capitalize()}: provisioner task {operation.provisioner_task} {_HOW[ended.how]}: "
+        f"{word(phase)}: provisioner task {operation.provisioner_task} {_HOW[ended.how]}: "
         f"{len(result.succeeded)} succeeded, {len(result.failed)} failed, {len(result.unknown)} unknown."
     )
     for state, nodes in (("failed", result.failed), ("unknown", result.unknown)):

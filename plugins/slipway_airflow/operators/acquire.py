@@ -56,7 +56,7 @@ class AcquireSiteOperator(SiteOperator):
     Parameters
     ----------
     kind : str
-        ``deploy_site`` or ``update_site``.
+        One of `slipway_airflow.steps.STEPS`, such as ``deploy_site``.
     """
 
     def __init__(self, *, kind: str, **kwargs: Any) -> None:
@@ -76,6 +76,7 @@ class AcquireSiteOperator(SiteOperator):
                 {name: params.get(name) for name in ("target_nodes", "force", "dry_run")},
                 getattr(run, "triggering_user_name", None) or "airflow",
             )
+            store.note_step(action.id, ti.task_id)
             _refuse_unknown(run.conf or {})
             self.log.info(
                 "Action %s: %s of site %s, revision %s.", action.id, action.kind, action.site, action.revision

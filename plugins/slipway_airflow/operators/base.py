@@ -8,24 +8,32 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.log import mask_secret
 
+from design_rendering.secrets import secret_values
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerRefused
 from site_store import RevisionNotFound, SiteBusy, SiteStore, StoreError
 from slipway_airflow.errors import SlipwayAirflowError, StepError
 from slipway_airflow.reporting import STEP_FAILED
+from slipway_airflow.revision_documents import read_revision
 from strategy_lib.errors import StrategyLibError
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from site_store import ActionRecord
+    from site_store import ActionRecord, RevisionRecord
+    from strategy_lib.documents import Document
 
+# Shorter ones Airflow does not mask either: they would mask ordinary words.
+_SHORTEST_SECRET = 5
 # Trouble that is the same however often one tries. AuthenticationFailed is not: Keystone has bad minutes.
 _FINAL = (SlipwayAirflowError, StrategyLibError, RevisionNotFound, SiteBusy, ProvisionerRefused)
 
 
 class SiteOperator(BaseOperator):
     """Base of the operators: a task of an action on a site."""
+
+    _secrets: frozenset[str] = frozenset()
 
     def action(self, store: SiteStore, context: Context) -> ActionRecord:
         """Return the action that this DAG run carries out.
@@ -41,6 +49,22 @@ class SiteOperator(BaseOperator):
             raise StepError("this run has no action in Slipway's store: clear its task 'acquire'")
         return action
 
+    def read_revision(self, store: SiteStore, site: str, number: int | None) -> tuple[RevisionRecord, list[Document]]:
+        """Return a revision and its rendered documents; their secrets are in none of this task's texts from here on.
+
+        Raises
+        ------
+        StepError
+            There is no rendered design.
+        site_store.RevisionNotFound
+            There is no such revision.
+        """
+        revision, documents = read_revision(store, site, number)
+        self._secrets = frozenset(value for value in secret_values(documents) if len(value) >= _SHORTEST_SECRET)
+        if self._secrets:
+            mask_secret([*sorted(self._secrets)])
+        return revision, documents
+
     @contextmanager
     def telling(self, context: Context) -> Iterator[SiteStore]:
         """Open the store for this task; a failure inside is kept as an event for the report, then raised for Airflow.
@@ -54,11 +78,26 @@ class SiteOperator(BaseOperator):
         """
         with SiteStore.open() as store:
             try:
+                self._note_step(store, context)
                 yield store
             except (SlipwayAirflowError, StrategyLibError, ProvisionerError, StoreError) as error:
-                self._keep(store, context, str(error))
+                message = self._without_secrets(str(error))
+                self._keep(store, context, message)
                 final = isinstance(error, _FINAL) and not isinstance(error, AuthenticationFailed)
-                raise (AirflowFailException if final else AirflowException)(str(error)) from error
+                raise (AirflowFailException if final else AirflowException)(message) from error
+
+    def _without_secrets(self, message: str) -> str:
+        # Longest first: one secret may be a part of another.
+        for value in sorted(self._secrets, key=len, reverse=True):
+            message = message.replace(value, "***")
+        return message
+
+    def _note_step(self, store: SiteStore, context: Context) -> None:
+        """Note that the action has come to this step; `acquire` does so itself, once there is an action."""
+        ti = context["ti"]
+        action = store.action_of_run(ti.dag_id, ti.run_id)
+        if action is not None:
+            store.note_step(action.id, ti.task_id)
 
     def _keep(self, store: SiteStore, context: Context, message: str) -> None:
         ti = context["ti"]

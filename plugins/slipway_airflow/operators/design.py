@@ -10,9 +10,9 @@ from slipway_airflow.design_address import design_address
 from slipway_airflow.errors import StepError
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operators.base import SiteOperator, parameter
+from slipway_airflow.steps import TARGETED
 from slipway_airflow.story import count, names
 from strategy_lib.design import read_design
-from strategy_lib.documents import load_documents
 from strategy_lib.strategy import Selector, strategy_to_data, targeted_strategy
 
 if TYPE_CHECKING:
@@ -34,13 +34,15 @@ class LoadDesignOperator(SiteOperator):
         """Load the design."""
         with self.telling(context) as store:
             action = self.action(store, context)
-            revision = store.revision(action.site, action.revision)
-            source = f"site {action.site}, revision {revision.number}"
-            design = read_design(load_documents(revision.text, source))
+            revision, documents = self.read_revision(store, action.site, action.revision)
+            design = read_design(documents)
             targets = parameter(action, "target_nodes")
             strategy = design.strategy
+            if targets is None and action.kind in TARGETED:
+                raise StepError(f"{action.kind} needs target_nodes: name the nodes that it is for")
             if targets is not None:
-                _check_targets(targets, [node.name for node in design.nodes], source)
+                known = [node.name for node in design.nodes]
+                _check_targets(targets, known, f"revision {revision.number} of site {action.site}")
                 strategy = targeted_strategy(targets)
             for warning in design.warnings:
                 self.log.warning("%s", warning)
@@ -61,7 +63,7 @@ class LoadDesignOperator(SiteOperator):
 
 def _check_targets(targets: Collection[str], known: Collection[str], source: str) -> None:
     if not targets:
-        raise StepError("target_nodes is empty: name at least one node, or leave it out to deploy the whole site")
+        raise StepError("target_nodes is empty: name at least one node")
     missing = sorted(set(targets).difference(known))
     if not missing:
         return
@@ -77,6 +79,8 @@ class ValidateDesignOperator(SiteOperator):
         """Validate; a design that cannot be used fails here, where nothing has been touched yet."""
         with self.telling(context) as store:
             action = self.action(store, context)
+            # The provisioner's remarks may quote the design.
+            self.read_revision(store, action.site, action.revision)
             hook = DrydockHook.for_site(action.site)
             design_ref = design_address(store, action, hook.settings)
             provisioner = hook.get_conn()

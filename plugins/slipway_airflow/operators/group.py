@@ -9,9 +9,8 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleExcept
 
 from site_store import SiteStore
 from slipway_airflow import story
-from slipway_airflow.conclusion import STEPS, conclude
 from slipway_airflow.design_address import design_address
-from slipway_airflow.group_order import OVER, whose_turn
+from slipway_airflow.group_order import whose_turn
 from slipway_airflow.group_run import GroupRequest, GroupRun
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operation_run import OperationRun, StillRunning
@@ -58,7 +57,8 @@ class DeployGroupOperator(WaitingOperator):
         Raises
         ------
         AirflowRescheduleException
-            An earlier group has no verdict yet (its task is being retried): Airflow starts this one again later.
+            An earlier group has no verdict yet (its task is being retried), or the action is paused and this group
+            has not begun: Airflow starts this one again later.
         AirflowFailException
             The group's verdict is failure.
         """
@@ -67,14 +67,17 @@ class DeployGroupOperator(WaitingOperator):
             raise AirflowSkipException(f"dry run: group {self.group} is not submitted; the report shows the rehearsal")
         # The group may have been cleared long after its run had given the site back (rule 23).
         take_site(store, action.id, run_states(context["ti"]), self.log)
+        # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
+        attempt_key = str(context["ti"].max_tries)
+        if self._begins(store, action, attempt_key):
+            self.wait_while_paused(action)
         if not self._is_our_turn(context, store, action):
             raise AirflowRescheduleException(datetime.now(UTC) + _WAIT_FOR_TURN)
         request = GroupRequest(
             action_id=action.id,
             site=action.site,
             group=self.group,
-            # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
-            attempt_key=str(context["ti"].max_tries),
+            attempt_key=attempt_key,
             design_ref=design_address(store, action, hook.settings),
             times=phase_times(self.configuration, hook.settings),
             force=bool(parameter(action, "force")),
@@ -82,10 +85,16 @@ class DeployGroupOperator(WaitingOperator):
         result = GroupRun(store, operations, request, self.log).advance()
         if isinstance(result, StillRunning):
             return result
-        self._conclude_alone(context, store, action)
+        self.conclude_alone(context, store, action)
         if result.state is GroupState.FAILURE:
             raise AirflowFailException(story.failure(result))
         return None
+
+    def _begins(self, store: SiteStore, action: ActionRecord, attempt_key: str) -> bool:
+        """Whether the group is to begin now, also anew after a person cleared it: that is what a pause holds back."""
+        (ours,) = (standing for standing in store.group_standings(action.id) if standing.name == self.group)
+        cleared = ours.state is GroupState.FAILURE and ours.attempt_key != attempt_key
+        return ours.state is GroupState.PENDING or cleared
 
     def _is_our_turn(self, context: Context, store: SiteStore, action: ActionRecord) -> bool:
         states: dict[str, str | None] | None = None
@@ -104,17 +113,6 @@ class DeployGroupOperator(WaitingOperator):
             self.log.warning("The task of group %s ended without a verdict: the group counts as failed.", name)
             store.interrupt_group(action.id, name)
         return True
-
-    def _conclude_alone(self, context: Context, store: SiteStore, action: ActionRecord) -> None:
-        """Report again when nobody else will: a person cleared this group alone, and ``report`` has had its turn."""
-        states = task_states(context, [*STEPS, "report"])
-        if states.get("report") not in OVER:
-            return
-        self.log.info("The run's report had been made before this group was cleared; it is made again:")
-        report = conclude(store, store.action(action.id), {step: states.get(step) for step in STEPS}, self.log)
-        self.log.info(
-            "The action's verdict is now: %s. Clear 'report' too to have the run's state follow.", report.verdict
-        )
 
 
 def phase_times(configuration: dict[str, Any], settings: ConnectionSettings) -> dict[Phase, PhaseTimes]:

@@ -9,9 +9,10 @@ from slipway_airflow.errors import StepError
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operators.base import SiteOperator, parameter
 from slipway_airflow.planning import already_done, make_plan
+from slipway_airflow.steps import node_step_of
 from slipway_airflow.story import count, names
 from strategy_lib.design import read_design
-from strategy_lib.documents import load_documents
+from strategy_lib.phase import NodeStep
 from strategy_lib.strategy import parse_strategy
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ class PlanGroupsOperator(SiteOperator):
             if existing:
                 self.log.info("The action has its plan already: %s.", count(len(existing), "group"))
                 return [record.name for record in existing]
-            revision = store.revision(action.site, self.design["revision"])
-            design = read_design(load_documents(revision.text, f"site {action.site}, revision {revision.number}"))
+            revision, documents = self.read_revision(store, action.site, self.design["revision"])
+            design = read_design(documents)
             strategy = parse_strategy(self.design["strategy"])
             if len(strategy.groups) > longest_mapping():
                 raise StepError(
@@ -81,6 +82,7 @@ class PlanGroupsOperator(SiteOperator):
         conditions = {name: listed[name].condition for name in design.digests if name in listed}
         if not parameter(action, "dry_run"):
             store.set_conditions(action.site, {name: condition.value for name, condition in conditions.items()})
-        if parameter(action, "force"):
+        # A server that is redeployed has just been destroyed (in a dry run: would have been).
+        if parameter(action, "force") or node_step_of(action.kind) is NodeStep.DESTROY:
             return frozenset()
         return already_done(design.digests, store.done_digests(action.site), conditions)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from airflow.sdk.exceptions import AirflowFailException
 
 from site_store import ActionState
-from slipway_airflow.conclusion import STEPS, conclude
+from slipway_airflow.conclusion import conclude
 from slipway_airflow.operators.base import SiteOperator, parameter, task_states
 from slipway_airflow.rehearsal import rehearse
 from slipway_airflow.reporting import failed_steps
+from slipway_airflow.steps import has_groups, node_step_of, steps_of
 from strategy_lib.phase import Verdict
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ class ReportOperator(SiteOperator):
         """
         with self.telling(context) as store:
             action = self.action(store, context)
-            found = task_states(context, STEPS)
-            steps = {step: found.get(step) for step in STEPS}
+            found = task_states(context, steps_of(action.kind))
+            steps = {step: found.get(step) for step in steps_of(action.kind)}
             if parameter(action, "dry_run"):
                 self._dry_run(store, action, steps)
                 return
@@ -46,10 +47,12 @@ class ReportOperator(SiteOperator):
     def _dry_run(self, store: SiteStore, action: ActionRecord, steps: Mapping[str, str | None]) -> None:
         data = store.report_input(action.id)
         failed = failed_steps(steps, data.events)
-        if failed or not data.groups:
+        step = node_step_of(action.kind)
+        if failed or (has_groups(action.kind) and not data.groups):
             said = "; ".join(f"{step.step}: {step.message}" for step in failed) or "there is no plan"
             store.close_action(action.id, ActionState.FAILED, f"dry run: {said}")
             raise AirflowFailException(f"dry run: {said}")
-        for line in rehearse(data.groups, {tasks.node: tasks.state for tasks in data.nodes}):
+        targets = sorted(parameter(action, "target_nodes") or ())
+        for line in rehearse(data.groups, {tasks.node: tasks.state for tasks in data.nodes}, step, targets):
             self.log.info("%s", line)
         store.close_action(action.id, ActionState.SUCCESS, "dry run: nothing was submitted")

@@ -6,21 +6,28 @@ Both ways lead through the same method, which reads the store and goes on from w
 from __future__ import annotations
 
 from abc import abstractmethod
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow.sdk.exceptions import AirflowRescheduleException
+
 from slipway_airflow.clock import SystemClock
+from slipway_airflow.conclusion import conclude
+from slipway_airflow.group_order import OVER
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operation_run import OperationRun, StillRunning
-from slipway_airflow.operators.base import SiteOperator
+from slipway_airflow.operators.base import SiteOperator, task_states
+from slipway_airflow.steps import REPORT, steps_of
 from slipway_airflow.triggers import ProvisionerTaskTrigger
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from site_store import SiteStore
+    from site_store import ActionRecord, SiteStore
 
 # A task that comes back from the triggerer finds its provisioner task over, or nearly so.
 _PATIENCE_AFTER_DEFERRAL = 5.0
+_WHILE_PAUSED = timedelta(seconds=10)
 
 
 class WaitingOperator(SiteOperator):
@@ -69,6 +76,37 @@ class WaitingOperator(SiteOperator):
                 method_name="resume",
             )
         return result
+
+    def wait_while_paused(self, action: ActionRecord) -> None:
+        """Hold back what has not begun while its action is paused; what has begun never asks.
+
+        Raises
+        ------
+        AirflowRescheduleException
+            Airflow starts the task again later, and holds no worker meanwhile.
+        """
+        if action.paused is not None:
+            self.log.info("The action is paused since %s: nothing is begun until it goes on.", action.paused)
+            raise AirflowRescheduleException(datetime.now(UTC) + _WHILE_PAUSED)
+
+    def conclude_alone(
+        self, context: Context, store: SiteStore, action: ActionRecord, own_state: str | None = None
+    ) -> None:
+        """Report again when nobody else will: a person cleared this task alone, and ``report`` has had its turn.
+
+        ``own_state`` is the state in which this task is about to end, where the report asks for it.
+        """
+        steps = steps_of(action.kind)
+        states = task_states(context, [*steps, REPORT])
+        if states.get(REPORT) not in OVER:
+            return
+        if own_state is not None:
+            states[self.task_id] = own_state
+        self.log.info("The run's report had been made before this task was cleared; it is made again:")
+        report = conclude(store, store.action(action.id), {step: states.get(step) for step in steps}, self.log)
+        self.log.info(
+            "The action's verdict is now: %s. Clear 'report' too to have the run's state follow.", report.verdict
+        )
 
     def on_kill(self) -> None:
         """Say what a kill does not do: Drydock has no cancel, so what was submitted goes on there."""

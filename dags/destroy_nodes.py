@@ -1,0 +1,18 @@
+"""Airflow DAG ``destroy_nodes``: wiring only."""
+
+from slipway_airflow.site_dag import site_dag
+
+dag = site_dag(
+    "destroy_nodes",
+    description="Destroy servers: release their machines and erase their disks.",
+    doc_md="""\
+Destroys the target nodes: their machines are released and their disks erased. **Everything on them is lost.** The next
+`update_site` or `deploy_site` deploys them again, unless they are taken out of the design.
+
+Clear `destroy_nodes`, with its downstream tasks, to try again what is not proven destroyed. `release` is red whenever
+the run has failed; the site is free all the same.
+
+Started here, nobody checks whether the site can do without these nodes. `slipway create action destroy_nodes` does.
+""",
+    force_help="Submit also nodes that are still held by an older provisioner task.",
+)

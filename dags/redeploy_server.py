@@ -1,0 +1,19 @@
+"""Airflow DAG ``redeploy_server``: wiring only."""
+
+from slipway_airflow.site_dag import site_dag
+
+dag = site_dag(
+    "redeploy_server",
+    description="Destroy servers and deploy them anew.",
+    doc_md="""\
+Destroys the target nodes, prepares them and deploys them anew, as one critical group of which every node must succeed.
+**Everything on them is lost.**
+
+Unless every target node is proven destroyed, none is deployed: open the log of `destroy_nodes`. Clear it, with its
+downstream tasks, to try again what is not yet destroyed, and to go on. `release` is red whenever the run has failed;
+the site is free all the same.
+
+Started here, nobody checks whether the site can do without these nodes. `slipway create action redeploy_server` does.
+""",
+    force_help="Submit also nodes that are still held by an older provisioner task.",
+)

@@ -1,0 +1,15 @@
+"""Airflow DAG ``relabel_nodes``: wiring only."""
+
+from slipway_airflow.site_dag import site_dag
+
+dag = site_dag(
+    "relabel_nodes",
+    description="Give deployed servers the Kubernetes labels of the design.",
+    doc_md="""\
+Has the provisioner give the target nodes the labels that the revision's design has for them. Nothing else changes.
+
+Clear `relabel_nodes`, with its downstream tasks, to try again what is not proven done. `release` is red whenever the
+run has failed; the site is free all the same.
+""",
+    force_help="Submit also nodes that are still held by an older provisioner task.",
+)

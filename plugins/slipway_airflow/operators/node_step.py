@@ -1,0 +1,98 @@
+"""Destroy or relabel the action's target nodes at the provisioner (rule 25)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowSkipException
+
+from slipway_airflow.clock import SystemClock
+from slipway_airflow.design_address import design_address
+from slipway_airflow.errors import StepError
+from slipway_airflow.node_step import NodeStepRequest, NodeStepRun
+from slipway_airflow.operation_run import OperationRun, StillRunning
+from slipway_airflow.operators.acquire import run_states
+from slipway_airflow.operators.base import parameter
+from slipway_airflow.operators.waiting import WaitingOperator
+from slipway_airflow.polling import PhaseTimes
+from slipway_airflow.site_lock import take_site
+from strategy_lib.phase import NodeStep
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from site_store import SiteStore
+    from slipway_airflow.hook import DrydockHook
+    from slipway_airflow.settings import ConnectionSettings
+
+# How the design's settings call the times of a step.
+_TIMES = {
+    NodeStep.DESTROY: ("destroy_interval", "destroy_timeout"),
+    NodeStep.RELABEL: ("relabel_nodes_interval", "relabel_nodes_timeout"),
+}
+
+
+class NodeStepOperator(WaitingOperator):
+    """Carry out one step on exactly the target nodes; it fails unless every one of them is proven done.
+
+    That is a verdict, and not tried again. Trouble on the way is.
+
+    Parameters
+    ----------
+    step : str
+        ``destroy_nodes`` or ``relabel_nodes``.
+    configuration : dict
+        The design's settings, as ``load_design`` returned them (templated).
+    """
+
+    template_fields = ("configuration",)
+
+    def __init__(self, *, step: str, configuration: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.step = step
+        self.configuration = configuration
+
+    def go_on(self, context: Context, store: SiteStore, hook: DrydockHook, operations: OperationRun) -> Any:
+        """Wait while the action is paused, then drive the step to its verdict.
+
+        Raises
+        ------
+        StepError
+            Not every node is proven done.
+        """
+        action, step = self.action(store, context), NodeStep(self.step)
+        if parameter(action, "dry_run"):
+            raise AirflowSkipException(f"dry run: {step} is not submitted; the report names the nodes")
+        # The step may have been cleared long after its run had given the site back (rule 23).
+        take_site(store, action.id, run_states(context["ti"]), self.log)
+        ti = context["ti"]
+        request = NodeStepRequest(
+            action_id=action.id,
+            site=action.site,
+            step=step,
+            nodes=tuple(sorted(parameter(action, "target_nodes") or ())),
+            # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
+            attempt=int(ti.max_tries),
+            design_ref=design_address(store, action, hook.settings),
+            times=step_times(step, self.configuration, hook.settings),
+            # Kept by Airflow when the task comes back from the triggerer.
+            since=ti.start_date or SystemClock().now(),
+            force=bool(parameter(action, "force")),
+        )
+        run = NodeStepRun(store, operations, request, self.log)
+        if not run.has_begun():
+            self.wait_while_paused(action)
+        verdict = run.advance()
+        if isinstance(verdict, StillRunning):
+            return verdict
+        self.conclude_alone(context, store, action, "failed" if verdict.failure else "success")
+        if verdict.failure:
+            raise StepError(verdict.failure)
+        return None
+
+
+def step_times(step: NodeStep, configuration: dict[str, Any], settings: ConnectionSettings) -> PhaseTimes:
+    """Return interval and timeout of a step from the design, capped by the connection's poll interval."""
+    interval, timeout = _TIMES[step]
+    longest = min(float(configuration[interval]), settings.poll_interval)
+    return PhaseTimes(longest, float(configuration[timeout]), settings.queue_timeout)

@@ -1,0 +1,32 @@
+"""The documents of a revision as they were rendered for the provisioner: what an action goes by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from slipway_airflow.errors import StepError
+from strategy_lib.documents import load_documents
+
+if TYPE_CHECKING:
+    from site_store import RevisionRecord, SiteStore
+    from strategy_lib.documents import Document
+
+
+def read_revision(store: SiteStore, site: str, number: int | None) -> tuple[RevisionRecord, list[Document]]:
+    """Return a revision and its rendered documents.
+
+    Raises
+    ------
+    StepError
+        It was forced although it could not be rendered: there is nothing to deploy.
+    site_store.RevisionNotFound
+        There is none of this number, or none at all.
+    """
+    revision = store.revision(site, number)
+    if revision.text is None:
+        said = "; ".join(revision.problems[:5]) or "see its problems"
+        raise StepError(
+            f"revision {revision.number} of site {site} was forced although it could not be rendered, so there is no "
+            f"design to work with ({said}): mend the documents and commit them, or name another revision"
+        )
+    return revision, load_documents(revision.text, f"site {site}, revision {revision.number}")
