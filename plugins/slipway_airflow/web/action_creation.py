@@ -16,6 +16,7 @@ from slipway_airflow.web.action_parameters import ActionParameters, ParameterErr
 from slipway_airflow.web.action_view import ALLOW_INTERMEDIATE
 from slipway_airflow.web.critical_groups import guard_critical_groups
 from slipway_airflow.web.failure import ApiError, plain_message
+from slipway_airflow.web.validation import validation_of_revision
 
 if TYPE_CHECKING:
     from site_store import ActionRecord, SiteStore
@@ -71,8 +72,6 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowCalls, call
     if kind in TARGETED and parameters.target_nodes is None:
         raise ApiError(400, f"{kind} needs the parameter target_nodes: name the nodes", "Bad Request")
     revision = _revision(store, request, kind, parameters)
-    from slipway_airflow.web.validation import validation_of_revision
-
     validated = validation_of_revision(request.site, revision)
     overridden = _judge(validated.messages, parameters, request.site, revision)
     if validated.design is not None:

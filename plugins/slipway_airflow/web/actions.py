@@ -134,7 +134,7 @@ def get_action(
     "/actions/{action_id}/steps/{step:path}/logs",
     dependencies=[access.may_read],
     summary="The log of a step",
-    response_class=PlainTextResponse,
+    response_class=Response,
     responses={200: {"content": {"text/plain": {"example": "[2026-03-01T12:00:00Z] INFO Site default is held.\n"}}}},
 )
 def get_step_log(

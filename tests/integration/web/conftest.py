@@ -19,10 +19,13 @@ import uvicorn
 
 from site_store import SiteStore
 from tests.conftest import AIRFLOW_HOME, ROOT
+from tests.support.lossy_proxy import LossyProxy, lossy_proxy
 from tests.support.simulators import Simulator
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+    from tests.integration.web.airflow_runs import AirflowRuns
 
 ROLES = ("admin", "op", "user", "viewer")
 PASSWORD = "correct horse"
@@ -169,3 +172,21 @@ def connected(monkeypatch: pytest.MonkeyPatch, provisioner: Simulator) -> Simula
     connection = {"conn_type": "drydock", "host": provisioner.url}
     monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(connection))
     return provisioner
+
+
+@pytest.fixture
+def proxy(monkeypatch: pytest.MonkeyPatch, origin: str) -> Iterator[LossyProxy]:
+    """Put a proxy between Slipway and Airflow's API."""
+    with lossy_proxy(origin) as proxy:
+        monkeypatch.setenv("AIRFLOW__API__BASE_URL", proxy.url)
+        yield proxy
+
+
+@pytest.fixture(scope="session")
+def airflow_runs(origin: str, tokens: dict[str, str]) -> Iterator[AirflowRuns]:
+    """See and change Airflow's runs as its administrator."""
+    from tests.integration.web.airflow_runs import AirflowRuns
+
+    runs = AirflowRuns(origin, tokens["admin"])
+    yield runs
+    runs.close()

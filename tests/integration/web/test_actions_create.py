@@ -3,61 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
 import httpx
 import pytest
 
 from site_store import ActionState, SiteStore, Version
-from tests.support.lossy_proxy import LossyProxy, lossy_proxy
-from tests.support.revisions import commit_design
+from tests.integration.web.airflow_runs import ACTIONS, DESIGN, AirflowRuns, ask, commit, create
+from tests.support.lossy_proxy import LossyProxy
 from tests.support.simulators import Simulator
-from tests.support.sites import group, node, site
 
 pytestmark = pytest.mark.usefixtures("dags", "connected")
-
-NODES = [node("n1"), node("n2"), node("n3")]
-DESIGN = site(NODES, [group("control", ["n1", "n2"], minimum_successful_nodes=2), group("rest", critical=False)])
-ACTIONS = "/api/v1.0/actions"
-
-
-def commit(store: SiteStore, name: str = "default", times: int = 1) -> int:
-    """Commit so many revisions of a site; return the newest one's number."""
-    number = 0
-    for count in range(times):
-        number = commit_design(store, name, f"{DESIGN}# {count}\n").number
-    return number
-
-
-def ask(client: httpx.Client, kind: object = "deploy_site", query: str = "", **parameters: Any) -> httpx.Response:
-    """Ask for an action."""
-    return client.post(f"{ACTIONS}{query}", json={"name": kind, "parameters": parameters})
-
-
-def create(client: httpx.Client, kind: str = "deploy_site", query: str = "", **parameters: Any) -> dict[str, Any]:
-    """Create an action."""
-    answer = ask(client, kind, query, **parameters)
-    assert answer.status_code == 201, answer.text
-    created: dict[str, Any] = answer.json()
-    return created
-
-
-def run_of(origin: str, tokens: dict[str, str], dag_id: str, run_id: str) -> httpx.Response:
-    """Ask Airflow for a DAG run."""
-    headers = {"Authorization": f"Bearer {tokens['admin']}"}
-    return httpx.get(f"{origin}/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}", headers=headers)
-
-
-def end_run(origin: str, tokens: dict[str, str], dag_id: str, run_id: str) -> None:
-    """Let a run have failed, teardown and all."""
-    headers = {"Authorization": f"Bearer {tokens['admin']}"}
-    url = f"{origin}/api/v2/dags/{dag_id}/dagRuns/{run_id}"
-    for path, state in (("/taskInstances/release", {"new_state": "failed"}), ("", {"state": "failed"})):
-        httpx.patch(url + path, json=state, headers=headers).raise_for_status()
 
 
 def said(answer: httpx.Response) -> list[str]:
@@ -66,7 +24,7 @@ def said(answer: httpx.Response) -> list[str]:
 
 
 def test_the_run_has_the_id_of_the_action_and_its_parameters(
-    user: httpx.Client, store: SiteStore, origin: str, tokens: dict[str, str]
+    user: httpx.Client, store: SiteStore, airflow_runs: AirflowRuns
 ) -> None:
     commit(store)
     marker = "8a4f8b0e-8f4c-4a49-9d3c-3c8b8f6f2f50"
@@ -86,7 +44,7 @@ def test_the_run_has_the_id_of_the_action_and_its_parameters(
     )
     assert (shown["action_lifecycle"], shown["dag_status"]) == ("Pending", "SCHEDULED")
     assert (shown["committed_rev_id"], shown["site"]) == (1, "default")
-    run = run_of(origin, tokens, "update_site", shown["id"]).json()
+    run = airflow_runs.run("update_site", shown["id"])
     assert run["state"] == "queued"
     assert run["triggering_user_name"] == "user"
     assert run["conf"] == {
@@ -207,31 +165,23 @@ def test_of_many_who_ask_at_once_one_gets_the_site(user: httpx.Client, store: Si
 
 
 def test_an_action_whose_run_is_over_does_not_hold_the_site(
-    user: httpx.Client, store: SiteStore, origin: str, tokens: dict[str, str]
+    user: httpx.Client, store: SiteStore, airflow_runs: AirflowRuns
 ) -> None:
     commit(store)
     first = create(user)
-    end_run(origin, tokens, "deploy_site", first["id"])
+    airflow_runs.end("deploy_site", first["id"])
     second = create(user)
     assert store.action(first["id"]).state is ActionState.CANCELLED
     assert store.action(second["id"]).state is ActionState.PENDING
 
 
-@pytest.fixture
-def proxy(monkeypatch: pytest.MonkeyPatch, origin: str) -> Iterator[LossyProxy]:
-    """Put a proxy between Slipway and Airflow's API."""
-    with lossy_proxy(origin) as proxy:
-        monkeypatch.setenv("AIRFLOW__API__BASE_URL", proxy.url)
-        yield proxy
-
-
 def test_a_run_whose_answer_was_lost_is_found(
-    user: httpx.Client, store: SiteStore, proxy: LossyProxy, origin: str, tokens: dict[str, str]
+    user: httpx.Client, store: SiteStore, proxy: LossyProxy, airflow_runs: AirflowRuns
 ) -> None:
     commit(store)
     proxy.lose("POST", "answer")
     created = create(user)
-    assert run_of(origin, tokens, "deploy_site", created["id"]).json()["state"] == "queued"
+    assert airflow_runs.state("deploy_site", created["id"]) == "queued"
     assert [method for method, _ in proxy.requests] == ["POST", "GET"]
 
 
@@ -252,7 +202,7 @@ def test_a_start_that_is_not_known_leaves_a_pending_action_and_no_second_one(
 
 
 def test_a_request_that_was_lost_is_not_taken_for_refused(
-    user: httpx.Client, store: SiteStore, proxy: LossyProxy, origin: str, tokens: dict[str, str]
+    user: httpx.Client, store: SiteStore, proxy: LossyProxy, airflow_runs: AirflowRuns
 ) -> None:
     commit(store)
     proxy.lose("POST", "request")
@@ -260,7 +210,7 @@ def test_a_request_that_was_lost_is_not_taken_for_refused(
     assert (answer.status_code, answer.json()["retry"]) == (503, True)
     (listing,) = store.list_actions("default")
     assert listing.action.state is ActionState.PENDING
-    assert run_of(origin, tokens, "deploy_site", listing.action.id).status_code == 404
+    assert airflow_runs.state("deploy_site", listing.action.id) is None
 
 
 def test_what_airflow_refuses_is_passed_on_and_the_action_is_closed(
@@ -288,8 +238,7 @@ BROKEN = DESIGN.replace("minimum_successful_nodes: 2", "minimum_successful_nodes
 
 
 def test_a_revision_that_is_not_valid_is_refused_with_all_it_says(user: httpx.Client, store: SiteStore) -> None:
-    documents = site(NODES, [])
-    store.commit_revision("default", {"design": BROKEN}, [], documents, "tester", forced=True)
+    store.commit_revision("default", {"design": BROKEN}, [], None, "tester", forced=True)
     answer = ask(user)
     assert answer.status_code == 400
     assert any("minimum_successful_nodes" in message for message in said(answer))
@@ -329,7 +278,8 @@ def test_a_critical_group_is_not_taken_below_its_criteria(
     assert ask(user, "destroy_nodes", target_nodes="n2").status_code == 409
     assert store.list_actions("default") == []
     forced = create(user, "redeploy_server", target_nodes="n2", force="true")
-    assert [message["level"] for message in forced["warnings"]] == ["Warning"]
+    (warned,) = (message for message in forced["warnings"] if message["name"] == "CriticalGroups")
+    assert warned["level"] == "Warning"
     assert any(event.kind == "overridden" for event in store.events(forced["id"]))
 
 

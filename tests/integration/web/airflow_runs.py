@@ -1,0 +1,111 @@
+"""DAG runs as a scheduler and its workers would leave them, and actions to go with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+from airflow.models.taskinstance import TaskInstance
+from airflow.utils.session import create_session
+from sqlalchemy import update
+
+from site_store import PlannedGroup, SiteStore
+from strategy_lib.criteria import SuccessCriteria
+from strategy_lib.strategy import Group
+from tests.conftest import AIRFLOW_HOME
+from tests.support.revisions import commit_design
+from tests.support.sites import group, node, site
+
+ACTIONS = "/api/v1.0/actions"
+DESIGN = site(
+    [node("n1"), node("n2"), node("n3")],
+    [group("control", ["n1", "n2"], minimum_successful_nodes=2), group("compute", ["n3"], critical=False)],
+)
+
+
+def commit(store: SiteStore, name: str = "default", times: int = 1) -> int:
+    """Commit so many revisions of a site; return the newest one's number."""
+    number = 0
+    for count in range(times):
+        number = commit_design(store, name, f"{DESIGN}# {count}\n").number
+    return number
+
+
+def ask(client: httpx.Client, kind: object = "deploy_site", query: str = "", **parameters: Any) -> httpx.Response:
+    """Ask for an action."""
+    return client.post(f"{ACTIONS}{query}", json={"name": kind, "parameters": parameters})
+
+
+def create(client: httpx.Client, kind: str = "deploy_site", query: str = "", **parameters: Any) -> dict[str, Any]:
+    """Create an action."""
+    answer = ask(client, kind, query, **parameters)
+    assert answer.status_code == 201, answer.text
+    created: dict[str, Any] = answer.json()
+    return created
+
+
+def plan(store: SiteStore, action_id: str) -> None:
+    """Let an action hold its site and have a plan of two groups."""
+    store.acquire_site(action_id)
+    groups = [
+        PlannedGroup(
+            Group("control", critical=True, criteria=SuccessCriteria(minimum_successful_nodes=2)), ("n1", "n2")
+        ),
+        PlannedGroup(Group("compute", critical=False), ("n3",)),
+    ]
+    store.save_plan(action_id, groups, frozenset(), dict.fromkeys(("n1", "n2", "n3"), "digest"))
+
+
+class AirflowRuns:
+    """Airflow's runs, seen and changed as its administrator."""
+
+    def __init__(self, origin: str, token: str) -> None:
+        self._client = httpx.Client(base_url=f"{origin}/api/v2", headers={"Authorization": f"Bearer {token}"})
+
+    def state(self, dag_id: str, run_id: str) -> str | None:
+        """Return a run's state, None when there is no such run."""
+        answer = self._client.get(f"/dags/{dag_id}/dagRuns/{run_id}")
+        return None if answer.status_code == 404 else str(answer.raise_for_status().json()["state"])
+
+    def run(self, dag_id: str, run_id: str) -> dict[str, Any]:
+        """Return a run."""
+        found: dict[str, Any] = self._client.get(f"/dags/{dag_id}/dagRuns/{run_id}").raise_for_status().json()
+        return found
+
+    def end(self, dag_id: str, run_id: str, state: str = "failed") -> None:
+        """Let a run be over, teardown and all."""
+        run = f"/dags/{dag_id}/dagRuns/{run_id}"
+        self._client.patch(f"{run}/taskInstances/release", json={"new_state": state}).raise_for_status()
+        self._client.patch(run, json={"state": state}).raise_for_status()
+
+    def delete(self, dag_id: str, run_id: str) -> None:
+        """Delete a run, as a person can who cleans up."""
+        self.end(dag_id, run_id)
+        self._client.delete(f"/dags/{dag_id}/dagRuns/{run_id}").raise_for_status()
+
+    def states(self, dag_id: str, run_id: str) -> dict[str, str | None]:
+        """Return the state of each of a run's tasks."""
+        answer = self._client.get(f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances").raise_for_status().json()
+        return {instance["task_id"]: instance["state"] for instance in answer["task_instances"]}
+
+    def begin(self, run_id: str, task_id: str, state: str, map_index: int = -1, tries: int = 1) -> None:
+        """Let a task have been tried, and be in a state. The first mapped one takes the place of the unmapped."""
+        with create_session() as session:
+            session.execute(
+                update(TaskInstance)
+                .where(TaskInstance.run_id == run_id, TaskInstance.task_id == task_id)
+                .where(TaskInstance.map_index.in_((-1, map_index)))
+                .values(state=state, map_index=map_index, try_number=tries)
+            )
+
+    def write_log(self, dag_id: str, run_id: str, task_id: str, text: str, map_index: int = -1, tries: int = 1) -> None:
+        """Write a task's log where Airflow's own handler looks for it."""
+        place = f"dag_id={dag_id}/run_id={run_id}/task_id={task_id}"
+        folder = Path(AIRFLOW_HOME) / "logs" / place / (f"map_index={map_index}" if map_index >= 0 else "")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"attempt={tries}.log").write_text(text)
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._client.close()
