@@ -30,12 +30,16 @@ async def json_object(request: Request) -> Mapping[str, Any]:
     """
     body = await request.body()
     try:
-        data = json.loads(body)
+        data = json.loads(body, parse_constant=_no_number)
     except (ValueError, RecursionError):
         raise ApiError(400, "the body must be a JSON object, and is no JSON", "Bad Request") from None
     if not isinstance(data, dict):
         raise ApiError(400, "the body must be a JSON object", "Bad Request")
     return data
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number in JSON")
 
 
 RawBody = Annotated[bytes, Depends(raw_body)]

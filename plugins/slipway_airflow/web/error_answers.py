@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -138,6 +139,9 @@ class Unexpected:
 
         try:
             await self._app(scope, receive, watched)
+        except ClientDisconnect:
+            # It went away while it was sending: there is nobody to answer.
+            return
         except Exception as error:
             if started:
                 raise

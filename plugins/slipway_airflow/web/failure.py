@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -55,6 +56,14 @@ class ApiError(SlipwayAirflowError):
         self.headers = dict(headers or {})
 
 
+class EscapedJson(JSONResponse):
+    """JSON in ASCII: an error may repeat what the caller sent, and not every text of Python's can be encoded."""
+
+    def render(self, content: Any) -> bytes:
+        """Return the body."""
+        return json.dumps(content, separators=(",", ":")).encode("ascii")
+
+
 class ErrorMessage(BaseModel):
     """One thing that is wrong. Messages about a document also have `name`, `documents`, `level`, `path` and `line`."""
 
@@ -99,7 +108,7 @@ def failure(error: ApiError) -> JSONResponse:
         "code": code_text(error.status),
         "retry": error.retry,
     }
-    return JSONResponse(body, error.status, headers=error.headers)
+    return EscapedJson(body, error.status, headers=error.headers)
 
 
 def status(

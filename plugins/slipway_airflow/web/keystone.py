@@ -164,7 +164,8 @@ def _part(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def _text(part: Mapping[str, Any], key: str) -> str:
     text = part.get(key)
-    if not isinstance(text, str) or not text:
+    # An escape in JSON may name half a character, which cannot be sent on.
+    if not isinstance(text, str) or not text or not text.isprintable():
         raise ApiError(400, f"the body has no text {key!r} where Keystone's requests have one")
     return text
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from fastapi.responses import JSONResponse
 from starlette.types import Scope
 
-if TYPE_CHECKING:
-    from slipway_airflow.web.failure import ApiError
+from slipway_airflow.web.failure import ApiError, EscapedJson
 
 
 def is_keystone(scope: Scope) -> bool:
@@ -21,4 +19,4 @@ def is_keystone(scope: Scope) -> bool:
 def keystone_failure(error: ApiError) -> JSONResponse:
     """Return the response to a request that failed, in Keystone's shape."""
     body = {"code": error.status, "message": error.message, "title": HTTPStatus(error.status).phrase}
-    return JSONResponse({"error": body}, error.status, headers=error.headers)
+    return EscapedJson({"error": body}, error.status, headers=error.headers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 from urllib.parse import quote, urlsplit
@@ -189,11 +189,6 @@ def airflow_calls(request: Request) -> Iterator[AirflowCalls]:
 
 
 Airflow = Annotated[AirflowCalls, Depends(airflow_calls)]
-
-
-def run_states(request: Request) -> Callable[[str, str], str | None]:
-    """Return a function that gives the state of a DAG run, as `AirflowCalls.run_state` does."""
-    return AirflowCalls(token_of(request)).run_state
 
 
 def _quoted(part: str) -> str:

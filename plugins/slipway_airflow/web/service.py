@@ -39,4 +39,4 @@ async def health() -> Response:
 async def openapi(request: Request) -> JSONResponse:
     """Return the description of this API in OpenAPI's form."""
     description: dict[str, Any] = request.app.openapi()
-    return JSONResponse(description)
+    return JSONResponse({**description, "servers": [{"url": request.scope.get("root_path", "")}]})

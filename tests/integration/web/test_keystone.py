@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,6 +12,7 @@ import httpx
 import pytest
 from keystoneauth1 import exceptions
 from keystoneauth1.identity import Password, v3
+from keystoneauth1.identity.base import BaseIdentityPlugin
 from keystoneauth1.session import Session
 
 from tests.integration.web.conftest import PASSWORD
@@ -41,26 +44,32 @@ def airship_login(url: str, password: str = PASSWORD) -> v3.Password:
     )
 
 
-@pytest.mark.parametrize("path", ["/slipway", "/slipway/", "/slipway/v3", "/slipway/v3/"])
-def test_password(origin: str, path: str) -> None:
-    session = Session(auth=airship_login(f"{origin}{path}"))
+@contextmanager
+def logged_in(login: BaseIdentityPlugin) -> Iterator[Session]:
+    """Use Keystone's library with one way to log in."""
+    session = Session(auth=login)
     try:
-        endpoint = session.get_endpoint(service_type="shipyard", interface="public")
-        token = session.get_token()
+        yield session
     finally:
         session.session.close()
+
+
+@pytest.mark.parametrize("path", ["/slipway", "/slipway/", "/slipway/v3", "/slipway/v3/"])
+def test_password(origin: str, path: str) -> None:
+    with logged_in(airship_login(f"{origin}{path}")) as session:
+        endpoint, token = session.get_endpoint(service_type="shipyard", interface="public"), session.get_token()
     assert endpoint == f"{origin}/slipway/api/v1.0"
+    assert token
     answer = httpx.get(f"{endpoint}/workflows", headers={"X-Auth-Token": token})
     assert answer.status_code == 200
 
 
 def test_the_token_is_the_users(origin: str) -> None:
-    session = Session(auth=airship_login(f"{origin}/slipway"))
-    try:
-        access = session.auth.get_access(session)
-    finally:
-        session.session.close()
+    login = airship_login(f"{origin}/slipway")
+    with logged_in(login) as session:
+        access = login.get_access(session)
     assert (access.username, access.project_name) == ("user", "service")
+    assert access.expires is not None
     lifetime = access.expires - datetime.now(UTC)
     assert timedelta(hours=23) < lifetime <= timedelta(hours=24)
     assert not access.will_expire_soon()
@@ -68,13 +77,10 @@ def test_the_token_is_the_users(origin: str) -> None:
 
 def test_a_token_that_one_has(origin: str, tokens: dict[str, str]) -> None:
     login = v3.Token(auth_url=f"{origin}/slipway", token=tokens["viewer"], project_name="service")
-    session = Session(auth=login)
-    try:
+    with logged_in(login) as session:
         assert session.get_token() == tokens["viewer"]
         assert session.get_endpoint(service_type="shipyard", interface="internal") == f"{origin}/slipway/api/v1.0"
-        assert session.auth.get_access(session).username == "viewer"
-    finally:
-        session.session.close()
+        assert login.get_access(session).username == "viewer"
 
 
 def test_a_client_that_looks_before_it_logs_in(origin: str) -> None:
@@ -86,20 +92,14 @@ def test_a_client_that_looks_before_it_logs_in(origin: str) -> None:
         project_domain_name="default",
         user_domain_name="default",
     )
-    session = Session(auth=login)
-    try:
+    with logged_in(login) as session:
         assert session.get_token()
-    finally:
-        session.session.close()
 
 
 def test_wrong_password(origin: str) -> None:
-    session = Session(auth=airship_login(f"{origin}/slipway", "wrong"))
-    try:
-        with pytest.raises(exceptions.Unauthorized, match="does not accept this user and password"):
-            session.get_token()
-    finally:
-        session.session.close()
+    said = pytest.raises(exceptions.Unauthorized, match="does not accept this user and password")
+    with logged_in(airship_login(f"{origin}/slipway", "wrong")) as session, said:
+        session.get_token()
 
 
 def test_a_token_that_is_none(anonymous: httpx.Client) -> None:
@@ -124,10 +124,13 @@ def test_a_token_that_is_none(anonymous: httpx.Client) -> None:
         password_request(user=["user"]),
         password_request(password=None),
         password_request(user=""),
+        password_request(user="\ud800"),
+        password_request(user="a\nb"),
     ],
 )
 def test_wrong_requests(anonymous: httpx.Client, body: Any) -> None:
-    answer = anonymous.post(TOKENS, json=body)
+    # In ASCII, as half a character can be written in no other way.
+    answer = anonymous.post(TOKENS, content=json.dumps(body).encode())
     assert answer.status_code == 400
     error = answer.json()["error"]
     assert (error["code"], error["title"]) == (400, "Bad Request")
@@ -135,7 +138,7 @@ def test_wrong_requests(anonymous: httpx.Client, body: Any) -> None:
 
 
 def test_no_json(anonymous: httpx.Client) -> None:
-    for content in (b"", b"{", b"\xff\xfe", b"[" * 100_000):
+    for content in (b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"auth": NaN}'):
         assert anonymous.post(TOKENS, content=content).json()["error"]["code"] == 400
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import logging
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from urllib.parse import urlsplit
 from uuid import UUID, uuid4
@@ -127,6 +128,18 @@ def test_too_large_in_chunks(admin: httpx.Client) -> None:
     assert "error" in answer.json()
 
 
+def test_any_text_can_be_repeated(viewer: httpx.Client) -> None:
+    answer = viewer.get("/api/v1.0/workflows", params={"since": "\U0001f600 \x00"})
+    assert_failure(answer, 400, "is no time")
+
+
+def test_many_requests_at_once(viewer: httpx.Client) -> None:
+    # Each waits for an answer of Airflow's own API; more than the server's pool of threads has room for.
+    with ThreadPoolExecutor(64) as threads:
+        answers = list(threads.map(lambda _: viewer.get(WORKFLOWS, params={"limit": 1}).status_code, range(64)))
+    assert answers == [200] * 64
+
+
 def test_large_answers_are_compressed(viewer: httpx.Client) -> None:
     answer = viewer.get("/openapi.json", headers={"Accept-Encoding": "gzip"})
     assert answer.headers["content-encoding"] == "gzip"
@@ -134,6 +147,6 @@ def test_large_answers_are_compressed(viewer: httpx.Client) -> None:
 
 
 def test_a_body_is_not_looked_at_before_the_caller(anonymous: httpx.Client, viewer: httpx.Client) -> None:
-    wrong = {"content": b"{", "headers": {"Content-Type": "application/json"}}
-    assert anonymous.post("/api/v1.0/actions", **wrong).status_code == 401
-    assert viewer.post("/api/v1.0/actions", **wrong).status_code == 403
+    for client, status in ((anonymous, 401), (viewer, 403)):
+        answer = client.post("/api/v1.0/actions", content=b"{", headers={"Content-Type": "application/json"})
+        assert answer.status_code == status
