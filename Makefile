@@ -23,7 +23,7 @@ help:
 	@echo 'make up     run Slipway in the foreground until Ctrl-C'
 	@echo 'make test   linter, type checker, tests'
 	@echo 'make endurance  end-to-end tests that kill processes, and wait for what comes of it'
-	@echo 'make bench  measure strategy_lib, and what Airflow adds'
+	@echo 'make bench  measure strategy_lib, the list of actions, and what Airflow adds'
 	@echo 'make clean  remove .venv, .slipway and caches'
 
 demo: $(READY)
@@ -47,6 +47,7 @@ endurance: $(READY)
 
 bench: $(READY)
 	$(BIN)/python tests/bench/bench_simulate.py
+	$(BIN)/python tests/bench/bench_actions.py
 	$(BIN)/python tests/bench/bench_airflow.py
 
 clean:

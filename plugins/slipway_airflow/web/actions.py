@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Annotated, Any
 
+import msgspec
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
@@ -57,7 +58,7 @@ def list_actions(
     limit: Limit = _LONGEST_PAGE,
     before: Before = None,
     verbosity: Verbosity = DEFAULT_VERBOSITY,
-) -> JSONResponse:
+) -> Response:
     """Return the newest actions of a site, newest first: one query, and at most one call to Airflow.
 
     Airflow is asked only for actions that look open; one whose DAG run is over or gone is closed by that. Actions of
@@ -72,7 +73,8 @@ def list_actions(
         url = request.url.include_query_params(limit=limit, before=page[-1].action.id)
         headers["Link"] = f'<{url.path}?{url.query}>; rel="next"'
     shown = [listed_view(listing, verbosity) for listing in page if listing.action.dag_id in readable]
-    return JSONResponse(shown, headers=headers)
+    # The largest of our answers: megabytes for a thousand actions, and msgspec writes them many times as fast.
+    return Response(msgspec.json.encode(shown), media_type="application/json", headers=headers)
 
 
 @router.post(

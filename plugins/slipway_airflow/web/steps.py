@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -39,11 +40,11 @@ class StepTask:
 def step_data(action_id: str, step: str, index: int, state: str | None) -> dict[str, Any]:
     """Return a step as Shipyard lists it. ``state`` is Airflow's word, None for a task that has none yet."""
     return {
-        "url": f"/actions/{action_id}/steps/{quote(step, safe='')}",
+        "url": f"/actions/{action_id}/steps/{_quoted(step)}",
         "state": state,
         "id": step,
         "index": index,
-        "notes": [],
+        "notes": (),
     }
 
 
@@ -136,6 +137,13 @@ def step_of(task_id: str, group: str | None) -> str:
     return f"{_PREFIX}{group}" if group else task_id
 
 
+# A list of actions has thousands of steps, and few names.
+@lru_cache(maxsize=4096)
+def _quoted(step: str) -> str:
+    return quote(step, safe="")
+
+
+@lru_cache
 def _order(kind: str) -> tuple[str, ...]:
     """Return the task ids of a kind of action in their order; none of a kind that this version does not know."""
     if kind not in STEPS:

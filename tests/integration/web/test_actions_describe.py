@@ -156,6 +156,8 @@ def test_what_is_not_there(viewer: httpx.Client, under_way: str, path: str, stat
     assert (answer.status_code, answer.json()["reason"]) == (status, reason)
 
 
+# Airflow's own reader of logs leaves its file to the garbage collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_the_log_of_a_step_is_its_last_try_or_the_one_that_was_named(
     viewer: httpx.Client, under_way: str, airflow_runs: AirflowRuns
 ) -> None:

@@ -27,7 +27,7 @@ def test_a_step_has_exactly_the_fields_of_shipyard() -> None:
         "state": None,
         "id": "deploy_group.a b",
         "index": 7,
-        "notes": [],
+        "notes": (),
     }
 
 
