@@ -21,10 +21,11 @@ from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from slipway_airflow.settings import DEFAULT_CONNECTION
+from slipway_airflow.steps import STEPS
 from slipway_airflow.web.failure import ApiError
 
 COMMIT_DAG = "deploy_site"
-ACTION_DAGS = ("deploy_site", "update_site", "redeploy_server", "relabel_nodes", "destroy_nodes")
+ACTION_DAGS = tuple(STEPS)
 """The kinds of action; the DAG of a kind has its name."""
 
 _bearer = HTTPBearer(

@@ -7,13 +7,22 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from fastapi.responses import Response
 
+from slipway_airflow.web.failure import ErrorBody
 from slipway_airflow.web.open_store import Store
 
 # Not among the blocking routes: those wait for the provisioner, which waits for this one.
 router = APIRouter(tags=["design"])
 
 
-@router.get("/d/{token}", summary="A design, for the provisioner")
+@router.get(
+    "/d/{token}",
+    summary="A design, for the provisioner",
+    response_class=Response,
+    responses={
+        200: {"content": {"application/x-yaml": {"example": "schema: drydock/Region/v1\n"}}},
+        404: {"model": ErrorBody, "description": "The token opens nothing, or nothing any more."},
+    },
+)
 def design(token: Annotated[str, Path(max_length=100)], store: Store) -> Response:
     """Serve one design to the provisioner, read only. It cannot log in: the token is the permission."""
     text = store.design_by_token(token)

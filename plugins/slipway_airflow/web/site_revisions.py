@@ -20,6 +20,8 @@ from strategy_lib.errors import ConfigurationError, DocumentError, InventoryErro
 
 router = APIRouter(tags=["configdocs"], route_class=BlockingRoute)
 
+_EXAMPLE = {"site": "alpha", "revision": 3, "digest": "sha256:…", "created": True, "warnings": []}
+
 
 @router.post(
     "/sites/{site}/revisions",
@@ -27,6 +29,7 @@ router = APIRouter(tags=["configdocs"], route_class=BlockingRoute)
     status_code=201,
     openapi_extra=YAML_BODY,
     summary="Commit a whole design",
+    responses={201: {"content": {"application/json": {"example": _EXAMPLE}}}},
 )
 def commit_revision(
     site: Annotated[str, Path(pattern=NAME_PATTERN, max_length=LONGEST_NAME)], body: RawBody, user: access.UserName
