@@ -37,7 +37,10 @@ _STANDARD = "tag:yaml.org,2002:"
 _MERGE = object()
 _CACHED_SCALARS = 20_000
 MOST_PROBLEMS = 1000
+_TOO_LONG = ValueError("... is too long for a number; put it in quotes if it is text")
 _DIGITS = 4000
+# Hexadecimal and other numbers become longer as decimals, which is how JSON has them.
+_BITS = 14_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +57,15 @@ class Limits:
         YAML nodes of all documents together, every alias counted as if it had been written out.
     max_documents
         Number of documents.
+    max_characters
+        Length of all keys and values together, every alias counted as if it had been written out.
     """
 
     max_bytes: int = 64 * 1024 * 1024
     max_depth: int = 64
     max_nodes: int = 5_000_000
     max_documents: int = 100_000
+    max_characters: int = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +90,13 @@ class _TooMuchError(Exception):
 class _Frame:
     """A list or mapping that is being read."""
 
-    __slots__ = ("anchor", "before", "container", "height", "key", "keys", "merges")
+    __slots__ = ("anchor", "before", "container", "height", "key", "keys", "length_before", "merges")
 
-    def __init__(self, container: Any, anchor: str | None, before: int) -> None:
+    def __init__(self, container: Any, anchor: str | None, before: int, length_before: int) -> None:
         self.container = container
         self.anchor = anchor
         self.before = before
+        self.length_before = length_before
         self.height = 1
         self.key: Any = None
         self.keys: dict[str, int] | None = {} if isinstance(container, dict) else None
@@ -105,6 +112,7 @@ class YamlReader:
     limits: Limits
     problems: list[Problem] = field(default_factory=list)
     _nodes: int = 0
+    _length: int = 0
     _documents: int = 0
     _plain: dict[str, Any] = field(default_factory=dict)
 
@@ -149,11 +157,11 @@ class YamlReader:
 
     def _document(self, next_event: Any, offset: int, first_line: int) -> RawDocument:
         stack: list[_Frame] = []
-        anchors: dict[str, tuple[Any, int, int]] = {}
+        anchors: dict[str, tuple[Any, int, int, int]] = {}
         root: Any = None
         mark: Any = None
         end = 0
-        max_depth, max_nodes = self.limits.max_depth, self.limits.max_nodes
+        max_depth, max_nodes, max_length = self.limits.max_depth, self.limits.max_nodes, self.limits.max_characters
         while True:
             event = next_event()
             kind = type(event)
@@ -162,10 +170,11 @@ class YamlReader:
             if kind is ScalarEvent:
                 value, height = self._scalar(event, stack, first_line), 0
                 self._nodes += 1
+                self._length += len(event.value)
                 if event.anchor is not None:
-                    anchors[event.anchor] = (value, 1, 0)
+                    anchors[event.anchor] = (value, 1, 0, len(event.value))
             elif kind is MappingStartEvent or kind is SequenceStartEvent:
-                stack.append(_Frame({} if kind is MappingStartEvent else [], event.anchor, self._nodes))
+                stack.append(_Frame({} if kind is MappingStartEvent else [], event.anchor, self._nodes, self._length))
                 self._nodes += 1
                 if event.anchor is not None:
                     # An anchor stands for the new value from here on, which is not complete yet.
@@ -179,15 +188,17 @@ class YamlReader:
                 if frame.merges:
                     value = frame.container = _merged(frame)
                 if frame.anchor is not None:
-                    anchors[frame.anchor] = (value, self._nodes - frame.before, height)
+                    length = self._length - frame.length_before
+                    anchors[frame.anchor] = (value, self._nodes - frame.before, height, length)
             elif kind is AliasEvent:
                 known = anchors.get(event.anchor)
                 if known is None:
                     message = f"*{event.anchor} must come after the end of the value that &{event.anchor} names"
                     self._problem(_steps(stack), message, first_line + event.start_mark.line)
-                    known = (None, 1, 0)
-                value, count, height = known
+                    known = (None, 1, 0, 0)
+                value, count, height, length = known
                 self._nodes += count
+                self._length += length
                 if len(stack) + height > max_depth:
                     raise _TooMuchError(f"nested more than {max_depth} deep", first_line + event.start_mark.line)
             elif kind is DocumentEndEvent:
@@ -195,6 +206,9 @@ class YamlReader:
                 return RawDocument(root, line, mark.column, offset + mark.index, offset + end)
             if self._nodes > max_nodes:
                 message = f"more than {max_nodes} values, every alias counted as if it were written out"
+                raise _TooMuchError(message, first_line + event.start_mark.line)
+            if self._length > max_length:
+                message = f"more than {max_length} characters, every alias counted as if it were written out"
                 raise _TooMuchError(message, first_line + event.start_mark.line)
             if stack:
                 self._add(stack, value, height, event, first_line)
@@ -316,8 +330,9 @@ def _construct(tag: str, text: str) -> Any:
             return _CONSTRUCTOR.construct_yaml_bool(node)
         if name == "int":
             if len(text) > _DIGITS:
-                return ValueError("... is too long for a number; put it in quotes if it is text")
-            return _CONSTRUCTOR.construct_yaml_int(node)
+                return _TOO_LONG
+            whole = _CONSTRUCTOR.construct_yaml_int(node)
+            return whole if whole.bit_length() <= _BITS else _TOO_LONG
         if name == "float":
             number = _CONSTRUCTOR.construct_yaml_float(node)
             return number if abs(number) < float("inf") else text

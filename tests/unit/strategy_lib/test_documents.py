@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -213,6 +214,25 @@ def test_limits_are_exact() -> None:
         Limits(max_bytes=len(text) - 1),
     ):
         only_problem(text, limits)
+
+
+def test_a_long_text_that_is_repeated_by_aliases_is_counted_as_often() -> None:
+    long = "x" * 1000
+    text = document(f"  a: &a [{long}, {long}]\n  b: [*a, *a]\n  c: &c {long}\n  d: [*c, *c]")
+    there = 9 * 1000 + len("schemaa/B/v1metadatanamenlayeringDefinitionlayersitedataabcd")
+    assert load_documents(text, limits=Limits(max_characters=there))
+    assert "characters" in only_problem(text, Limits(max_characters=there - 1)).message
+
+
+@pytest.mark.parametrize("number", ["0x" + "f" * 3_900, "0b" + "1" * 3_900, ":".join(["59"] * 1_300), "9" * 4_000])
+def test_every_number_that_is_read_can_be_written_as_json(number: str) -> None:
+    text = document(f"  a: {number}")
+    try:
+        documents = load_documents(text)
+    except DocumentError as error:
+        assert "too long for a number" in str(error)
+    else:
+        assert json.loads(json.dumps(documents[0].data)) == documents[0].data
 
 
 def test_a_large_site_is_read_in_seconds() -> None:
