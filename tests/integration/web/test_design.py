@@ -1,0 +1,33 @@
+"""A design as the provisioner fetches it."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from site_store import SiteStore
+from tests.integration.web.test_service import assert_failure
+
+
+def test_the_token_opens_one_design_and_is_not_logged(
+    anonymous: httpx.Client, store: SiteStore, capfd: pytest.CaptureFixture[str]
+) -> None:
+    token = store.add_candidate("alpha", "schema: x\n")
+    answer = anonymous.get(f"/d/{token}")
+    assert (answer.status_code, answer.text) == (200, "schema: x\n")
+    assert answer.headers["content-type"] == "application/x-yaml"
+    assert answer.headers["cache-control"] == "no-store"
+    store.remove_candidate(token)
+    assert_failure(anonymous.get(f"/d/{token}"), 404, "no design has this token")
+    logged = capfd.readouterr()
+    assert token not in logged.out + logged.err
+    assert "path=/slipway/d/***" in logged.out
+
+
+def test_it_is_read_only(anonymous: httpx.Client) -> None:
+    assert_failure(anonymous.put("/d/x"), 405, "use GET, OPTIONS")
+
+
+@pytest.mark.parametrize("token", ["x", "%2e%2e", "%00", "é", "x" * 100])
+def test_a_token_that_opens_nothing(anonymous: httpx.Client, token: str) -> None:
+    assert anonymous.get(f"/d/{token}").status_code == 404
