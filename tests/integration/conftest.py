@@ -1,19 +1,29 @@
-"""A real store, a real simulator process, and a group driver between them."""
+"""A real store, a real simulator process, and a group driver or the real DAGs between them."""
 
 from __future__ import annotations
 
+import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+import uvicorn
 
 from site_store import SiteStore
 from slipway_airflow.planning import make_plan
 from strategy_lib.design import read_design
 from strategy_lib.documents import load_documents
+from tests.support.dag_runs import Runs
 from tests.support.driving import Begin, Driving
 from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator
+
+if TYPE_CHECKING:
+    from airflow.dag_processing.dagbag import DagBag
+
+DAGS = Path(__file__).parent.parent.parent / "dags"
 
 
 @pytest.fixture
@@ -51,3 +61,56 @@ def begin(store: SiteStore, simulator: Simulator, tmp_path: Path) -> Begin:
         return Driving(store, simulator, store.action(action.id), path.as_uri())
 
     return begin
+
+
+@pytest.fixture(scope="session")
+def dagbag() -> DagBag:
+    """Initialise Airflow's database and read the DAGs."""
+    from airflow.dag_processing.bundles.manager import DagBundlesManager
+    from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
+    from airflow.utils import db
+
+    db.initdb()
+    DagBundlesManager().sync_bundles_to_db()
+    bag = DagBag(dag_folder=str(DAGS), bundle_name="slipway", bundle_path=DAGS)
+    assert bag.import_errors == {}
+    sync_bag_to_db(bag, "slipway", None)
+    return bag
+
+
+@pytest.fixture(scope="session")
+def api() -> Iterator[str]:
+    """Serve Slipway's REST API below ``/slipway``, as Airflow's API server does."""
+    from fastapi import FastAPI
+
+    from slipway_airflow.web.app import create_app
+
+    outer = FastAPI()
+    outer.mount("/slipway", create_app())
+    server = uvicorn.Server(uvicorn.Config(outer, host="127.0.0.1", port=0, log_level="warning"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        thread.join(0.02)
+    (listening,) = server.servers[0].sockets
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(10)
+
+
+@pytest.fixture
+def runs(
+    dagbag: DagBag,
+    api: str,
+    simulator: Simulator,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Runs:
+    """Give a fresh store and a fresh simulator to the DAGs."""
+    url = f"sqlite:///{tmp_path / 'slipway.db'}"
+    SiteStore.upgrade(url)
+    monkeypatch.setenv("SLIPWAY_DATABASE_URL", url)
+    monkeypatch.setenv("SLIPWAY_URL", api)
+    connection = {"conn_type": "drydock", "host": simulator.url, "extra": {"poll_interval": 0.05}}
+    monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(connection))
+    return Runs(dagbag, simulator)

@@ -2,112 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import uvicorn
 
-from site_store import ActionRecord, ActionState, SiteStore
-from tests.support.revisions import commit_design
-from tests.support.simulators import Simulator
+from site_store import ActionState, SiteStore
+from slipway_airflow.steps import STEPS, TARGETED
+from tests.support.dag_runs import Runs
 from tests.support.sites import group, node, site
 
 if TYPE_CHECKING:
     from airflow.dag_processing.dagbag import DagBag
 
-DAGS = Path(__file__).parent.parent.parent / "dags"
 AB = [node("a"), node("b")]
 PLAIN = site(AB, [group("one", ["a"], minimum_successful_nodes=1), group("two", ["b"], after=["one"], critical=False)])
-
-
-@pytest.fixture(scope="session")
-def dagbag() -> DagBag:
-    """Initialise Airflow's database and read the DAGs."""
-    from airflow.dag_processing.bundles.manager import DagBundlesManager
-    from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
-    from airflow.utils import db
-
-    db.initdb()
-    DagBundlesManager().sync_bundles_to_db()
-    bag = DagBag(dag_folder=str(DAGS), bundle_name="slipway", bundle_path=DAGS)
-    assert bag.import_errors == {}
-    sync_bag_to_db(bag, "slipway", None)
-    return bag
-
-
-@pytest.fixture(scope="session")
-def api() -> Iterator[str]:
-    """Serve Slipway's REST API below ``/slipway``, as Airflow's API server does."""
-    from fastapi import FastAPI
-
-    from slipway_airflow.web.app import create_app
-
-    outer = FastAPI()
-    outer.mount("/slipway", create_app())
-    server = uvicorn.Server(uvicorn.Config(outer, host="127.0.0.1", port=0, log_level="warning"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        thread.join(0.02)
-    (listening,) = server.servers[0].sockets
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(10)
-
-
-@dataclass
-class Runs:
-    """Starts runs, and looks at what became of them."""
-
-    bag: DagBag
-    simulator: Simulator
-
-    def commit(self, text: str, site_name: str = "alpha") -> int:
-        """Commit a design."""
-        with SiteStore.open() as store:
-            return commit_design(store, site_name, text).number
-
-    def run(self, dag_id: str = "deploy_site", **conf: Any) -> tuple[str, dict[str, str]]:
-        """Run a DAG to its end; return its state and the states of its tasks (of a mapped one, the last)."""
-        # All of them, each time: a test run leaves its parameters behind in the DAG.
-        nothing = {"revision": None, "target_nodes": None, "force": False, "dry_run": False}
-        run = self.bag.dags[dag_id].test(run_conf={"site": "alpha", **nothing, **conf}, logical_date=None)
-        return str(run.state), {ti.task_id: str(ti.state) for ti in run.get_task_instances()}
-
-    def last_action(self) -> ActionRecord:
-        """Return the newest action."""
-        with SiteStore.open() as store:
-            return store.actions(None, 1)[0]
-
-    def last_report(self) -> Mapping[str, Any]:
-        """Return the newest action's report."""
-        with SiteStore.open() as store:
-            report = store.report(self.last_action().id)
-        assert report is not None
-        return report
-
-
-@pytest.fixture
-def runs(
-    dagbag: DagBag,
-    api: str,
-    simulator: Simulator,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Runs:
-    """Give a fresh store and a fresh simulator to the DAGs."""
-    url = f"sqlite:///{tmp_path / 'slipway.db'}"
-    SiteStore.upgrade(url)
-    monkeypatch.setenv("SLIPWAY_DATABASE_URL", url)
-    monkeypatch.setenv("SLIPWAY_URL", api)
-    connection = {"conn_type": "drydock", "host": simulator.url, "extra": {"poll_interval": 0.05}}
-    monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(connection))
-    return Runs(dagbag, simulator)
 
 
 def test_a_site_is_deployed(runs: Runs) -> None:
@@ -230,7 +138,7 @@ def test_rule_14_a_result_that_comes_late_is_in_the_report(runs: Runs) -> None:
     assert any("a: prepare success: seen late" in note for note in report["notes"])
 
 
-@pytest.mark.parametrize("dag_id", ["deploy_site", "update_site"])
+@pytest.mark.parametrize("dag_id", list(STEPS))
 def test_every_parameter_says_what_it_is(dagbag: DagBag, dag_id: str) -> None:
     params = dagbag.dags[dag_id].params
     assert list(params) == ["site", "revision", "target_nodes", "force", "dry_run"]
@@ -239,3 +147,5 @@ def test_every_parameter_says_what_it_is(dagbag: DagBag, dag_id: str) -> None:
         assert param.schema["title"]
         assert param.description
         assert param.schema["type"]
+    required = "null" not in params.get_param("target_nodes").schema["type"]
+    assert required is (dag_id in TARGETED)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
 from provisioner_client.drydock import DrydockProvisioner
-from site_store import ActionRecord, GroupRecord, SiteStore
+from site_store import ActionRecord, GroupRecord, OperationPhase, SiteStore
 from slipway_airflow.clock import SystemClock
 from slipway_airflow.group_run import GroupRequest, GroupRun
+from slipway_airflow.node_step import NodeStepRequest, NodeStepRun, NodeStepVerdict
 from slipway_airflow.operation_run import OperationRun, StillRunning
 from slipway_airflow.polling import PhaseTimes
-from strategy_lib.phase import Phase
+from strategy_lib.phase import NodeStep, Phase
 from tests.support.simulators import Simulator
 
 LOG = logging.getLogger("group")
@@ -29,11 +30,12 @@ class Driving:
     design_ref: str
     timeout: float = 60.0
     patience: float = 60.0
+    queue_timeout: float = 60.0
 
     def group(self, name: str, attempt_key: str = "6", **more: Any) -> GroupRecord | StillRunning:
         """Drive one group, as its Airflow task does."""
         provisioner = DrydockProvisioner(self.simulator.url)
-        times = PhaseTimes(0.05, self.timeout, 60.0)
+        times = PhaseTimes(0.05, self.timeout, self.queue_timeout)
         request = GroupRequest(
             self.action.id,
             self.action.site,
@@ -48,6 +50,34 @@ class Driving:
             return GroupRun(self.store, operations, request, LOG).advance()
         finally:
             provisioner.close()
+
+    def node_step(
+        self, step: NodeStep, nodes: Collection[str], attempt: int = 20, **more: Any
+    ) -> NodeStepVerdict | StillRunning:
+        """Drive a step on nodes, as its Airflow task does."""
+        provisioner = DrydockProvisioner(self.simulator.url)
+        clock = SystemClock()
+        request = NodeStepRequest(
+            self.action.id,
+            self.action.site,
+            step,
+            tuple(sorted(nodes)),
+            attempt,
+            self.design_ref,
+            PhaseTimes(0.05, self.timeout, self.queue_timeout),
+            clock.now(),
+            **more,
+        )
+        try:
+            operations = OperationRun(self.store, provisioner, clock, self.patience, LOG)
+            return NodeStepRun(self.store, operations, request, LOG).advance()
+        finally:
+            provisioner.close()
+
+    def step_states(self, step: NodeStep) -> dict[str, str]:
+        """Return what came of each node in a step."""
+        tasks = self.store.step_tasks(self.action.id, OperationPhase(step.value))
+        return {name: record.status.value for name, record in tasks}
 
     def states(self) -> dict[str, str]:
         """Return the state of every node."""

@@ -69,11 +69,9 @@ class Simulator:
         self.post("scripts", {"node": node, "phase": phase, "behaviour": behaviour, **more})
 
     def submissions(self) -> list[tuple[str, list[str]]]:
-        """Return (action, sorted nodes) of every task that names nodes for prepare or deploy, in order."""
+        """Return (action, sorted nodes) of every task that is about named nodes, in order."""
         return [
-            (task["action"], sorted(task["nodes"]))
-            for task in self.get("tasks")
-            if task["action"] in {"prepare_nodes", "deploy_nodes"}
+            (task["action"], sorted(task["nodes"])) for task in self.get("tasks") if task["action"].endswith("_nodes")
         ]
 
     def double(self) -> dict[str, list[Any]]:

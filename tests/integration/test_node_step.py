@@ -1,0 +1,157 @@
+"""A step on named nodes from its start to its verdict, with a real store and a real simulator process (rule 25)."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import requests
+
+from site_store import ActionState, OperationPhase
+from slipway_airflow.node_step import NodeStepVerdict
+from slipway_airflow.operation_run import StillRunning
+from strategy_lib.phase import NodeStep
+from tests.support.driving import Begin, Driving
+from tests.support.simulators import Simulator
+from tests.support.sites import group, node, site
+
+DESTROY, RELABEL = NodeStep.DESTROY, NodeStep.RELABEL
+DESIGN = site([node("a"), node("b"), node("c")], [group("all", percent_successful_nodes=100)])
+
+
+@pytest.fixture
+def deployed(begin: Begin) -> Driving:
+    """Deploy three nodes."""
+    driving = begin(DESIGN)
+    driving.group("all")
+    assert driving.store.done_digests("alpha").keys() == {"a", "b", "c"}
+    return driving
+
+
+@pytest.fixture
+def listed(begin: Begin, simulator: Simulator) -> Driving:
+    """Have three machines that were deployed by somebody else: quicker, where only the step itself matters."""
+    driving = begin(DESIGN)
+    requests.post(f"{simulator.url}/api/v1.0/validatedesign", json={"href": driving.design_ref}, timeout=10)
+    for name in "abc":
+        simulator.post(f"nodes/{name}", {"status": "Deployed"})
+    return driving
+
+
+def verdict(driving: Driving, step: NodeStep, *nodes: str, attempt: int = 20, **more: bool) -> str:
+    """Drive a step to its end; return what is said of the nodes that are not done, and "" when all are."""
+    ended = driving.node_step(step, nodes, attempt, **more)
+    assert isinstance(ended, NodeStepVerdict)
+    assert ended.criterion.met is not ended.failure.startswith(step.value)
+    return ended.failure
+
+
+def test_rule_25_destroyed_nodes_count_as_done_in_no_version(deployed: Driving, simulator: Simulator) -> None:
+    assert verdict(deployed, DESTROY, "a", "b") == ""
+    assert simulator.submissions()[-1] == ("destroy_nodes", ["a", "b"])
+    assert deployed.step_states(DESTROY) == {"a": "success", "b": "success"}
+    assert deployed.store.done_digests("alpha").keys() == {"c"}
+    assert deployed.store.conditions("alpha", "abc") == {"a": "other", "b": "other", "c": "deployed"}
+
+
+def test_rule_25_relabelling_leaves_nodes_as_they_are(deployed: Driving, simulator: Simulator) -> None:
+    assert verdict(deployed, RELABEL, "a", "c") == ""
+    assert simulator.submissions()[-1] == ("relabel_nodes", ["a", "c"])
+    assert deployed.store.done_digests("alpha").keys() == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize(
+    ("step", "behaviour", "state", "words"),
+    [
+        (DESTROY, "fail", "error", "Error Releasing node b"),
+        (DESTROY, "false_success", "error", "the node list says deployed"),
+        (DESTROY, "unreported_done", "unknown", "without a word about it"),
+        (RELABEL, "fail", "error", "Failed to label node b"),
+        (RELABEL, "unreported", "unknown", "without a word about it"),
+    ],
+)
+def test_rule_25_every_node_must_be_proven_done(
+    listed: Driving, simulator: Simulator, step: NodeStep, behaviour: str, state: str, words: str
+) -> None:
+    simulator.script("b", step.value.removesuffix("_nodes"), behaviour)
+    said = verdict(listed, step, "a", "b")
+    assert said.startswith(f"{step}: 1 node not proven done: b: ")
+    assert words in said
+    assert listed.step_states(step) == {"a": "success", "b": state}
+
+
+def test_rule_23_a_cleared_step_tries_again_what_is_not_done(listed: Driving, simulator: Simulator) -> None:
+    simulator.script("b", "destroy", "flaky")
+    assert verdict(listed, DESTROY, "a", "b") != ""
+    before = len(simulator.submissions())
+    assert verdict(listed, DESTROY, "a", "b") != "", "the same attempt has its verdict"
+    assert len(simulator.submissions()) == before
+    assert verdict(listed, DESTROY, "a", "b", attempt=41) == ""
+    assert simulator.submissions()[before:] == [("destroy_nodes", ["b"])]
+    assert verdict(listed, DESTROY, "a", "b", attempt=62) == "", "nothing is left to do"
+    assert len(simulator.submissions()) == before + 1
+    assert simulator.double() == {}
+
+
+def test_rule_12_a_step_that_starts_again_joins_its_provisioner_task(listed: Driving, simulator: Simulator) -> None:
+    simulator.script("b", "destroy", "stuck")
+    listed.patience = 0.0
+    first = listed.node_step(DESTROY, ["a", "b"])
+    again = listed.node_step(DESTROY, ["a", "b"])
+    assert isinstance(first, StillRunning)
+    assert again == first
+    simulator.post("release")
+    listed.patience = 60.0
+    assert verdict(listed, DESTROY, "a", "b") == ""
+    assert simulator.submissions()[-1:] == [("destroy_nodes", ["a", "b"])]
+    assert simulator.double() == {}
+
+
+def test_rule_14_what_comes_late_is_known_and_not_sent_again(listed: Driving, simulator: Simulator) -> None:
+    simulator.script("a", "destroy", "stuck")
+    listed.timeout = 0.5
+    assert "no result in time" in verdict(listed, DESTROY, "a", "b")
+    assert listed.step_states(DESTROY) == {"a": "unknown", "b": "unknown"}, "b waits behind a"
+    simulator.post("release")
+    listed.timeout = 60.0
+    before = len(simulator.submissions())
+    assert verdict(listed, DESTROY, "a", "b", attempt=41) == ""
+    assert len(simulator.submissions()) == before
+
+
+def test_nodes_that_an_older_task_holds_are_left_out_and_the_step_fails(
+    listed: Driving, begin: Begin, simulator: Simulator
+) -> None:
+    simulator.script("b", "relabel", "stuck")
+    listed.timeout = 0.5
+    verdict(listed, RELABEL, "b")
+    listed.store.close_action(listed.action.id, ActionState.CANCELLED, "cancelled by a test")
+    later = begin(DESIGN, "run-2")
+    later.timeout = later.queue_timeout = 0.5
+    # The stuck task blocks the queue, so that what is sent now stays unknown.
+    said = verdict(later, DESTROY, "a", "b")
+    assert said == "destroy_nodes: 2 nodes not proven done: a: no result in time; b: not submitted"
+    assert simulator.submissions()[-1] == ("destroy_nodes", ["a"])
+    assert any("left out" in event.message for event in later.store.events(later.action.id))
+
+
+def test_a_forced_step_does_not_wait_for_older_tasks(listed: Driving, begin: Begin, simulator: Simulator) -> None:
+    simulator.script("b", "relabel", "stuck")
+    listed.timeout = 0.5
+    verdict(listed, RELABEL, "b")
+    listed.store.close_action(listed.action.id, ActionState.CANCELLED, "cancelled by a test")
+    later = begin(DESIGN, "run-2")
+    release = threading.Timer(1.0, simulator.post, ["release"])
+    release.start()
+    assert verdict(later, DESTROY, "b", force=True) == ""
+    release.join()
+
+
+def test_rule_24_a_cancelled_step_leaves_its_nodes_unknown(listed: Driving, simulator: Simulator) -> None:
+    simulator.script("b", "destroy", "stuck")
+    listed.patience = 0.0
+    listed.node_step(DESTROY, ["b"])
+    listed.store.close_action(listed.action.id, ActionState.CANCELLED, "cancelled by a test")
+    assert listed.step_states(DESTROY) == {"b": "unknown"}
+    (left,) = listed.store.unfinished_operations("alpha", ["b"])
+    assert left.phase is OperationPhase.DESTROY
