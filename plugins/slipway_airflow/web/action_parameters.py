@@ -13,6 +13,7 @@ CONTINUE_ON_FAIL = "continue-on-fail"
 KNOWN = ("target_nodes", "force", "dry_run", "revision", CONTINUE_ON_FAIL)
 
 _LARGEST_REVISION = 2**31 - 1
+_MOST_UNKNOWN = 100
 
 
 class ParameterError(SlipwayAirflowError):
@@ -95,8 +96,8 @@ def parse_parameters(given: object) -> ActionParameters:
 
 
 def _unknown(names: Iterable[str]) -> Iterable[str]:
-    for name in sorted(names):
-        near = difflib.get_close_matches(name, KNOWN, 1)
+    for name in sorted(names)[:_MOST_UNKNOWN]:
+        near = difflib.get_close_matches(name[:64], KNOWN, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(KNOWN)}"
         if name == "site":
             hint = "give the site in the query: ?site=NAME"

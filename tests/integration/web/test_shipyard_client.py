@@ -237,6 +237,8 @@ def test_the_context_marker_is_kept(committed: ShipyardClient, login: Callable[.
     assert re.fullmatch("[0-9A-Za-z]{26}", created["id"])
 
 
+# Airflow's own reader of logs leaves its file to the garbage collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_describe_step_and_its_logs(client: ShipyardClient, action: str, airflow_runs: AirflowRuns) -> None:
     step = step_row(client.describe_step(action, "acquire").json())
     assert step[:3] == ("acquire", 1, None)

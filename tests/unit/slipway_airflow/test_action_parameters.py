@@ -59,7 +59,15 @@ def test_all_problems_are_told_at_once() -> None:
     assert [problem.split()[0] for problem in refused.value.problems] == ["there", "dry_run", "revision"]
 
 
-_VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.text() | st.integers())
+def test_a_flood_of_unknown_names_is_cut_short() -> None:
+    with pytest.raises(ParameterError) as refused:
+        parse_parameters({f"{'x' * 10_000}{number}": 1 for number in range(1000)})
+    assert len(refused.value.problems) == 100
+    assert max(map(len, refused.value.problems)) < 200
+
+
+_TEXT = st.text(" ,-0129TRUEtruefalse\u0663")
+_VALUES = st.none() | st.booleans() | st.integers() | st.floats() | _TEXT | st.lists(_TEXT | st.integers())
 
 
 @given(st.dictionaries(st.sampled_from(("target_nodes", "force", "revision", "continue-on-fail")), _VALUES))
