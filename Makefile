@@ -48,6 +48,7 @@ endurance: $(READY)
 bench: $(READY)
 	$(BIN)/python tests/bench/bench_simulate.py
 	$(BIN)/python tests/bench/bench_actions.py
+	$(BIN)/python tests/bench/bench_commit.py
 	$(BIN)/python tests/bench/bench_airflow.py
 
 clean:
