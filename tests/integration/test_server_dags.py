@@ -1,0 +1,173 @@
+"""Whole runs of the DAGs that are about named servers, and of a paused action (rules 21, 23 and 25)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from site_store import SiteStore
+from slipway_airflow.operators import base, waiting
+from tests.support.dag_runs import Runs
+from tests.support.sites import document, group, node, site
+
+AB = [node("a"), node("b")]
+PLAIN = site(AB, [group("one", ["a"], minimum_successful_nodes=1), group("two", ["b"], critical=False)])
+SECRET = "correct horse battery staple"
+
+
+@pytest.fixture
+def deployed(runs: Runs) -> Runs:
+    """Commit a site whose two machines are deployed already, though not by Slipway."""
+    runs.commit(PLAIN)
+    assert runs.run("relabel_nodes", target_nodes=["a", "b"], dry_run=True)[0] == "success"
+    for name in "ab":
+        runs.simulator.post(f"nodes/{name}", {"status": "Deployed"})
+    return runs
+
+
+def nodes_of(report: Any) -> dict[str, str]:
+    """Return the state of each node in a report."""
+    return {entry["name"]: entry["state"] for entry in report["nodes"]}
+
+
+def test_rule_25_servers_are_destroyed_and_an_update_deploys_them_again(
+    runs: Runs, capfd: pytest.CaptureFixture[str]
+) -> None:
+    runs.commit(PLAIN)
+    runs.run()
+    before = len(runs.simulator.submissions())
+    state, tasks = runs.run("destroy_nodes", target_nodes=["b"])
+    assert state == "success"
+    assert list(tasks.values()) == ["success"] * len(tasks)
+    assert runs.simulator.submissions()[before:] == [("destroy_nodes", ["b"])]
+    report = runs.last_report()
+    (target,) = report["groups"]
+    assert (target["name"], target["critical"], target["state"]) == ("target-group", True, "success")
+    assert [(one["phase"], one["needed"], one["actual"]) for one in target["criteria"]] == [
+        ("destroy_nodes", 100, "1/1")
+    ]
+    assert nodes_of(report) == {"b": "success"}
+    assert " destroyed " in "".join(capfd.readouterr())
+    before = len(runs.simulator.submissions())
+    assert runs.run("update_site")[0] == "success"
+    assert runs.simulator.submissions()[before:] == [("prepare_nodes", ["b"]), ("deploy_nodes", ["b"])]
+
+
+def test_rule_25_a_server_is_redeployed(deployed: Runs) -> None:
+    state, _ = deployed.run("redeploy_server", target_nodes=["b"])
+    assert state == "success"
+    assert [action for action, _ in deployed.simulator.submissions()] == [
+        "destroy_nodes",
+        "prepare_nodes",
+        "deploy_nodes",
+    ]
+    assert {tuple(nodes) for _, nodes in deployed.simulator.submissions()} == {("b",)}
+    report = deployed.last_report()
+    assert [(entry["name"], entry["state"]) for entry in report["groups"]] == [("target-group", "success")]
+    assert nodes_of(report) == {"a": "not_started", "b": "success"}
+    assert deployed.last_action().step == "report"
+
+
+def test_rule_25_what_cannot_be_destroyed_is_not_deployed(deployed: Runs) -> None:
+    deployed.simulator.script("b", "destroy", "fail")
+    state, tasks = deployed.run("redeploy_server", target_nodes=["a", "b"])
+    assert (state, tasks["destroy_nodes"], tasks["plan_groups"]) == ("failed", "failed", "upstream_failed")
+    assert [action for action, _ in deployed.simulator.submissions()] == ["destroy_nodes"]
+    report = deployed.last_report()
+    (failed,) = report["failed_steps"]
+    assert failed["step"] == "destroy_nodes"
+    assert "b: reported failed: Error Releasing node b" in failed["message"]
+    assert nodes_of(report) == {"a": "not_started", "b": "failure"}
+    assert {entry["name"]: entry["message"] for entry in report["nodes"]}["a"] == "destroyed, and not deployed again"
+    assert report["groups"][0]["reason"] == "node_step"
+
+
+def test_rule_25_nodes_that_could_not_be_relabelled_fail_the_action_with_their_words(deployed: Runs) -> None:
+    deployed.simulator.script("b", "relabel", "fail")
+    state, tasks = deployed.run("relabel_nodes", target_nodes=["a", "b"])
+    assert (state, tasks["relabel_nodes"], tasks["release"]) == ("failed", "failed", "failed")
+    report = deployed.last_report()
+    assert report["verdict_text"] == "critical group target-group failed"
+    assert report["failed_steps"] == []
+    assert nodes_of(report) == {"a": "success", "b": "failure"}
+    assert report["groups"][0]["criteria"][0]["met"] is False
+    assert {entry["name"]: entry["message"] for entry in report["nodes"]}["b"] == (
+        "reported failed: Failed to label node b"
+    )
+
+
+def test_a_dry_run_names_what_would_be_redeployed(deployed: Runs, capfd: pytest.CaptureFixture[str]) -> None:
+    capfd.readouterr()
+    state, tasks = deployed.run("redeploy_server", target_nodes=["b"], dry_run=True)
+    assert (state, tasks["destroy_nodes"]) == ("success", "skipped")
+    assert deployed.simulator.submissions() == []
+    said = "".join(capfd.readouterr())
+    for line in ("destroy_nodes: 1 node: b", "target-group: prepare 1 node: b", "target-group: deploy 1 node: b"):
+        assert f"  {line}" in said
+
+
+def test_servers_must_be_named(deployed: Runs) -> None:
+    assert deployed.run("destroy_nodes", target_nodes=["b", "bb"])[0] == "failed"
+    assert "did you mean b?" in deployed.last_report()["failed_steps"][0]["message"]
+    assert deployed.simulator.submissions() == []
+
+
+@pytest.fixture
+def looks(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Pause an action when it is about to begin for the first time, and let it go on when it looks for the third time.
+
+    Returns how much had been submitted at each look.
+    """
+    monkeypatch.setattr(waiting, "_WHILE_PAUSED", timedelta(seconds=0.2))
+    wait_while_paused = waiting.WaitingOperator.wait_while_paused
+    seen: list[int] = []
+
+    def look(operator: Any, action: Any) -> None:
+        seen.append(len(runs.simulator.submissions()))
+        with SiteStore.open() as store:
+            if len(seen) in (1, 3):
+                store.set_paused(action.id, len(seen) == 1)
+            wait_while_paused(operator, store.action(action.id))
+
+    monkeypatch.setattr(waiting.WaitingOperator, "wait_while_paused", look)
+    return seen
+
+
+def test_a_paused_action_begins_no_group_until_it_goes_on(runs: Runs, looks: list[int]) -> None:
+    runs.commit(PLAIN)
+    assert runs.run()[0] == "success"
+    assert looks[:3] == [0, 0, 0]
+    assert [action for action, _ in runs.simulator.submissions()] == ["prepare_nodes", "deploy_nodes"] * 2
+
+
+def test_a_pause_holds_back_a_destruction_too(deployed: Runs, looks: list[int]) -> None:
+    assert deployed.run("destroy_nodes", target_nodes=["b"])[0] == "success"
+    assert looks == [0, 0, 0]
+
+
+def test_a_revision_that_could_not_be_rendered_is_refused_in_words(runs: Runs) -> None:
+    runs.commit(PLAIN)
+    with SiteStore.open() as store:
+        store.commit_revision(
+            "alpha", {"design": "not: rendered\n"}, (), None, "tester", forced=True, problems=["no parent"]
+        )
+    assert runs.run()[0] == "failed"
+    message = runs.last_report()["failed_steps"][0]["message"]
+    assert "revision 2 of site alpha was forced although it could not be rendered" in message
+    assert "no parent" in message
+
+
+def test_secrets_of_the_design_are_masked_in_logs_and_in_no_report(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Airflow masks in the process that writes a task's log, which a test run has not.
+    masked: list[list[str]] = []
+    monkeypatch.setattr(base, "mask_secret", masked.append)
+    passphrase = document("deckhand/Passphrase/v1", "ipmi", SECRET, storagePolicy="encrypted")
+    # A host profile that is missing: the provisioner's remark about it quotes its name.
+    runs.commit(site([*AB, node("c", profile=SECRET), passphrase], [group("one", ["a"], minimum_successful_nodes=1)]))
+    assert runs.run()[0] == "failed"
+    assert masked == [[SECRET], [SECRET]], "load_design, validate_design"
+    (failed,) = runs.last_report()["failed_steps"]
+    assert failed["step"] == "validate_design"
+    assert "host profile *** is not in the design" in failed["message"]
