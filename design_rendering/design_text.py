@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from design_rendering.document_text import dumped, written
+from design_rendering.document_text import DocumentWriter
 from design_rendering.rendering import Rendering
 
 
@@ -12,8 +12,9 @@ def design_text(rendering: Rendering) -> str:
     A document that rendering left alone is there as it was written, comments included; the others are written anew.
     Secrets are in it: see `secrets.py` for what may be shown to everybody.
     """
+    writer = DocumentWriter()
     parts = []
     for rendered in rendering.documents:
         parts.append("---\n")
-        parts.append(dumped(rendered.document) if rendered.changed else written(rendered.document))
+        parts.append(writer.anew(rendered.document) if rendered.changed else writer.written(rendered.document))
     return "".join(parts)

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
+from design_rendering.budget import Budget, TooMuchError
+from design_rendering.dependency_order import dependency_order
+from design_rendering.directives import NO_DIRECTIVES, Directives, Substitution, read_directives
+from design_rendering.draft import Draft
+from design_rendering.findings import Findings
+from design_rendering.layering import LayeringError, carry_out
+from design_rendering.layers import read_layers
+from design_rendering.lineage import Lineage, LineageReader
+from design_rendering.secret_paths import SecretPaths
+from design_rendering.secrets import is_secret
+from design_rendering.substitution import SubstitutionError, put, take
 from strategy_lib.documents import Document
 from strategy_lib.errors import Problem
+from strategy_lib.json_path import extend
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +29,12 @@ class RenderedDocument:
     Attributes
     ----------
     document
-        With rendered data; source and lines are those of the document that was written.
+        With rendered data; source and lines are those of the document that was written. What was carried out is no
+        longer in its metadata, so that rendering it again changes nothing.
     changed
         False when it is just as it was written.
     secret_paths
-        JSON paths, such as `$.data.oob.credential`, of what was substituted from a secret.
+        JSON paths, such as `$.data.oob.credential`, of what was substituted or inherited from a secret.
     """
 
     document: Document
@@ -39,14 +53,217 @@ class Rendering:
 def render(documents: Sequence[Document]) -> Rendering:
     """Render the documents of a site.
 
+    Abstract documents and replaced ones are left out, and of two with one schema and name the one in the more general
+    layer. The documents given are not changed; the rendered ones share parts with them and with each other.
+
     Raises
     ------
     RenderingError
         With every problem at once.
     """
-    return Rendering(tuple(RenderedDocument(document) for document in documents if not document.abstract))
+    return _Renderer(documents).rendering()
 
 
 def rendered_documents(documents: Sequence[Document]) -> list[Document]:
-    """Return the documents that count, rendered; see `render`, whose warnings are left out here."""
+    """Return the documents that count, rendered.
+
+    Raises
+    ------
+    RenderingError
+        With every problem at once.
+    """
     return [rendered.document for rendered in render(documents).documents]
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A document as far as it is rendered."""
+
+    data: Any
+    secrets: SecretPaths
+    changed: bool
+
+
+class _Renderer:
+    """Renders the documents of one design."""
+
+    __slots__ = (
+        "_absent",
+        "_abstract",
+        "_budget",
+        "_directives",
+        "_documents",
+        "_failed",
+        "_findings",
+        "_layers",
+        "_lineage",
+        "_needs",
+        "_states",
+    )
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self._documents = documents
+        self._findings = Findings()
+        self._budget = Budget()
+        self._failed: set[int] = set()
+        self._needs: dict[int, list[int]] = {}
+        self._states: dict[int, _State] = {}
+        # Sources that are not there, with the documents and places that want them.
+        self._abstract = {(document.schema, document.name) for document in documents if document.abstract}
+        self._absent: dict[tuple[str, str], list[tuple[int, str]]] = {}
+        self._layers = read_layers(documents, self._findings)
+        self._directives = self._read_directives()
+        self._lineage: Lineage = LineageReader(documents, self._directives, self._layers, self._findings).lineage()
+        self._failed.update(self._lineage.failed)
+
+    def rendering(self) -> Rendering:
+        for number in self._order():
+            # Whatever is made from what has failed cannot be rendered either; one problem says enough.
+            if number in self._failed or not self._failed.isdisjoint(self._needs.get(number, ())):
+                self._failed.add(number)
+                continue
+            try:
+                self._render(number)
+            except TooMuchError as error:
+                self._findings.error(self._documents[number], "$", str(error))
+                break
+        self._findings.raise_errors()
+        self._warn_of_absent()
+        rendered = tuple(self._rendered(number) for number in range(len(self._documents)) if self._counts(number))
+        return Rendering(rendered, self._findings.warnings())
+
+    def _read_directives(self) -> list[Directives]:
+        found = []
+        for number, document in enumerate(self._documents):
+            directives = read_directives(document, self._findings)
+            if directives is None:
+                self._failed.add(number)
+            found.append(directives or NO_DIRECTIVES)
+        return found
+
+    def _order(self) -> tuple[int, ...]:
+        """Return the documents in the order in which they are to be rendered; those in a cycle have failed."""
+        for number, directives in enumerate(self._directives):
+            needed = [self._lineage.parents[number]] if number in self._lineage.parents else []
+            for substitution in directives.substitutions:
+                source = self._source(substitution)
+                if source is not None:
+                    needed.append(source)
+            if needed:
+                self._needs[number] = list(dict.fromkeys(needed))
+        found = dependency_order(len(self._documents), self._needs)
+        for cycle in found.cycles:
+            self._failed.update(cycle)
+            names = " -> ".join(self._name(number) for number in (*cycle, cycle[0]))
+            message = f"each of these is made from the next, all the way round: {names}; take one step out"
+            self._findings.error(self._documents[cycle[0]], "$.metadata", message)
+        return found.order
+
+    def _name(self, number: int) -> str:
+        document = self._documents[number]
+        layer = f" ({document.layer})" if document.layer else ""
+        return f"{document.schema} {document.name}{layer}"
+
+    def _source(self, substitution: Substitution) -> int | None:
+        return self._lineage.sources.get((substitution.source.schema, substitution.source.name))
+
+    def _render(self, number: int) -> None:
+        document, directives = self._documents[number], self._directives[number]
+        parent = self._lineage.parents.get(number)
+        if parent is None and not directives.substitutions:
+            if document.marks is None or "*" in document.marks.text:
+                self._budget.keep(document.data)
+            self._states[number] = _State(document.data, SecretPaths(), changed=False)
+            return
+        draft, secrets = Draft(document.data), SecretPaths()
+        if parent is not None:
+            above = self._states[parent]
+            draft = Draft({} if above.data is None else above.data)
+            secrets = SecretPaths(True) if is_secret(self._documents[parent]) else above.secrets.copy()
+            for action in directives.actions:
+                try:
+                    carry_out(action, document.data, draft, secrets, self._budget)
+                except LayeringError as error:
+                    self._refuse(number, action.place, str(error))
+                    break
+        changed = parent is not None
+        for substitution in directives.substitutions:
+            changed |= self._substitute(number, substitution, draft, secrets)
+        if number not in self._failed:
+            self._budget.keep(draft.data)
+            self._states[number] = _State(draft.data, secrets, changed)
+
+    def _substitute(self, number: int, substitution: Substitution, draft: Draft, secrets: SecretPaths) -> bool:
+        """Carry out one substitution; False when its source is not there. What is wrong makes the document fail."""
+        source, place = substitution.source, substitution.place
+        origin = self._source(substitution)
+        if origin is None:
+            if (source.schema, source.name) in self._abstract:
+                message = f"{source.schema} {source.name} is abstract; a source of substitutions must be concrete"
+                self._refuse(number, f"{place}.src", message)
+                return False
+            self._absent.setdefault((source.schema, source.name), []).append((number, f"{place}.src"))
+            return False
+        path = f"{place}.src"
+        state = self._states[origin]
+        try:
+            tainted = SecretPaths(True) if is_secret(self._documents[origin]) else state.secrets
+            taken = take(source, state.data, tainted, self._budget)
+            if taken.warning is not None:
+                self._findings.warning(self._documents[number], f"{path}.pattern", taken.warning)
+            for destination in substitution.destinations:
+                path = destination.place
+                warning = put(destination, taken, draft, secrets, self._budget)
+                if warning is not None:
+                    self._findings.warning(self._documents[number], f"{path}.pattern", warning)
+        except SubstitutionError as error:
+            self._refuse(number, path + error.path, str(error))
+        return True
+
+    def _refuse(self, number: int, path: str, message: str) -> None:
+        self._failed.add(number)
+        self._findings.error(self._documents[number], path, message)
+
+    def _warn_of_absent(self) -> None:
+        """Warn once of each source that is not there: a part of a site may be rendered by itself."""
+        for (schema, name), wanted in self._absent.items():
+            number, path = wanted[0]
+            more = f"; it is wanted in {len(wanted) - 1} more places" if len(wanted) > 1 else ""
+            message = f"there is no {schema} named {name!r}, so that nothing is put in here{more}"
+            self._findings.warning(self._documents[number], path, message)
+
+    def _counts(self, number: int) -> bool:
+        """Return whether a document is part of the rendered design."""
+        document = self._documents[number]
+        if document.abstract or number in self._lineage.replaced_by:
+            return False
+        other = self._documents[self._lineage.sources[document.schema, document.name]]
+        ranks = self._layers.ranks
+        rank = ranks.get(document.layer)
+        if rank is None or rank >= ranks.get(other.layer, -1):
+            return True
+        message = (
+            f"not used: the layer {other.layer} has a {document.schema} {document.name} too, and is more specific. "
+            "To change what is here, let that one replace it (replacement: true)"
+        )
+        self._findings.warning(document, "$", message)
+        return False
+
+    def _rendered(self, number: int) -> RenderedDocument:
+        document, state = self._documents[number], self._states[number]
+        if not state.changed:
+            return RenderedDocument(document)
+        rendered = replace(document, data=state.data, metadata=_carried_out(document.metadata))
+        paths = tuple(extend("$.data", *steps) for steps in state.secrets.paths())
+        return RenderedDocument(rendered, changed=True, secret_paths=paths)
+
+
+def _carried_out(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata without the directives that were carried out."""
+    left = {key: value for key, value in metadata.items() if key not in ("replacement", "substitutions")}
+    layering = left.get("layeringDefinition")
+    if isinstance(layering, Mapping):
+        left["layeringDefinition"] = {
+            key: value for key, value in layering.items() if key not in ("actions", "parentSelector")
+        }
+    return left

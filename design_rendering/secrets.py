@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
-from design_rendering.document_text import dumped
-from design_rendering.draft import Draft, value_at
+from design_rendering.document_text import DocumentWriter
+from design_rendering.draft import Draft
+from design_rendering.nested import CONTAINERS, MISSING, found_at, inside_out, items_of
 from strategy_lib.documents import Document
 from strategy_lib.json_path import Step, split
 
@@ -32,13 +34,20 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SECRET_TEXT = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----|://[^/\s:@]{0,200}:[^/\s@]{1,200}@")
 # Shorter values would mask ordinary words of a log.
 _SHORTEST_LINE = 8
-
-_CONTAINERS = (dict, list)
+_SHORTEST_NUMBER = 5
+# How much of a key is looked at, from its end.
+_KEY = 100
 
 
 def is_secret(document: Document) -> bool:
     """Return whether all data of a document is secret: it is stored encrypted, or it is a key or passphrase by kind."""
     return document.metadata.get("storagePolicy") == "encrypted" or document.schema in _SECRET_KINDS
+
+
+@lru_cache(maxsize=20_000)
+def is_secret_key(key: str) -> bool:
+    """Return whether what stands under a key is secret: `password`, `ipmi_credential`, `privateKey`."""
+    return _SECRET_KEY.match(_CAMEL.sub("_", key[-_KEY:]).replace("-", "_").lower()) is not None
 
 
 def redacted(document: Document, secret_paths: Iterable[str] = ()) -> Document:
@@ -74,6 +83,7 @@ def redacted_text(
         Position of a document to JSON paths of further secrets.
     """
     text = text.removeprefix("\ufeff")
+    writer = DocumentWriter()
     parts = []
     position = 0
     for number, document in enumerate(documents):
@@ -84,7 +94,7 @@ def redacted_text(
             raise ValueError(f"{document.label} was not read from a text, so that its place in it is not known")
         start, end = document.marks.span
         parts.append(text[position:start].rstrip(" \t"))
-        parts.append(("" if not parts[-1] or parts[-1].endswith("\n") else "\n") + dumped(shown))
+        parts.append(("" if not parts[-1] or parts[-1].endswith("\n") else "\n") + writer.dumped(shown))
         position = end
     parts.append(text[position:])
     return "".join(parts)
@@ -106,7 +116,8 @@ def _without(data: Any, secret_paths: Iterable[str]) -> Any:
     draft = Draft(data)
     for path in secret_paths:
         steps = split(path)[1:]
-        if _counts(value_at(draft.data, steps)):
+        found = found_at(draft.data, steps)
+        if found is not MISSING and _counts(found):
             draft.put(steps, PLACEHOLDER)
     return _cleaned(draft.data)
 
@@ -114,8 +125,8 @@ def _without(data: Any, secret_paths: Iterable[str]) -> Any:
 def _cleaned(root: Any) -> Any:
     """Return data without what shows by its key or its text that it is secret. Parts that are shared stay shared."""
     done: dict[int, Any] = {}
-    for value in _inside_out(root):
-        items = _items(value)
+    for value in inside_out(root):
+        items = items_of(value)
         changed = {key: shown for key, below in items if (shown := _shown(key, below, done)) is not below}
         if changed:
             copy: Any = dict(value) if isinstance(value, dict) else list(value)
@@ -124,25 +135,21 @@ def _cleaned(root: Any) -> Any:
             done[id(value)] = copy
         else:
             done[id(value)] = value
-    return done[id(root)] if isinstance(root, _CONTAINERS) else _shown(0, root, done)
+    return done[id(root)] if isinstance(root, CONTAINERS) else _shown(0, root, done)
 
 
 def _shown(key: Step, value: Any, done: Mapping[int, Any]) -> Any:
     if _is_secret_item(key, value):
         return PLACEHOLDER
-    return done[id(value)] if isinstance(value, _CONTAINERS) else value
+    return done[id(value)] if isinstance(value, CONTAINERS) else value
 
 
 def _is_secret_item(key: Step, value: Any) -> bool:
     if not _counts(value):
         return False
-    if isinstance(key, str) and _is_secret_key(key):
+    if isinstance(key, str) and is_secret_key(key[-_KEY:]):
         return True
     return isinstance(value, str) and _SECRET_TEXT.search(value) is not None
-
-
-def _is_secret_key(key: str) -> bool:
-    return _SECRET_KEY.match(_CAMEL.sub("_", key).replace("-", "_").lower()) is not None
 
 
 def _counts(value: Any) -> bool:
@@ -151,8 +158,8 @@ def _counts(value: Any) -> bool:
 
 
 def _secret_leaves(root: Any) -> Iterator[str]:
-    for value in _inside_out(root):
-        for key, below in _items(value):
+    for value in inside_out(root):
+        for key, below in items_of(value):
             if _is_secret_item(key, below):
                 yield from _leaves(below)
     if isinstance(root, str) and _is_secret_item(0, root):
@@ -161,30 +168,11 @@ def _secret_leaves(root: Any) -> Iterator[str]:
 
 def _leaves(root: Any) -> Iterator[str]:
     """Yield every text and number at or below a value."""
-    for value in [[root], *_inside_out(root)]:
-        for _, below in _items(value):
-            if isinstance(below, str | int | float) and not isinstance(below, bool):
-                yield str(below)
-
-
-def _items(value: Any) -> Iterable[tuple[Step, Any]]:
-    return value.items() if isinstance(value, dict) else enumerate(value)
-
-
-def _inside_out(root: Any) -> Iterator[Any]:
-    """Yield every list and mapping once, those inside before those around them; without recursion."""
-    done: set[int] = set()
-    stack = [root]
-    while stack:
-        value = stack[-1]
-        if not isinstance(value, _CONTAINERS) or id(value) in done:
-            stack.pop()
-            continue
-        below = value.values() if isinstance(value, dict) else value
-        waiting = [child for child in below if isinstance(child, _CONTAINERS) and id(child) not in done]
-        if waiting:
-            stack.extend(waiting)
-        else:
-            stack.pop()
-            done.add(id(value))
-            yield value
+    for value in [[root], *inside_out(root)]:
+        for _, below in items_of(value):
+            if isinstance(below, str):
+                yield below
+            elif isinstance(below, int | float) and not isinstance(below, bool):
+                number = str(below)
+                if len(number) >= _SHORTEST_NUMBER:
+                    yield number
