@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+
 import httpx
 import pytest
 
-from site_store import ActionState, SiteStore
+from site_store import SiteStore
+from slipway_airflow.conclusion import conclude
 from slipway_airflow.web.own_api import AirflowCalls
 from tests.integration.web.test_service import assert_failure
 
@@ -16,14 +19,16 @@ def test_no_action(viewer: httpx.Client) -> None:
     assert_failure(viewer.get(f"{RUNS}/nothing"), 404, "run 'nothing' of DAG 'deploy_site' has no action (yet)")
 
 
-def test_report_on_demand(viewer: httpx.Client, store: SiteStore, dags: list[str]) -> None:
-    # Airflow's own run ids have slashes' cousins in them.
+def test_report_on_demand(viewer: httpx.Client, store: SiteStore) -> None:
     run_id = "manual__2026-01-01T00:00:00+00:00"
     action = store.ensure_action("deploy_site", run_id, "deploy_site", "alpha", 3, {}, "tester")
-    store.close_action(action.id, ActionState.FAILED, "1 critical group failed")
+    report = conclude(store, action, {"load_design": "failed"}, logging.getLogger("test"))
     shown = viewer.get(f"{RUNS}/{run_id}").json()
     assert (shown["action"]["id"], shown["action"]["state"], shown["action"]["revision"]) == (action.id, "failed", 3)
-    assert (shown["groups"], shown["report"]) == ([], None)
+    assert shown["report"]["verdict_text"] == shown["action"]["verdict"] == report.verdict_text
+    assert "load_design" in shown["report_text"]
+    short = viewer.get(f"{RUNS}/{run_id}", params={"report": "false"}).json()
+    assert short == {**shown, "report": None, "report_text": None}
 
 
 def test_an_action_whose_run_is_gone(

@@ -11,6 +11,7 @@ import pytest
 
 from provisioner_client.drydock import DrydockProvisioner
 from provisioner_client.protocol import TaskAction, TaskState
+from provisioner_client.retry import RetryPolicy
 from tests.integration.web.test_service import assert_failure
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
@@ -76,6 +77,7 @@ def test_no_provisioner(viewer: httpx.Client) -> None:
 
 
 def test_a_provisioner_that_does_not_answer(viewer: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RetryPolicy, "wait", lambda *_: 0.0)
     connection = {"conn_type": "drydock", "host": "http://127.0.0.1:9", "extra": {"connect_timeout": 1}}
     monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(connection))
     answer = viewer.get(STATUSES)
