@@ -76,8 +76,7 @@ def describe_step(
     place = next((one for one in listed if one["id"] == step), None)
     found = next((one for one in instances if (one["task_id"], one["map_index"]) == (task.task_id, task.map_index)), {})
     return {
-        **_TASK_FIELDS,
-        **found,
+        **{field: found.get(field) for field in _TASK_FIELDS},
         "task_id": step,
         "dag_id": action.dag_id,
         "dag_run_id": action.run_id,
@@ -111,8 +110,18 @@ def step_log(store: SiteStore, airflow: AirflowCalls, action: ActionRecord, step
         raise
 
 
-# What Shipyard's client prints of a step, for one that Airflow has no task of.
-_TASK_FIELDS = dict.fromkeys(("start_date", "end_date", "duration", "try_number", "operator", "hostname"))
+# What is told of Airflow's task beside its state; its rendered fields and the like are Airflow's own business.
+_TASK_FIELDS = (
+    "scheduled_when",
+    "queued_when",
+    "start_date",
+    "end_date",
+    "duration",
+    "try_number",
+    "max_tries",
+    "operator",
+    "hostname",
+)
 
 
 def _notes(store: SiteStore, action: ActionRecord, verbosity: int) -> defaultdict[str, list[dict[str, Any]]]:

@@ -127,6 +127,7 @@ def test_a_step_is_airflows_task(viewer: httpx.Client, under_way: str) -> None:
         under_way,
     ]
     assert {"start_date", "end_date", "duration", "hostname", "notes"} <= set(step)
+    assert "rendered_fields" not in step
     assert described(viewer, f"{under_way}/steps/acquire")["state"] == "success"
 
 
