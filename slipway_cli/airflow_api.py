@@ -1,4 +1,4 @@
-"""A small client of Airflow's public REST API (/api/v2); its session serves Slipway's own API too."""
+"""A small client of Airflow's public REST API (/api/v2)."""
 
 from __future__ import annotations
 
@@ -6,119 +6,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-import requests
+from slipway_cli.api_session import ApiError, ApiRefused, ApiSession, ApiUnreachable
 
-from slipway_cli.errors import SlipwayCliError
-
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 _PAGE = 100
-
-
-class ApiError(SlipwayCliError):
-    """An API did not do what was asked; the message says what it answered."""
-
-
-class ApiUnreachable(ApiError):
-    """The API does not answer. Is Airflow running there (`slipway up`)?"""
-
-
-class ApiRefused(ApiError):
-    """The API refused the request; `status` is the HTTP status and `detail` the answer's own words or structure."""
-
-    def __init__(self, what: str, status: int, detail: Any) -> None:
-        super().__init__(f"{what}: HTTP {status}: {_sentence(detail)}")
-        self.status = status
-        self.detail = detail
-
-
-def _sentence(detail: Any) -> str:
-    """The part of an error answer that is meant for people."""
-    if isinstance(detail, Mapping):
-        for key in ("detail", "message", "reason", "title"):
-            if detail.get(key):
-                return _sentence(detail[key])
-    if isinstance(detail, Sequence) and not isinstance(detail, str):
-        return "; ".join(_sentence(part.get("msg", part) if isinstance(part, Mapping) else part) for part in detail)
-    return str(detail)[:500]
-
-
-class ApiSession:
-    """Requests to one Airflow as one user, with a token that is fetched when needed and again when it has expired."""
-
-    def __init__(self, url: str, username: str, password: str, timeout: float = 30.0) -> None:
-        """Nothing is sent yet.
-
-        Parameters
-        ----------
-        url : base URL, for example http://127.0.0.1:8080
-        timeout : seconds for one answer.
-        """
-        self.url = url.rstrip("/")
-        self._login = {"username": username, "password": password}
-        self._timeout = timeout
-        self._token: str | None = None
-        self._http = requests.Session()
-        # A proxy cannot reach this machine's own loopback.
-        self._http.trust_env = urlsplit(self.url).hostname not in _LOOPBACK
-
-    def close(self) -> None:
-        """Give the connections back."""
-        self._http.close()
-
-    def token(self) -> str:
-        """A bearer token; logs in if there is none yet.
-
-        Raises
-        ------
-        ApiRefused
-            Wrong user or password.
-        """
-        if self._token is None:
-            answer = self._send("POST", "/auth/token", json=self._login)
-            self._check(f"logging in as {self._login['username']}", answer)
-            self._token = answer.json()["access_token"]
-        return self._token
-
-    def request(self, what: str, method: str, path: str, **arguments: Any) -> requests.Response:
-        """Send a request as the user.
-
-        Parameters
-        ----------
-        what : what is being done, for messages: "triggering deploy_site".
-        path : from the base URL on, with a leading slash.
-        arguments : as for `requests.Session.request`.
-
-        Raises
-        ------
-        ApiUnreachable, ApiRefused
-        """
-        headers = dict(arguments.pop("headers", {}))
-        for last in (False, True):
-            headers["Authorization"] = f"Bearer {self.token()}"
-            answer = self._send(method, path, headers=headers, **arguments)
-            if answer.status_code != 401 or last:
-                break
-            self._token = None
-        self._check(what, answer)
-        return answer
-
-    def _send(self, method: str, path: str, **arguments: Any) -> requests.Response:
-        try:
-            return self._http.request(method, self.url + path, timeout=self._timeout, **arguments)
-        except requests.RequestException as error:
-            raise ApiUnreachable(f"Airflow at {self.url} does not answer ({type(error).__name__})") from error
-
-    @staticmethod
-    def _check(what: str, answer: requests.Response) -> None:
-        if answer.status_code < 400:
-            return
-        try:
-            detail = answer.json()
-        except ValueError:
-            detail = answer.text or answer.reason
-        raise ApiRefused(what, answer.status_code, detail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +197,17 @@ class AirflowApi:
             f"reading the log of {task_id}", "GET", path, params={"map_index": map_index, "full_content": True}
         ).json()
         return "\n".join(line["event"] if isinstance(line, Mapping) else str(line) for line in data["content"])
+
+    def connection(self, connection_id: str) -> dict[str, Any] | None:
+        """An Airflow connection as Airflow shows it (without its secrets), None when there is none of this id."""
+        path = f"/api/v2/connections/{quote(connection_id, safe='')}"
+        try:
+            data: dict[str, Any] = self.session.request(f"reading connection {connection_id}", "GET", path).json()
+        except ApiRefused as error:
+            if error.status != 404:
+                raise
+            return None
+        return data
 
     def set_connection(self, connection_id: str, fields: Mapping[str, Any]) -> None:
         """Create or replace an Airflow connection.

@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import click
@@ -16,7 +15,8 @@ from rich.console import Console
 from rich.text import Text
 
 from provisioner_client.simulator.scripts import Behaviour
-from slipway_cli.airflow_api import AirflowApi, ApiError, ApiSession, TaskInstance
+from slipway_cli.airflow_api import AirflowApi, TaskInstance
+from slipway_cli.api_session import ApiError, ApiSession
 from slipway_cli.clock import Clock
 from slipway_cli.demo_order import Order, read_fail, read_order
 from slipway_cli.embedded.background import BackgroundAirflow, reuse_or_start
@@ -26,12 +26,12 @@ from slipway_cli.embedded.ports import claim_port
 from slipway_cli.embedded.runtime import Runtime
 from slipway_cli.embedded.settings import EmbeddedSettings, environment_port
 from slipway_cli.embedded.simulator_process import SimulatorProcess
+from slipway_cli.ending import show_report
 from slipway_cli.follow import follow
 from slipway_cli.leftovers import RUN_PREFIX, cancel_leftovers
-from slipway_cli.output import OutputFormat, console, deliver, output_option, print_problems, serialised
-from slipway_cli.printable import listed, printable
+from slipway_cli.output import OutputFormat, console, output_option, print_problems
+from slipway_cli.printable import listed
 from slipway_cli.slipway_api import GroupProgress, RunProgress, SlipwayApi
-from strategy_lib.phase import Verdict
 
 DAG = "deploy_site"
 GROUP_TASK = "deploy_group"
@@ -129,7 +129,7 @@ def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: s
             except KeyboardInterrupt:
                 _cancel(run_id, runtime, clock)
                 raise
-            _show_report(progress, output, clock)
+            show_report(progress, output, clock)
             groups = progress.groups if progress is not None else ()
             _show_end(run_state, failed_tasks(airflow.task_instances(DAG, run_id), groups), clock)
         _show_where(runtime, run_id, keep or own is None, clock.screen)
@@ -194,7 +194,11 @@ def _watch(
             raise EmbeddedError(own.last_words())
 
     with contextlib.closing(ApiSession(runtime.url, "admin", runtime.password("admin"), _ANSWER)) as session:
-        return follow(DAG, run_id, AirflowApi(session), SlipwayApi(session), clock, check)
+        advice = (
+            f"Once it runs again (`slipway up`), start the demo again: it cancels the run {run_id}, whose simulated "
+            "machines are gone"
+        )
+        return follow(DAG, run_id, AirflowApi(session), SlipwayApi(session), clock, check, advice=advice)
 
 
 def failed_tasks(tasks: Sequence[TaskInstance], groups: Sequence[GroupProgress]) -> list[str]:
@@ -214,28 +218,6 @@ def failed_tasks(tasks: Sequence[TaskInstance], groups: Sequence[GroupProgress])
         else:
             names.append(task.name)
     return names
-
-
-def _show_report(progress: RunProgress | None, output: str, clock: Clock) -> None:
-    """Print the report: as text between the other lines, or by itself as it is stored."""
-    if progress is not None and progress.report is not None and output != OutputFormat.TABLE:
-        deliver(serialised(progress.report, output), None)
-    elif progress is not None and progress.report_text:
-        clock.screen.print()
-        for line in progress.report_text.splitlines():
-            clock.screen.print(Text(printable(line)), soft_wrap=True)
-        _show_verdict(progress.report, clock.screen)
-        clock.screen.print()
-    else:
-        clock.say("the run left no report; look at the log of the failed tasks")
-
-
-def _show_verdict(report: Mapping[str, Any] | None, screen: Console) -> None:
-    """Say the verdict again, where the eye is after a long report."""
-    if report is not None:
-        style = "bold green" if report["verdict"] == Verdict.SUCCESS else "bold red"
-        text = f"{report['verdict'].upper()}: {report['verdict_text']}"
-        screen.print(Text(printable(text), style=style), soft_wrap=True)
 
 
 def _show_end(run_state: str, failed: list[str], clock: Clock) -> None:

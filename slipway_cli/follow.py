@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from slipway_cli.airflow_api import AirflowApi, ApiError, ApiRefused, ApiUnreachable
+from slipway_cli.airflow_api import AirflowApi
+from slipway_cli.api_session import ApiError, ApiRefused, ApiUnreachable
 from slipway_cli.clock import Clock
 from slipway_cli.progress import open_view
 from slipway_cli.slipway_api import RunProgress, SlipwayApi
@@ -18,7 +19,7 @@ _PATIENCE = 180.0
 
 
 class AirflowGone(ApiError):
-    """Airflow has not answered for minutes; start it again with `slipway up`, and then the demo."""
+    """Airflow has not answered for minutes; the message says what to do."""
 
 
 def follow(
@@ -30,6 +31,7 @@ def follow(
     check: Callable[[], None] = lambda: None,
     silence: float = _SILENCE,
     patience: float = _PATIENCE,
+    advice: str = "",
 ) -> tuple[str, RunProgress | None]:
     """Show the run until it has ended; its state in Airflow, and what Slipway says of it at the end.
 
@@ -37,6 +39,7 @@ def follow(
     ----------
     check : called while there is no answer; raises when none can come any more.
     silence, patience : seconds without an answer until that is said, and until it is given up.
+    advice : what to do once it is given up.
 
     Raises
     ------
@@ -57,10 +60,7 @@ def follow(
                 check()
                 away = time.monotonic() - last_seen
                 if away > patience:
-                    raise AirflowGone(
-                        f"{error}; given up after {away:.0f} s. Once it runs again (`slipway up`), start the demo "
-                        f"again: it cancels the run {run_id}, whose simulated machines are gone"
-                    ) from error
+                    raise AirflowGone(f"{error}; given up after {away:.0f} s. {advice}") from error
                 if away > silence and not told:
                     clock.say("Airflow does not answer; waiting")
                     told = True

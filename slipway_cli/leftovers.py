@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from slipway_cli.airflow_api import AirflowApi, ApiError, ApiRefused
+from slipway_cli.airflow_api import AirflowApi
+from slipway_cli.api_session import ApiError, ApiRefused
 from slipway_cli.clock import Clock
 from slipway_cli.slipway_api import SlipwayApi
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from slipway_cli.airflow_api import ApiError, ApiRefused, ApiSession
+from slipway_cli.api_session import ApiError, ApiRefused, ApiSession
 
 
 class DesignRefused(ApiError):

@@ -20,7 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from slipway_cli.airflow_api import AirflowApi, ApiSession, TaskInstance
+from slipway_cli.airflow_api import AirflowApi, TaskInstance
+from slipway_cli.api_session import ApiSession
 from slipway_cli.embedded.background import BackgroundAirflow
 from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.slipway_api import SlipwayApi

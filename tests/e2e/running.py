@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from slipway_cli.airflow_api import AirflowApi, ApiRefused, ApiSession, TaskInstance
+from slipway_cli.airflow_api import AirflowApi, TaskInstance
+from slipway_cli.api_session import ApiRefused, ApiSession
 from slipway_cli.embedded.background import BackgroundAirflow
 from slipway_cli.embedded.health import loopback_session, unhealthy_components
 from slipway_cli.embedded.runtime import Runtime

@@ -6,7 +6,7 @@ import pytest
 import requests
 
 from site_store import ActionState, SiteStore
-from slipway_cli.airflow_api import ApiRefused, ApiSession
+from slipway_cli.api_session import ApiRefused, ApiSession
 from slipway_cli.slipway_api import DesignRefused, SlipwayApi
 from strategy_lib.node import NodeState
 from tests.e2e.conftest import StartSimulator

@@ -15,7 +15,8 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]  # comes with Airflow, without types
 import pytest
 
-from slipway_cli.airflow_api import AirflowApi, ApiRefused, ApiSession
+from slipway_cli.airflow_api import AirflowApi
+from slipway_cli.api_session import ApiRefused, ApiSession
 from slipway_cli.embedded.runtime import Runtime, read_runtime
 from slipway_cli.embedded.sessions import members
 from tests.e2e.running import DAG, RunningSlipway, leftovers, wait_until

@@ -14,7 +14,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from slipway_cli.airflow_api import AirflowApi, ApiSession
+from slipway_cli.airflow_api import AirflowApi
+from slipway_cli.api_session import ApiSession
 from slipway_cli.embedded.runtime import Runtime, read_runtime
 from tests.e2e.browser import logged_in, trigger
 from tests.e2e.running import leftovers, wait_until

@@ -7,7 +7,8 @@ import pytest
 import requests
 import responses
 
-from slipway_cli.airflow_api import AirflowApi, ApiError, ApiRefused, ApiSession, ApiUnreachable
+from slipway_cli.airflow_api import AirflowApi
+from slipway_cli.api_session import ApiError, ApiRefused, ApiSession, ApiUnreachable
 from slipway_cli.slipway_api import DesignRefused, SlipwayApi
 
 URL = "http://127.0.0.1:1"

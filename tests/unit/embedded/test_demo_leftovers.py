@@ -8,7 +8,8 @@ import pytest
 import responses
 from rich.console import Console
 
-from slipway_cli.airflow_api import AirflowApi, ApiError, ApiSession
+from slipway_cli.airflow_api import AirflowApi
+from slipway_cli.api_session import ApiError, ApiSession
 from slipway_cli.clock import Clock
 from slipway_cli.leftovers import cancel_leftovers
 from slipway_cli.slipway_api import SlipwayApi

@@ -8,7 +8,8 @@ import requests
 import responses
 from rich.console import Console
 
-from slipway_cli.airflow_api import AirflowApi, ApiRefused, ApiSession, TaskInstance
+from slipway_cli.airflow_api import AirflowApi, TaskInstance
+from slipway_cli.api_session import ApiRefused, ApiSession
 from slipway_cli.clock import Clock
 from slipway_cli.demo import failed_tasks
 from slipway_cli.embedded.errors import EmbeddedError

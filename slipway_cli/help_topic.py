@@ -1,0 +1,52 @@
+"""`slipway help`: what there is to read, by topic."""
+
+from __future__ import annotations
+
+import click
+
+TOPICS = {
+    "configdocs": """\
+Documents of a site are loaded into its buffer, collection by collection, and committed as a revision.
+
+  slipway create configdocs NAME --filename FILE    into the buffer (--append, --replace)
+  slipway get configdocs                            which collections a commit would change
+  slipway diff configdocs committed buffer          what a commit would change, field by field
+  slipway commit configdocs --dryrun                judge only
+  slipway commit configdocs                         judge, and commit
+  slipway get configdocs --collection NAME -c       read a collection
+  slipway get renderedconfigdocs -c                 read what the provisioner gets
+  slipway get revisions                             history
+  slipway rollback configdocs N                     a new revision with the documents of revision N
+  slipway delete configdocs                         discard the buffer
+""",
+    "actions": """\
+An action brings a revision about, or does something to single nodes.
+
+  slipway create action deploy_site --follow        all nodes, group by group
+  slipway create action update_site --follow        only what differs from the design
+  slipway create action redeploy_server -n NODE     erase and deploy anew
+  slipway create action relabel_nodes -n NODE       renew labels
+  slipway create action destroy_nodes -n NODE       erase
+  slipway get actions                               the newest ones
+  slipway describe action/ID                        groups, steps, notes
+  slipway stop|pause|unpause action/ID
+""",
+    "logs": """\
+Each step of an action has a log for each time it was tried.
+
+  slipway describe action/ID                        the names of its steps
+  slipway logs step/ID/STEP                         the last try
+  slipway logs step/ID/STEP/1                       the first one
+""",
+}
+
+
+@click.command("help")
+@click.argument("topic", required=False, type=click.Choice(list(TOPICS)))
+@click.pass_context
+def help_topic(context: click.Context, topic: str | None) -> None:
+    """Show the commands of a topic: configdocs, actions or logs. Without one, all commands."""
+    if topic is None:
+        click.echo(context.find_root().get_help())
+    else:
+        click.echo(TOPICS[topic], nl=False)

@@ -1,0 +1,210 @@
+"""`slipway get`: lists and documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import click
+from rich.text import Text
+
+from slipway_cli.online.client import Client
+from slipway_cli.online.options import echo_documents, online, shown
+from slipway_cli.online.targets import TargetGroup
+from slipway_cli.online.versions import VERSION
+from slipway_cli.output import console, table
+from slipway_cli.printable import printable
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+STATUS_TYPES = ("nodes-provision-status", "machines-power-state")
+_STYLES = {"Complete": "green", "Failed": "red", "Processing": "cyan", "Paused": "yellow"}
+
+
+@click.group(cls=TargetGroup)
+def get() -> None:
+    """List actions, documents, revisions, workflows and statuses."""
+
+
+def _version_options(command: Command) -> Command:
+    for flag, name, what in (
+        ("-s", "successful-site-action", "the last deployment that succeeded"),
+        ("-l", "last-site-action", "the last deployment"),
+        ("-b", "buffer", "what is in the buffer"),
+        ("-c", "committed", "what is committed"),
+    ):
+        command = click.option(
+            flag, f"--{name}", "versions", flag_value=name.replace("-", "_"), multiple=True, help=f"Of {what}."
+        )(command)
+    return click.option(
+        "--version", "named", type=VERSION, multiple=True, metavar="VERSION", help="A version, or a revision's number."
+    )(command)
+
+
+@get.command("actions", epilog="Example: slipway get actions -o json")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many at most.")
+@online
+def get_actions(client: Client, output: str, limit: int) -> None:
+    """List the newest actions of the site, newest first."""
+
+    def rows(actions: Any) -> None:
+        result = table(
+            "Action", "Name", "Lifecycle", "Revision", "Steps", "Created", "User", "Verdict", folds=("Verdict",)
+        )
+        for action in actions:
+            steps = [step.get("state") for step in action.get("steps") or []]
+            good, bad = steps.count("success"), steps.count("failed")
+            life = action.get("action_lifecycle") or ""
+            result.add_row(
+                action["id"],
+                action["name"],
+                Text(life, style=_STYLES.get(life, "")),
+                str(action.get("revision") or ""),
+                f"{good}/{len(steps)}" + (f", {bad} failed" if bad else ""),
+                _time(action.get("datetime")),
+                printable(action.get("user") or ""),
+                printable(action.get("verdict") or ""),
+            )
+        _print(result, actions, f"site {client.where.site} has no action yet")
+
+    shown(client.get("/actions", limit=limit), output, rows)
+
+
+@get.command("configdocs", epilog="Example: slipway get configdocs --collection site-design -c")
+@click.option("--collection", metavar="NAME", help="Show this collection's documents instead.")
+@_version_options
+@click.option("--cleartext-secrets", is_flag=True, help="Show secrets, and the text exactly as it was written.")
+@online
+def get_configdocs(
+    client: Client,
+    output: str,
+    collection: str | None,
+    versions: tuple[str, ...],
+    named: tuple[str, ...],
+    cleartext_secrets: bool,
+) -> None:
+    """Compare two versions by collection (committed and buffer unless told otherwise), or show a collection."""
+    wanted = [*versions, *named]
+    if collection is not None:
+        query = {"version": _one(wanted), "cleartext-secrets": True if cleartext_secrets else None}
+        _show_documents(client.get(f"/configdocs/{quote(collection, safe='')}", **query), output)
+        return
+    if cleartext_secrets:
+        raise click.UsageError("--cleartext-secrets is about --collection, which is not given")
+    if len(wanted) not in (0, 2):
+        raise click.UsageError("name two versions, or none")
+
+    def rows(statuses: Any) -> None:
+        result = table(
+            "Collection", "Base", "Base revision", "New", "New revision", right=("Base revision", "New revision")
+        )
+        for item in statuses:
+            result.add_row(
+                item["collection_name"],
+                f"{item['base_version']}: {item['base_status']}",
+                str(item.get("base_revision") or ""),
+                f"{item['new_version']}: {item['new_status']}",
+                str(item.get("new_revision") or ""),
+            )
+        _print(result, statuses, f"site {client.where.site} has no documents yet: slipway create configdocs --help")
+
+    shown(client.get("/configdocs", versions=wanted or None), output, rows)
+
+
+@get.command("renderedconfigdocs")
+@_version_options
+@click.option("--cleartext-secrets", is_flag=True, help="Show secrets.")
+@online
+def get_renderedconfigdocs(
+    client: Client, output: str, versions: tuple[str, ...], named: tuple[str, ...], cleartext_secrets: bool
+) -> None:
+    """Show the documents with layering and substitution applied, as the provisioner gets them."""
+    query = {"version": _one([*versions, *named]), "cleartext-secrets": True if cleartext_secrets else None}
+    _show_documents(client.get("/renderedconfigdocs", **query), output)
+
+
+@get.command("revisions", epilog="Example: slipway get revisions --limit 10")
+@click.option("--limit", type=click.IntRange(1, 500), default=50, show_default=True, help="How many at most.")
+@online
+def get_revisions(client: Client, output: str, limit: int) -> None:
+    """List the revisions of the site, newest first: who committed them, and what they are."""
+
+    def rows(revisions: Any) -> None:
+        result = table("Revision", "Created", "User", "Collections", "What", right=("Revision",), folds=("What",))
+        for item in revisions:
+            what = [*item["versions"]]
+            if item.get("rollback_of"):
+                what.append(f"goes back to {item['rollback_of']}")
+            if item.get("forced"):
+                what.append(f"forced: {len(item['problems'])} problems overridden")
+            names = ", ".join(each["name"] for each in item["collections"])
+            result.add_row(
+                str(item["revision"]), _time(item["created"]), printable(item["user"]), names, ", ".join(what)
+            )
+        _print(result, revisions, f"site {client.where.site} has no revision yet: slipway commit configdocs")
+
+    shown(client.get("/revisions", limit=limit), output, rows)
+
+
+@get.command("workflows")
+@click.option("--since", metavar="TIME", help="From when on, as ISO 8601.  [30 days ago]")
+@online
+def get_workflows(client: Client, output: str, since: str | None) -> None:
+    """List the DAG runs that Airflow has of Slipway's actions, of all sites."""
+
+    def rows(workflows: Any) -> None:
+        result = table("Workflow", "State", "Started", "Ended", "Run")
+        for item in workflows:
+            result.add_row(
+                item["workflow_id"], item["state"], _time(item["start_date"]), _time(item["end_date"]), item["run_id"]
+            )
+        _print(result, workflows, "there is no workflow")
+
+    shown(client.get("/workflows", since=since), output, rows)
+
+
+@get.command("site-statuses", epilog="Example: slipway get site-statuses -s machines-power-state")
+@click.option("-s", "--status-type", "types", type=click.Choice(STATUS_TYPES), multiple=True, help="Only this one.")
+@online
+def get_site_statuses(client: Client, output: str, types: tuple[str, ...]) -> None:
+    """Ask the site's provisioner what it knows of the machines, now."""
+
+    def rows(statuses: Any) -> None:
+        provision = {item["hostname"]: item["status"] for item in statuses.get("nodes_provision_status") or []}
+        power = {item["hostname"]: item["power_state"] for item in statuses.get("machines_powerstate") or []}
+        result = table("Node", "Status", "Power")
+        for name in sorted(provision.keys() | power.keys()):
+            result.add_row(
+                printable(name), printable(str(provision.get(name, ""))), printable(str(power.get(name) or ""))
+            )
+        _print(result, provision or power, "the provisioner knows no machine")
+
+    shown(client.get("/site_statuses", filters=",".join(types) or None), output, rows)
+
+
+def _one(versions: list[str]) -> str | None:
+    if len(versions) > 1:
+        raise click.UsageError("name one version")
+    return versions[0] if versions else None
+
+
+def _show_documents(answer: Any, output: str) -> None:
+    if output in ("table", "format"):
+        echo_documents(answer.text)
+    elif output == "json":
+        import json
+
+        import yaml
+
+        click.echo(json.dumps(list(yaml.safe_load_all(answer.text)), indent=2, ensure_ascii=False, default=str))
+    else:
+        click.echo(answer.text, nl=False)
+
+
+def _print(rows: Any, found: Iterable[Any], nothing: str) -> None:
+    console().print(rows if found else Text(nothing))
+
+
+def _time(text: str | None) -> str:
+    return (text or "").replace("T", " ")[:19]

@@ -1,0 +1,140 @@
+"""Which servers the command line knows, and its tokens for them: two files in the user's configuration folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from slipway_cli.embedded.credentials import write_private
+from slipway_cli.errors import SlipwayCliError
+from slipway_cli.suggestion import suggestion
+
+_TOO_OPEN = stat.S_IRWXG | stat.S_IRWXO
+
+
+class ProfileError(SlipwayCliError):
+    """The profiles or tokens cannot be used; the message names the file and says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A server: its address, the site that is meant when none is named, and the user to log in as."""
+
+    url: str
+    site: str | None = None
+    user: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A token, and for which server and user it is."""
+
+    url: str
+    user: str
+    token: str
+
+    def __repr__(self) -> str:
+        return f"Login(url={self.url!r}, user={self.user!r})"
+
+
+class Folder:
+    """The configuration folder: `profiles.yaml`, and `tokens.json`, which only its owner may read."""
+
+    def __init__(self, path: Path) -> None:
+        self.profiles_file = path / "profiles.yaml"
+        self.tokens_file = path / "tokens.json"
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str]) -> Folder:
+        """The user's own: `$XDG_CONFIG_HOME/slipway`, else `~/.config/slipway`."""
+        base = environ.get("XDG_CONFIG_HOME")
+        return cls((Path(base) if base else Path.home() / ".config") / "slipway")
+
+    def profiles(self) -> tuple[str | None, dict[str, Profile]]:
+        """The name of the profile in use, and all profiles by name.
+
+        Raises
+        ------
+        ProfileError
+            The file is damaged.
+        """
+        if not self.profiles_file.exists():
+            return None, {}
+        try:
+            data = yaml.safe_load(self._text(self.profiles_file)) or {}
+            found = {str(name): Profile(**fields) for name, fields in (data.get("profiles") or {}).items()}
+        except (yaml.YAMLError, AttributeError, TypeError) as error:
+            raise ProfileError(f"{self.profiles_file} is damaged; correct it, or remove it") from error
+        return data.get("current"), found
+
+    def save_profiles(self, current: str | None, profiles: Mapping[str, Profile]) -> None:
+        """Replace the file, in one piece."""
+        shown = {name: {key: value for key, value in asdict(item).items() if value} for name, item in profiles.items()}
+        self._write(self.profiles_file, yaml.safe_dump({"current": current, "profiles": shown}, sort_keys=False))
+
+    def profile(self, name: str) -> Profile:
+        """A profile by its name.
+
+        Raises
+        ------
+        ProfileError
+            There is none of this name.
+        """
+        _, profiles = self.profiles()
+        if name not in profiles:
+            add = f"`slipway profile add {name} URL` makes it"
+            raise ProfileError(f"there is no profile {name!r}.{suggestion(name, profiles)} {add}")
+        return profiles[name]
+
+    def login(self, key: str, url: str) -> Login | None:
+        """The login that is kept under this key for this very server; None when there is none.
+
+        Raises
+        ------
+        ProfileError
+            Others can read the file, or it is damaged.
+        """
+        kept = self._logins().get(key)
+        return kept if kept is not None and kept.url == url else None
+
+    def save_login(self, key: str, login: Login | None) -> None:
+        """Keep a login, or forget it (None), in a file of mode 0600."""
+        kept = {name: item for name, item in self._logins().items() if name != key}
+        if login is not None:
+            kept[key] = login
+        data = {name: {"url": item.url, "user": item.user, "token": item.token} for name, item in kept.items()}
+        self._write(self.tokens_file, json.dumps(data, indent=1))
+
+    def _logins(self) -> dict[str, Login]:
+        if not self.tokens_file.exists():
+            return {}
+        if os.name == "posix" and self.tokens_file.stat().st_mode & _TOO_OPEN:
+            raise ProfileError(
+                f"{self.tokens_file} holds tokens and can be read by others: chmod 600 it, or remove it and log in again"
+            )
+        try:
+            data: dict[str, Any] = json.loads(self._text(self.tokens_file) or "{}")
+            return {name: Login(item["url"], item["user"], item["token"]) for name, item in data.items()}
+        except (ValueError, AttributeError, KeyError, TypeError) as error:
+            raise ProfileError(f"{self.tokens_file} is damaged: remove it, and log in again") from error
+
+    @staticmethod
+    def _text(path: Path) -> str:
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ProfileError(f"{path} cannot be read: {error}") from error
+
+    @staticmethod
+    def _write(path: Path, text: str) -> None:
+        try:
+            write_private(path, text)
+        except OSError as error:
+            raise ProfileError(f"{path} cannot be written: {error.strerror or error}") from error
