@@ -12,7 +12,7 @@ Destroys the target nodes: their machines are released and their disks erased. *
 Clear `destroy_nodes`, with its downstream tasks, to try again what is not proven destroyed. `release` is red whenever
 the run has failed; the site is free all the same.
 
-Started here, nobody checks whether the site can do without these nodes. `slipway create action destroy_nodes` does.
+What would take a critical group below its criteria is refused by `validate_design`, unless it is forced.
 """,
-    force_help="Submit also nodes that are still held by an older provisioner task.",
+    force_help="Also below the criteria of critical groups, and also nodes that an older provisioner task still holds.",
 )

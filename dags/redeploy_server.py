@@ -13,7 +13,7 @@ Unless every target node is proven destroyed, none is deployed: open the log of 
 downstream tasks, to try again what is not yet destroyed, and to go on. `release` is red whenever the run has failed;
 the site is free all the same.
 
-Started here, nobody checks whether the site can do without these nodes. `slipway create action redeploy_server` does.
+What would take a critical group below its criteria is refused by `validate_design`, unless it is forced.
 """,
-    force_help="Submit also nodes that are still held by an older provisioner task.",
+    force_help="Also below the criteria of critical groups, and also nodes that an older provisioner task still holds.",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseHook
@@ -78,8 +79,13 @@ class DrydockHook(BaseHook):
         """The connection's own fields (raises ``SettingsError`` for one that cannot be used)."""
         return ConnectionSettings.from_extra(self.connection.extra_dejson)
 
-    def get_conn(self) -> Provisioner:
+    def get_conn(self, context_marker: str | None = None) -> Provisioner:
         """Return a new client; the caller closes it. Nothing is sent yet.
+
+        Parameters
+        ----------
+        context_marker
+            Appears with every request in Drydock's log (any text).
 
         Raises
         ------
@@ -89,7 +95,7 @@ class DrydockHook(BaseHook):
         from provisioner_client.settings import drydock_from_settings
 
         try:
-            return drydock_from_settings(self._drydock_settings())
+            return drydock_from_settings(replace(self._drydock_settings(), context_marker=context_marker))
         except ValueError as error:
             raise SettingsError(f"connection {self.conn_id!r}: {error}") from error
 

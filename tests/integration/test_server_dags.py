@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from provisioner_client.context_marker import marker_of
 from site_store import SiteStore
 from slipway_airflow.operators import base, waiting
 from tests.support.dag_runs import Runs
@@ -67,12 +68,15 @@ def test_rule_25_a_server_is_redeployed(deployed: Runs) -> None:
     report = deployed.last_report()
     assert [(entry["name"], entry["state"]) for entry in report["groups"]] == [("target-group", "success")]
     assert nodes_of(report) == {"a": "not_started", "b": "success"}
-    assert deployed.last_action().step == "report"
+    action = deployed.last_action()
+    assert action.step == "report"
+    sent = deployed.simulator.get("journal?method=POST&path=/api/v1.0/tasks")
+    assert {entry["marker"] for entry in sent} == {marker_of(action.id)}, "the last action's, in Drydock's log"
 
 
 def test_rule_25_what_cannot_be_destroyed_is_not_deployed(deployed: Runs) -> None:
     deployed.simulator.script("b", "destroy", "fail")
-    state, tasks = deployed.run("redeploy_server", target_nodes=["a", "b"])
+    state, tasks = deployed.run("redeploy_server", target_nodes=["a", "b"], force=True)
     assert (state, tasks["destroy_nodes"], tasks["plan_groups"]) == ("failed", "failed", "upstream_failed")
     assert [action for action, _ in deployed.simulator.submissions()] == ["destroy_nodes"]
     report = deployed.last_report()
@@ -106,6 +110,14 @@ def test_a_dry_run_names_what_would_be_redeployed(deployed: Runs, capfd: pytest.
     said = "".join(capfd.readouterr())
     for line in ("destroy_nodes: 1 node: b", "target-group: prepare 1 node: b", "target-group: deploy 1 node: b"):
         assert f"  {line}" in said
+
+
+def test_what_a_critical_group_needs_is_not_destroyed(deployed: Runs) -> None:
+    state, tasks = deployed.run("destroy_nodes", target_nodes=["a"])
+    assert (state, tasks["validate_design"]) == ("failed", "failed")
+    message = deployed.last_report()["failed_steps"][0]["message"]
+    assert message.startswith("critical group one would fall short: minimum_successful_nodes needs 1, 0 would be")
+    assert deployed.simulator.submissions() == []
 
 
 def test_servers_must_be_named(deployed: Runs) -> None:

@@ -118,6 +118,11 @@ def task_states(context: Context, task_ids: Sequence[str]) -> dict[str, str | No
     return states
 
 
+def marker(action: ActionRecord) -> str:
+    """Return the name under which the provisioner logs what is done for an action."""
+    return action.context_marker or action.id
+
+
 def parameter(action: ActionRecord, name: str) -> Any:
     """Return a parameter of the action, None when it was not given."""
     return action.parameters.get(name)

@@ -9,16 +9,23 @@ from typing import TYPE_CHECKING, Any
 from slipway_airflow.design_address import design_address
 from slipway_airflow.errors import StepError
 from slipway_airflow.hook import DrydockHook
-from slipway_airflow.operators.base import SiteOperator, parameter
-from slipway_airflow.steps import TARGETED
+from slipway_airflow.operators.base import SiteOperator, marker, parameter
+from slipway_airflow.steps import TARGETED, node_step_of
 from slipway_airflow.story import count, names
 from strategy_lib.design import read_design
+from strategy_lib.outcome import NodeCondition
+from strategy_lib.phase import NodeStep
 from strategy_lib.strategy import Selector, strategy_to_data, targeted_strategy
+from strategy_lib.withdrawal import shortfalls
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from airflow.sdk import Context
+
+    from provisioner_client.protocol import Provisioner
+    from site_store import ActionRecord
+    from strategy_lib.documents import Document
 
 CONFIGURATION_KEY = "configuration"
 
@@ -79,11 +86,11 @@ class ValidateDesignOperator(SiteOperator):
         """Validate; a design that cannot be used fails here, where nothing has been touched yet."""
         with self.telling(context) as store:
             action = self.action(store, context)
-            # The provisioner's remarks may quote the design.
-            self.read_revision(store, action.site, action.revision)
+            # Its secrets are masked by this, too: the provisioner's remarks may quote the design.
+            _, design_documents = self.read_revision(store, action.site, action.revision)
             hook = DrydockHook.for_site(action.site)
             design_ref = design_address(store, action, hook.settings)
-            provisioner = hook.get_conn()
+            provisioner = hook.get_conn(marker(action))
             try:
                 validation = provisioner.validate_design(design_ref)
                 for message in validation.messages:
@@ -93,8 +100,23 @@ class ValidateDesignOperator(SiteOperator):
                     said = "; ".join(message.text for message in validation.messages) or "it gave no message"
                     raise StepError(f"the provisioner refuses the design: {said}")
                 nodes = provisioner.select_nodes(design_ref, [Selector()])
+                if node_step_of(action.kind) is NodeStep.DESTROY:
+                    self._guard_critical_groups(action, design_documents, provisioner)
             finally:
                 provisioner.close()
             if not nodes:
                 raise StepError("the provisioner sees no node in the design")
             self.log.info("The provisioner accepts the design and sees %s in it.", count(len(nodes), "node"))
+
+    def _guard_critical_groups(
+        self, action: ActionRecord, documents: Sequence[Document], provisioner: Provisioner
+    ) -> None:
+        """Refuse to destroy what critical groups need now, unless that is forced: a run may be started in Airflow."""
+        design = read_design(documents)
+        deployed = {name for name, node in provisioner.nodes().items() if node.condition is NodeCondition.DEPLOYED}
+        short = shortfalls(design.strategy, design.nodes, deployed, parameter(action, "target_nodes") or ())
+        for shortfall in short:
+            self.log.warning("%s", shortfall)
+        if short and not parameter(action, "force") and not parameter(action, "dry_run"):
+            said = "; ".join(str(shortfall) for shortfall in short)
+            raise StepError(f"{said}: name fewer nodes, or force it")

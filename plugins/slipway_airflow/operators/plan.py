@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from slipway_airflow.airflow_settings import longest_mapping
 from slipway_airflow.errors import StepError
 from slipway_airflow.hook import DrydockHook
-from slipway_airflow.operators.base import SiteOperator, parameter
+from slipway_airflow.operators.base import SiteOperator, marker, parameter
 from slipway_airflow.planning import already_done, make_plan
 from slipway_airflow.steps import node_step_of
 from slipway_airflow.story import count, names
@@ -74,7 +74,7 @@ class PlanGroupsOperator(SiteOperator):
 
     def _done(self, store: SiteStore, action: ActionRecord, design: Design) -> frozenset[str]:
         """Return the nodes that are already as wanted, and note what the provisioner says of the site's nodes."""
-        provisioner = DrydockHook.for_site(action.site).get_conn()
+        provisioner = DrydockHook.for_site(action.site).get_conn(marker(action))
         try:
             listed = provisioner.nodes()
         finally:

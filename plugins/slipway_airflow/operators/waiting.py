@@ -16,7 +16,7 @@ from slipway_airflow.conclusion import conclude
 from slipway_airflow.group_order import OVER
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operation_run import OperationRun, StillRunning
-from slipway_airflow.operators.base import SiteOperator, task_states
+from slipway_airflow.operators.base import SiteOperator, marker, task_states
 from slipway_airflow.steps import REPORT, steps_of
 from slipway_airflow.triggers import ProvisionerTaskTrigger
 
@@ -48,11 +48,12 @@ class WaitingOperator(SiteOperator):
 
     def _run(self, context: Context, *, resumed: bool) -> Any:
         with self.telling(context) as store:
-            hook = DrydockHook.for_site(self.action(store, context).site)
+            action = self.action(store, context)
+            hook = DrydockHook.for_site(action.site)
             patience = hook.settings.poll_in_worker
             if resumed:
                 patience = min(patience, _PATIENCE_AFTER_DEFERRAL)
-            provisioner = hook.get_conn()
+            provisioner = hook.get_conn(marker(action))
             try:
                 operations = OperationRun(store, provisioner, SystemClock(), patience, self.log)
                 result = self.go_on(context, store, hook, operations)
