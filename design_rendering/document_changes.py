@@ -181,9 +181,13 @@ def _value(tree: Any, steps: _Steps) -> Any:
 
 def _differences(before: Any, after: Any) -> Iterator[_Place]:
     """Yield the places where two trees differ, as deep as possible. Without recursion: trees may be deep."""
-    left: list[tuple[Any, Any, _Steps, _Steps]] = [(before, after, (), ())]
+    left: list[_Place | tuple[Any, Any, _Steps, _Steps]] = [(before, after, (), ())]
     while left:
-        old, new, old_steps, new_steps = left.pop()
+        here = left.pop()
+        if isinstance(here, _Place):
+            yield here
+            continue
+        old, new, old_steps, new_steps = here
         if isinstance(old, Mapping) and isinstance(new, Mapping):
             pairs: Iterable[tuple[Step | None, Step | None]] = _key_pairs(old, new)
         elif isinstance(old, list) and isinstance(new, list):
@@ -193,12 +197,12 @@ def _differences(before: Any, after: Any) -> Iterator[_Place]:
             if type(old) is not type(new) or old != new:
                 yield _Place(old_steps, new_steps)
             continue
-        below = []
+        below: list[_Place | tuple[Any, Any, _Steps, _Steps]] = []
         for old_step, new_step in pairs:
             if old_step is None and new_step is not None:
-                yield _Place(None, (*new_steps, new_step))
+                below.append(_Place(None, (*new_steps, new_step)))
             elif new_step is None and old_step is not None:
-                yield _Place((*old_steps, old_step), None)
+                below.append(_Place((*old_steps, old_step), None))
             elif old_step is not None and new_step is not None and old[old_step] is not new[new_step]:
                 below.append((old[old_step], new[new_step], (*old_steps, old_step), (*new_steps, new_step)))
         left.extend(reversed(below))
