@@ -1,4 +1,4 @@
-"""Whole runs of the DAGs that are about named servers, and of a paused action (rules 21, 23 and 25)."""
+"""Whole runs of the DAGs that are about named servers, and of a paused action (rules 25 and 26)."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_dry_run_names_what_would_be_redeployed(deployed: Runs, capfd: pytest.
         assert f"  {line}" in said
 
 
-def test_what_a_critical_group_needs_is_not_destroyed(deployed: Runs) -> None:
+def test_rule_25_what_a_critical_group_needs_is_not_destroyed(deployed: Runs) -> None:
     state, tasks = deployed.run("destroy_nodes", target_nodes=["a"])
     assert (state, tasks["validate_design"]) == ("failed", "failed")
     message = deployed.last_report()["failed_steps"][0]["message"]
@@ -132,29 +132,30 @@ def looks(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     Returns how much had been submitted at each look.
     """
-    monkeypatch.setattr(waiting, "_WHILE_PAUSED", timedelta(seconds=0.2))
+    for wait in ("_WHILE_PAUSED", "_WHILE_PAUSED_BEHIND_OTHERS"):
+        monkeypatch.setattr(waiting, wait, timedelta(seconds=0.2))
     wait_while_paused = waiting.WaitingOperator.wait_while_paused
     seen: list[int] = []
 
-    def look(operator: Any, action: Any) -> None:
+    def look(operator: Any, action: Any, **more: Any) -> None:
         seen.append(len(runs.simulator.submissions()))
         with SiteStore.open() as store:
             if len(seen) in (1, 3):
                 store.set_paused(action.id, len(seen) == 1)
-            wait_while_paused(operator, store.action(action.id))
+            wait_while_paused(operator, store.action(action.id), **more)
 
     monkeypatch.setattr(waiting.WaitingOperator, "wait_while_paused", look)
     return seen
 
 
-def test_a_paused_action_begins_no_group_until_it_goes_on(runs: Runs, looks: list[int]) -> None:
+def test_rule_26_a_paused_action_begins_no_group_until_it_goes_on(runs: Runs, looks: list[int]) -> None:
     runs.commit(PLAIN)
     assert runs.run()[0] == "success"
     assert looks[:3] == [0, 0, 0]
     assert [action for action, _ in runs.simulator.submissions()] == ["prepare_nodes", "deploy_nodes"] * 2
 
 
-def test_a_pause_holds_back_a_destruction_too(deployed: Runs, looks: list[int]) -> None:
+def test_rule_26_a_pause_holds_back_a_destruction_too(deployed: Runs, looks: list[int]) -> None:
     assert deployed.run("destroy_nodes", target_nodes=["b"])[0] == "success"
     assert looks == [0, 0, 0]
 

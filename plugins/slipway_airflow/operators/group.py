@@ -69,8 +69,7 @@ class DeployGroupOperator(WaitingOperator):
         take_site(store, action.id, run_states(context["ti"]), self.log)
         # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
         attempt_key = str(context["ti"].max_tries)
-        if self._begins(store, action, attempt_key):
-            self.wait_while_paused(action)
+        self._wait_to_begin(store, action, attempt_key)
         if not self._is_our_turn(context, store, action):
             raise AirflowRescheduleException(datetime.now(UTC) + _WAIT_FOR_TURN)
         request = GroupRequest(
@@ -90,11 +89,14 @@ class DeployGroupOperator(WaitingOperator):
             raise AirflowFailException(story.failure(result))
         return None
 
-    def _begins(self, store: SiteStore, action: ActionRecord, attempt_key: str) -> bool:
-        """Whether the group is to begin now, also anew after a person cleared it: that is what a pause holds back."""
-        (ours,) = (standing for standing in store.group_standings(action.id) if standing.name == self.group)
+    def _wait_to_begin(self, store: SiteStore, action: ActionRecord, attempt_key: str) -> None:
+        """Let a pause hold the group back if it is to begin now, also anew after a person cleared it."""
+        standings = store.group_standings(action.id)
+        (ours,) = (standing for standing in standings if standing.name == self.group)
         cleared = ours.state is GroupState.FAILURE and ours.attempt_key != attempt_key
-        return ours.state is GroupState.PENDING or cleared
+        if ours.state is GroupState.PENDING or cleared:
+            earlier = [standing for standing in standings if standing.position < ours.position]
+            self.wait_while_paused(action, behind_others=not all(standing.is_judged for standing in earlier))
 
     def _is_our_turn(self, context: Context, store: SiteStore, action: ActionRecord) -> bool:
         states: dict[str, str | None] | None = None

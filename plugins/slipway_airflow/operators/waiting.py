@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 # A task that comes back from the triggerer finds its provisioner task over, or nearly so.
 _PATIENCE_AFTER_DEFERRAL = 5.0
 _WHILE_PAUSED = timedelta(seconds=10)
+# Whoever is not the first to go on: each look is a process.
+_WHILE_PAUSED_BEHIND_OTHERS = timedelta(seconds=60)
 
 
 class WaitingOperator(SiteOperator):
@@ -78,8 +80,10 @@ class WaitingOperator(SiteOperator):
             )
         return result
 
-    def wait_while_paused(self, action: ActionRecord) -> None:
-        """Hold back what has not begun while its action is paused; what has begun never asks.
+    def wait_while_paused(self, action: ActionRecord, *, behind_others: bool = False) -> None:
+        """Hold back what has not begun while its action is paused; what has begun never asks (rule 26).
+
+        Whoever is behind others looks more seldom.
 
         Raises
         ------
@@ -88,7 +92,8 @@ class WaitingOperator(SiteOperator):
         """
         if action.paused is not None:
             self.log.info("The action is paused since %s: nothing is begun until it goes on.", action.paused)
-            raise AirflowRescheduleException(datetime.now(UTC) + _WHILE_PAUSED)
+            wait = _WHILE_PAUSED_BEHIND_OTHERS if behind_others else _WHILE_PAUSED
+            raise AirflowRescheduleException(datetime.now(UTC) + wait)
 
     def conclude_alone(
         self, context: Context, store: SiteStore, action: ActionRecord, own_state: str | None = None
