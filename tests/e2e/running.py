@@ -72,6 +72,10 @@ class RunningSlipway:
     def url(self) -> str:
         return self.airflow.session.url
 
+    def new_session(self) -> ApiSession:
+        """Another session of admin's, for a thread of its own."""
+        return ApiSession(self.url, "admin", self.runtime.password("admin"))
+
     def connect(self, site: str, provisioner_url: str, **extra: Any) -> None:
         """Set the site's connection to its provisioner; `extra` as in the connection's form."""
         fields = {
