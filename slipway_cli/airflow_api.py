@@ -217,6 +217,17 @@ class AirflowApi:
         fields : conn_type, host, login, password, extra (a JSON text), …
         """
         body = {"connection_id": connection_id, **fields}
+        for pause in (0.5, 1.0, 2.0):
+            try:
+                return self._put_connection(connection_id, body)
+            except ApiRefused as error:
+                # Airflow's SQLite is at times too busy to write.
+                if error.status < 500:
+                    raise
+            time.sleep(pause)
+        return self._put_connection(connection_id, body)
+
+    def _put_connection(self, connection_id: str, body: Mapping[str, Any]) -> None:
         what = f"setting connection {connection_id}"
         # In this order: Airflow logs a traceback when asked to create what exists.
         try:

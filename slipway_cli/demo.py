@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
@@ -22,20 +20,18 @@ from slipway_cli.demo_order import Order, read_fail, read_order
 from slipway_cli.embedded.background import BackgroundAirflow, reuse_or_start
 from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.home import make_home
-from slipway_cli.embedded.ports import claim_port
 from slipway_cli.embedded.runtime import Runtime
-from slipway_cli.embedded.settings import EmbeddedSettings, environment_port
-from slipway_cli.embedded.simulator_process import SimulatorProcess
+from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.ending import show_report
 from slipway_cli.follow import follow
-from slipway_cli.leftovers import RUN_PREFIX, cancel_leftovers
+from slipway_cli.leftovers import DEMO, stop_leftovers
 from slipway_cli.output import OutputFormat, console, output_option, print_problems
 from slipway_cli.printable import listed
+from slipway_cli.simulated_drydock import DEFAULT_SPEED, SimulatedDrydock, connect
 from slipway_cli.slipway_api import GroupProgress, RunProgress, SlipwayApi
 
 DAG = "deploy_site"
 GROUP_TASK = "deploy_group"
-DEFAULT_SPEED = 400.0
 INTERRUPTED_EXIT = 130
 _POLL = 0.5
 _ANSWER = 10.0
@@ -117,13 +113,14 @@ def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: s
     clock = Clock(console(stderr=output != OutputFormat.TABLE))
     print_problems(clock.screen, order.warnings)
     make_home(settings.home)
-    with _simulator(order, settings) as simulator, reuse_or_start(settings, clock.say) as (runtime, own):
+    drydock = SimulatedDrydock(settings, f"simulator-{order.site}", order.speed, order.fail, anew=True)
+    with drydock.start(), reuse_or_start(settings, clock.say) as (runtime, own):
         if own is None and port not in (None, 0, runtime.port):
             clock.say(f"--port {port} is not used: that Airflow listens on {runtime.port}; stop it to choose another")
         clock.say(f"Airflow is ready: {runtime.url}")
         with contextlib.closing(ApiSession(runtime.url, "admin", runtime.password("admin"))) as session:
             airflow, slipway = AirflowApi(session), SlipwayApi(session)
-            run_id = _begin(order, airflow, slipway, simulator.url(), clock)
+            run_id = _begin(order, airflow, slipway, drydock.wait_ready(), clock)
             try:
                 run_state, progress = _watch(run_id, runtime, own, clock)
             except KeyboardInterrupt:
@@ -135,53 +132,35 @@ def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: s
         _show_where(runtime, run_id, keep or own is None, clock.screen)
         if keep:
             clock.screen.print(Text("everything stays up until Ctrl-C"))
-            _wait_for_ctrl_c(lambda: simulator.is_running() and (own is None or own.is_running()))
+            _wait_for_ctrl_c(lambda: drydock.is_running() and (own is None or own.is_running()))
         return run_state == "success"
 
 
-def _simulator(order: Order, settings: EmbeddedSettings) -> SimulatorProcess:
-    """A simulator with new machines."""
-    port = claim_port(environment_port("SLIPWAY_SIMULATOR_PORT", 0), "the simulated Drydock", "SLIPWAY_SIMULATOR_PORT")
-    state = settings.home / f"simulator-{order.site}.db"
-    for old in settings.home.glob(state.name + "*"):
-        old.unlink()
-    arguments = ["--port", str(port), "--speed", f"{order.speed:g}", "--state", str(state)]
-    for fail in order.fail:
-        arguments += ["--fail", fail]
-    return SimulatorProcess(arguments, settings.logs / "simulator.log")
-
-
 def _begin(order: Order, airflow: AirflowApi, slipway: SlipwayApi, provisioner: str, clock: Clock) -> str:
-    """Tell Airflow where the provisioner is, commit the design, start the run, and return its id."""
+    """Tell Airflow where the provisioner is, commit the design, start the action, and return its id."""
     airflow.wait_for_dag(DAG)
-    cancel_leftovers(DAG, order.site, airflow, slipway, clock)
-    airflow.set_connection(
-        f"slipway_provisioner_{order.site}",
-        {
-            "conn_type": "drydock",
-            "host": provisioner,
-            "description": "The simulated Drydock of the latest demo.",
-            "extra": json.dumps({"poll_interval": 1}),
-        },
-    )
+    stop_leftovers(order.site, slipway, clock)
+    connect(airflow, f"slipway_provisioner_{order.site}", provisioner, "of the latest demo")
     revision = slipway.commit(order.site, order.text)
     clock.say(f"committed site {order.site} as revision {revision.number}{'' if revision.created else ' (unchanged)'}")
-    conf = {"site": order.site, "revision": revision.number} | ({"force": True} if order.force else {})
-    run_id = airflow.trigger(DAG, conf, datetime.now(UTC).strftime(f"{RUN_PREFIX}%Y%m%dT%H%M%S.%fZ"))
+    # A demo that was interrupted may have committed without deploying.
+    action = slipway.create_action(
+        order.site, DAG, {"force": True} if order.force else {}, marker=DEMO, allow_intermediate=True
+    )
     failing = f"; simulated failures: {', '.join(order.fail)}" if order.fail else ""
-    clock.say(f"triggered {DAG}, run {run_id}{failing}")
-    return run_id
+    clock.say(f"created the action {DAG}, {action.id}{failing}")
+    return action.id
 
 
-def _cancel(run_id: str, runtime: Runtime, clock: Clock) -> None:
-    """Cancel a run whose simulated machines are about to go. If Airflow does not answer, the next demo cancels it."""
-    clock.say(f"cancelling the run {run_id}")
+def _cancel(action_id: str, runtime: Runtime, clock: Clock) -> None:
+    """Stop an action whose simulated machines are about to go. If Airflow does not answer, the next demo stops it."""
+    clock.say(f"stopping the action {action_id}")
     # Somebody waits for the end: a short timeout of its own.
     with (
         contextlib.suppress(ApiError),
         contextlib.closing(ApiSession(runtime.url, "admin", runtime.password("admin"), _ANSWER)) as session,
     ):
-        AirflowApi(session).set_run_state(DAG, run_id, "failed")
+        SlipwayApi(session).stop(action_id)
 
 
 def _watch(
@@ -195,8 +174,8 @@ def _watch(
 
     with contextlib.closing(ApiSession(runtime.url, "admin", runtime.password("admin"), _ANSWER)) as session:
         advice = (
-            f"Once it runs again (`slipway up`), start the demo again: it cancels the run {run_id}, whose simulated "
-            "machines are gone"
+            f"Once it runs again (`slipway up`), start the demo again: it stops the action {run_id}, whose "
+            "simulated machines are gone"
         )
         return follow(DAG, run_id, AirflowApi(session), SlipwayApi(session), clock, check, advice=advice)
 

@@ -1,57 +1,49 @@
-"""What an interrupted demo has left running in Airflow: cancelled, and waited for until the site is free."""
+"""What an interrupted demo has left running: stopped, and waited for until the site is free."""
 
 from __future__ import annotations
 
 import time
 
-from slipway_cli.airflow_api import AirflowApi
 from slipway_cli.api_session import ApiError, ApiRefused
 from slipway_cli.clock import Clock
 from slipway_cli.slipway_api import SlipwayApi
 
-RUN_PREFIX = "demo-"
-"""How the ids of the demo's runs begin; other runs are left alone."""
+DEMO = "5e1b0e0c-6f0d-5d8b-9a55-51b9a7d0de30"
+"""The context marker of the demo's actions; actions of others are left alone."""
 _TIME_LIMIT = 90.0
 _POLL = 0.5
+_CONFLICT = 409
 
 
-def cancel_leftovers(
-    dag_id: str, site: str, airflow: AirflowApi, slipway: SlipwayApi, clock: Clock, time_limit: float = _TIME_LIMIT
-) -> None:
-    """Cancel the runs of interrupted demos: their simulated machines are gone, and one of them holds the site.
+def stop_leftovers(site: str, slipway: SlipwayApi, clock: Clock, time_limit: float = _TIME_LIMIT) -> None:
+    """Stop the actions of interrupted demos: their simulated machines are gone, and one of them holds the site.
 
     Raises
     ------
     ApiError
         They have not ended in `time_limit` seconds.
     """
-    left = []
-    for run in airflow.active_runs(dag_id):
-        run_id = run["dag_run_id"]
-        if run_id.startswith(RUN_PREFIX) and (run["conf"] or {}).get("site") == site:
-            clock.say(f"cancelling the run of an interrupted demo, {run_id}")
-            airflow.set_run_state(dag_id, run_id, "failed")
-            left.append(run_id)
+    left = [action for action in slipway.actions(site) if action.marker == DEMO and not action.is_over]
     if not left:
         return
+    for action in left:
+        clock.say(f"stopping the action of an interrupted demo, {action.id}")
+        _stop(action.id, slipway)
     clock.say("waiting until it has ended and the site is free" if len(left) == 1 else "waiting until they have ended")
     end = time.monotonic() + time_limit
-    while left := [run_id for run_id in left if not _is_over(dag_id, run_id, airflow, slipway)]:
+    while left := [action for action in left if not slipway.action(action.id).is_over]:
         if time.monotonic() > end:
             raise ApiError(
-                f"the run {left[0]} of an interrupted demo has been cancelled and has not ended in {time_limit:g} s; "
-                "try again, or mark it failed in Airflow"
+                f"the action {left[0].id} of an interrupted demo has been stopped and has not ended in "
+                f"{time_limit:g} s; try again, or mark its run failed in Airflow"
             )
         time.sleep(_POLL)
 
 
-def _is_over(dag_id: str, run_id: str, airflow: AirflowApi, slipway: SlipwayApi) -> bool:
-    """Whether the run has ended and its action is closed."""
+def _stop(action_id: str, slipway: SlipwayApi) -> None:
+    """Stop an action; one that is just ending, or whose run never came, ends by itself."""
     try:
-        if airflow.run_state(dag_id, run_id) not in ("success", "failed"):
-            return False
+        slipway.stop(action_id)
     except ApiRefused as error:
-        if error.status != 404:
+        if error.status != _CONFLICT:
             raise
-    progress = slipway.progress(dag_id, run_id)  # asking for it closes the action of a run that is over
-    return progress is None or progress.state not in ("pending", "running")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from slipway_cli.api_session import ApiError, ApiRefused, ApiSession
+from slipway_cli.api_session import ApiError, ApiRefused, ApiSession, read_json
+
+API = "/slipway/api/v1.0"
+_PATIENCE = 300.0
+"""Seconds for an answer for which the provisioner reads the whole design."""
+_COLLECTION = "design"
 
 
 class DesignRefused(ApiError):
@@ -27,6 +33,26 @@ class Revision:
     digest: str
     created: bool
     warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action: its id is its run's, too. `state` is pending, running, success, failed or cancelled."""
+
+    id: str
+    kind: str
+    state: str
+    marker: str | None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, in whatever way."""
+        return self.state not in ("pending", "running")
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Action:
+        """Read an action as the API shows it."""
+        return cls(id=data["id"], kind=data["name"], state=data["state"], marker=data.get("context_marker"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +91,13 @@ class RunProgress:
 
 
 class SlipwayApi:
-    """What the command line needs of Slipway's API."""
+    """What the demo and the following of actions need of Slipway's API."""
 
     def __init__(self, session: ApiSession) -> None:
         self._session = session
 
     def commit(self, site: str, text: str) -> Revision:
-        """Commit documents as the site's wanted design.
+        """Make these documents, and no others, the site's wanted design. What was in its buffer is lost.
 
         Raises
         ------
@@ -79,32 +105,111 @@ class SlipwayApi:
             The documents have errors; all of them are named.
         ApiRefused, ApiUnreachable
         """
+        newest = self._newest(site)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        held = {each["name"]: each["digest"] for each in newest["collections"]} if newest is not None else {}
+        if newest is not None and held == {_COLLECTION: digest}:
+            return Revision(site, newest["revision"], newest["digest"], created=False, warnings=())
         try:
+            tag = self._load(site, text, digest, held)
             answer = self._session.request(
                 f"committing {site}",
                 "POST",
-                f"/slipway/api/v1.0/sites/{quote(site, safe='')}/revisions",
-                data=text.encode(),
-                headers={"Content-Type": "application/x-yaml"},
+                f"{API}/commitconfigdocs",
+                params={"site": site},
+                headers={"If-Match": tag},  # exactly what was just loaded
+                timeout=_PATIENCE,
             )
         except ApiRefused as error:
             if error.status == 400 and isinstance(error.detail, Mapping):
                 raise _refusal(site, error.detail) from error
             raise
-        data = answer.json()
-        return Revision(
-            site=data["site"],
-            number=data["revision"],
-            digest=data["digest"],
-            created=data["created"],
-            warnings=tuple(_text(warning) for warning in data.get("warnings") or ()),
+        data = read_json(f"committing {site}", answer)
+        warnings = tuple(_text(message) for message in data["details"]["messageList"])
+        return Revision(site, data["revision"], data["digest"], created=True, warnings=warnings)
+
+    def _newest(self, site: str) -> Any:
+        answer = self._session.request(
+            f"reading the revisions of {site}", "GET", f"{API}/revisions", params={"site": site, "limit": 1}
+        )
+        return next(iter(read_json(f"reading the revisions of {site}", answer)), None)
+
+    def _load(self, site: str, text: str, digest: str, held: Mapping[str, str]) -> str:
+        """Fill the buffer; return its version as HTTP knows it."""
+        mode, tag = "replace", ""
+        wanted = {**dict.fromkeys(sorted(held), ""), _COLLECTION: text}
+        for collection in sorted(wanted, key=lambda name: name == _COLLECTION):  # what is to go goes first
+            if collection == _COLLECTION and held.get(_COLLECTION) == digest:
+                continue
+            body = wanted[collection]
+            answer = self._session.request(
+                f"loading {site}",
+                "POST",
+                f"{API}/configdocs/{quote(collection, safe='')}",
+                params={"site": site, "buffermode": mode, "empty-collection": str(not body).lower()},
+                data=body.encode(),
+                headers={"Content-Type": "application/x-yaml"},
+                timeout=_PATIENCE,
+            )
+            mode, tag = "append", answer.headers.get("ETag", "*")
+        return tag
+
+    def create_action(
+        self, site: str, kind: str, parameters: Mapping[str, Any], *, marker: str, allow_intermediate: bool = False
+    ) -> Action:
+        """Start an action.
+
+        Parameters
+        ----------
+        marker : a UUID by which it is recognised later.
+        allow_intermediate : also when revisions before this one were never deployed.
+
+        Raises
+        ------
+        ApiRefused, ApiUnreachable
+        """
+        what = f"creating {kind} of {site}"
+        answer = self._session.request(
+            what,
+            "POST",
+            f"{API}/actions",
+            params={"site": site, "allow-intermediate-commits": str(allow_intermediate).lower()},
+            json={"name": kind, "parameters": dict(parameters)},
+            headers={"X-Context-Marker": marker},
+            timeout=_PATIENCE,
+        )
+        return Action.from_json(read_json(what, answer))
+
+    def actions(self, site: str, limit: int = 50) -> list[Action]:
+        """The newest actions of a site, newest first."""
+        what = f"reading the actions of {site}"
+        answer = self._session.request(what, "GET", f"{API}/actions", params={"site": site, "limit": limit})
+        return [Action.from_json(item) for item in read_json(what, answer)]
+
+    def action(self, action_id: str) -> Action:
+        """One action; asking for it closes one whose run is over."""
+        what = f"reading action {action_id}"
+        answer = self._session.request(what, "GET", f"{API}/actions/{quote(action_id, safe='')}")
+        return Action.from_json(read_json(what, answer))
+
+    def stop(self, action_id: str) -> None:
+        """End an action.
+
+        Raises
+        ------
+        ApiRefused
+            409: it is over, or not there yet.
+        """
+        self._session.request(
+            f"stopping action {action_id}", "POST", f"{API}/actions/{quote(action_id, safe='')}/control/stop"
         )
 
     def progress(self, dag_id: str, run_id: str) -> RunProgress | None:
         """How the action of a DAG run stands; None while Slipway has not heard of it."""
-        path = f"/slipway/api/v1.0/runs/{quote(dag_id, safe='')}/{quote(run_id, safe='')}"
+        path = f"{API}/runs/{quote(dag_id, safe='')}/{quote(run_id, safe='')}"
+        what = f"reading the progress of {run_id}"
         try:
-            data = self._session.request(f"reading the progress of {run_id}", "GET", path).json()
+            data = read_json(what, self._session.request(what, "GET", path))
         except ApiRefused as error:
             if error.status == 404:
                 return None
@@ -120,12 +225,9 @@ class SlipwayApi:
 
 
 def _refusal(site: str, detail: Mapping[str, Any]) -> DesignRefused:
-    inner = detail.get("detail")
-    source = inner if isinstance(inner, Mapping) else detail
-    messages = (source.get("details") or {}).get("messageList") or []
-    return DesignRefused(
-        str(source.get("message") or f"the design of {site} was refused"), [_text(m) for m in messages]
-    )
+    messages = (detail.get("details") or {}).get("messageList") or []
+    errors = [_text(message) for message in messages if not isinstance(message, Mapping) or message.get("error", True)]
+    return DesignRefused(str(detail.get("message") or f"the design of {site} was refused"), errors)
 
 
 def _text(message: Any) -> str:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 
 import click
 
 from slipway_cli.embedded.credentials import Credentials
-from slipway_cli.embedded.errors import EmbeddedError
-from slipway_cli.embedded.runtime import Runtime
+from slipway_cli.embedded.errors import AlreadyRunning
+from slipway_cli.embedded.runtime import STOPPING, Runtime, find_running
 from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.embedded.supervisor import Supervisor
+from slipway_cli.errors import SlipwayCliError
 
 
-@click.command()
+@click.command(epilog="Examples: slipway up; slipway up --simulator --fail deploy:r1-compute-07")
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Airflow's port; 0 takes any free one.  [env SLIPWAY_PORT, 8080]"
 )
@@ -23,26 +25,60 @@ from slipway_cli.embedded.supervisor import Supervisor
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for databases, logs and passwords.  [env SLIPWAY_HOME, .slipway]",
 )
-def up(port: int | None, home: Path | None) -> None:
+@click.option("--simulator", is_flag=True, help="Also run a simulated Drydock, and connect it for all sites.")
+@click.option("--speed", type=click.FloatRange(min=0.01), help="How much faster its machines are.  [400]")
+@click.option("--fail", metavar="PHASE:NODE[:KIND]", multiple=True, help="Have a node fail there; may be repeated.")
+def up(port: int | None, home: Path | None, simulator: bool, speed: float | None, fail: tuple[str, ...]) -> None:
     """Run Slipway in the foreground until Ctrl-C.
 
     Starts Airflow's API server, scheduler, DAG processor and triggerer on this machine, reachable from this machine
     only, and prints where they are and how to log in. Passwords are taken from SLIPWAY_ADMIN_PASSWORD and
     SLIPWAY_VIEWER_PASSWORD, or made up and kept in passwords.json in the home.
+
+    With --simulator there are simulated machines as well, so that sites can be deployed without any hardware.
     """
-    began = time.monotonic()
-
-    def on_ready(runtime: Runtime, credentials: Credentials) -> None:
-        click.echo(welcome(runtime, credentials, time.monotonic() - began))
-
+    if not simulator and (speed is not None or fail):
+        raise click.UsageError("--speed and --fail are about simulated machines: add --simulator")
     try:
-        Supervisor(EmbeddedSettings.from_environment(home, port), click.echo).run(on_ready)
-    except EmbeddedError as error:
+        _run(EmbeddedSettings.from_environment(home, port), simulator, speed, fail)
+    except SlipwayCliError as error:
         raise click.ClickException(str(error)) from error
     click.echo("stopped")
 
 
-def welcome(runtime: Runtime, credentials: Credentials, seconds: float) -> str:
+def _run(settings: EmbeddedSettings, simulator: bool, speed: float | None, fail: tuple[str, ...]) -> None:
+    began = time.monotonic()
+    supervisor = Supervisor(settings, click.echo)
+    if not simulator:
+        supervisor.run(lambda runtime, credentials: _welcome(runtime, credentials, began))
+        return
+    # Only now: without a simulator its libraries are not needed.
+    from slipway_cli.airflow_api import AirflowApi
+    from slipway_cli.api_session import ApiSession
+    from slipway_cli.demo_order import read_fail
+    from slipway_cli.simulated_drydock import ALL_SITES, DEFAULT_SPEED, SimulatedDrydock, connect
+
+    for text in fail:
+        read_fail(text)
+    running = find_running(settings.home)
+    if running is not None and running.state != STOPPING:
+        raise AlreadyRunning(settings.home, f"process {running.pid}, {running.url}")
+    with SimulatedDrydock(settings, "simulator", speed or DEFAULT_SPEED, fail) as drydock:
+
+        def on_ready(runtime: Runtime, credentials: Credentials) -> None:
+            url = drydock.start().wait_ready()  # now that the home is ours
+            with contextlib.closing(ApiSession(runtime.url, "admin", runtime.password("admin"))) as session:
+                connect(AirflowApi(session), ALL_SITES, url, "of `slipway up --simulator`")
+            _welcome(runtime, credentials, began, f"  simulated Drydock for all sites: {drydock.address}")
+
+        supervisor.run(on_ready, lambda: drydock.look_after(click.echo))
+
+
+def _welcome(runtime: Runtime, credentials: Credentials, began: float, more: str = "") -> None:
+    click.echo(welcome(runtime, credentials, time.monotonic() - began, more))
+
+
+def welcome(runtime: Runtime, credentials: Credentials, seconds: float, more: str = "") -> str:
     """What a person needs to know once Airflow is ready. Passwords that came from the environment are not shown."""
     lines = [f"Slipway is ready after {seconds:.1f} s: {runtime.url}"]
     for user, password in credentials.passwords.items():
@@ -50,5 +86,8 @@ def welcome(runtime: Runtime, credentials: Credentials, seconds: float) -> str:
             f"password from SLIPWAY_{user.upper()}_PASSWORD" if user in credentials.given else f"password {password}"
         )
         lines.append(f"  user {user}, {shown}")
-    lines += [f"  passwords are kept in {runtime.passwords_file}", "  stop with Ctrl-C"]
+    lines.append(f"  passwords are kept in {runtime.passwords_file}")
+    if more:
+        lines.append(more)
+    lines += ["  log in on the command line with `slipway login --user admin`", "  stop with Ctrl-C"]
     return "\n".join(lines)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 
 class SlipwayAirflowError(Exception):
     """Something that Slipway does in Airflow could not be done."""
@@ -15,14 +13,6 @@ class SettingsError(SlipwayAirflowError):
 
 class StepError(SlipwayAirflowError):
     """A step of the action failed, and repeating it by itself would not help: the message says what to mend."""
-
-
-class CommitError(SlipwayAirflowError):
-    """The documents cannot be committed: correct what ``messages`` names, and commit again. Nothing was stored."""
-
-    def __init__(self, message: str, messages: list[dict[str, Any]]) -> None:
-        super().__init__(message)
-        self.messages = messages
 
 
 class AirflowApiError(SlipwayAirflowError):

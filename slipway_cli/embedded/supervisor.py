@@ -45,12 +45,15 @@ class Supervisor:
         self._components: list[Component] = []
         self._migrations: list[Migration] = []
 
-    def run(self, on_ready: Callable[[Runtime, Credentials], None]) -> None:
+    def run(
+        self, on_ready: Callable[[Runtime, Credentials], None], look_after: Callable[[], None] = lambda: None
+    ) -> None:
         """Run until SIGINT, SIGTERM or SIGHUP.
 
         Parameters
         ----------
         on_ready : called once all four components are healthy.
+        look_after : called again and again from then on; looks after what runs beside Airflow.
 
         Raises
         ------
@@ -67,7 +70,7 @@ class Supervisor:
             adopt_orphans()
             self._guard = Guard(lock.fileno())
             try:
-                self._work(port, on_ready)
+                self._work(port, on_ready, look_after)
             finally:
                 self._guard.dismiss()
         finally:
@@ -76,7 +79,9 @@ class Supervisor:
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self._signals += 1
 
-    def _work(self, port: int, on_ready: Callable[[Runtime, Credentials], None]) -> None:
+    def _work(
+        self, port: int, on_ready: Callable[[Runtime, Credentials], None], look_after: Callable[[], None]
+    ) -> None:
         settings = self._settings
         credentials = load_or_create(settings.home / "secrets.json", settings.passwords_file, os.environ)
         environment = airflow_environment(settings, credentials, port, os.environ)
@@ -101,6 +106,7 @@ class Supervisor:
             on_ready(self._runtime, credentials)
             while not self._signals:
                 self._look_after()
+                look_after()
                 time.sleep(_TICK)
         finally:
             self._runtime.state = STOPPING

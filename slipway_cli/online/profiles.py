@@ -117,7 +117,8 @@ class Folder:
             return {}
         if os.name == "posix" and self.tokens_file.stat().st_mode & _TOO_OPEN:
             raise ProfileError(
-                f"{self.tokens_file} holds tokens and can be read by others: chmod 600 it, or remove it and log in again"
+                f"{self.tokens_file} holds tokens and others may have read it: remove it and log in again, or, if you "
+                f"are sure that nobody did, `chmod 600 {self.tokens_file}`"
             )
         try:
             data: dict[str, Any] = json.loads(self._text(self.tokens_file) or "{}")

@@ -39,7 +39,7 @@ def demo(home: Path, *options: str) -> subprocess.CompletedProcess[str]:
 
 
 def run_id(done: subprocess.CompletedProcess[str]) -> str:
-    found = re.search(r"run (demo-[\w.]+Z)", done.stdout + done.stderr)
+    found = re.search(r"action deploy_site, (\w{26})", done.stdout + done.stderr)
     assert found is not None, done.stdout + done.stderr
     return found.group(1)
 
@@ -110,7 +110,7 @@ def test_rule_24_what_a_killed_demo_has_left_is_cancelled_and_waited_for(
             process.kill()
     done = demo(slipway.home, *options)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "cancelling the run of an interrupted demo" in done.stdout
+    assert "stopping the action of an interrupted demo" in done.stdout
     assert "waiting until it has ended and the site is free" in done.stdout
     assert "all: success, 2 of 2 deployed" in done.stdout
 

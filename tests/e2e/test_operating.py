@@ -185,14 +185,15 @@ def test_a_viewer_may_look_and_not_commit(slipway: RunningSlipway) -> None:
 
 def test_nobody_may_do_anything_without_logging_in(slipway: RunningSlipway) -> None:
     with requests.Session() as http:
-        assert (
-            http.post(f"{slipway.url}/slipway/api/v1.0/sites/x/revisions", data="a: 1", timeout=10).status_code == 401
-        )
+        assert http.post(f"{slipway.url}/slipway/api/v1.0/configdocs/x", data="a: 1", timeout=10).status_code == 401
         assert http.get(f"{slipway.url}/slipway/api/v1.0/runs/deploy_site/x", timeout=10).status_code == 401
         assert http.get(f"{slipway.url}/slipway/d/guess", timeout=10).status_code == 404
 
 
-def test_a_bad_design_is_refused_with_all_its_problems(slipway: RunningSlipway) -> None:
+def test_a_bad_design_is_refused_with_all_its_problems(
+    slipway: RunningSlipway, start_simulator: StartSimulator
+) -> None:
+    slipway.connect("bad", start_simulator().url)
     bad = site(AB, [group("one", after=["two"]), group("one", percent_successful_nodes=101)])
     with pytest.raises(DesignRefused) as refused:
         slipway.slipway.commit("bad", bad)
@@ -202,7 +203,8 @@ def test_a_bad_design_is_refused_with_all_its_problems(slipway: RunningSlipway) 
     assert "percent_successful_nodes" in text
 
 
-def test_the_same_design_twice_is_one_revision(slipway: RunningSlipway) -> None:
+def test_the_same_design_twice_is_one_revision(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
+    slipway.connect("twice", start_simulator().url)
     first = slipway.slipway.commit("twice", ONE)
     again = slipway.slipway.commit("twice", ONE)
     assert (first.number, first.created, again.number, again.created) == (1, True, 1, False)

@@ -14,7 +14,6 @@ from slipway_airflow.web import (
     revisions,
     run_view,
     service,
-    site_revisions,
     site_statuses,
     workflows,
 )
@@ -24,7 +23,7 @@ from slipway_airflow.web.error_answers import Unexpected, add_error_answers
 from slipway_airflow.web.headers import ShipyardHeaders
 from slipway_airflow.web.verbosity import accept_verbosity
 
-_ROUTERS = (configdocs, commit, revisions, actions, notes, workflows, site_statuses, run_view, site_revisions)
+_ROUTERS = (configdocs, commit, revisions, actions, notes, workflows, site_statuses, run_view)
 
 
 def create_app() -> FastAPI:

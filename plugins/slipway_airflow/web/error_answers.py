@@ -33,7 +33,7 @@ from site_store import (
     StoreUnavailable,
     ValueRefused,
 )
-from slipway_airflow.errors import AirflowApiError, AirflowRefused, CommitError, SettingsError
+from slipway_airflow.errors import AirflowApiError, AirflowRefused, SettingsError
 from slipway_airflow.web.failure import ApiError, failure, plain_message
 from slipway_airflow.web.headers import request_id
 from slipway_airflow.web.keystone_errors import is_keystone, keystone_failure
@@ -66,8 +66,6 @@ def as_api_error(error: Exception) -> ApiError:
     match error:
         case ApiError():
             return error
-        case CommitError():
-            return ApiError(400, str(error), "Validation", error.messages)
         case AirflowRefused():
             # Airflow's own 401 would be the caller's token, which was good a moment ago.
             return ApiError(error.status, str(error), "Refused by Airflow")
@@ -99,7 +97,6 @@ def add_error_answers(app: FastAPI) -> None:
 
     for kind in (
         ApiError,
-        CommitError,
         AirflowApiError,
         SettingsError,
         ProvisionerError,

@@ -41,7 +41,6 @@ ROUTES = {
     "GET /api/v1.0/workflows/{workflow_id}": READ,
     "GET /api/v1.0/site_statuses": READ,
     "GET /api/v1.0/runs/{dag_id}/{run_id}": READ,
-    "POST /api/v1.0/sites/{site}/revisions": WRITE,
 }
 OPERATIONS = {
     f"{method.upper()} {path}": operation

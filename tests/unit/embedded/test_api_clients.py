@@ -1,6 +1,8 @@
 """What goes over the wire to the APIs of Airflow and Slipway, and what becomes of odd answers."""
 
+import hashlib
 import json
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -97,6 +99,47 @@ def test_a_connection_is_replaced_or_else_created(wire: responses.RequestsMock, 
     assert sent == {"connection_id": "c", "conn_type": "drydock", "host": "http://h"}
 
 
+def test_a_busy_airflow_is_asked_again(
+    wire: responses.RequestsMock, session: ApiSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    busy = wire.patch(f"{URL}/api/v2/connections/c", json={"detail": "database is locked"}, status=500)
+    good = wire.patch(f"{URL}/api/v2/connections/c", json={})
+    AirflowApi(session).set_connection("c", {})
+    assert (busy.call_count, good.call_count, len(pauses)) == (1, 1, 1)
+
+
+def test_a_redirection_is_not_followed(wire: responses.RequestsMock, session: ApiSession) -> None:
+    wire.get(RUN, status=301, headers={"Location": "https://elsewhere/"})
+    with pytest.raises(ApiError, match="points to https://elsewhere/; use the URL of that place"):
+        AirflowApi(session).run("deploy_site", "r/1")
+
+
+def test_what_is_no_airflow_is_told(wire: responses.RequestsMock) -> None:
+    wire.post(f"{URL}/auth/token", body="<html>", content_type="text/html")
+    with pytest.raises(ApiError, match=r"is not Slipway: it sent text/html instead of JSON\. Check the URL"):
+        ApiSession(URL, "admin", "secret").token()
+
+
+def test_a_given_token_is_not_fetched_anew() -> None:
+    with responses.RequestsMock() as mock:
+        mock.get(RUN, json={"message": "expired"}, status=401)
+        with pytest.raises(ApiRefused, match="HTTP 401: expired"):
+            AirflowApi(ApiSession.with_token(URL, "admin", "kept")).run("deploy_site", "r/1")
+        assert [call.request.headers["Authorization"] for call in mock.calls] == ["Bearer kept"]
+
+
+def test_requests_can_be_traced_without_their_secrets(wire: responses.RequestsMock, session: ApiSession) -> None:
+    told: list[str] = []
+    session.trace = told.append
+    wire.get(RUN, json={"state": "running"}, headers={"X-Shipyard-Req": "r-1"})
+    AirflowApi(session).run_state("deploy_site", "r/1")
+    assert [line.partition(" in ")[0] for line in told] == [f"POST {URL}/auth/token: 201", f"GET {RUN}: 200"]
+    assert told[1].endswith("request r-1")
+    assert not any("first" in line or "secret" in line for line in told)
+
+
 def test_a_dag_that_never_comes_is_explained_by_import_errors(
     wire: responses.RequestsMock, session: ApiSession
 ) -> None:
@@ -107,25 +150,77 @@ def test_a_dag_that_never_comes_is_explained_by_import_errors(
         AirflowApi(session).wait_for_dag("deploy_site", timeout=0)
 
 
-def test_a_refused_design_names_every_problem(wire: responses.RequestsMock, session: ApiSession) -> None:
-    messages = [{"message": "site.yaml:3: bad", "error": True}, {"message": "site.yaml:9: worse", "error": True}]
+API = f"{URL}/slipway/api/v1.0"
+DIGEST = hashlib.sha256("name: Zoë".encode()).hexdigest()
+
+
+def newest(wire: responses.RequestsMock, *revisions: dict[str, object]) -> None:
+    wire.get(f"{API}/revisions", json=list(revisions))
+
+
+def test_a_refused_design_names_every_error(wire: responses.RequestsMock, session: ApiSession) -> None:
+    newest(wire)
+    wire.post(f"{API}/configdocs/design", json={}, status=201, headers={"ETag": '"1"'})
+    messages = [{"message": "design:3: bad", "error": True}, {"message": "design:9: worse", "error": True}]
+    warning = {"message": "design:4: odd", "error": False}
     wire.post(
-        f"{URL}/slipway/api/v1.0/sites/alpha/revisions",
-        json={"message": "refused", "details": {"messageList": messages}},
+        f"{API}/commitconfigdocs",
+        json={"message": "Validations failed", "details": {"messageList": [*messages, warning]}},
         status=400,
     )
     with pytest.raises(DesignRefused) as caught:
         SlipwayApi(session).commit("alpha", "a: b")
-    assert str(caught.value) == "refused\n  site.yaml:3: bad\n  site.yaml:9: worse"
+    assert str(caught.value) == "Validations failed\n  design:3: bad\n  design:9: worse"
 
 
-def test_a_commit_sends_yaml_and_reads_the_revision(wire: responses.RequestsMock, session: ApiSession) -> None:
-    answer = {"site": "alpha", "revision": 3, "digest": "d", "created": False, "warnings": [{"message": "empty group"}]}
-    wire.post(f"{URL}/slipway/api/v1.0/sites/alpha/revisions", json=answer)
+def test_a_design_is_loaded_as_it_is_and_exactly_that_is_committed(
+    wire: responses.RequestsMock, session: ApiSession
+) -> None:
+    newest(wire)
+    loaded = wire.post(f"{API}/configdocs/design", json={}, status=201, headers={"ETag": '"7"'})
+    messages = [{"message": "empty group", "error": False}]
+    answer = {"site": "alpha", "revision": 3, "digest": "d", "details": {"messageList": messages}}
+    wire.post(f"{API}/commitconfigdocs", json=answer)
     revision = SlipwayApi(session).commit("alpha", "name: Zoë")
-    assert (revision.number, revision.created, revision.warnings) == (3, False, ("empty group",))
-    request = wire.calls[-1].request
+    assert (revision.number, revision.created, revision.warnings) == (3, True, ("empty group",))
+    request = loaded.calls[0].request
     assert (request.body, request.headers["Content-Type"]) == ("name: Zoë".encode(), "application/x-yaml")
+    assert request.params == {"site": "alpha", "buffermode": "replace", "empty-collection": "false"}
+    assert wire.calls[-1].request.headers["If-Match"] == '"7"'
+
+
+def test_a_design_that_is_there_already_is_not_committed_again(
+    wire: responses.RequestsMock, session: ApiSession
+) -> None:
+    newest(wire, {"revision": 4, "digest": "d", "collections": [{"name": "design", "digest": DIGEST}]})
+    revision = SlipwayApi(session).commit("alpha", "name: Zoë")
+    assert (revision.number, revision.created) == (4, False)
+
+
+def test_a_design_takes_the_place_of_all_other_collections(wire: responses.RequestsMock, session: ApiSession) -> None:
+    held = [{"name": "design", "digest": "old"}, {"name": "extra", "digest": "e"}]
+    newest(wire, {"revision": 4, "digest": "d", "collections": held})
+    removed = wire.post(f"{API}/configdocs/extra", json={}, status=201, headers={"ETag": '"1"'})
+    loaded = wire.post(f"{API}/configdocs/design", json={}, status=201, headers={"ETag": '"2"'})
+    wire.post(f"{API}/commitconfigdocs", json={"revision": 5, "digest": "d", "details": {"messageList": []}})
+    SlipwayApi(session).commit("alpha", "name: Zoë")
+    sent = [answer.calls[0].request.params for answer in (removed, loaded)]
+    assert [(each["buffermode"], each["empty-collection"]) for each in sent] == [
+        ("replace", "true"),
+        ("append", "false"),
+    ]
+    assert wire.calls[-1].request.headers["If-Match"] == '"2"'
+
+
+def test_an_action_is_created_with_a_marker(wire: responses.RequestsMock, session: ApiSession) -> None:
+    answer = {"id": "A" * 26, "name": "deploy_site", "state": "pending", "context_marker": "m"}
+    created = wire.post(f"{API}/actions", json=answer, status=201)
+    action = SlipwayApi(session).create_action("alpha", "deploy_site", {"force": True}, marker="m")
+    assert (action.id, action.is_over) == ("A" * 26, False)
+    request = created.calls[0].request
+    assert request.headers["X-Context-Marker"] == "m"
+    assert json.loads(request.body) == {"name": "deploy_site", "parameters": {"force": True}}
+    assert request.params == {"site": "alpha", "allow-intermediate-commits": "false"}
 
 
 def test_progress_is_none_until_slipway_has_heard_of_the_run(wire: responses.RequestsMock, session: ApiSession) -> None:

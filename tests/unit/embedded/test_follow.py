@@ -42,7 +42,7 @@ def watch(said: io.StringIO, patience: float = 60.0, check: object = None) -> tu
         if check is not None:
             raise EmbeddedError(str(check))
 
-    return follow("deploy_site", "r", AirflowApi(session), SlipwayApi(session), clock, alive, 0.0, patience)
+    return follow("deploy_site", "r", AirflowApi(session), SlipwayApi(session), clock, alive, 0.0, patience, "What to do")
 
 
 @pytest.mark.parametrize("gone", [{"body": AWAY}, {"status": 503, "json": {"message": "starting"}}])
@@ -61,7 +61,7 @@ def test_an_airflow_that_is_away_for_a_while_is_told_once(
 
 def test_an_airflow_that_stays_away_is_given_up(wire: responses.RequestsMock, said: io.StringIO) -> None:
     wire.get(RUN, body=AWAY)
-    with pytest.raises(AirflowGone, match=r"does not answer .*; given up after .*`slipway up`"):
+    with pytest.raises(AirflowGone, match=r"does not answer .*; given up after 0 s\. What to do"):
         watch(said, patience=0.0)
 
 

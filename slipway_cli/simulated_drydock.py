@@ -1,0 +1,130 @@
+"""A simulated Drydock beside an embedded Airflow, and its connection there: for the demo and `slipway up`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from typing import Self
+
+from slipway_cli.airflow_api import AirflowApi
+from slipway_cli.api_session import ApiError
+from slipway_cli.embedded.ports import LOOPBACK, claim_port
+from slipway_cli.embedded.settings import EmbeddedSettings, environment_port
+from slipway_cli.embedded.simulator_process import SimulatorProcess
+
+DEFAULT_SPEED = 400.0
+"""How much faster than real machines the simulated ones are."""
+ALL_SITES = "slipway_provisioner"
+"""The Airflow connection that is used for every site without one of its own."""
+_MARK = "Made by Slipway: a simulated Drydock"
+_PAUSE = 2.0
+"""Seconds between two starts."""
+
+
+class ConnectionTaken(ApiError):
+    """Airflow has a connection of this id that somebody else made; it is left alone."""
+
+
+class SimulatedDrydock:
+    """A simulator on a port that it keeps; started again when it dies."""
+
+    def __init__(
+        self, settings: EmbeddedSettings, name: str, speed: float, fail: Sequence[str] = (), *, anew: bool = False
+    ) -> None:
+        """Nothing is started yet.
+
+        Parameters
+        ----------
+        name : of its file of machines in the home.
+        speed : simulated seconds per second.
+        fail : `PHASE:NODE[:KIND]`, as the simulator takes them.
+        anew : with new machines, whatever became of those in the file.
+
+        Raises
+        ------
+        EmbeddedError
+            Its port is in use.
+        """
+        variable = "SLIPWAY_SIMULATOR_PORT"
+        port = claim_port(environment_port(variable, 0), "the simulated Drydock", variable)
+        self._state = settings.home / f"{name}.db"
+        self._anew = anew
+        self.log = settings.logs / "simulator.log"
+        self.address = f"http://{LOOPBACK}:{port}"
+        self._arguments = ["--port", str(port), "--speed", f"{speed:g}", "--state", str(self._state)]
+        for text in fail:
+            self._arguments += ["--fail", text]
+        self._process: SimulatorProcess | None = None
+        self._born = 0.0
+
+    def start(self) -> Self:
+        """Start it without waiting for anything. Start it from the main thread."""
+        if self._anew:
+            for old in self._state.parent.glob(self._state.name + "*"):
+                old.unlink()
+        self._start()
+        return self
+
+    def _start(self) -> None:
+        self._born = time.monotonic()
+        self._process = SimulatorProcess(self._arguments, self.log)
+
+    def wait_ready(self) -> str:
+        """Its base URL, once it answers.
+
+        Raises
+        ------
+        SimulatorFailed
+            It does not.
+        """
+        assert self._process is not None, "it is started first"
+        return self._process.url()
+
+    def is_running(self) -> bool:
+        """Whether its process lives."""
+        return self._process is not None and self._process.is_running()
+
+    def look_after(self, say: Callable[[str], None]) -> None:
+        """Start it again when it is dead; its machines are as they were."""
+        if not self.is_running() and time.monotonic() - self._born > _PAUSE:
+            say(f"the simulated Drydock ended; starting it again (its log: {self.log})")
+            self.stop()
+            self._start()
+
+    def stop(self) -> None:
+        """Stop it and wait for that."""
+        if self._process is not None:
+            self._process.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def connect(airflow: AirflowApi, connection_id: str, url: str, whose: str) -> None:
+    """Have Airflow use a simulated Drydock.
+
+    Parameters
+    ----------
+    whose : for the connection's description: "of the latest demo".
+
+    Raises
+    ------
+    ConnectionTaken
+        There is a connection of this id that was not made here: it may lead to real machines.
+    ApiRefused, ApiUnreachable
+    """
+    before = airflow.connection(connection_id)
+    description = (before or {}).get("description") or ""
+    # Older demos called theirs so.
+    ours = description.startswith((_MARK, "The simulated Drydock of"))
+    if before is not None and not ours and before.get("host") != url:
+        raise ConnectionTaken(
+            f"Airflow's connection {connection_id} leads to {before.get('host')} and was not made by Slipway, so it is "
+            "left alone; remove it in Airflow (Admin, Connections), or go on without the simulator"
+        )
+    fields = {"conn_type": "drydock", "host": url, "extra": json.dumps({"poll_interval": 1})}
+    airflow.set_connection(connection_id, {**fields, "description": f"{_MARK}, {whose}."})
