@@ -15,7 +15,7 @@ from strategy_lib.documents import Limits
 _LIMITS = Limits()
 # Each value stands on a line of its own, more or less: a dash or colon, some indentation, the end of the line.
 _PER_VALUE = 6
-_MOST_STEPS = 20_000_000
+_MOST_STEPS = 30_000_000
 _MOST_MATCHED = 64 * 1024 * 1024
 
 

@@ -11,6 +11,9 @@ from design_rendering.nested import MISSING, found_at
 from design_rendering.secret_paths import SecretPaths
 from strategy_lib.json_path import path_of
 
+# What a mapping costs, in keys, besides its keys.
+_PER_MAPPING = 10
+
 
 class LayeringError(Exception):
     """An action cannot be carried out; the message says why."""
@@ -71,7 +74,7 @@ def _merge(draft: Draft, target: dict[str, Any], own: dict[str, Any], budget: Bu
     waiting = [(target, own)]
     while waiting:
         below, over = waiting.pop()
-        budget.work(len(over) + len(below))
+        budget.work(_PER_MAPPING + len(over) + len(below))
         for key, value in over.items():
             known = below.get(key)
             if isinstance(value, dict) and isinstance(known, dict):

@@ -156,7 +156,7 @@ class LineageReader:
         """Warn once of each parent that is not there: thousands of nodes may have the same."""
         for (schema, selector), numbers in self._absent.items():
             labels = ", ".join(sorted(f"{key}: {value}" for key, value in selector))
-            more = f". {len(numbers) - 1} more documents select it" if len(numbers) > 1 else ""
+            more = f" (documents with this parentSelector: {len(numbers)})" if len(numbers) > 1 else ""
             message = (
                 f"no {schema} in a layer above has the labels {labels}; the document is used without a parent{more}"
             )

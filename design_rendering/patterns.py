@@ -52,6 +52,11 @@ class Pattern:
 
     def replaced(self, text: str, value: str, budget: Budget) -> tuple[str, int]:
         """Return the text with the value, taken literally, for every match, and how many matches there were."""
+        if self._word is not None:
+            budget.match(len(text))
+            count = text.count(self._word)
+            budget.fits(len(text) + count * len(value))
+            return text.replace(self._word, value), count
         spans = self._spans(text, budget)
         budget.fits(len(text) + len(spans) * len(value))
         parts: list[str] = []
@@ -64,22 +69,15 @@ class Pattern:
     def extracted(self, text: str, group: int, budget: Budget) -> str | None:
         """Return what a group of the first match holds, None where nothing matches."""
         budget.match(len(text))
-        if self._regex is None:
-            return self._word if self._word is not None and self._word in text else None
+        if self._word is not None:
+            return self._word if self._word in text else None
         match = self._regex.search(text)
         found: str | None = match[group] if match is not None else None
         return found
 
     def _spans(self, text: str, budget: Budget) -> list[tuple[int, int]]:
-        spans = []
-        if self._regex is None and self._word is not None:
-            budget.match(len(text))
-            position = text.find(self._word)
-            while position >= 0:
-                spans.append((position, position + len(self._word)))
-                position = text.find(self._word, spans[-1][1])
-            return spans
         budget.match(len(text))
+        spans = []
         for match in self._regex.finditer(text):
             spans.append(match.span())
             # Each search for the next match may look through the rest of the text.

@@ -171,7 +171,8 @@ class _Renderer:
         document, directives = self._documents[number], self._directives[number]
         parent = self._lineage.parents.get(number)
         if parent is None and not directives.substitutions:
-            if document.marks is None or "*" in document.marks.text:
+            if document.marks is None:
+                # What was read is bounded already.
                 self._budget.keep(document.data)
             self._states[number] = _State(document.data, SecretPaths(), changed=False)
             return
@@ -228,7 +229,7 @@ class _Renderer:
         """Warn once of each source that is not there: a part of a site may be rendered by itself."""
         for (schema, name), wanted in self._absent.items():
             number, path = wanted[0]
-            more = f"; it is wanted in {len(wanted) - 1} more places" if len(wanted) > 1 else ""
+            more = f" (substitutions that want it: {len(wanted)})" if len(wanted) > 1 else ""
             message = f"there is no {schema} named {name!r}, so that nothing is put in here{more}"
             self._findings.warning(self._documents[number], path, message)
 

@@ -1,0 +1,95 @@
+"""The two real sites that the project was given, where they are at hand, and a site as the public ones are laid out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from design_rendering import design_text, redacted_text, render, rendered_documents
+from strategy_lib import load_documents, read_design
+
+SITES = Path(__file__).resolve().parents[4] / "shared" / "sites"
+
+
+@pytest.mark.skipif(not SITES.is_dir(), reason="../shared is absent")
+@pytest.mark.parametrize(("name", "selectors", "profiles"), [("seaworthy", 2, 3), ("airsloop", 1, 1)])
+def test_real_sites_render_as_they_are_written(name: str, selectors: int, profiles: int) -> None:
+    text = (SITES / f"{name}.yaml").read_text("utf-8")
+    read = load_documents(text, f"{name}.yaml")
+    made = render(read)
+    assert not any(one.changed for one in made.documents)
+    assert [one.document for one in made.documents] == read
+    found = [warning.path.rpartition(".")[2] for warning in made.warnings]
+    assert found == ["parentSelector"] * selectors + ["src", "src"]
+    assert [one.data for one in load_documents(design_text(made))] == [one.data for one in read]
+    assert redacted_text(text, read).count("[redacted]") == profiles
+
+
+PUBLIC = """\
+---
+schema: deckhand/LayeringPolicy/v1
+metadata: {schema: metadata/Control/v1, name: layering-policy}
+data: {layerOrder: [global, type, site]}
+---
+schema: drydock/HostProfile/v1
+metadata:
+  schema: metadata/Document/v1
+  name: cp-global
+  storagePolicy: cleartext
+  labels: {hosttype: cp-global}
+  layeringDefinition: {abstract: true, layer: global}
+  substitutions:
+  - src: {schema: deckhand/Passphrase/v1, name: ipmi_admin_password, path: .}
+    dest: {path: .oob.credential}
+data:
+  oob: {type: ipmi, network: oob, account: root}
+  storage: {physical_devices: {sda: {labels: {bootdrive: 'true'}}}}
+  metadata: {owner_data: {control-plane: enabled, ceph-mon: enabled}}
+---
+schema: drydock/HostProfile/v1
+metadata:
+  schema: metadata/Document/v1
+  name: cp
+  storagePolicy: cleartext
+  layeringDefinition:
+    abstract: false
+    layer: site
+    parentSelector: {hosttype: cp-global}
+    actions:
+    - {method: replace, path: .storage}
+    - {method: merge, path: .}
+data:
+  storage: {physical_devices: {sdb: {}}}
+  metadata: {owner_data: {openstack-l3-agent: enabled}}
+---
+schema: deckhand/Passphrase/v1
+metadata: {schema: metadata/Document/v1, name: ipmi_admin_password, storagePolicy: cleartext,
+  layeringDefinition: {abstract: false, layer: site}}
+data: airship
+---
+schema: drydock/BaremetalNode/v1
+metadata: {schema: metadata/Document/v1, name: n1, storagePolicy: cleartext,
+  layeringDefinition: {abstract: false, layer: site}}
+data: {host_profile: cp, metadata: {rack: r1}}
+"""
+
+
+def test_labels_come_from_layered_host_profiles() -> None:
+    design = read_design(rendered_documents(load_documents(PUBLIC)))
+    assert [dict(node.labels) for node in design.nodes] == [
+        {"control-plane": "enabled", "ceph-mon": "enabled", "openstack-l3-agent": "enabled"}
+    ]
+
+
+def test_a_site_as_the_public_ones_are_laid_out() -> None:
+    made = {one.document.name: one for one in render(load_documents(PUBLIC)).documents}
+    assert list(made) == ["layering-policy", "cp", "ipmi_admin_password", "n1"]
+    assert made["cp"].document.data == {
+        "oob": {"type": "ipmi", "network": "oob", "account": "root", "credential": "airship"},
+        "storage": {"physical_devices": {"sdb": {}}},
+        "metadata": {
+            "owner_data": {"control-plane": "enabled", "ceph-mon": "enabled", "openstack-l3-agent": "enabled"}
+        },
+    }
+    assert made["cp"].secret_paths == ("$.data.oob.credential",)
