@@ -78,7 +78,8 @@ def walker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walker]:
         wait_until(lambda: "stop with Ctrl-C" in (folder / "up.log").read_text(), "the welcome")
         yield Walker(environ | {"SLIPWAY_URL": runtime.url}, runtime)
         os.killpg(up.pid, signal.SIGINT)
-        assert up.wait(60) in (0, 2, 130), (folder / "up.log").read_text()
+        assert up.wait(60) in (-signal.SIGINT, 0, 2, 130), (folder / "up.log").read_text()
+        assert "\nstopped\n" in (folder / "up.log").read_text()
         assert leftovers(home, ()) == []
     finally:
         for pid in leftovers(home, ()):
