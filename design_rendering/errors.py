@@ -12,16 +12,9 @@ class DesignRenderingError(Exception):
 
 
 class RenderingError(DesignRenderingError, StrategyLibError):
-    """The documents cannot be rendered. Mend the layering and the substitutions listed below.
+    """The documents cannot be rendered. Mend the layering and the substitutions listed below."""
 
-    Whoever reads designs catches it together with everything else that is wrong with documents, for it is a
-    `StrategyLibError` too.
-
-    Attributes
-    ----------
-    problems
-        Everything that is wrong, at once, each with its source, line and path.
-    """
-
+    # A StrategyLibError too: whoever reads designs catches it together with all else that is wrong with documents.
+    # `problems` has everything at once, each with its source, line and path.
     def __init__(self, problems: Iterable[Problem] = ()) -> None:
         StrategyLibError.__init__(self, problems)
