@@ -11,18 +11,16 @@ from pathlib import Path
 
 import click
 
+from design_rendering.judging import judge_site
+from design_rendering.rendering import rendered_documents
 from provisioner_client.simulator.errors import BadAdminRequest
 from provisioner_client.simulator.scripts import Script, parse_fail_option
 from slipway_cli.output import Refused
 from slipway_cli.printable import printable
 from slipway_cli.suggestion import suggestion
-from strategy_lib.checking import check
-from strategy_lib.design import Design, read_design
 from strategy_lib.documents import Document, find_documents, load_documents
 from strategy_lib.errors import Problem, StrategyLibError
-from strategy_lib.inventory import NODE_SCHEMA
-from strategy_lib.kinds import unknown_kinds
-from strategy_lib.warnings import NO_GROUPS
+from strategy_lib.inventory import nodes_from_documents
 
 REGION = "drydock/Region/v1"
 MOST_CHARACTERS = 64
@@ -74,29 +72,14 @@ def read_order(site_file: Path | None, fail: tuple[str, ...], speed: float, forc
             raise click.UsageError(f"cannot read {site_file}: {error}") from error
     try:
         documents = load_documents(text, source)
+        site = site_name(documents, default)
     except StrategyLibError as error:
         raise Refused(error.problems) from error
-    try:
-        site = site_name(documents, default)
-        design = read_design(documents)
-    except StrategyLibError as error:
-        warnings = [problem for problem in check(documents) if problem.level == "warning"]
-        raise Refused(list(dict.fromkeys([*error.problems, *warnings]))) from error
-    warned = (*unknown_kinds(documents), *design.warnings)
-    nothing = _nothing_to_deploy(design, source)
-    if nothing is not None:
-        raise Refused([nothing, *warned])
-    _check_nodes(fail, {node.name for node in design.nodes})
-    return Order(site, text, fail, speed, force, warned)
-
-
-def _nothing_to_deploy(design: Design, source: str) -> Problem | None:
-    """What is good documents and yet nothing that can be deployed; a commit refuses it as well."""
-    if not design.nodes:
-        return Problem("$", f"there is no {NODE_SCHEMA}: nothing would be deployed", source=source)
-    if not design.strategy.groups:
-        return Problem("$.data.groups", NO_GROUPS, source=source)
-    return None
+    problems = judge_site(documents)
+    if any(problem.level == "error" for problem in problems):
+        raise Refused(problems)
+    _check_nodes(fail, {node.name for node in nodes_from_documents(rendered_documents(documents))})
+    return Order(site, text, fail, speed, force, tuple(problems))
 
 
 def site_name(documents: Sequence[Document], default: str) -> str:

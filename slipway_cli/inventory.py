@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import click
 
+from design_rendering.judging import render_files
 from slipway_cli.files import MAX_BYTES, Source, load_sources, read_sources
 from slipway_cli.output import Refused
 from strategy_lib.documents import Limits
@@ -40,7 +41,7 @@ def load_inventory(paths: Sequence[str]) -> tuple[Node, ...]:
     if problems:
         raise Refused(problems)
     try:
-        return tuple(nodes_from_documents(documents))
+        return tuple(nodes_from_documents(render_files(documents)[0]))
     except StrategyLibError as error:
         raise Refused(error.problems) from error
 

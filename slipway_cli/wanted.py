@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import click
 
+from design_rendering.judging import render_files
 from slipway_cli.files import load_sources, read_sources
 from slipway_cli.inventory import load_inventory
 from slipway_cli.output import Command, Refused
@@ -33,7 +34,8 @@ class Wanted:
     nodes : tuple of Node
         Empty when the files have none.
     warnings : tuple of Problem
-        Host profiles that are missing; kinds that are nearly known; that a deployment would not use this strategy.
+        What rendering found; host profiles that are missing; kinds that are nearly known; that a deployment would
+        not use this strategy.
     """
 
     name: str
@@ -66,9 +68,10 @@ def load_wanted(paths: Sequence[str], strategy_name: str | None, node_paths: Seq
     if problems:
         raise Refused(problems)
     try:
+        documents, found = render_files(documents)
         name, strategy, document = _strategy(documents, strategy_name)
         unused = [found for found in unused_strategies(documents) if document and found.document == document.label]
-        notes = (*unknown_kinds(documents), *unused)
+        notes = (*found, *unknown_kinds(documents), *unused)
         if node_paths:
             return Wanted(name, strategy, document, load_inventory(node_paths), notes)
         nodes = tuple(nodes_from_documents(documents))

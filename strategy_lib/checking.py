@@ -71,7 +71,9 @@ def check_site(documents: Sequence[Document], most_groups: int | None = None) ->
     except StrategyLibError as error:
         found += error.problems
     if not document_counts(documents)[NODE_SCHEMA]:
-        found.append(Problem("$", f"there is no {NODE_SCHEMA}: there is nothing to deploy"))
+        sources = {document.source for document in documents}
+        source = sources.pop() if len(sources) == 1 else None
+        found.append(Problem("$", f"there is no {NODE_SCHEMA}: there is nothing to deploy", source=source))
     return SiteCheck(tuple(_in_order(documents, found)), design)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from design_rendering.design_text import design_text
 from design_rendering.errors import RenderingError
+from design_rendering.judging import unrendered_problems
 from design_rendering.rendering import Rendering, render
 from design_rendering.secrets import PLACEHOLDER, secret_values
 from slipway_airflow.airflow_settings import longest_mapping
@@ -16,10 +17,8 @@ from slipway_airflow.web.collection_text import read_collection, twins
 from slipway_airflow.web.failure import message_of, plain_message
 from slipway_airflow.web.open_store import open_store
 from slipway_airflow.web.turns import taking_turns
-from strategy_lib.checking import check, check_site
-from strategy_lib.configuration import CONFIGURATION_SCHEMA
+from strategy_lib.checking import check_site
 from strategy_lib.errors import DocumentError, Problem
-from strategy_lib.strategy import STRATEGY_SCHEMA
 
 if TYPE_CHECKING:
     from site_store import SiteStore
@@ -102,7 +101,7 @@ def _validate(store: SiteStore, site: str, collections: Mapping[str, str], token
         except RenderingError as error:
             problems += error.problems
     if rendering is None:
-        problems += _readable_problems(documents, problems)
+        problems += unrendered_problems(documents)
     else:
         text = design_text(rendering)
         answer = provisioner_check.ask(store, site, text, token)
@@ -112,7 +111,7 @@ def _validate(store: SiteStore, site: str, collections: Mapping[str, str], token
         said = answer()
         if design is not None:
             said += provisioner_check.names_problem([node.name for node in design.nodes])
-    messages = _without_secrets([*map(message_of, problems), *said], documents)
+    messages = _without_secrets([*map(message_of, dict.fromkeys(problems)), *said], documents)
     return Validated(
         messages=tuple(_in_order(messages)),
         errors=sum(1 for message in messages if message["error"]),
@@ -121,23 +120,6 @@ def _validate(store: SiteStore, site: str, collections: Mapping[str, str], token
         text=text,
         design=design,
     )
-
-
-def _readable_problems(documents: Sequence[Document], known: Sequence[Problem]) -> list[Problem]:
-    """Return what can be said of documents that cannot be rendered: those that nothing is put into."""
-    as_they_are = [
-        document
-        for document in documents
-        if document.schema in (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA)
-        and "substitutions" not in document.metadata
-        and not _has_parent(document)
-    ]
-    return [problem for problem in check(as_they_are) if problem not in known]
-
-
-def _has_parent(document: Document) -> bool:
-    layering = document.metadata.get("layeringDefinition")
-    return isinstance(layering, Mapping) and "parentSelector" in layering
 
 
 def _in_order(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

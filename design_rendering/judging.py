@@ -1,0 +1,79 @@
+"""Judging documents by what they are rendered to: whole sites as a commit does, and whatever files are at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from design_rendering.errors import RenderingError
+from design_rendering.rendering import render
+from strategy_lib.checking import check, check_site
+from strategy_lib.configuration import CONFIGURATION_SCHEMA
+from strategy_lib.documents import Document
+from strategy_lib.errors import Problem
+from strategy_lib.inventory import NODE_SCHEMA
+from strategy_lib.strategy import STRATEGY_SCHEMA
+
+
+def render_files(documents: Sequence[Document]) -> tuple[list[Document], list[Problem]]:
+    """Return the documents that count, rendered, and what was found on the way.
+
+    Files without any node are drafts, parts of a site: what they cannot be rendered without may stand elsewhere, so
+    that all that is wrong is a warning, and the documents count as they are written.
+
+    Raises
+    ------
+    RenderingError
+        There are nodes, and the documents cannot be rendered.
+    """
+    try:
+        rendering = render(documents)
+    except RenderingError as error:
+        if any(document.schema == NODE_SCHEMA for document in documents):
+            raise
+        return list(documents), [replace(problem, level="warning") for problem in error.problems]
+    return [rendered.document for rendered in rendering.documents], list(rendering.warnings)
+
+
+def judge_files(documents: Sequence[Document]) -> list[Problem]:
+    """Return all errors and warnings of any mixture of documents, drafts included, in the order of the files."""
+    try:
+        rendered, found = render_files(documents)
+    except RenderingError as error:
+        return _in_order(documents, [*error.problems, *unrendered_problems(documents)])
+    return _in_order(documents, [*found, *check(rendered)])
+
+
+def judge_site(documents: Sequence[Document], most_groups: int | None = None) -> list[Problem]:
+    """Return all errors and warnings that a commit of these documents would find by itself."""
+    try:
+        rendering = render(documents)
+    except RenderingError as error:
+        return _in_order(documents, [*error.problems, *unrendered_problems(documents)])
+    found = check_site([rendered.document for rendered in rendering.documents], most_groups)
+    return _in_order(documents, [*rendering.warnings, *found.problems])
+
+
+def unrendered_problems(documents: Sequence[Document]) -> list[Problem]:
+    """Return what can be said although the documents cannot be rendered: of those that nothing is put into."""
+    return check(
+        [
+            document
+            for document in documents
+            if document.schema in (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA)
+            and "substitutions" not in document.metadata
+            and not _has_parent(document)
+        ]
+    )
+
+
+def _has_parent(document: Document) -> bool:
+    layering = document.metadata.get("layeringDefinition")
+    return isinstance(layering, Mapping) and "parentSelector" in layering
+
+
+def _in_order(documents: Sequence[Document], problems: Sequence[Problem]) -> list[Problem]:
+    sources = {document.source: place for place, document in enumerate(documents)}
+    return sorted(
+        dict.fromkeys(problems), key=lambda problem: (sources.get(problem.source or "", 0), problem.line or 0)
+    )
