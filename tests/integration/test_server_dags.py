@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 from provisioner_client.context_marker import marker_of
 from site_store import SiteStore
@@ -19,10 +21,12 @@ SECRET = "correct horse battery staple"
 
 
 @pytest.fixture
-def deployed(runs: Runs) -> Runs:
+def deployed(runs: Runs, tmp_path: Path) -> Runs:
     """Commit a site whose two machines are deployed already, though not by Slipway."""
     runs.commit(PLAIN)
-    assert runs.run("relabel_nodes", target_nodes=["a", "b"], dry_run=True)[0] == "success"
+    (tmp_path / "site.yaml").write_text(PLAIN)
+    design = {"href": (tmp_path / "site.yaml").as_uri()}
+    requests.post(f"{runs.simulator.url}/api/v1.0/validatedesign", json=design, timeout=10)
     for name in "ab":
         runs.simulator.post(f"nodes/{name}", {"status": "Deployed"})
     return runs
