@@ -20,7 +20,7 @@ from slipway_airflow.web.failure import ApiError, message_of, plain_message, sta
 from slipway_airflow.web.open_store import Store
 from slipway_airflow.web.site_documents import collection_text
 from slipway_airflow.web.site_name import DEFAULT_SITE, LONGEST_NAME, NAME_PATTERN, SiteName
-from slipway_airflow.web.turns import taking_turns
+from slipway_airflow.web.turns import READING
 from strategy_lib.errors import DocumentError
 from strategy_lib.kinds import unknown_kinds
 
@@ -86,7 +86,7 @@ def create_configdocs(
         raise ApiError(400, "there is no body: send documents, or empty-collection=true to take the collection away")
     if body.strip() and empty:
         raise ApiError(400, "empty-collection=true takes no documents: leave the body empty")
-    with taking_turns():
+    with READING.one():
         buffer, warnings = _put(store, site, collection, body, mode, user, if_match)
     answer = {**status(warnings, 201, "Validations succeeded"), **_buffer_view(buffer)}
     headers = {"Location": f"/api/v1.0/configdocs/{collection}", **tagged(buffer.version)}

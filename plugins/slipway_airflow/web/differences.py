@@ -9,7 +9,7 @@ from typing import Any
 from design_rendering.document_changes import Change, DocumentChange, FieldChange, SecretPaths, document_changes
 from site_store import SiteStore, Version
 from slipway_airflow.web.site_documents import documents_of, named, rendering_of, texts_or_nothing
-from slipway_airflow.web.turns import taking_turns
+from slipway_airflow.web.turns import READING
 from strategy_lib.documents import Document
 
 MOST_FIELDS = 20_000
@@ -39,7 +39,7 @@ def differences(
     if not rendered:
         old = {name: old[name] for name in changed if name in old}
         new = {name: new[name] for name in changed if name in new}
-    with taking_turns():
+    with READING.one():
         documents = [*_documents(_changes(site, old, before, new, after, rendered=rendered))]
     return {
         "site": site,

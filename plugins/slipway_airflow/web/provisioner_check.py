@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TookTooLong
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +13,14 @@ from airflow.sdk.exceptions import AirflowException
 
 from provisioner_client.drydock_limits import checked_names
 from provisioner_client.errors import ProvisionerError, SubmissionRefused
+from site_store import StoreError
 from slipway_airflow.design_address import address_of
 from slipway_airflow.errors import SettingsError, StepError
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.web.failure import plain_message
 
 if TYPE_CHECKING:
-    from provisioner_client.protocol import DesignMessage, DesignValidation, Provisioner
+    from provisioner_client.protocol import DesignMessage, DesignValidation
     from site_store import SiteStore
 
 log = logging.getLogger(__name__)
@@ -56,13 +58,27 @@ def ask(store: SiteStore, site: str, text: str, token: str | None = None) -> Cal
         address = address_of(token, hook.settings)
     except (SettingsError, StepError, AirflowException) as error:
         if candidate is not None:
-            store.remove_candidate(candidate)
+            _forget(store, candidate)
         message = _unknown(str(error))
         return lambda: [message]
 
-    thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="validatedesign")
-    answer = thread.submit(_validate, provisioner, address, store, candidate)
-    thread.shutdown(wait=False)
+    answer: Future[DesignValidation] = Future()
+
+    def work() -> None:
+        try:
+            try:
+                validation = provisioner.validate_design(address)
+            finally:
+                provisioner.close()
+                if candidate is not None:
+                    _forget(store, candidate)
+        except Exception as error:  # noqa: BLE001 - raised again by whoever waits
+            answer.set_exception(error)
+        else:
+            answer.set_result(validation)
+
+    # A daemon: a server that stops does not wait for a provisioner that hangs.
+    threading.Thread(target=work, name="validatedesign", daemon=True).start()
 
     def wait() -> Messages:
         try:
@@ -75,13 +91,12 @@ def ask(store: SiteStore, site: str, text: str, token: str | None = None) -> Cal
     return wait
 
 
-def _validate(provisioner: Provisioner, address: str, store: SiteStore, candidate: str | None) -> DesignValidation:
+def _forget(store: SiteStore, candidate: str) -> None:
     try:
-        return provisioner.validate_design(address)
-    finally:
-        provisioner.close()
-        if candidate is not None:
-            store.remove_candidate(candidate)
+        store.remove_candidate(candidate)
+    except StoreError as error:
+        # It ends by itself within the hour.
+        log.warning("A design that was judged can still be fetched for a while: %s", error)
 
 
 def messages_of(validation: DesignValidation) -> Messages:

@@ -10,7 +10,7 @@ from design_rendering.rendering import Rendering, render
 from design_rendering.secrets import redacted, redacted_text
 from site_store import SiteStore, Version, VersionNotFound
 from slipway_airflow.web.failure import ApiError, message_of
-from slipway_airflow.web.turns import taking_turns
+from slipway_airflow.web.turns import READING
 from strategy_lib.documents import Document, load_documents
 from strategy_lib.errors import StrategyLibError
 
@@ -30,7 +30,7 @@ def collection_text(store: SiteStore, site: str, version: Version | int, collect
         raise ApiError(404, f"{named(version)} of site {site} has no collection {collection!r}", "Not Found")
     if cleartext:
         return text
-    with taking_turns():
+    with READING.one():
         return redacted_text(text, load_documents(text, collection))
 
 
@@ -49,7 +49,7 @@ def rendered_text(store: SiteStore, site: str, version: Version | int, *, cleart
         if number is not None and (text := store.revision(site, number).text) is not None:
             return text
     texts = _texts(store, site, version)
-    with taking_turns():
+    with READING.one():
         rendering = rendering_of(texts, f"{named(version)} of site {site}")
         return design_text(rendering if cleartext else without_secrets(rendering))
 

@@ -8,25 +8,34 @@ from contextlib import contextmanager
 
 from slipway_airflow.web.failure import ApiError
 
-AT_ONCE = 2
 LONGEST_WAIT = 120.0
 """Seconds after which the caller is told to come back."""
 
-_turns = threading.BoundedSemaphore(AT_ONCE)
+
+class Turns:
+    """So many threads at once; more of them wait."""
+
+    def __init__(self, at_once: int) -> None:
+        self._free = threading.BoundedSemaphore(at_once)
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Wait until it is this thread's turn; not to be nested.
+
+        Raises
+        ------
+        ApiError
+            503: others took too long.
+        """
+        if not self._free.acquire(timeout=LONGEST_WAIT):
+            raise ApiError(503, "other designs are being read; try again", "Busy", retry=True)
+        try:
+            yield
+        finally:
+            self._free.release()
 
 
-@contextmanager
-def taking_turns() -> Iterator[None]:
-    """Wait until it is this thread's turn; not to be nested.
-
-    Raises
-    ------
-    ApiError
-        503: others took too long.
-    """
-    if not _turns.acquire(timeout=LONGEST_WAIT):
-        raise ApiError(503, "other designs are being read; try again", "Busy", retry=True)
-    try:
-        yield
-    finally:
-        _turns.release()
+READING = Turns(2)
+"""For reading documents, and showing them."""
+JUDGING = Turns(4)
+"""For judging a design: most of that is waiting for the provisioner."""

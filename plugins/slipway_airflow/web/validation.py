@@ -16,7 +16,7 @@ from slipway_airflow.web import provisioner_check
 from slipway_airflow.web.collection_text import read_collection, twins
 from slipway_airflow.web.failure import message_of, plain_message
 from slipway_airflow.web.open_store import open_store
-from slipway_airflow.web.turns import taking_turns
+from slipway_airflow.web.turns import JUDGING
 from strategy_lib.checking import check_site
 from strategy_lib.errors import DocumentError, Problem
 
@@ -63,7 +63,7 @@ def validate(store: SiteStore, site: str, collections: Mapping[str, str]) -> Val
     collections
         The text of each collection.
     """
-    with taking_turns():
+    with JUDGING.one():
         return _validate(store, site, collections, None)
 
 
@@ -78,7 +78,7 @@ def validation_of_revision(site: str, number: int) -> Validated:
     store = open_store()
     revision = store.revision(site, number)
     collections = {record.name: record.text for record in store.collections(site, number)}
-    with taking_turns():
+    with JUDGING.one():
         return _validate(store, site, collections, revision.design_token if revision.text is not None else None)
 
 
@@ -111,9 +111,9 @@ def _validate(store: SiteStore, site: str, collections: Mapping[str, str], token
         said = answer()
         if design is not None:
             said += provisioner_check.names_problem([node.name for node in design.nodes])
-    messages = _without_secrets([*map(message_of, dict.fromkeys(problems)), *said], documents)
+    messages = [*map(message_of, dict.fromkeys(problems)), *said]
     return Validated(
-        messages=tuple(_in_order(messages)),
+        messages=tuple(_without_secrets(_in_order(messages), documents)),
         errors=sum(1 for message in messages if message["error"]),
         documents=tuple((document.source, document) for document in documents),
         rendering=rendering,

@@ -1,4 +1,4 @@
-"""The pure parts of configdocs: versions in queries, conditions on the buffer, texts of collections, Drydock's words."""
+"""The pure parts of configdocs: versions in queries, conditions on the buffer, collections as text, Drydock's words."""
 
 from __future__ import annotations
 
