@@ -32,6 +32,8 @@ router = APIRouter(tags=["actions"], route_class=BlockingRoute)
 
 _LONGEST_PAGE = 1000
 _ID_LENGTH = 26
+# Airflow keeps it in a column of 32 bits.
+_LARGEST_TRY = 2**31 - 1
 
 Limit = Annotated[int, Query(ge=1, le=_LONGEST_PAGE, description="How many actions at most.")]
 Before = Annotated[
@@ -41,7 +43,10 @@ Before = Annotated[
         description="Only actions older than the one of this id: the header `Link` has it for the next page.",
     ),
 ]
-Try = Annotated[int | None, Query(alias="try", ge=1, description="Which try of the step; by default the last one.")]
+Try = Annotated[
+    int | None,
+    Query(alias="try", ge=1, le=_LARGEST_TRY, description="Which try of the step; by default the last one."),
+]
 
 
 def _shown(example: Any) -> dict[int | str, dict[str, Any]]:
@@ -66,13 +71,14 @@ def list_actions(
     """
     listings = store.list_actions(site, limit + 1, before)
     page, more = listings[:limit], len(listings) > limit
-    page = _settled(store, airflow, page)
-    readable = {dag_id for dag_id in {listing.action.dag_id for listing in page} if caller.may_read(dag_id)}
     headers = {}
     if more:
         url = request.url.include_query_params(limit=limit, before=page[-1].action.id)
         headers["Link"] = f'<{url.path}?{url.query}>; rel="next"'
-    shown = [listed_view(listing, verbosity) for listing in page if listing.action.dag_id in readable]
+    readable = {dag_id for dag_id in {listing.action.dag_id for listing in page} if caller.may_read(dag_id)}
+    # Airflow does not list the runs of other DAGs for this caller: to settle their actions would close them.
+    page = _settled(store, airflow, [listing for listing in page if listing.action.dag_id in readable])
+    shown = [listed_view(listing, verbosity) for listing in page]
     # The largest of our answers: megabytes for a thousand actions, and msgspec writes them many times as fast.
     return Response(msgspec.json.encode(shown), media_type="application/json", headers=headers)
 

@@ -149,6 +149,7 @@ def test_a_step_is_airflows_task(viewer: httpx.Client, under_way: str) -> None:
         ("ACTION/steps/report/logs", 404, "Step not found"),
         ("ACTION/steps/acquire/logs?try=0", 400, "Bad Request"),
         ("ACTION/steps/acquire/logs?try=x", 400, "Bad Request"),
+        ("ACTION/steps/acquire/logs?try=99999999999", 400, "Bad Request"),
         (f"ACTION/validations/{NO_ID}", 404, "Not Found"),
     ],
 )

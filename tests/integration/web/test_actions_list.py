@@ -151,6 +151,16 @@ def test_actions_of_dags_that_the_caller_may_not_see_are_left_out(
     assert [one["id"] for one in listed(viewer)] == seen
 
 
+def test_listing_never_closes_an_action_whose_run_airflow_would_not_show_the_caller(
+    viewer: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = store.create_action("relabel_nodes", "default", 1, {}, "op", context_marker=None, exclusive=True).id
+    store.acquire_site(running)
+    monkeypatch.setattr("slipway_airflow.web.access.Caller.may_read", lambda _, dag_id: dag_id != "relabel_nodes")
+    assert listed(viewer) == []
+    assert store.action(running).state is ActionState.RUNNING
+
+
 @pytest.fixture
 def statements(store: SiteStore) -> list[str]:
     """Return every statement that the server's own store executes, as it is executed."""
