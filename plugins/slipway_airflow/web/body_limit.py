@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from slipway_airflow.web.failure import ApiError, failure
+from slipway_airflow.web.failure import ApiError
 
 LARGEST_YAML = 64 * 1024 * 1024
 LARGEST_JSON = 1024 * 1024
@@ -13,7 +13,7 @@ _DOCUMENTS = ("/api/v1.0/configdocs/", "/api/v1.0/sites/")
 
 
 class BodyLimit:
-    """ASGI middleware: 413 for a body that is too large."""
+    """ASGI middleware: refuses (413) a body that is too large; `Unexpected`, which is outside, shapes the answer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -26,8 +26,7 @@ class BodyLimit:
         limit = _limit(scope)
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         if declared.isdigit() and int(declared[:20]) > limit:
-            await failure(_too_large(limit))(scope, receive, send)
-            return
+            raise _too_large(limit)
         received = 0
 
         async def counted() -> Message:

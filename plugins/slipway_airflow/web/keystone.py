@@ -23,7 +23,7 @@ from slipway_airflow.errors import AirflowRefused
 from slipway_airflow.web.access import caller
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.bodies import JsonObject, json_body_of
-from slipway_airflow.web.failure import ApiError
+from slipway_airflow.web.failure import ApiError, EscapedJson
 from slipway_airflow.web.own_api import AirflowCalls
 
 SWITCH = "SLIPWAY_KEYSTONE"
@@ -133,7 +133,8 @@ def authenticate(
             for of in _INTERFACES
         ]
         token["catalog"] = [{"id": "shipyard", "type": "shipyard", "name": "shipyard", "endpoints": endpoints}]
-    return JSONResponse({"token": token}, 201, headers={"X-Subject-Token": login.token, "Vary": "X-Auth-Token"})
+    # Escaped: the project is what the caller sent, and that may hold half a character.
+    return EscapedJson({"token": token}, 201, headers={"X-Subject-Token": login.token, "Vary": "X-Auth-Token"})
 
 
 def _login_by_password(airflow: AirflowCalls, body: Mapping[str, Any]) -> _Login:
