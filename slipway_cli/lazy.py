@@ -3,17 +3,21 @@
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 @dataclass(frozen=True, slots=True)
 class LazyCommand:
-    """Where a command lives and what `slipway --help` says of it without importing it."""
+    """Where a command lives and what `slipway --help` says of it, under which heading, without importing it."""
 
     target: str
     short_help: str
+    section: str = "Commands"
 
     def load(self, name: str) -> click.Command:
         """Import the command.
@@ -54,7 +58,22 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands from the declarations alone: asking each command would import them all."""
         width = formatter.width - 6 - max((len(name) for name in self.list_commands(ctx)), default=0)
-        rows = [(name, lazy.short_help) for name, lazy in self._lazy.items()]
-        rows += [(name, self.commands[name].get_short_help_str(width)) for name in super().list_commands(ctx)]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for name, lazy in self._lazy.items():
+            sections.setdefault(lazy.section, []).append((name, lazy.short_help))
+        for name in super().list_commands(ctx):
+            row = (name, self.commands[name].get_short_help_str(width))
+            sections.setdefault("Commands", []).append(row)
+        for section, rows in sections.items():
+            with formatter.section(section):
+                formatter.write_dl(rows)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """Complete commands from the declarations alone, and options."""
+        from click.shell_completion import CompletionItem
+
+        known = {name: lazy.short_help for name, lazy in self._lazy.items()}
+        known |= {name: self.commands[name].get_short_help_str() for name in super().list_commands(ctx)}
+        names = [CompletionItem(name, help=text) for name, text in known.items() if name.startswith(incomplete)]
+        # Not the group's own way, which asks each command and so imports them all.
+        return [*names, *click.Command.shell_complete(self, ctx, incomplete)]

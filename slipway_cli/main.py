@@ -3,32 +3,35 @@
 import click
 
 from slipway_cli.lazy import LazyCommand
+from slipway_cli.shared_options import shared_options
 from slipway_cli.unwritable import CandidGroup
 
+SERVER, HERE, FILES, MORE = "Operate sites", "Run Slipway here", "Work on files alone", "More"
+
 COMMANDS = {
-    "demo": LazyCommand("slipway_cli.demo:demo", "Deploy an example site with a real Airflow and simulated machines."),
-    "up": LazyCommand("slipway_cli.up:up", "Run Slipway in the foreground until Ctrl-C."),
-    "login": LazyCommand("slipway_cli.online.login:login", "Log in to a server, with a user of its Airflow."),
-    "logout": LazyCommand("slipway_cli.online.login:logout", "Forget the token of a server."),
-    "profile": LazyCommand("slipway_cli.online.profile:profile", "Names for the servers that are used."),
-    "create": LazyCommand("slipway_cli.online.create:create", "Put documents into the buffer, or start an action."),
-    "diff": LazyCommand("slipway_cli.online.diff:diff", "Compare two states of a site's documents."),
-    "commit": LazyCommand("slipway_cli.online.commit:commit", "Make what is in the buffer a revision."),
-    "rollback": LazyCommand("slipway_cli.online.commit:rollback", "Go back to an earlier revision."),
-    "delete": LazyCommand("slipway_cli.online.commit:delete", "Discard the buffer."),
-    "get": LazyCommand("slipway_cli.online.get:get", "List actions, documents, revisions, workflows, statuses."),
-    "describe": LazyCommand("slipway_cli.online.describe:describe", "Show an action, a step, a workflow, a note."),
-    "logs": LazyCommand("slipway_cli.online.describe:logs", "Show what a step of an action has logged."),
-    "stop": LazyCommand("slipway_cli.online.control:stop", "End an action."),
-    "pause": LazyCommand("slipway_cli.online.control:pause", "Let no further group of an action start."),
-    "unpause": LazyCommand("slipway_cli.online.control:unpause", "Let a paused action go on."),
-    "validate": LazyCommand("slipway_cli.validate:validate", "Check documents; show all problems at once."),
-    "plan": LazyCommand("slipway_cli.plan:plan", "Show or draw the groups, their order and their nodes."),
-    "simulate": LazyCommand("slipway_cli.simulate:simulate", "Rehearse a deployment: what if these nodes failed?"),
-    "simulator": LazyCommand("provisioner_client.simulator.cli:main", "Serve Drydock's API with simulated machines."),
-    "store": LazyCommand("site_store.__main__:main", "Look after Slipway's own database."),
-    "completion": LazyCommand("slipway_cli.completion:completion", "Print the completion script of a shell."),
-    "help": LazyCommand("slipway_cli.help_topic:help_topic", "Show the commands of a topic."),
+    "login": LazyCommand("slipway_cli.online.login:login", "Log in to a server, with a user of its Airflow.", SERVER),
+    "logout": LazyCommand("slipway_cli.online.login:logout", "Forget the token of a server.", SERVER),
+    "profile": LazyCommand("slipway_cli.online.profile:profile", "Names for the servers that are used.", SERVER),
+    "create": LazyCommand("slipway_cli.online.create:create", "Load documents, or start an action.", SERVER),
+    "diff": LazyCommand("slipway_cli.online.diff:diff", "Compare two states of a site's documents.", SERVER),
+    "commit": LazyCommand("slipway_cli.online.commit:commit", "Make what was loaded a revision.", SERVER),
+    "rollback": LazyCommand("slipway_cli.online.commit:rollback", "Go back to an earlier revision.", SERVER),
+    "delete": LazyCommand("slipway_cli.online.commit:delete", "Discard what was loaded.", SERVER),
+    "get": LazyCommand("slipway_cli.online.get:get", "List actions, documents, revisions, statuses.", SERVER),
+    "describe": LazyCommand("slipway_cli.online.describe:describe", "Show one action, step, revision or note.", SERVER),
+    "logs": LazyCommand("slipway_cli.online.describe:logs", "Show what a step of an action has logged.", SERVER),
+    "stop": LazyCommand("slipway_cli.online.control:stop", "End an action.", SERVER),
+    "pause": LazyCommand("slipway_cli.online.control:pause", "Let no further group of an action start.", SERVER),
+    "unpause": LazyCommand("slipway_cli.online.control:unpause", "Let a paused action go on.", SERVER),
+    "demo": LazyCommand("slipway_cli.demo:demo", "Deploy a site with a real Airflow and simulated machines.", HERE),
+    "up": LazyCommand("slipway_cli.up:up", "Run Slipway in the foreground until Ctrl-C.", HERE),
+    "simulator": LazyCommand("provisioner_client.simulator.cli:main", "Serve Drydock's API, simulated.", HERE),
+    "store": LazyCommand("site_store.__main__:main", "Look after Slipway's own database.", HERE),
+    "validate": LazyCommand("slipway_cli.validate:validate", "Check documents; show all problems at once.", FILES),
+    "plan": LazyCommand("slipway_cli.plan:plan", "Show or draw the groups, their order and their nodes.", FILES),
+    "simulate": LazyCommand("slipway_cli.simulate:simulate", "Rehearse: what if these nodes failed?", FILES),
+    "help": LazyCommand("slipway_cli.help_topic:help_topic", "Show the commands of a topic.", MORE),
+    "completion": LazyCommand("slipway_cli.completion:completion", "Print a shell's completion script.", MORE),
 }
 
 
@@ -38,9 +41,10 @@ COMMANDS = {
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit status: 0 good, 1 the operation failed, 2 wrong use.",
 )
+@shared_options
 @click.version_option(package_name="slipway", prog_name="slipway", message="%(prog)s %(version)s")
-def main() -> None:
+def main(**_shared: object) -> None:
     """Deploy sites of baremetal servers, group by group, on Apache Airflow.
 
-    validate, plan and simulate work on files alone; the commands from login to unpause talk to a server.
+    The options below are about the commands that operate sites; they may also stand after the command.
     """

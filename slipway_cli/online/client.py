@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
@@ -10,89 +11,149 @@ import click
 import requests
 from rich.text import Text
 
-from slipway_cli.api_session import ApiError, ApiRefused, ApiSession
+from slipway_cli.api_session import ApiError, ApiRefused, ApiSession, ApiUnreachable
 from slipway_cli.errors import SlipwayCliError
 from slipway_cli.online.installation import Installation
+from slipway_cli.online.messages import Message, Sentence, messages_of, print_messages, sentence
 from slipway_cli.output import console
-from slipway_cli.printable import counted, printable
+from slipway_cli.printable import printable
 
 API = "/slipway/api/v1.0"
-_TIMEOUT = 300.0
-"""Seconds for one answer: the commit of a large site asks the provisioner to read it."""
+READING = 60.0
+"""Seconds for an answer that is read from the store, or by one question to Airflow or to the provisioner."""
+JUDGING = 300.0
+"""Seconds for one before which the provisioner reads the whole design."""
 
-Message = Mapping[str, Any]
-Sentence = Callable[[Message], str]
+REQUEST_ID = "X-Shipyard-Req"
+"""The header that every answer of Slipway's has."""
+
+Headers = Mapping[str, str]
+
+
+def plainly(_headers: Headers) -> Sentence:
+    """Say messages as the server does."""
+    return sentence
 
 
 class Failed(SlipwayCliError, click.ClickException):
-    """The server did not do what was asked; the message says why, and `messages` all that is wrong."""
+    """The server did not do what was asked.
+
+    Attributes
+    ----------
+    messages : all that is wrong, as the server says it.
+    status : the HTTP status, None where there was no answer.
+    body : the answer, for programs; None where there was none.
+    """
 
     exit_code = 1
 
-    def __init__(self, text: str, messages: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        text: str,
+        messages: Sequence[Message] = (),
+        say: Sentence = sentence,
+        status: int | None = None,
+        body: Any = None,
+    ) -> None:
         self.messages = tuple(messages)
+        self.say = say
+        self.status = status
+        self.body = body
         super().__init__(text)
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print all of it to standard error."""
         target = console(stderr=True, file=file)
-        if self.messages:
-            target.print(Text(f"{counted(len(self.messages), 'message')}:", style="bold red"))
-            for message in self.messages:
-                target.print(Text("  " + printable(message)), soft_wrap=True)
+        print_messages(target, self.messages, self.say)
         target.print(Text(f"Error: {printable(self.message)}"), soft_wrap=True)
 
 
-def sentence(message: Message) -> str:
-    """A message of the server as a line; warnings and the provisioner's words are marked as such."""
-    marks = [str(message.get("level", "Error")).lower()] if not message.get("error", True) else []
-    if message.get("source") not in (None, "Slipway"):
-        marks.append(str(message["source"]))
-    return f"{': '.join([*marks, ''])}{message.get('message', message)}"
-
-
-def messages_of(body: Any) -> list[Message]:
-    """The messages in an answer of the API."""
-    details = body.get("details") if isinstance(body, Mapping) else None
-    found = details.get("messageList") if isinstance(details, Mapping) else None
-    return [item for item in found or [] if isinstance(item, Mapping)]
-
-
 @contextmanager
-def told(where: Installation, say: Sentence = sentence) -> Iterator[None]:
-    """Turn what an API says into what a user can act on."""
+def told(where: Installation, say_of: Callable[[Headers], Sentence] = plainly) -> Iterator[None]:
+    """Turn what an API says into what a user can act on; `say_of` gets the headers of the refusal."""
     try:
         yield
     except ApiRefused as error:
-        if error.status == 401:
-            raise Failed(f"not logged in at {where.url}, or no longer: run `slipway login`") from error
-        body = error.detail
-        text = str(body.get("message")) if isinstance(body, Mapping) and body.get("message") else str(error)
-        lines = [say(message) for message in messages_of(body)]
-        if lines == [text]:
-            lines = []
-        again = " Try again later." if isinstance(body, Mapping) and body.get("retry") and error.status >= 500 else ""
-        raise Failed(f"{text}{again}", lines) from error
+        raise _refused(where, error, say_of) from error
+    except ApiUnreachable as error:
+        raise Failed(f"{error}. {where.advice}") from error
     except ApiError as error:
-        raise Failed(f"{error}. Is it the right server? `slipway profile list` shows which are known") from error
+        raise Failed(str(error)) from error
+
+
+def _refused(where: Installation, error: ApiRefused, say_of: Callable[[Headers], Sentence]) -> Failed:
+    if error.status == 401:
+        renew = "renew SLIPWAY_TOKEN, which is set" if os.environ.get("SLIPWAY_TOKEN") else "run `slipway login`"
+        return Failed(f"{where.url} does not accept the token (any more): {renew}", status=401)
+    body, headers = error.detail, error.answer.headers if error.answer is not None else {}
+    if not isinstance(body, Mapping) or "message" not in body:
+        if error.status == 404:
+            return Failed(f"there is no Slipway at {where.url}. {where.advice}", status=404)
+        return Failed(f"{where.url}: {error}", status=error.status)
+    text = str(body["message"])
+    if error.status == 403:
+        text += f" (logged in as {where.user})" if where.user else ""
+    if error.status >= 500:
+        text += " Try again later." if body.get("retry") else ""
+        request = headers.get(REQUEST_ID)
+        text += f" (request {request})" if request else ""
+    messages = messages_of(body)
+    if [message.get("message") for message in messages] == [body["message"]]:
+        messages = []
+    return Failed(text, messages, say_of(headers), error.status, body)
 
 
 class Client:
     """Requests to the API of one server, about one site."""
 
-    def __init__(self, where: Installation, verbosity: int = 1) -> None:
+    def __init__(
+        self,
+        where: Installation,
+        verbosity: int = 1,
+        marker: str | None = None,
+        trace: Callable[[str], None] | None = None,
+    ) -> None:
+        """Nothing is sent yet.
+
+        Parameters
+        ----------
+        marker : a UUID that ties together what services log.
+        trace : is told of every request.
+
+        Raises
+        ------
+        Failed
+            There is no token for this server.
+        """
         if where.token is None:
-            raise Failed(f"not logged in at {where.url}: run `slipway login`")
+            raise Failed(f"not logged in at {where.url}: run `slipway login`. {where.advice}")
         self.where = where
-        self.session = ApiSession.with_token(where.url, where.user or "", where.token, _TIMEOUT)
+        self.session = self._new_session(READING)
+        self.session.trace = trace
         self._verbosity = verbosity
+        self._headers = {"X-Context-Marker": marker} if marker else {}
+
+    def _new_session(self, timeout: float) -> ApiSession:
+        return ApiSession.with_token(self.where.url, self.where.user or "", self.where.token or "", timeout)
+
+    def impatient(self, timeout: float) -> ApiSession:
+        """Another session, that waits only so many seconds for an answer."""
+        session = self._new_session(timeout)
+        session.trace = self.session.trace
+        return session
 
     def get(self, path: str, **query: Any) -> requests.Response:
         """Read something."""
         return self.send("GET", path, query)
 
     def send(
-        self, method: str, path: str, query: Mapping[str, Any], say: Sentence = sentence, **arguments: Any
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any],
+        say_of: Callable[[Headers], Sentence] = plainly,
+        headers: Mapping[str, str] | None = None,
+        **arguments: Any,
     ) -> requests.Response:
         """Send a request; `query` without what is None. The site and the verbosity are added.
 
@@ -103,5 +164,15 @@ class Client:
         params: dict[str, Any] = {"site": self.where.site, "verbosity": self._verbosity}
         params |= {name: value for name, value in query.items() if value is not None}
         params = {name: str(value).lower() if isinstance(value, bool) else value for name, value in params.items()}
-        with told(self.where, say):
-            return self.session.request(f"{method} {path}", method, API + path, params=params, **arguments)
+        with told(self.where, say_of):
+            answer = self.session.request(
+                f"{method} {path}",
+                method,
+                API + path,
+                params=params,
+                headers={**self._headers, **(headers or {})},
+                **arguments,
+            )
+        if REQUEST_ID not in answer.headers:
+            raise Failed(f"what answers at {self.where.url} is not Slipway. {self.where.advice}")
+        return answer

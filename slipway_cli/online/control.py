@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
-from slipway_cli.online.client import Client
+from slipway_cli.online.client import Client, Failed
 from slipway_cli.online.options import online
 from slipway_cli.online.targets import TargetGroup, action_id
 
+_CONFLICT = 409
 _SAID = {
     "stop": "is being stopped; what was submitted goes on at the provisioner",
     "pause": "is paused: the group at work ends, no other starts",
@@ -27,7 +28,14 @@ def _control(verb: str, help_text: str) -> click.Group:
     @online
     def action(client: Client, output: str, action: str) -> None:
         identity = action_id(action)
-        client.send("POST", f"/actions/{identity}/control/{verb}", {})
+        try:
+            client.send("POST", f"/actions/{identity}/control/{verb}", {})
+        except Failed as error:
+            if error.status != _CONFLICT:
+                raise
+            raise Failed(
+                f"cannot {verb} action {identity}: {error.message}", status=_CONFLICT, body=error.body
+            ) from error
         if output == "table":
             click.echo(f"action {identity} {_SAID[verb]}")
 

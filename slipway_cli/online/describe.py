@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -11,11 +12,14 @@ from rich.console import Console
 from rich.text import Text
 
 from slipway_cli.online.client import Client
+from slipway_cli.online.following import follow_to_the_end
+from slipway_cli.online.moments import moment, span
 from slipway_cli.online.options import online, shown
 from slipway_cli.online.targets import Step, TargetGroup, action_id, step_of
 from slipway_cli.output import console, table
 from slipway_cli.printable import printable
 
+_STYLES = {"success": "green", "failed": "red", "failure": "red", "running": "cyan"}
 _action = click.option("--action", metavar="ID", help="The action that the step is of.")
 
 
@@ -24,15 +28,50 @@ def describe() -> None:
     """Show one thing: `describe action/<id>` is the same as `describe action <id>`."""
 
 
-@describe.command("action")
+@describe.command("action", epilog="Examples: slipway describe action/01ARZ3NDEKTSV4RRFFQ69G5FAV --follow")
 @click.argument("action")
+@click.option("--follow", "-F", "following", is_flag=True, help="Show the progress, and end with the verdict.")
 @online
-def describe_action(client: Client, output: str, action: str) -> None:
-    """Show an action: its groups with node counts and criteria, its steps, notes and commands."""
-    shown(client.get(f"/actions/{action_id(action)}"), output, _show_action)
+def describe_action(client: Client, output: str, action: str, following: bool) -> None:
+    """Show an ACTION by its id: its groups with node counts and criteria, its steps, notes and commands.
+
+    With --follow it shows the groups as they proceed until the action is over, then the report, and ends with the
+    verdict: 0 success, 1 failure.
+    """
+    answer = client.get(f"/actions/{action_id(action)}")
+    if following:
+        follow_to_the_end(client, answer.json(), output)
+    shown(answer, output, _show_action)
 
 
-@describe.command("step")
+@describe.command("revision", epilog="Example: slipway describe revision/3")
+@click.argument("number", type=click.IntRange(1))
+@online
+def describe_revision(client: Client, output: str, number: int) -> None:
+    """Show a revision: who committed it, its collections, and what was overridden if it was forced."""
+
+    def show(body: Any) -> None:
+        target = console()
+        _facts(
+            target,
+            (
+                ("Revision", f"{body['revision']} of site {body['site']}"),
+                ("Versions", ", ".join(body["versions"]) or None),
+                ("Committed", f"{moment(body['created'])} UTC by {body['user']}"),
+                ("Goes back to", body.get("rollback_of")),
+                ("Collections", ", ".join(each["name"] for each in body["collections"])),
+                ("Digest", body["digest"]),
+            ),
+        )
+        if body["forced"]:
+            target.print(Text("Forced in spite of:", style="yellow"))
+            for problem in body["problems"]:
+                target.print(Text(f"  {printable(problem)}"), soft_wrap=True)
+
+    shown(client.get(f"/revisions/{number}"), output, show)
+
+
+@describe.command("step", epilog="Example: slipway describe step/01ARZ3NDEKTSV4RRFFQ69G5FAV/validate_design -v 3")
 @click.argument("step")
 @_action
 @online
@@ -41,7 +80,7 @@ def describe_step(client: Client, output: str, step: str, action: str | None) ->
     shown(client.get(_step_path(step_of(step, action))), output, _show_step)
 
 
-@describe.command("validation")
+@describe.command("validation", epilog="What fails its validation is not created; so there is none to show as yet.")
 @click.argument("validation")
 @_action
 @online
@@ -52,7 +91,7 @@ def describe_validation(client: Client, output: str, validation: str, action: st
     shown(client.get(path), output, lambda body: _facts(console(), body.items()))
 
 
-@describe.command("workflow")
+@describe.command("workflow", epilog="Example: slipway describe workflow/deploy_site__2026-03-01T12:00:00.000000")
 @click.argument("workflow")
 @online
 def describe_workflow(client: Client, output: str, workflow: str) -> None:
@@ -70,7 +109,7 @@ def describe_workflow(client: Client, output: str, workflow: str) -> None:
     shown(client.get(f"/workflows/{quote(workflow, safe='')}"), output, show)
 
 
-@describe.command("notedetails")
+@describe.command("notedetails", epilog="Example: slipway describe notedetails/00000000000000000000000042")
 @click.argument("note")
 @online
 def describe_notedetails(client: Client, output: str, note: str) -> None:
@@ -83,7 +122,11 @@ def logs() -> None:
     """Show what a step has logged."""
 
 
-@logs.command("step")
+@logs.command(
+    "step",
+    epilog="Examples: slipway logs step/01ARZ3NDEKTSV4RRFFQ69G5FAV/deploy_group.control-nodes; "
+    "slipway logs step report --action 01ARZ3NDEKTSV4RRFFQ69G5FAV --try 1",
+)
 @click.argument("step")
 @_action
 @click.option("--try", "attempt", type=click.IntRange(1), help="Which try.  [the last]")
@@ -101,44 +144,66 @@ def _step_path(step: Step) -> str:
 
 def _show_action(action: Any) -> None:
     target = console()
+    ended = (
+        f"{moment(action['ended'])} UTC, after {span(action['started'], action['ended'])}" if action["ended"] else None
+    )
     _facts(
         target,
         (
-            ("Action", action["id"]),
-            ("Name", action["name"]),
+            ("Action", f"{action['id']}: {action['name']}"),
             ("Site", f"{action.get('site')}, revision {action.get('revision')}"),
-            ("Parameters", action.get("parameters") or None),
-            ("Lifecycle", action["action_lifecycle"]),
+            ("Parameters", _listed(action.get("parameters") or {})),
+            ("State", action["action_lifecycle"]),
             ("Verdict", action.get("verdict")),
-            ("User", action.get("user")),
-            ("Created", action.get("datetime")),
-            ("Started", action.get("started")),
-            ("Ended", action.get("ended")),
+            ("Created", f"{moment(action.get('datetime'))} UTC by {action.get('user')}"),
+            ("Started", f"{moment(action['started'])} UTC" if action.get("started") else None),
+            ("Ended", ended),
         ),
     )
     groups = action.get("groups") or []
     if groups:
-        rows = table(
-            "Group", "", "State", "Nodes", "Succeeded", "Failed", "Unknown", right=("Nodes", "Succeeded", "Failed")
-        )
+        _blank(target)
+        columns = ("Group", "Critical", "State", "Nodes", "Succeeded", "Failed", "Unknown")
+        rows = table(*columns, right=columns[3:], folds=("Group",))
         for group in groups:
             counts = group.get("counts") or {}
             state = group["state"] + (f" ({group['reason']})" if group.get("reason") else "")
             numbers = [str(counts.get(key, 0)) for key in ("total", "success", "failure", "unknown")]
-            rows.add_row(printable(group["name"]), "critical" if group.get("critical") else "", state, *numbers)
+            critical = "yes" if group.get("critical") else "no"
+            rows.add_row(Text(printable(group["name"])), critical, _coloured(state), *numbers)
         target.print(rows)
         _criteria(target, groups)
-    steps = table("Step", "State", "Try the log with")
-    for step in action.get("steps") or []:
-        steps.add_row(
-            printable(step["id"]), step["state"] or "", f"slipway logs step/{action['id']}/{printable(step['id'])}"
-        )
-    target.print(steps)
-    _notes(
-        target, [*(action.get("notes") or []), *(note for step in action["steps"] for note in step.get("notes") or [])]
-    )
+    _show_steps(target, action)
+    notes = [*(action.get("notes") or []), *(note for step in action["steps"] for note in step.get("notes") or [])]
+    _notes(target, notes)
+    if action.get("command_audit"):
+        _blank(target)
     for audit in action.get("command_audit") or []:
-        target.print(Text(f"{audit['datetime']}  {audit['command']} by {printable(audit['user'])}"), soft_wrap=True)
+        line = f"{moment(audit['datetime'])}  {audit['command']} by {audit['user']}"
+        target.print(Text(printable(line)), soft_wrap=True)
+
+
+def _show_steps(target: Console, action: Any) -> None:
+    if not action.get("steps"):
+        return
+    _blank(target)
+    rows = table("#", "Step", "State", right=("#",), folds=("Step",))
+    for step in action["steps"]:
+        rows.add_row(str(step["index"]), Text(printable(step["id"])), _coloured(step["state"] or "-"))
+    target.print(rows)
+    target.print(Text(f"Log of a step: slipway logs step/{action['id']}/STEP", style="dim"), soft_wrap=True)
+
+
+def _listed(parameters: Mapping[str, Any]) -> str | None:
+    return ", ".join(f"{name}={json.dumps(value)}" for name, value in parameters.items()) or None
+
+
+def _coloured(state: str) -> Text:
+    return Text(state, style=_STYLES.get(state.partition(" ")[0], ""))
+
+
+def _blank(target: Console) -> None:
+    target.print()
 
 
 def _criteria(target: Console, groups: Iterable[Any]) -> None:
@@ -155,14 +220,21 @@ def _criteria(target: Console, groups: Iterable[Any]) -> None:
 def _show_step(step: Any) -> None:
     target = console()
     keys = ("task_id", "index", "state", "start_date", "end_date", "duration", "try_number", "operator")
-    _facts(target, ((key, step.get(key)) for key in keys))
+    shown_times = {"start_date": moment, "end_date": moment}
+    _facts(target, ((key, shown_times.get(key, lambda value: value)(step.get(key)) or None) for key in keys))
     _notes(target, step.get("notes") or [])
 
 
 def _notes(target: Console, notes: Iterable[Any]) -> None:
-    for note in notes:
-        details = f"  (slipway describe notedetails/{note['note_id']})" if note.get("resolved_url_value") else ""
-        target.print(Text(f"{note['note_timestamp']}  {printable(str(note['note_val']))}{details}"), soft_wrap=True)
+    """Print notes, oldest first, each with what it is about."""
+    ordered = sorted(notes, key=lambda note: (note["note_timestamp"] or "", note["note_id"]))
+    if ordered:
+        _blank(target)
+    for note in ordered:
+        about = note["assoc_id"].split("/", 2)[2] + ": " if note["assoc_id"].startswith("step/") else ""
+        details = f"  (notedetails/{note['note_id']})" if note.get("resolved_url_value") else ""
+        line = f"{moment(note['note_timestamp'])}  {about}{note['note_val']}{details}"
+        target.print(Text(printable(line)), soft_wrap=True)
 
 
 def _facts(target: Console, facts: Iterable[tuple[str, Any]]) -> None:

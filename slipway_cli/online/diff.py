@@ -65,7 +65,7 @@ def _state(state: Any) -> str:
     number = state.get("revision")
     if state.get("version") is None:
         return f"revision {number}"
-    return f"{state['version']}" + (f" (revision {number})" if number is not None else " (nothing)")
+    return f"{state['version']}" + (f" (revision {number})" if number is not None else " (empty)")
 
 
 def _values(field: Any) -> str:

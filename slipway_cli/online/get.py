@@ -7,22 +7,26 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 import click
+import requests
 from rich.text import Text
 
-from slipway_cli.online.client import Client
+from slipway_cli.online.client import Client, Failed
+from slipway_cli.online.moments import moment
 from slipway_cli.online.options import echo_documents, online, shown
 from slipway_cli.online.targets import TargetGroup
 from slipway_cli.online.versions import VERSION
-from slipway_cli.output import console, table
+from slipway_cli.output import OutputFormat, console, table
 from slipway_cli.printable import printable
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
 STATUS_TYPES = ("nodes-provision-status", "machines-power-state")
+_WIDE = 110
+"""Columns of a terminal from which on there is room for everything."""
 _STYLES = {"Complete": "green", "Failed": "red", "Processing": "cyan", "Paused": "yellow"}
 
 
-@click.group(cls=TargetGroup)
+@click.group(cls=TargetGroup, epilog="Example: slipway get actions")
 def get() -> None:
     """List actions, documents, revisions, workflows and statuses."""
 
@@ -42,36 +46,49 @@ def _version_options(command: Command) -> Command:
     )(command)
 
 
-@get.command("actions", epilog="Example: slipway get actions -o json")
+@get.command("actions", epilog="Examples: slipway get actions; slipway get actions --site lab-7 -o json")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many at most.")
 @online
 def get_actions(client: Client, output: str, limit: int) -> None:
     """List the newest actions of the site, newest first."""
 
     def rows(actions: Any) -> None:
-        result = table(
-            "Action", "Name", "Lifecycle", "Revision", "Steps", "Created", "User", "Verdict", folds=("Verdict",)
-        )
+        wide = console().width >= _WIDE
+        columns = [
+            "Action",
+            "Name",
+            "Lifecycle",
+            "Rev",
+            "Created (UTC)",
+            *(("User", "Steps", "Verdict") if wide else ()),
+        ]
+        result = table(*columns, right=("Rev",), folds=("Verdict",))
         for action in actions:
-            steps = [step.get("state") for step in action.get("steps") or []]
-            good, bad = steps.count("success"), steps.count("failed")
             life = action.get("action_lifecycle") or ""
-            result.add_row(
+            steps = [step.get("state") for step in action.get("steps") or []]
+            cells: list[str | Text] = [
                 action["id"],
                 action["name"],
                 Text(life, style=_STYLES.get(life, "")),
                 str(action.get("revision") or ""),
-                f"{good}/{len(steps)}" + (f", {bad} failed" if bad else ""),
-                _time(action.get("datetime")),
-                printable(action.get("user") or ""),
-                printable(action.get("verdict") or ""),
-            )
+                moment(action.get("datetime")),
+            ]
+            if wide:
+                good, bad = steps.count("success"), steps.count("failed")
+                cells += [
+                    Text(printable(action.get("user") or "")),
+                    f"{good}/{len(steps)}" + (f", {bad} failed" if bad else ""),
+                    Text(printable(action.get("verdict") or "")),
+                ]
+            result.add_row(*cells)
         _print(result, actions, f"site {client.where.site} has no action yet")
 
-    shown(client.get("/actions", limit=limit), output, rows)
+    answer = client.get("/actions", limit=limit)
+    shown(answer, output, rows)
+    _tell_of_older(answer, output)
 
 
-@get.command("configdocs", epilog="Example: slipway get configdocs --collection site-design -c")
+@get.command("configdocs", epilog="Examples: slipway get configdocs; slipway get configdocs --collection design -c")
 @click.option("--collection", metavar="NAME", help="Show this collection's documents instead.")
 @_version_options
 @click.option("--cleartext-secrets", is_flag=True, help="Show secrets, and the text exactly as it was written.")
@@ -87,8 +104,7 @@ def get_configdocs(
     """Compare two versions by collection (committed and buffer unless told otherwise), or show a collection."""
     wanted = [*versions, *named]
     if collection is not None:
-        query = {"version": _one(wanted), "cleartext-secrets": True if cleartext_secrets else None}
-        _show_documents(client.get(f"/configdocs/{quote(collection, safe='')}", **query), output)
+        _show_documents(client, f"/configdocs/{quote(collection, safe='')}", _one(wanted), cleartext_secrets, output)
         return
     if cleartext_secrets:
         raise click.UsageError("--cleartext-secrets is about --collection, which is not given")
@@ -112,7 +128,7 @@ def get_configdocs(
     shown(client.get("/configdocs", versions=wanted or None), output, rows)
 
 
-@get.command("renderedconfigdocs")
+@get.command("renderedconfigdocs", epilog="Example: slipway get renderedconfigdocs -c")
 @_version_options
 @click.option("--cleartext-secrets", is_flag=True, help="Show secrets.")
 @online
@@ -120,8 +136,7 @@ def get_renderedconfigdocs(
     client: Client, output: str, versions: tuple[str, ...], named: tuple[str, ...], cleartext_secrets: bool
 ) -> None:
     """Show the documents with layering and substitution applied, as the provisioner gets them."""
-    query = {"version": _one([*versions, *named]), "cleartext-secrets": True if cleartext_secrets else None}
-    _show_documents(client.get("/renderedconfigdocs", **query), output)
+    _show_documents(client, "/renderedconfigdocs", _one([*versions, *named]), cleartext_secrets, output)
 
 
 @get.command("revisions", epilog="Example: slipway get revisions --limit 10")
@@ -140,14 +155,16 @@ def get_revisions(client: Client, output: str, limit: int) -> None:
                 what.append(f"forced: {len(item['problems'])} problems overridden")
             names = ", ".join(each["name"] for each in item["collections"])
             result.add_row(
-                str(item["revision"]), _time(item["created"]), printable(item["user"]), names, ", ".join(what)
+                str(item["revision"]), moment(item["created"]), printable(item["user"]), names, ", ".join(what)
             )
         _print(result, revisions, f"site {client.where.site} has no revision yet: slipway commit configdocs")
 
-    shown(client.get("/revisions", limit=limit), output, rows)
+    answer = client.get("/revisions", limit=limit)
+    shown(answer, output, rows)
+    _tell_of_older(answer, output)
 
 
-@get.command("workflows")
+@get.command("workflows", epilog="Example: slipway get workflows --since 2026-03-01")
 @click.option("--since", metavar="TIME", help="From when on, as ISO 8601.  [30 days ago]")
 @online
 def get_workflows(client: Client, output: str, since: str | None) -> None:
@@ -157,7 +174,7 @@ def get_workflows(client: Client, output: str, since: str | None) -> None:
         result = table("Workflow", "State", "Started", "Ended", "Run")
         for item in workflows:
             result.add_row(
-                item["workflow_id"], item["state"], _time(item["start_date"]), _time(item["end_date"]), item["run_id"]
+                item["workflow_id"], item["state"], moment(item["start_date"]), moment(item["end_date"]), item["run_id"]
             )
         _print(result, workflows, "there is no workflow")
 
@@ -189,22 +206,22 @@ def _one(versions: list[str]) -> str | None:
     return versions[0] if versions else None
 
 
-def _show_documents(answer: Any, output: str) -> None:
-    if output in ("table", "format"):
-        echo_documents(answer.text)
-    elif output == "json":
-        import json
+def _show_documents(client: Client, path: str, version: str | None, cleartext: bool, output: str) -> None:
+    """Print documents: of the version that is named, else of the buffer, else of what is committed."""
+    secrets = {"cleartext-secrets": True if cleartext else None}
+    try:
+        answer = client.get(path, version=version or "buffer", **secrets)
+    except Failed as error:
+        if version is not None or error.status != 404:
+            raise
+        answer = client.get(path, version="committed", **secrets)
+    echo_documents(answer.text, output)
 
-        import yaml
 
-        click.echo(json.dumps(list(yaml.safe_load_all(answer.text)), indent=2, ensure_ascii=False, default=str))
-    else:
-        click.echo(answer.text, nl=False)
+def _tell_of_older(answer: requests.Response, output: str) -> None:
+    if output == OutputFormat.TABLE and "next" in answer.links:
+        console().print(Text("older ones are left out: see --limit", style="dim"))
 
 
 def _print(rows: Any, found: Iterable[Any], nothing: str) -> None:
     console().print(rows if found else Text(nothing))
-
-
-def _time(text: str | None) -> str:
-    return (text or "").replace("T", " ")[:19]

@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from slipway_cli.api_session import ApiError, ApiRefused, ApiSession
+from slipway_cli.api_session import ApiError, ApiRefused, ApiSession, ApiUnreachable
 from slipway_cli.online.client import Failed
 from slipway_cli.online.installation import installation
 from slipway_cli.online.profiles import Folder, Login, ProfileError
@@ -16,7 +16,7 @@ from slipway_cli.online.profiles import Folder, Login, ProfileError
 
 @click.command(epilog="Example: slipway login --user admin")
 @click.option("-u", "--user", help="User of Airflow.  [the profile's, else asked for]")
-@click.option("--password-stdin", is_flag=True, help="Read the password from standard input, all of it.")
+@click.option("--password-stdin", is_flag=True, help="Read the password from standard input, to its end.")
 @click.option("--profile", metavar="NAME", help="The server, by its profile.  [env SLIPWAY_PROFILE]")
 def login(user: str | None, password_stdin: bool, profile: str | None) -> None:
     """Log in to a server, with a user of its Airflow.
@@ -31,36 +31,55 @@ def login(user: str | None, password_stdin: bool, profile: str | None) -> None:
         with contextlib.closing(ApiSession(where.url, name, password)) as session:
             token = session.token()
         folder = Folder.of(os.environ)
-        folder.save_login(where.key, Login(where.url, name, token))
+        kept = Login(where.url, name, token)
+        folder.save_login(where.key, kept)
     except ApiRefused as error:
-        raise Failed(f"{where.url} does not accept user {name!r} with this password ({error.status})") from error
+        if error.status in (400, 401, 403, 422):
+            raise Failed(f"{where.url} does not accept user {name!r} with this password") from error
+        if error.status == 404:
+            raise Failed(f"there is no Airflow 3 at {where.url}. {where.advice}") from error
+        raise Failed(f"{where.url}: {error}") from error
+    except ApiUnreachable as error:
+        raise Failed(f"{error}. {where.advice}") from error
     except ApiError as error:
-        raise Failed(f"{error}. Set SLIPWAY_URL, or choose a profile, if that is the wrong server") from error
+        raise Failed(str(error)) from error
     except ProfileError as error:
         raise Failed(str(error)) from error
-    click.echo(f"logged in to {where.url} as {name}; the token is in {folder.tokens_file}")
+    until = f" and good until {kept.expires:%Y-%m-%d %H:%M} UTC" if kept.expires else ""
+    click.echo(f"logged in to {where.url} as {name}; the token is in {folder.tokens_file}{until}")
 
 
 def _password(user: str, url: str, from_stdin: bool) -> str:
     if from_stdin:
-        return sys.stdin.read().rstrip("\r\n")
+        return _not_empty(sys.stdin.read().rstrip("\r\n"))
     given = os.environ.get("SLIPWAY_PASSWORD")
     if given:
         return given
     if not sys.stdin.isatty():
         # Nobody to hide the typing from, and getpass would complain.
-        return sys.stdin.readline().rstrip("\r\n")
+        return _not_empty(sys.stdin.readline().rstrip("\r\n"))
     answer: str = click.prompt(f"Password of {user} at {url}", hide_input=True)
     return answer
 
 
-@click.command()
+def _not_empty(password: str) -> str:
+    if not password:
+        raise Failed("there is no password on standard input: write it there, or set SLIPWAY_PASSWORD")
+    return password
+
+
+@click.command(epilog="Examples: slipway logout; slipway logout --all")
+@click.option("--all", "everywhere", is_flag=True, help="Of all servers.")
 @click.option("--profile", metavar="NAME", help="The server, by its profile.  [env SLIPWAY_PROFILE]")
-def logout(profile: str | None) -> None:
+def logout(profile: str | None, everywhere: bool) -> None:
     """Forget the token of a server. It stays valid until it expires; only this copy of it is removed."""
     try:
-        where = installation(profile, None, with_token=False)
         folder = Folder.of(os.environ)
+        if everywhere:
+            folder.forget_logins()
+            click.echo(f"removed {folder.tokens_file} with all tokens")
+            return
+        where = installation(profile, None, with_token=False)
         there = folder.login(where.key, where.url) is not None
         folder.save_login(where.key, None)
     except ProfileError as error:

@@ -1,12 +1,14 @@
-"""Which servers the command line knows, and its tokens for them: two files in the user's configuration folder."""
+"""Which servers the command line knows, and its tokens for them, in the user's configuration folder."""
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import stat
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -43,19 +45,34 @@ class Login:
     def __repr__(self) -> str:
         return f"Login(url={self.url!r}, user={self.user!r})"
 
+    @property
+    def expires(self) -> datetime | None:
+        """When the token ends, as it says itself; None where it does not say."""
+        try:
+            _, payload, _ = self.token.split(".")
+            claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+            return datetime.fromtimestamp(claims["exp"], UTC)
+        except (ValueError, KeyError, TypeError, OverflowError, OSError):
+            return None
+
 
 class Folder:
-    """The configuration folder: `profiles.yaml`, and `tokens.json`, which only its owner may read."""
+    """The configuration folder: `profiles.yaml`, and `tokens.json`, which only its owner may read.
+
+    `loaded.json` is a memory of files that were sent, see `slipway_cli.online.loaded`.
+    """
 
     def __init__(self, path: Path) -> None:
         self.profiles_file = path / "profiles.yaml"
         self.tokens_file = path / "tokens.json"
+        self.loaded_file = path / "loaded.json"
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Folder:
         """The user's own: `$XDG_CONFIG_HOME/slipway`, else `~/.config/slipway`."""
         base = environ.get("XDG_CONFIG_HOME")
-        return cls((Path(base) if base else Path.home() / ".config") / "slipway")
+        # A relative path is to be ignored, says the specification of this variable.
+        return cls((Path(base) if base and base.startswith("/") else Path.home() / ".config") / "slipway")
 
     def profiles(self) -> tuple[str | None, dict[str, Profile]]:
         """The name of the profile in use, and all profiles by name.
@@ -112,19 +129,26 @@ class Folder:
         data = {name: {"url": item.url, "user": item.user, "token": item.token} for name, item in kept.items()}
         self._write(self.tokens_file, json.dumps(data, indent=1))
 
+    def forget_logins(self) -> None:
+        """Remove the file with all tokens, whatever is in it."""
+        try:
+            self.tokens_file.unlink(missing_ok=True)
+        except OSError as error:
+            raise ProfileError(f"{self.tokens_file} cannot be removed: {error.strerror or error}") from error
+
     def _logins(self) -> dict[str, Login]:
         if not self.tokens_file.exists():
             return {}
         if os.name == "posix" and self.tokens_file.stat().st_mode & _TOO_OPEN:
             raise ProfileError(
-                f"{self.tokens_file} holds tokens and others may have read it: remove it and log in again, or, if you "
-                f"are sure that nobody did, `chmod 600 {self.tokens_file}`"
+                f"{self.tokens_file} holds tokens and others may have read it: `slipway logout --all`, and log "
+                f"in again; or, if you are sure that nobody did, `chmod 600 {self.tokens_file}`"
             )
         try:
             data: dict[str, Any] = json.loads(self._text(self.tokens_file) or "{}")
             return {name: Login(item["url"], item["user"], item["token"]) for name, item in data.items()}
         except (ValueError, AttributeError, KeyError, TypeError) as error:
-            raise ProfileError(f"{self.tokens_file} is damaged: remove it, and log in again") from error
+            raise ProfileError(f"{self.tokens_file} is damaged: `slipway logout --all`, and log in again") from error
 
     @staticmethod
     def _text(path: Path) -> str:
@@ -136,6 +160,7 @@ class Folder:
     @staticmethod
     def _write(path: Path, text: str) -> None:
         try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_private(path, text)
         except OSError as error:
             raise ProfileError(f"{path} cannot be written: {error.strerror or error}") from error

@@ -11,7 +11,10 @@ _ID = re.compile(r"[0-9A-Za-z]{26}")
 
 
 class TargetGroup(click.Group):
-    """A group whose commands may be joined to their argument with a slash: `describe action/<id>`."""
+    """A group whose commands may be joined to their argument with a slash: `describe action/<id>`.
+
+    The id of an action alone means that action.
+    """
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -20,6 +23,8 @@ class TargetGroup(click.Group):
         head, slash, rest = args[0].partition("/")
         if slash and head in self.commands:
             args = [head, rest, *args[1:]]
+        elif "action" in self.commands and _ID.fullmatch(args[0]):
+            args = ["action", *args]
         return super().resolve_command(ctx, args)
 
 
@@ -40,11 +45,12 @@ def action_id(text: str) -> str:
     click.UsageError
         It cannot be one.
     """
-    if not _ID.fullmatch(text):
+    found = text.removeprefix("action/")
+    if not _ID.fullmatch(found):
         raise click.UsageError(
             f"{text!r} is no id of an action: those have 26 letters and digits (`slipway get actions`)"
         )
-    return text
+    return found
 
 
 def step_of(text: str, action: str | None, attempt: int | None = None) -> Step:

@@ -1,0 +1,132 @@
+"""`slipway create action`: its parameters, what is asked before servers lose what is on them, and the following."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from slipway_cli.action_kinds import KINDS, TARGETED
+from slipway_cli.online.client import JUDGING, Client, Failed
+from slipway_cli.online.following import follow_to_the_end
+from slipway_cli.online.messages import print_messages
+from slipway_cli.online.options import online, shown
+from slipway_cli.output import console
+from slipway_cli.printable import listed
+
+
+@click.command(
+    "action",
+    epilog="Examples: slipway create action deploy_site --follow; "
+    "slipway create action redeploy_server --target-node r1-compute-07 --follow; "
+    "slipway create action update_site --param target_nodes=n1,n2 --dry-run",
+)
+@click.argument("kind", type=click.Choice(KINDS))
+@click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
+@click.option("--target-node", "-n", "targets", multiple=True, metavar="NODE", help="Only this node; may be repeated.")
+@click.option("--revision", type=click.IntRange(1), help="The revision to bring about.  [the newest]")
+@click.option("--force", is_flag=True, help="Also nodes that are as wanted; also where critical groups would suffer.")
+@click.option("--dry-run", is_flag=True, help="Only find out what would be done.")
+@click.option("--allow-intermediate-commits", is_flag=True, help="Go on though revisions were never deployed.")
+@click.option("--follow", "-F", "following", is_flag=True, help="Show the progress, and end with the verdict.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask before servers are redeployed.")
+@click.option("--yes-destroy", is_flag=True, help="Do not ask for the site's name before nodes are destroyed.")
+@online
+def create_action(
+    client: Client,
+    output: str,
+    kind: str,
+    params: tuple[str, ...],
+    targets: tuple[str, ...],
+    revision: int | None,
+    force: bool,
+    dry_run: bool,
+    allow_intermediate_commits: bool,
+    following: bool,
+    yes: bool,
+    yes_destroy: bool,
+) -> None:
+    """Start an action on the site.
+
+    deploy_site brings all nodes to the committed design, update_site those that differ from it. redeploy_server
+    destroys and deploys the target nodes anew, relabel_nodes renews their labels, destroy_nodes erases them.
+
+    With --follow it shows the groups as they proceed, and ends with the verdict: 0 success, 1 failure. Ctrl-C ends the
+    following and not the action (130).
+    """
+    parameters = _parameters(
+        params, {"target_nodes": list(targets), "revision": revision, "force": force, "dry_run": dry_run}
+    )
+    nodes = _names(parameters.get("target_nodes"))
+    if kind in TARGETED and not nodes:
+        raise click.UsageError(f"{kind} needs its nodes: --target-node NODE, once for each")
+    if str(parameters.get("dry_run", "")).lower() != "true":
+        _confirm(client, kind, nodes, yes, yes_destroy)
+    body = {"name": kind} | ({"parameters": parameters} if parameters else {})
+    answer = client.send(
+        "POST", "/actions", {"allow-intermediate-commits": allow_intermediate_commits}, json=body, timeout=JUDGING
+    )
+    if following:
+        action = answer.json()
+        print_messages(console(stderr=True), action.get("warnings") or [])
+        follow_to_the_end(client, action, output)
+
+    def table(created: Any) -> None:
+        print_messages(console(stderr=True), created.get("warnings") or [])
+        name = f"action/{created['id']}"
+        click.echo(
+            f"{name}: {kind} of site {client.where.site}, revision {created.get('revision')}: "
+            f"{created['action_lifecycle']}"
+        )
+        click.echo(f"next: slipway describe {name} --follow; slipway stop {name}")
+
+    shown(answer, output, table)
+
+
+def _parameters(params: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of `--param` and of the other options; one that is given twice is a mistake."""
+    found: dict[str, Any] = {}
+    for text in params:
+        key, separator, value = text.partition("=")
+        if not separator or not key:
+            raise click.UsageError(f"--param {text}: write KEY=VALUE")
+        if key in found:
+            raise click.UsageError(f"--param {key} is given twice")
+        found[key] = value
+    for key, value in options.items():
+        if value not in (None, False, []):
+            if key in found:
+                raise click.UsageError(f"{key} is given twice, as --param and as an option of its own")
+            found[key] = value
+    return found
+
+
+def _names(targets: object) -> list[str]:
+    if isinstance(targets, str):
+        return [name.strip() for name in targets.split(",") if name.strip()]
+    return list(targets) if isinstance(targets, list) else []
+
+
+def _confirm(client: Client, kind: str, nodes: Sequence[str], yes: bool, yes_destroy: bool) -> None:
+    """Ask before servers lose what is on them.
+
+    Raises
+    ------
+    Failed
+        The answer is no, or there is none.
+    """
+    site = client.where.site
+    about = f"{listed(nodes, 50)} of site {site} at {client.where.url} will be erased"
+    try:
+        if kind == "redeploy_server" and not yes:
+            if not click.confirm(f"{about} and deployed anew. Go on?", err=True):
+                raise Failed("nothing was done")
+        elif kind == "destroy_nodes" and not yes_destroy:
+            typed = click.prompt(f"{about}. Type the name of the site to go on", err=True)
+            if typed != site:
+                raise Failed(f"that is not {site!r}: nothing was done")
+    except click.Abort:
+        click.echo(err=True)
+        option = "--yes" if kind == "redeploy_server" else "--yes-destroy"
+        raise Failed(f"nobody answered: nothing was done ({option} goes on without asking)") from None
