@@ -28,6 +28,7 @@ COMMIT_DAG = "deploy_site"
 ACTION_DAGS = tuple(STEPS)
 """The kinds of action; the DAG of a kind has its name."""
 
+_READING = ("GET", "HEAD", "OPTIONS")
 _bearer = HTTPBearer(
     auto_error=False,
     description="Airflow's token: from `POST /auth/token`, or from `POST /v3/auth/tokens` as Keystone gives it. "
@@ -102,8 +103,11 @@ async def caller(
     Raises
     ------
     ApiError
-        401: no token, or one that is malformed, expired or revoked.
+        401: no token, or one that is malformed, expired or revoked. 403: the cookie was sent by a page of another
+        origin, which may not change anything by it.
     """
+    if credentials is None and request.method not in _READING and _of_another_origin(request):
+        raise ApiError(403, "the request comes from a page that is not Airflow's: send a token, not Airflow's cookie")
     try:
         user = await get_user(request, None, credentials)
     except HTTPException as error:
@@ -112,6 +116,18 @@ async def caller(
             401, f"{error.detail}: log in, and send the token", headers={"WWW-Authenticate": "Bearer"}
         ) from error
     return Caller(str(user.get_name()), user)
+
+
+def _of_another_origin(request: Request) -> bool:
+    """Whether a browser says that a page of another origin sends this.
+
+    The cookie's `SameSite` does not tell ports of one host from each other, and a form needs nobody's permission.
+    """
+    said = request.headers.get("sec-fetch-site")
+    if said is not None:
+        return said not in ("same-origin", "none")
+    origin = request.headers.get("origin")
+    return origin is not None and origin.partition("://")[2] != request.headers.get("host")
 
 
 CallerDep = Annotated[Caller, Depends(caller)]

@@ -29,8 +29,10 @@ class ShipyardHeaders:
             return
         headers = Headers(scope=scope)
         token = headers.get("x-auth-token", "").strip()
-        if token and "authorization" not in headers:
-            scope = {**scope, "headers": [*scope["headers"], (b"authorization", b"Bearer " + token.encode("latin-1"))]}
+        # Another scheme is that of a proxy on the way. Were the token dropped for it, a cookie would be who is asking.
+        if token and not headers.get("authorization", "").lower().startswith("bearer "):
+            others = [header for header in scope["headers"] if header[0] != b"authorization"]
+            scope = {**scope, "headers": [*others, (b"authorization", b"Bearer " + token.encode("latin-1"))]}
         request_id = str(uuid4())
         marker = _uuid(headers.get("x-context-marker")) or request_id
         scope.setdefault("state", {}).update({_REQUEST: request_id, _MARKER: marker})

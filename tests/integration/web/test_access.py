@@ -143,6 +143,42 @@ def test_a_token_counts_more_than_the_cookie(anonymous: httpx.Client, tokens: di
     assert_failure(anonymous.post("/api/v1.0/actions", headers=headers), 403, "Airflow does not let viewer")
 
 
+def test_airships_header_counts_beside_the_authorization_of_a_proxy(
+    anonymous: httpx.Client, tokens: dict[str, str]
+) -> None:
+    headers = {"Cookie": f"_token={tokens['admin']}", "Authorization": "Basic eDp5", "X-Auth-Token": tokens["viewer"]}
+    assert_failure(anonymous.post("/api/v1.0/actions", headers=headers), 403, "Airflow does not let viewer")
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        ({"Sec-Fetch-Site": "same-origin", "Origin": "http://behind.a.proxy"}, 400),
+        ({"Sec-Fetch-Site": "same-site", "Origin": "http://127.0.0.1:1"}, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Origin": "http://127.0.0.1:1"}, 403),
+        ({"Origin": "null"}, 403),
+        ({}, 400),
+    ],
+)
+def test_a_page_of_another_origin_changes_nothing_by_the_cookie(
+    anonymous: httpx.Client, tokens: dict[str, str], sent: dict[str, str], status: int
+) -> None:
+    cookie = {"Cookie": f"_token={tokens['admin']}", "Content-Type": "text/plain"}
+    answer = anonymous.post("/api/v1.0/actions", headers={**cookie, **sent}, content=b"{}")
+    assert answer.status_code == status, answer.text
+    assert anonymous.get("/api/v1.0/actions", headers={**cookie, **sent}).status_code == 200
+    token = {"X-Auth-Token": tokens["admin"]}
+    assert anonymous.post("/api/v1.0/actions", headers={**token, **sent}, content=b"{}").status_code == 400
+
+
+def test_airflows_own_origin_is_known_without_the_browsers_word(
+    anonymous: httpx.Client, origin: str, tokens: dict[str, str]
+) -> None:
+    headers = {"Cookie": f"_token={tokens['admin']}", "Origin": origin}
+    assert anonymous.post("/api/v1.0/actions", headers=headers, content=b"{}").status_code == 400
+
+
 @pytest.mark.parametrize(("role", "may"), [("admin", True), ("op", True), ("user", False), ("viewer", False)])
 def test_secrets_need_the_right_to_read_connections(airflow_app: object, role: str, may: bool) -> None:
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
