@@ -224,15 +224,16 @@ def test_a_long_text_that_is_repeated_by_aliases_is_counted_as_often() -> None:
     assert "characters" in only_problem(text, Limits(max_characters=there - 1)).message
 
 
-@pytest.mark.parametrize("number", ["0x" + "f" * 3_900, "0b" + "1" * 3_900, ":".join(["59"] * 1_300), "9" * 4_000])
+@pytest.mark.parametrize("number", ["0x" + "f" * 3_400, "0b" + "1" * 3_900, ":".join(["59"] * 1_300), "9" * 4_000])
 def test_every_number_that_is_read_can_be_written_as_json(number: str) -> None:
-    text = document(f"  a: {number}")
-    try:
-        documents = load_documents(text)
-    except DocumentError as error:
-        assert "too long for a number" in str(error)
-    else:
-        assert json.loads(json.dumps(documents[0].data)) == documents[0].data
+    (read,) = load_documents(document(f"  a: {number}"))
+    assert isinstance(read.data["a"], int)
+    assert json.loads(json.dumps(read.data)) == read.data
+
+
+@pytest.mark.parametrize("number", ["0x" + "f" * 3_900, "9" * 4_001])
+def test_numbers_that_are_too_long(number: str) -> None:
+    assert "too long for a number" in only_problem(document(f"  a: {number}")).message
 
 
 def test_a_large_site_is_read_in_seconds() -> None:
