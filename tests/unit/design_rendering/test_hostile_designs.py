@@ -143,6 +143,8 @@ def test_aliases_that_stand_for_much() -> None:
         render(load_documents(text))
     with bounded(10, 60), pytest.raises(RenderingError, match="larger than"):
         render([Document("a/B/v1", "n", None, ["x" * 100_000] * 10_000)])
+    with bounded(10, 60), pytest.raises(RenderingError, match="larger than"):
+        render([Document("a/B/v1", "n", None, [{"x" * 100_000: 1}] * 10_000)])
 
 
 def test_merging_what_is_large_again_and_again() -> None:
@@ -154,7 +156,15 @@ def test_merging_what_is_large_again_and_again() -> None:
     assert time.process_time() - start < 20
 
 
-@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(.*a){20}", "a.*b|a", "(x+x+)+y"])
+def test_a_pattern_that_looks_through_the_text_again_for_every_match() -> None:
+    put = substitution("s", ".", {"path": ".x", "pattern": "a.*b|a"})
+    design = layered("s", "site", "v"), layered("d", "site", {"x": "a" * 100_000}, substitutions=[put])
+    start = time.process_time()
+    assert "the patterns have too much text to look through" in only_problem(*design)
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(.*a){20}", "(x+x+)+y"])
 def test_patterns_that_take_others_forever(pattern: str) -> None:
     design = documents(
         layered("s", "site", "v"),
