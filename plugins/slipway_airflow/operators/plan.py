@@ -69,7 +69,9 @@ class PlanGroupsOperator(SiteOperator):
                 self.log.info("Already as wanted, not submitted: %s.", names(plan.done))
             if not parameter(action, "dry_run"):
                 store.set_wanted(action.site, revision.number, design.digests)
-            store.save_plan(action.id, plan.groups, plan.done, design.digests, plan.other)
+            # An action on named nodes considers no other (rule 21): its report names those alone.
+            other = () if parameter(action, "target_nodes") else plan.other
+            store.save_plan(action.id, plan.groups, plan.done, design.digests, other)
             return [planned.group.name for planned in plan.groups]
 
     def _done(self, store: SiteStore, action: ActionRecord, design: Design) -> frozenset[str]:
