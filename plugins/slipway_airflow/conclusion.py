@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING
 
 from provisioner_client.errors import ProvisionerError
 from site_store import ActionState, OperationPhase
 from slipway_airflow.clock import SystemClock
+from slipway_airflow.discreet_provisioner import DiscreetProvisioner
 from slipway_airflow.errors import SettingsError
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.late_results import look_for_late_results
 from slipway_airflow.node_step_report import StepStanding, StepTasks
 from slipway_airflow.operation_run import OperationRun
 from slipway_airflow.reporting import report_of
+from slipway_airflow.revision_documents import read_revision, secrets_of
 from slipway_airflow.steps import node_step_of
 from strategy_lib.phase import Verdict
 from strategy_lib.report import render, to_dict
@@ -60,10 +63,13 @@ def step_tasks(store: SiteStore, action: ActionRecord, step: NodeStep | None) ->
 def _late_results(store: SiteStore, action: ActionRecord, log: TaskLog) -> None:
     """Look once more at what had no result in time; the report goes on without an answer."""
     try:
-        provisioner = DrydockHook.for_site(action.site).get_conn()
+        connected = DrydockHook.for_site(action.site).get_conn()
     except SettingsError as error:
         log.warning("Late results cannot be looked for: %s", error)
         return
+    provisioner = DiscreetProvisioner(
+        connected, cache(lambda: secrets_of(read_revision(store, action.site, action.revision)[1]))
+    )
     try:
         operations = OperationRun(store, provisioner, SystemClock(), 0.0, log)
         look_for_late_results(store, operations, action.id, log)

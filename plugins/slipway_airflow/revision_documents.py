@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from design_rendering.secrets import secret_values
 from slipway_airflow.errors import StepError
 from strategy_lib.documents import load_documents
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from site_store import RevisionRecord, SiteStore
     from strategy_lib.documents import Document
+
+# Shorter ones Airflow does not mask either: they would mask ordinary words.
+_SHORTEST_SECRET = 5
+
+
+def secrets_of(documents: Iterable[Document]) -> frozenset[str]:
+    """Return what of rendered documents must not be seen in a text."""
+    return frozenset(value for value in secret_values(documents) if len(value) >= _SHORTEST_SECRET)
 
 
 def read_revision(store: SiteStore, site: str, number: int | None) -> tuple[RevisionRecord, list[Document]]:

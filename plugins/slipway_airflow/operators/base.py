@@ -10,22 +10,21 @@ from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from airflow.sdk.log import mask_secret
 
-from design_rendering.secrets import secret_values
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerRefused
 from site_store import RevisionNotFound, SiteBusy, SiteStore, StoreError
+from slipway_airflow.discreet_provisioner import DiscreetProvisioner, without_secrets
 from slipway_airflow.errors import SlipwayAirflowError, StepError
 from slipway_airflow.reporting import STEP_FAILED
-from slipway_airflow.revision_documents import read_revision
+from slipway_airflow.revision_documents import read_revision, secrets_of
 from strategy_lib.errors import StrategyLibError
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from provisioner_client.protocol import Provisioner
     from site_store import ActionRecord, RevisionRecord
     from strategy_lib.documents import Document
 
-# Shorter ones Airflow does not mask either: they would mask ordinary words.
-_SHORTEST_SECRET = 5
 # Trouble that is the same however often one tries. AuthenticationFailed is not: Keystone has bad minutes.
 _FINAL = (SlipwayAirflowError, StrategyLibError, RevisionNotFound, SiteBusy, ProvisionerRefused)
 
@@ -33,7 +32,8 @@ _FINAL = (SlipwayAirflowError, StrategyLibError, RevisionNotFound, SiteBusy, Pro
 class SiteOperator(BaseOperator):
     """Base of the operators: a task of an action on a site."""
 
-    _secrets: frozenset[str] = frozenset()
+    # None until the design was read.
+    _secrets: frozenset[str] | None = None
 
     def action(self, store: SiteStore, context: Context) -> ActionRecord:
         """Return the action that this DAG run carries out.
@@ -60,10 +60,23 @@ class SiteOperator(BaseOperator):
             There is no such revision.
         """
         revision, documents = read_revision(store, site, number)
-        self._secrets = frozenset(value for value in secret_values(documents) if len(value) >= _SHORTEST_SECRET)
+        self._secrets = secrets_of(documents)
         if self._secrets:
             mask_secret([*sorted(self._secrets)])
         return revision, documents
+
+    def discreet(self, provisioner: Provisioner, store: SiteStore, action: ActionRecord) -> DiscreetProvisioner:
+        """Return a provisioner that repeats no secret of the action's revision.
+
+        Airflow's masking is not enough: it leaves out what the scheduler prints of a task's log, and our own store.
+        """
+
+        def secrets() -> frozenset[str]:
+            if self._secrets is None:
+                self.read_revision(store, action.site, action.revision)
+            return self._secrets or frozenset()
+
+        return DiscreetProvisioner(provisioner, secrets)
 
     @contextmanager
     def telling(self, context: Context) -> Iterator[SiteStore]:
@@ -87,10 +100,7 @@ class SiteOperator(BaseOperator):
                 raise (AirflowFailException if final else AirflowException)(message) from error
 
     def _without_secrets(self, message: str) -> str:
-        # Longest first: one secret may be a part of another.
-        for value in sorted(self._secrets, key=len, reverse=True):
-            message = message.replace(value, "***")
-        return message
+        return without_secrets(message, self._secrets or ())
 
     def _note_step(self, store: SiteStore, context: Context) -> None:
         """Note that the action has come to this step; `acquire` does so itself, once there is an action."""

@@ -86,11 +86,11 @@ class ValidateDesignOperator(SiteOperator):
         """Validate; a design that cannot be used fails here, where nothing has been touched yet."""
         with self.telling(context) as store:
             action = self.action(store, context)
-            # Its secrets are masked by this, too: the provisioner's remarks may quote the design.
+            # Its secrets are known by this, too: the provisioner's remarks may quote the design.
             _, design_documents = self.read_revision(store, action.site, action.revision)
             hook = DrydockHook.for_site(action.site)
             design_ref = design_address(store, action, hook.settings)
-            provisioner = hook.get_conn(marker(action))
+            provisioner = self.discreet(hook.get_conn(marker(action)), store, action)
             try:
                 validation = provisioner.validate_design(design_ref)
                 for message in validation.messages:

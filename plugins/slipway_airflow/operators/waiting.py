@@ -55,7 +55,7 @@ class WaitingOperator(SiteOperator):
             patience = hook.settings.poll_in_worker
             if resumed:
                 patience = min(patience, _PATIENCE_AFTER_DEFERRAL)
-            provisioner = hook.get_conn(marker(action))
+            provisioner = self.discreet(hook.get_conn(marker(action)), store, action)
             try:
                 operations = OperationRun(store, provisioner, SystemClock(), patience, self.log)
                 result = self.go_on(context, store, hook, operations)

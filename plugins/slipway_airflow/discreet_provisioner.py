@@ -1,0 +1,126 @@
+"""A provisioner whose words hold no secret of the design: they go to logs, events and reports, which many may read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from provisioner_client.errors import ProvisionerError
+
+if TYPE_CHECKING:
+    from provisioner_client.protocol import DesignValidation, ListedNode, Provisioner, ProvisionerTask, TaskAction
+    from strategy_lib.outcome import Evidence
+    from strategy_lib.strategy import Selector
+
+HIDDEN = "***"
+# Drydock cuts its messages: of a secret at the end of one, so much at least is recognised.
+_RECOGNISED = 8
+
+
+def without_secrets(text: str, secrets: Collection[str]) -> str:
+    """Return a text without these secrets, nor the beginning of one where the text was cut."""
+    # Longest first: one secret may be a part of another.
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+        for length in range(min(len(secret) - 1, len(text)), _RECOGNISED - 1, -1):
+            if text.endswith(secret[:length]):
+                text = text[:-length] + HIDDEN
+                break
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreetProvisioner:
+    """A provisioner that repeats no secret.
+
+    Parameters
+    ----------
+    provisioner
+        The real one; it is closed with this.
+    secrets
+        Gives the design's secrets. It is called only when there are words to look through, and may be slow.
+    """
+
+    provisioner: Provisioner
+    secrets: Callable[[], Collection[str]]
+
+    def check(self) -> str:
+        """As the real one."""
+        return self.provisioner.check()
+
+    def validate_design(self, design_ref: str) -> DesignValidation:
+        """As the real one; in its messages there is no secret."""
+        with self._discreet():
+            validation = self.provisioner.validate_design(design_ref)
+        said = [replace(message, text=self._hide(message.text)) for message in validation.messages]
+        return replace(validation, messages=tuple(said))
+
+    def select_nodes(self, design_ref: str, selectors: Sequence[Selector]) -> frozenset[str]:
+        """As the real one."""
+        with self._discreet():
+            return self.provisioner.select_nodes(design_ref, selectors)
+
+    def submit(
+        self,
+        action: TaskAction,
+        design_ref: str,
+        nodes: Sequence[str] | None,
+        reference: str,
+        *,
+        guard: Callable[[], None] | None = None,
+    ) -> str:
+        """As the real one."""
+        with self._discreet():
+            return self.provisioner.submit(action, design_ref, nodes, reference, guard=guard)
+
+    def find(self, reference: str) -> ProvisionerTask | None:
+        """As the real one; in the task's messages there is no secret."""
+        with self._discreet():
+            found = self.provisioner.find(reference)
+        return None if found is None else self._task(found)
+
+    def task(self, task_id: str) -> ProvisionerTask:
+        """As the real one; in its messages there is no secret."""
+        with self._discreet():
+            return self._task(self.provisioner.task(task_id))
+
+    def evidence(self, task_id: str, sent: Collection[str]) -> Evidence:
+        """As the real one; in its words about nodes there is no secret."""
+        with self._discreet():
+            evidence = self.provisioner.evidence(task_id, sent)
+        return replace(evidence, messages=self._words(evidence.messages))
+
+    def nodes(self) -> dict[str, ListedNode]:
+        """As the real one."""
+        with self._discreet():
+            return self.provisioner.nodes()
+
+    def close(self) -> None:
+        """Close the real one."""
+        self.provisioner.close()
+
+    def _task(self, task: ProvisionerTask) -> ProvisionerTask:
+        said = [replace(message, text=self._hide(message.text)) for message in task.messages]
+        return replace(task, messages=tuple(said))
+
+    def _words(self, messages: Mapping[str, str]) -> Mapping[str, str]:
+        return {node: self._hide(text) for node, text in messages.items()}
+
+    def _hide(self, text: str) -> str:
+        return without_secrets(text, self.secrets()) if text else text
+
+    @contextmanager
+    def _discreet(self) -> Iterator[None]:
+        try:
+            yield
+        except ProvisionerError as error:
+            told: BaseException | None = error
+            while told is not None:
+                if isinstance(told, ProvisionerError):
+                    told.detail = self._hide(told.detail)
+                    told.args = (told.detail,)
+                # A traceback shows what it was raised from.
+                told = told.__cause__ or told.__context__
+            raise

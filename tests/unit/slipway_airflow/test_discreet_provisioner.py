@@ -1,0 +1,98 @@
+"""What a provisioner says goes into logs, events and reports: it repeats no secret of the design."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from provisioner_client.errors import ProvisionerRefused, ProvisionerUnavailable
+from provisioner_client.protocol import (
+    DesignMessage,
+    DesignValidation,
+    Provisioner,
+    ProvisionerTask,
+    TaskAction,
+    TaskMessage,
+    TaskState,
+)
+from slipway_airflow.discreet_provisioner import DiscreetProvisioner, without_secrets
+from strategy_lib.outcome import Evidence
+
+SECRET = "hunter2hunter2"
+
+
+def discreet(secrets: Collection[str] = (SECRET,), **methods: Any) -> DiscreetProvisioner:
+    """Return a discreet provisioner around one that has these methods."""
+    return DiscreetProvisioner(cast(Provisioner, SimpleNamespace(**methods)), lambda: secrets)
+
+
+def talking_task(*texts: str) -> ProvisionerTask:
+    """Return a task of a provisioner that says this."""
+    messages = tuple(TaskMessage(text=text, error=True, context=None, at=None) for text in texts)
+    state = TaskState.COMPLETE
+    return ProvisionerTask(
+        "t", TaskAction.PREPARE_NODES, state, "failure", frozenset(), frozenset(), messages, "slipway-a-1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"cannot log in as root/{SECRET} at 10.0.0.1", "cannot log in as root/*** at 10.0.0.1"),
+        ("the message was cut: hunter2hunt", "the message was cut: ***"),
+        ("hunter2 is short enough to be a word", "hunter2 is short enough to be a word"),
+        ("nothing to hide", "nothing to hide"),
+        ("", ""),
+    ],
+)
+def test_secrets_are_taken_out_of_a_text(text: str, shown: str) -> None:
+    assert without_secrets(text, {SECRET, "hunter2hunter2hunter2"}) == shown
+
+
+def test_a_secret_inside_another_leaves_nothing_of_it() -> None:
+    assert without_secrets("abcdefgh-12345678", ["abcdefgh", "abcdefgh-12345678"]) == "***"
+
+
+def test_tasks_and_evidence() -> None:
+    said = discreet(
+        task=lambda _: talking_task(f"bad {SECRET}"),
+        find=lambda _: talking_task(f"worse {SECRET}"),
+        evidence=lambda *_: Evidence(over=True, messages={"n1": f"IPMI refuses {SECRET}"}),
+    )
+    found = said.find("r")
+    assert [message.text for message in said.task("t").messages] == ["bad ***"]
+    assert found is not None
+    assert [message.text for message in found.messages] == ["worse ***"]
+    assert said.evidence("t", ["n1"]).messages == {"n1": "IPMI refuses ***"}
+
+
+def test_remarks_on_a_design() -> None:
+    remarks = DesignValidation(False, (DesignMessage("Error", f"{SECRET} is too short", ()),))
+    assert discreet(validate_design=lambda _: remarks).validate_design("d").messages[0].text == "*** is too short"
+
+
+def test_errors_and_what_they_were_raised_from() -> None:
+    def nodes() -> None:
+        try:
+            raise ProvisionerRefused(f"inner {SECRET}")
+        except ProvisionerRefused as refusal:
+            raise ProvisionerUnavailable(f"outer {SECRET}", status=500) from refusal
+
+    with pytest.raises(ProvisionerUnavailable) as raised:
+        discreet(nodes=nodes).nodes()
+    assert SECRET not in f"{raised.value} {raised.value!r} {raised.value.__cause__!r}"
+    assert (raised.value.detail, raised.value.status) == ("outer ***", 500)
+
+
+def test_the_design_is_read_only_when_there_are_words_to_look_through() -> None:
+    def never() -> Collection[str]:
+        raise AssertionError("read for nothing")
+
+    quiet = SimpleNamespace(task=lambda _: talking_task(), evidence=lambda *_: Evidence(over=False), nodes=dict)
+    silent = DiscreetProvisioner(cast(Provisioner, quiet), never)
+    assert silent.task("t").messages == ()
+    assert silent.evidence("t", []).messages == {}
+    assert silent.nodes() == {}
