@@ -22,7 +22,7 @@ help:
 	@echo 'make demo   deploy an example site with a real Airflow and simulated machines'
 	@echo 'make up     run Slipway in the foreground until Ctrl-C'
 	@echo 'make test   linter, type checker, tests'
-	@echo 'make endurance  end-to-end tests that kill processes, and wait for what comes of it'
+	@echo 'make endurance  what takes minutes: kills of processes, a thousand hostile designs'
 	@echo 'make bench  measure strategy_lib, the list of actions, and what Airflow adds'
 	@echo 'make clean  remove .venv, .slipway and caches'
 
@@ -43,7 +43,7 @@ test: lint types
 	$(BIN)/pytest $(PYTEST_ARGS) -m 'not endurance' $(ARGS)
 
 endurance: $(READY)
-	$(BIN)/pytest $(PYTEST_ARGS) -m endurance tests/e2e $(ARGS)
+	$(BIN)/pytest $(PYTEST_ARGS) -m endurance $(ARGS)
 
 bench: $(READY)
 	$(BIN)/python tests/bench/bench_simulate.py

@@ -90,6 +90,7 @@ def test_rule_20_the_report_as_data_is_all_of_standard_output(slipway: RunningSl
     assert "all: success, 1 of 2 deployed, 1 failed" in done.stderr
 
 
+@pytest.mark.endurance
 def test_rule_24_what_a_killed_demo_has_left_is_cancelled_and_waited_for(
     slipway: RunningSlipway, tmp_path: Path
 ) -> None:

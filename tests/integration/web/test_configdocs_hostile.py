@@ -68,10 +68,20 @@ def facts(store_url: str) -> Iterator[Facts]:
     facts.connection.close()
 
 
-@settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
-@given(text=texts(), then=st.sampled_from(("refused", "refused", "dry run", "dry run", "forced")))
-def test_hostile_documents(anybody: httpx.Client, store: SiteStore, facts: Facts, text: bytes, then: str) -> None:
+@pytest.mark.parametrize("number", [100, pytest.param(1000, marks=pytest.mark.endurance)])
+def test_hostile_documents(anybody: httpx.Client, store: SiteStore, facts: Facts, number: int) -> None:
     """Without a provisioner every commit has an error."""
+
+    @settings(max_examples=number, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @given(text=texts(), then=st.sampled_from(("refused", "refused", "dry run", "dry run", "forced")))
+    def send(text: bytes, then: str) -> None:
+        send_and_look(anybody, store, facts, text, then)
+
+    send()
+
+
+def send_and_look(anybody: httpx.Client, store: SiteStore, facts: Facts, text: bytes, then: str) -> None:
+    """Put a text into the buffer, do with it what is to be done then, and look at the answers and the store."""
     version, newest = facts()
     answer = put(anybody, text, "hostile", buffermode="replace")
     if answer.status_code != 201:
