@@ -7,17 +7,64 @@ documentation (`json_body_of`, `YAML_BODY`) and take it from these dependencies,
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any
 
+from anyio import Semaphore, fail_after
+from anyio.lowlevel import RunVar
 from fastapi import Depends, Request
 
 from slipway_airflow.web.failure import ApiError
 
+LARGE = 1024 * 1024
+LARGE_AT_ONCE = 4
+"""Bodies of more than `LARGE` bytes, or of a size that is not told, that are in memory at once, in one process."""
+LONGEST_WAIT = 120.0
+LONGEST_SENDING = 300.0
 
-async def raw_body(request: Request) -> bytes:
-    """Return the body as it was sent; its size is limited on the way (`body_limit.py`)."""
-    return await request.body()
+_large: RunVar[Semaphore] = RunVar("slipway_large_bodies")
+
+
+async def raw_body(request: Request) -> AsyncIterator[bytes]:
+    """Give the body as it was sent; its size is limited on the way (`body_limit.py`).
+
+    Large ones are taken in a few at a time and until the request is over, so that memory has a bound however many are
+    sent.
+
+    Raises
+    ------
+    ApiError
+        503: others took too long. 408: this one did.
+    """
+    size = request.headers.get("content-length", "")
+    if size.isdecimal() and len(size) < 10 and int(size) <= LARGE:
+        yield await request.body()
+        return
+    turns = _turns()
+    try:
+        with fail_after(LONGEST_WAIT):
+            await turns.acquire()
+    except TimeoutError:
+        raise ApiError(503, "other large bodies are being taken in; try again", "Busy", retry=True) from None
+    try:
+        try:
+            with fail_after(LONGEST_SENDING):
+                body = await request.body()
+        except TimeoutError:
+            raise ApiError(408, f"the body took longer than {LONGEST_SENDING:.0f} s", retry=True) from None
+        yield body
+    finally:
+        turns.release()
+
+
+def _turns() -> Semaphore:
+    # One for each event loop, as a semaphore belongs to one.
+    try:
+        return _large.get()
+    except LookupError:
+        turns = Semaphore(LARGE_AT_ONCE)
+        _large.set(turns)
+        return turns
 
 
 async def json_object(request: Request) -> Mapping[str, Any]:
