@@ -5,8 +5,10 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from slipway_cli.examples import examples
 
-@click.command(epilog='Example: eval "$(slipway completion bash)"')
+
+@click.command(epilog=examples('eval "$(slipway completion bash)"'))
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:

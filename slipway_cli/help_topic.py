@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from slipway_cli.examples import examples
+
 TOPICS = {
     "configdocs": """\
 Documents of a site are loaded into its buffer, collection by collection, and committed as a revision.
@@ -28,7 +30,7 @@ An action brings a revision about, or does something to single nodes.
   slipway create action relabel_nodes -n NODE       renew labels
   slipway create action destroy_nodes -n NODE       erase
   slipway get actions                               the newest ones
-  slipway describe action/ID                        groups, steps, notes
+  slipway describe action/ID                        groups, steps, notes (--follow: until it is over)
   slipway stop|pause|unpause action/ID
 """,
     "logs": """\
@@ -38,14 +40,26 @@ Each step of an action has a log for each time it was tried.
   slipway logs step/ID/STEP                         the last try
   slipway logs step/ID/STEP/1                       the first one
 """,
+    "servers": """\
+A profile is a name for a server, with the site and the user that are usual there.
+
+  slipway profile add lab https://airflow.lab.example.org --site lab-7 --user ann
+  slipway login                                     asks for the password, keeps a token
+  slipway get actions --profile plant --site p-2    another server, another site
+  slipway profile list | use NAME | remove NAME
+  slipway logout
+
+SLIPWAY_PROFILE, SLIPWAY_URL, SLIPWAY_SITE and SLIPWAY_TOKEN say the same for scripts. Without any of it, the server is
+the one that `slipway up` runs here.
+""",
 }
 
 
-@click.command("help")
+@click.command("help", epilog=examples("slipway help actions"))
 @click.argument("topic", required=False, type=click.Choice(list(TOPICS)))
 @click.pass_context
 def help_topic(context: click.Context, topic: str | None) -> None:
-    """Show the commands of a topic: configdocs, actions or logs. Without one, all commands."""
+    """Show the commands of a topic: configdocs, actions, logs or servers. Without one, all commands."""
     if topic is None:
         click.echo(context.find_root().get_help())
     else:

@@ -14,9 +14,10 @@ from slipway_cli.embedded.runtime import STOPPING, Runtime, find_running
 from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.embedded.supervisor import Supervisor
 from slipway_cli.errors import SlipwayCliError
+from slipway_cli.examples import examples
 
 
-@click.command(epilog="Examples: slipway up; slipway up --simulator --fail deploy:r1-compute-07")
+@click.command(epilog=examples("slipway up", "slipway up --simulator --fail deploy:r1-compute-07"))
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Airflow's port; 0 takes any free one.  [env SLIPWAY_PORT, 8080]"
 )

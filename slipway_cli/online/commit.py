@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from slipway_cli.examples import examples
 from slipway_cli.online.client import JUDGING, Client, Failed
 from slipway_cli.online.loaded import LoadedFiles, version_of
 from slipway_cli.online.messages import Sentence, in_files, messages_of, print_messages, sentence
@@ -29,7 +30,7 @@ def commit() -> None:
     """Make what is in the buffer a revision."""
 
 
-@commit.command("configdocs", epilog="Examples: slipway commit configdocs --dryrun; slipway commit configdocs")
+@commit.command("configdocs", epilog=examples("slipway commit configdocs --dryrun", "slipway commit configdocs"))
 @_force
 @_dryrun
 @online
@@ -61,7 +62,7 @@ def rollback() -> None:
     """Go back to an earlier revision."""
 
 
-@rollback.command("configdocs", epilog="Example: slipway rollback configdocs 3")
+@rollback.command("configdocs", epilog=examples("slipway rollback configdocs 3"))
 @click.argument("revision", type=click.IntRange(1))
 @_force
 @_dryrun
@@ -82,7 +83,7 @@ def delete() -> None:
     """Discard the buffer."""
 
 
-@delete.command("configdocs", epilog="Example: slipway delete configdocs --yes")
+@delete.command("configdocs", epilog=examples("slipway delete configdocs --yes"))
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @online
 def delete_configdocs(client: Client, output: str, yes: bool) -> None:

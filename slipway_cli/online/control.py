@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from slipway_cli.examples import examples
 from slipway_cli.online.client import Client, Failed
 from slipway_cli.online.options import online
 from slipway_cli.online.targets import TargetGroup, action_id
@@ -18,12 +19,12 @@ _SAID = {
 
 def _control(verb: str, help_text: str) -> click.Group:
     @click.group(
-        verb, cls=TargetGroup, help=help_text, epilog=f"Example: slipway {verb} action/01ARZ3NDEKTSV4RRFFQ69G5FAV"
+        verb, cls=TargetGroup, help=help_text, epilog=examples(f"slipway {verb} action/01ARZ3NDEKTSV4RRFFQ69G5FAV")
     )
     def group() -> None:
         pass
 
-    @group.command("action", help=f"{help_text} `{verb} action/<id>` is the same.")
+    @group.command("action", help=help_text, epilog=examples(f"slipway {verb} action/01ARZ3NDEKTSV4RRFFQ69G5FAV"))
     @click.argument("action")
     @online
     def action(client: Client, output: str, action: str) -> None:

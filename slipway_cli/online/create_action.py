@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from slipway_cli.action_kinds import KINDS, TARGETED
+from slipway_cli.examples import examples
 from slipway_cli.online.client import JUDGING, Client, Failed
 from slipway_cli.online.following import follow_to_the_end
 from slipway_cli.online.messages import print_messages
@@ -18,9 +19,11 @@ from slipway_cli.printable import listed
 
 @click.command(
     "action",
-    epilog="Examples: slipway create action deploy_site --follow; "
-    "slipway create action redeploy_server --target-node r1-compute-07 --follow; "
-    "slipway create action update_site --param target_nodes=n1,n2 --dry-run",
+    epilog=examples(
+        "slipway create action deploy_site --follow",
+        "slipway create action redeploy_server --target-node r1-compute-07 --follow",
+        "slipway create action update_site --param target_nodes=n1,n2 --dry-run",
+    ),
 )
 @click.argument("kind", type=click.Choice(KINDS))
 @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import click
 
+from slipway_cli.examples import examples
 from slipway_cli.online.client import JUDGING, Client
 from slipway_cli.online.loaded import LoadedFiles, version_of
 from slipway_cli.online.messages import in_files, messages_of, print_messages
@@ -20,8 +21,10 @@ _NOTHING = Collection(b"", (), ())
 
 @click.command(
     "configdocs",
-    epilog="Examples: slipway create configdocs design -f site.yaml -f strategy.yaml; "
-    "slipway create configdocs nodes --directory nodes --recurse --append",
+    epilog=examples(
+        "slipway create configdocs design -f site.yaml -f strategy.yaml",
+        "slipway create configdocs nodes --directory nodes --recurse --append",
+    ),
 )
 @click.argument("collection")
 @click.option("--filename", "-f", "filenames", multiple=True, metavar="FILE", help="File to send; may be repeated.")

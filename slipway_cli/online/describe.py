@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from slipway_cli.examples import examples
 from slipway_cli.online.client import Client
 from slipway_cli.online.following import follow_to_the_end
 from slipway_cli.online.moments import moment, span
@@ -23,12 +24,12 @@ _STYLES = {"success": "green", "failed": "red", "failure": "red", "running": "cy
 _action = click.option("--action", metavar="ID", help="The action that the step is of.")
 
 
-@click.group(cls=TargetGroup, epilog="Example: slipway describe action/01ARZ3NDEKTSV4RRFFQ69G5FAV")
+@click.group(cls=TargetGroup, epilog=examples("slipway describe action/01ARZ3NDEKTSV4RRFFQ69G5FAV"))
 def describe() -> None:
     """Show one thing: `describe action/<id>` is the same as `describe action <id>`."""
 
 
-@describe.command("action", epilog="Examples: slipway describe action/01ARZ3NDEKTSV4RRFFQ69G5FAV --follow")
+@describe.command("action", epilog=examples("slipway describe action/01ARZ3NDEKTSV4RRFFQ69G5FAV --follow"))
 @click.argument("action")
 @click.option("--follow", "-F", "following", is_flag=True, help="Show the progress, and end with the verdict.")
 @online
@@ -44,7 +45,7 @@ def describe_action(client: Client, output: str, action: str, following: bool) -
     shown(answer, output, _show_action)
 
 
-@describe.command("revision", epilog="Example: slipway describe revision/3")
+@describe.command("revision", epilog=examples("slipway describe revision/3"))
 @click.argument("number", type=click.IntRange(1))
 @online
 def describe_revision(client: Client, output: str, number: int) -> None:
@@ -71,7 +72,7 @@ def describe_revision(client: Client, output: str, number: int) -> None:
     shown(client.get(f"/revisions/{number}"), output, show)
 
 
-@describe.command("step", epilog="Example: slipway describe step/01ARZ3NDEKTSV4RRFFQ69G5FAV/validate_design -v 3")
+@describe.command("step", epilog=examples("slipway describe step/01ARZ3NDEKTSV4RRFFQ69G5FAV/validate_design -v 3"))
 @click.argument("step")
 @_action
 @online
@@ -80,18 +81,21 @@ def describe_step(client: Client, output: str, step: str, action: str | None) ->
     shown(client.get(_step_path(step_of(step, action))), output, _show_step)
 
 
-@describe.command("validation", epilog="What fails its validation is not created; so there is none to show as yet.")
+@describe.command("validation", epilog=examples("slipway describe validation/01ARZ3NDEKTSV4RRFFQ69G5FAV/1"))
 @click.argument("validation")
 @_action
 @online
 def describe_validation(client: Client, output: str, validation: str, action: str | None) -> None:
-    """Show a failed validation of an action: `validation/<action>/<validation>`."""
+    """Show a failed validation of an action: `validation/<action>/<validation>`.
+
+    None are kept so far: an action that fails its validation is not created.
+    """
     found = step_of(validation, action)
     path = f"/actions/{found.action}/validations/{quote(found.step, safe='')}"
     shown(client.get(path), output, lambda body: _facts(console(), body.items()))
 
 
-@describe.command("workflow", epilog="Example: slipway describe workflow/deploy_site__2026-03-01T12:00:00.000000")
+@describe.command("workflow", epilog=examples("slipway describe workflow/deploy_site__2026-03-01T12:00:00.000000"))
 @click.argument("workflow")
 @online
 def describe_workflow(client: Client, output: str, workflow: str) -> None:
@@ -109,7 +113,7 @@ def describe_workflow(client: Client, output: str, workflow: str) -> None:
     shown(client.get(f"/workflows/{quote(workflow, safe='')}"), output, show)
 
 
-@describe.command("notedetails", epilog="Example: slipway describe notedetails/00000000000000000000000042")
+@describe.command("notedetails", epilog=examples("slipway describe notedetails/00000000000000000000000042"))
 @click.argument("note")
 @online
 def describe_notedetails(client: Client, output: str, note: str) -> None:
@@ -117,15 +121,17 @@ def describe_notedetails(client: Client, output: str, note: str) -> None:
     shown(client.get(f"/notedetails/{quote(note, safe='')}"), output, lambda body: click.echo(str(body)))
 
 
-@click.group(cls=TargetGroup, epilog="Example: slipway logs step/01ARZ3NDEKTSV4RRFFQ69G5FAV/validate_design/1")
+@click.group(cls=TargetGroup, epilog=examples("slipway logs step/01ARZ3NDEKTSV4RRFFQ69G5FAV/validate_design/1"))
 def logs() -> None:
     """Show what a step has logged."""
 
 
 @logs.command(
     "step",
-    epilog="Examples: slipway logs step/01ARZ3NDEKTSV4RRFFQ69G5FAV/deploy_group.control-nodes; "
-    "slipway logs step report --action 01ARZ3NDEKTSV4RRFFQ69G5FAV --try 1",
+    epilog=examples(
+        "slipway logs step/01ARZ3NDEKTSV4RRFFQ69G5FAV/deploy_group.control-nodes",
+        "slipway logs step report --action 01ARZ3NDEKTSV4RRFFQ69G5FAV --try 1",
+    ),
 )
 @click.argument("step")
 @_action

@@ -8,6 +8,7 @@ from typing import Any
 import click
 from rich.text import Text
 
+from slipway_cli.examples import examples
 from slipway_cli.online.client import Client
 from slipway_cli.online.options import online, shown
 from slipway_cli.online.targets import TargetGroup
@@ -24,7 +25,7 @@ def diff() -> None:
     """Compare two states of a site's documents."""
 
 
-@diff.command("configdocs", epilog="Examples: slipway diff configdocs committed buffer; slipway diff configdocs 3 4")
+@diff.command("configdocs", epilog=examples("slipway diff configdocs committed buffer", "slipway diff configdocs 3 4"))
 @click.argument("before", type=VERSION, default="committed")
 @click.argument("after", type=VERSION, default="buffer")
 @click.option("--rendered", is_flag=True, help="Compare the rendered documents: what really changes for the nodes.")

@@ -10,6 +10,7 @@ import click
 import requests
 from rich.text import Text
 
+from slipway_cli.examples import examples
 from slipway_cli.online.client import Client, Failed
 from slipway_cli.online.moments import moment
 from slipway_cli.online.options import echo_documents, online, shown
@@ -26,7 +27,7 @@ _WIDE = 110
 _STYLES = {"Complete": "green", "Failed": "red", "Processing": "cyan", "Paused": "yellow"}
 
 
-@click.group(cls=TargetGroup, epilog="Example: slipway get actions")
+@click.group(cls=TargetGroup, epilog=examples("slipway get actions"))
 def get() -> None:
     """List actions, documents, revisions, workflows and statuses."""
 
@@ -46,7 +47,7 @@ def _version_options(command: Command) -> Command:
     )(command)
 
 
-@get.command("actions", epilog="Examples: slipway get actions; slipway get actions --site lab-7 -o json")
+@get.command("actions", epilog=examples("slipway get actions", "slipway get actions --site lab-7 -o json"))
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many at most.")
 @online
 def get_actions(client: Client, output: str, limit: int) -> None:
@@ -88,7 +89,7 @@ def get_actions(client: Client, output: str, limit: int) -> None:
     _tell_of_older(answer, output)
 
 
-@get.command("configdocs", epilog="Examples: slipway get configdocs; slipway get configdocs --collection design -c")
+@get.command("configdocs", epilog=examples("slipway get configdocs", "slipway get configdocs --collection design -c"))
 @click.option("--collection", metavar="NAME", help="Show this collection's documents instead.")
 @_version_options
 @click.option("--cleartext-secrets", is_flag=True, help="Show secrets, and the text exactly as it was written.")
@@ -128,7 +129,7 @@ def get_configdocs(
     shown(client.get("/configdocs", versions=wanted or None), output, rows)
 
 
-@get.command("renderedconfigdocs", epilog="Example: slipway get renderedconfigdocs -c")
+@get.command("renderedconfigdocs", epilog=examples("slipway get renderedconfigdocs -c"))
 @_version_options
 @click.option("--cleartext-secrets", is_flag=True, help="Show secrets.")
 @online
@@ -139,7 +140,7 @@ def get_renderedconfigdocs(
     _show_documents(client, "/renderedconfigdocs", _one([*versions, *named]), cleartext_secrets, output)
 
 
-@get.command("revisions", epilog="Example: slipway get revisions --limit 10")
+@get.command("revisions", epilog=examples("slipway get revisions --limit 10"))
 @click.option("--limit", type=click.IntRange(1, 500), default=50, show_default=True, help="How many at most.")
 @online
 def get_revisions(client: Client, output: str, limit: int) -> None:
@@ -164,7 +165,7 @@ def get_revisions(client: Client, output: str, limit: int) -> None:
     _tell_of_older(answer, output)
 
 
-@get.command("workflows", epilog="Example: slipway get workflows --since 2026-03-01")
+@get.command("workflows", epilog=examples("slipway get workflows --since 2026-03-01"))
 @click.option("--since", metavar="TIME", help="From when on, as ISO 8601.  [30 days ago]")
 @online
 def get_workflows(client: Client, output: str, since: str | None) -> None:
@@ -181,7 +182,7 @@ def get_workflows(client: Client, output: str, since: str | None) -> None:
     shown(client.get("/workflows", since=since), output, rows)
 
 
-@get.command("site-statuses", epilog="Example: slipway get site-statuses -s machines-power-state")
+@get.command("site-statuses", epilog=examples("slipway get site-statuses -s machines-power-state"))
 @click.option("-s", "--status-type", "types", type=click.Choice(STATUS_TYPES), multiple=True, help="Only this one.")
 @online
 def get_site_statuses(client: Client, output: str, types: tuple[str, ...]) -> None:

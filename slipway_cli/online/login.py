@@ -9,12 +9,13 @@ import sys
 import click
 
 from slipway_cli.api_session import ApiError, ApiRefused, ApiSession, ApiUnreachable
+from slipway_cli.examples import examples
 from slipway_cli.online.client import Failed
 from slipway_cli.online.installation import installation
 from slipway_cli.online.profiles import Folder, Login, ProfileError
 
 
-@click.command(epilog="Example: slipway login --user admin")
+@click.command(epilog=examples("slipway login --user admin"))
 @click.option("-u", "--user", help="User of Airflow.  [the profile's, else asked for]")
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input, to its end.")
 @click.option("--profile", metavar="NAME", help="The server, by its profile.  [env SLIPWAY_PROFILE]")
@@ -68,7 +69,7 @@ def _not_empty(password: str) -> str:
     return password
 
 
-@click.command(epilog="Examples: slipway logout; slipway logout --all")
+@click.command(epilog=examples("slipway logout", "slipway logout --all"))
 @click.option("--all", "everywhere", is_flag=True, help="Of all servers.")
 @click.option("--profile", metavar="NAME", help="The server, by its profile.  [env SLIPWAY_PROFILE]")
 def logout(profile: str | None, everywhere: bool) -> None:

@@ -7,18 +7,19 @@ import os
 import click
 from rich.text import Text
 
+from slipway_cli.examples import examples
 from slipway_cli.online.client import Failed
 from slipway_cli.online.installation import checked_url
 from slipway_cli.online.profiles import Folder, Profile, ProfileError
 from slipway_cli.output import console, output_option, serialised, table
 
 
-@click.group(epilog="Example: slipway profile add lab https://airflow.lab.example.org --site lab-7 && slipway login")
+@click.group(epilog=examples("slipway profile add lab https://airflow.lab.example.org --site lab-7 && slipway login"))
 def profile() -> None:
     """Names for servers: each with an address, a site and a user."""
 
 
-@profile.command("list")
+@profile.command("list", epilog=examples("slipway profile list"))
 @output_option
 def list_profiles(output: str) -> None:
     """Show all profiles, and which is in use."""
@@ -45,7 +46,9 @@ def list_profiles(output: str) -> None:
     target.print(rows)
 
 
-@profile.command("add")
+@profile.command(
+    "add", epilog=examples("slipway profile add lab https://airflow.lab.example.org --site lab-7 --user ann")
+)
 @click.argument("name")
 @click.argument("url")
 @click.option("--site", metavar="NAME", help="The site that is meant when a command names none.")
@@ -62,7 +65,7 @@ def add(name: str, url: str, site: str | None, user: str | None) -> None:
     click.echo(f"using profile {name}: {address}")
 
 
-@profile.command("use")
+@profile.command("use", epilog=examples("slipway profile use lab"))
 @click.argument("name")
 def use(name: str) -> None:
     """Use a profile from now on."""
@@ -75,7 +78,7 @@ def use(name: str) -> None:
     click.echo(f"using profile {name}: {chosen.url}")
 
 
-@profile.command("remove")
+@profile.command("remove", epilog=examples("slipway profile remove lab"))
 @click.argument("name")
 def remove(name: str) -> None:
     """Remove a profile, and the token that was kept for it."""

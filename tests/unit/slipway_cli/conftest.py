@@ -1,5 +1,6 @@
 """The command as a user runs it: in this process for speed, or as a process where that is the point."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,9 +18,12 @@ Slipway = Callable[..., Result]
 
 
 @pytest.fixture(name="slipway")
-def _slipway(monkeypatch: pytest.MonkeyPatch) -> Slipway:
+def _slipway(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Slipway:
     """Return a function that runs `slipway` with arguments and gives its result."""
     monkeypatch.delenv("COLUMNS", raising=False)
+    for name in [name for name in os.environ if name.startswith("SLIPWAY_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
     def run(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
         result = CliRunner().invoke(main, [str(argument) for argument in arguments], input=stdin)

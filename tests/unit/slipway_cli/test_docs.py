@@ -9,7 +9,8 @@ import pytest
 import yaml
 from click.testing import Result
 
-from slipway_cli.main import COMMANDS
+from slipway_cli.lazy import LazyGroup
+from slipway_cli.main import COMMANDS, SERVER, main
 from strategy_lib import simulate
 from strategy_lib.documents import load_documents
 from strategy_lib.inventory import nodes_from_inventory
@@ -97,18 +98,46 @@ def _section(name: str) -> str:
     return CLI_DOC.partition(f"\n## `slipway {name}`\n")[2].partition("\n## ")[0]
 
 
+SHARED = CLI_DOC.partition("\n## What the commands that operate sites share\n")[2].partition("\n## ")[0]
+SHARED_OPTIONS = {option for parameter in main.params for option in parameter.opts} | {"--output"}
+
+
+def _described(option: str, section: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", section) is not None
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_and_every_option_is_described(name: str) -> None:
     section = _section(name)
     assert section, f"no section of {name}"
     command = COMMANDS[name].load(name)
     parts = command.commands if isinstance(command, click.Group) else {}
-    assert all(f"`slipway {name} {part}`" in section for part in parts)
+    assert all(f"`slipway {name} {part}" in section for part in parts)
+    online = COMMANDS[name].section == SERVER
     for parameter in (parameter for one in (command, *parts.values()) for parameter in one.params):
         if isinstance(parameter, click.Option):
             long = max(parameter.opts, key=len)
-            described = re.search(rf"(?<![\w-]){re.escape(long)}(?![\w-])", section)
+            described = _described(long, section) or (online and long in SHARED_OPTIONS and _described(long, SHARED))
             assert described or (long == "--output" and "[-o table|json|yaml]" in section), parameter.opts
+
+
+def _commands(command: click.Command, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    if isinstance(command, click.Group) and not isinstance(command, LazyGroup):
+        for name, part in command.commands.items():
+            yield from _commands(part, *names, name)
+    else:
+        yield names, command
+
+
+ONLINE = [
+    found for name, lazy in COMMANDS.items() if lazy.section == SERVER for found in _commands(lazy.load(name), name)
+]
+
+
+@pytest.mark.parametrize(("names", "command"), ONLINE, ids=[" ".join(names) for names, _ in ONLINE])
+def test_the_help_of_every_command_has_an_example(names: tuple[str, ...], command: click.Command) -> None:
+    shown = command.get_help(click.Context(command, info_name=" ".join(names)))
+    assert "slipway " in (command.epilog or command.help or ""), shown
 
 
 def test_every_field_of_a_group_is_taught() -> None:

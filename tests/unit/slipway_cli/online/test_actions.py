@@ -1,0 +1,330 @@
+"""Actions: what is asked before and sent, what is shown, what stops them, and how one is followed to its end."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from slipway_airflow.steps import STEPS, TARGETED
+from slipway_cli import action_kinds
+from tests.unit.slipway_cli.conftest import Slipway
+from tests.unit.slipway_cli.online.conftest import AT, ID, URL, Server, action
+
+RUN = f"{URL}/api/v2/dags/deploy_site/dagRuns/{ID}"
+STEP = {"id": "validate_design", "index": 3, "state": "success", "notes": []}
+
+
+def note(text: str, about: str = f"action/{ID}", at: str = AT, **more: Any) -> dict[str, Any]:
+    return {"assoc_id": about, "note_val": text, "note_timestamp": at, "note_id": "0" * 26} | more
+
+
+def test_the_kinds_are_the_servers() -> None:
+    assert set(action_kinds.KINDS) == set(STEPS)
+    assert set(action_kinds.TARGETED) == TARGETED
+
+
+def test_an_action_is_created(slipway: Slipway, server: Server) -> None:
+    created = action(action_lifecycle="Pending", warnings=[{"message": "odd", "error": False, "level": "Warning"}])
+    server.on("POST", "/actions", created, 201)
+    result = slipway("create", "action", "deploy_site")
+    assert (result.exit_code, result.stderr) == (0, "1 warning:\n  odd\n")
+    assert result.stdout == (
+        f"action/{ID}: deploy_site of site default, revision 3: Pending\n"
+        f"next: slipway describe action/{ID} --follow; slipway stop action/{ID}\n"
+    )
+    assert json.loads(server.request.body) == {"name": "deploy_site"}
+    assert server.request.params["allow-intermediate-commits"] == "false"
+
+
+def test_parameters(slipway: Slipway, server: Server) -> None:
+    server.on("POST", "/actions", action(), 201)
+    options = ["--param", "continue-on-fail=true", "-n", "n1", "--target-node", "n2", "--revision", "2"]
+    result = slipway(
+        "create", "action", "update_site", *options, "--force", "--allow-intermediate-commits", "--dry-run"
+    )
+    assert result.exit_code == 0
+    assert json.loads(server.request.body)["parameters"] == {
+        "continue-on-fail": "true",
+        "target_nodes": ["n1", "n2"],
+        "revision": 2,
+        "force": True,
+        "dry_run": True,
+    }
+    assert server.request.params["allow-intermediate-commits"] == "true"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("deploy_sit",),
+        ("deploy_site", "--param", "force"),
+        ("deploy_site", "--param", "=1"),
+        ("deploy_site", "--param", "a=1", "--param", "a=2"),
+        ("deploy_site", "--param", "force=true", "--force"),
+        ("deploy_site", "--param", "target_nodes=a", "-n", "b"),
+        ("deploy_site", "--revision", "0"),
+        ("redeploy_server",),
+        ("relabel_nodes", "--param", "target_nodes= ,"),
+    ],
+)
+def test_what_cannot_be_meant_is_wrong_use(slipway: Slipway, server: Server, arguments: tuple[str, ...]) -> None:
+    result = slipway("create", "action", *arguments)
+    assert (result.exit_code, "Error: " in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "answer", "sent"),
+    [
+        ("redeploy_server", (), "y\n", True),
+        ("redeploy_server", (), "n\n", False),
+        ("redeploy_server", (), "", False),
+        ("redeploy_server", ("--yes",), "", True),
+        ("redeploy_server", ("--yes-destroy",), "", False),
+        ("redeploy_server", ("--dry-run",), "", True),
+        ("destroy_nodes", (), "lab-7\n", True),
+        ("destroy_nodes", (), "y\n", False),
+        ("destroy_nodes", (), "", False),
+        ("destroy_nodes", ("--yes",), "", False),
+        ("destroy_nodes", ("--yes-destroy",), "", True),
+        ("relabel_nodes", (), "", True),
+    ],
+)
+def test_servers_are_not_erased_unasked(
+    slipway: Slipway, server: Server, kind: str, options: tuple[str, ...], answer: str, sent: bool
+) -> None:
+    if sent:
+        server.on("POST", "/actions", action(name=kind), 201)
+    result = slipway(
+        "create", "action", kind, "--param", "target_nodes=n1, n2", "--site", "lab-7", *options, stdin=answer
+    )
+    assert (result.exit_code == 0, len(server.mock.calls) == 1) == (sent, sent)
+    asks = kind != "relabel_nodes" and "--dry-run" not in options and not (sent and options)
+    assert ("n1, n2 of site lab-7 at http://127.0.0.1:1 will be erased" in result.stderr) is asks
+    if not sent:
+        assert "nothing was done" in result.stderr
+
+
+def test_a_busy_site_is_told_in_the_servers_words(slipway: Slipway, server: Server) -> None:
+    text = f"site default is busy: action {ID} is on it"
+    server.refuse("POST", "/actions", 409, text, {"message": text, "error": True, "action": {"id": ID}})
+    result = slipway("create", "action", "deploy_site", "--follow")
+    assert (result.exit_code, result.stderr) == (1, f"Error: {text}\n")
+
+
+def test_the_list(slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = [STEP, {**STEP, "state": "failed"}, {**STEP, "state": None}]
+    failed = action(action_lifecycle="Failed", verdict="critical group a failed", steps=steps)
+    server.on("GET", "/actions", [failed])
+    row = slipway("get", "actions", "--limit", "5").stdout.splitlines()[2]
+    words = "deploy_site Failed 3 2026-03-01 12:00:00 admin 1/3, 1 failed critical group a failed"
+    assert row.split() == [ID, *words.split()]
+    assert server.request.params["limit"] == "5"
+    monkeypatch.setenv("COLUMNS", "80")
+    narrow = slipway("get", "actions").stdout.splitlines()[2]
+    assert narrow.split() == [ID, "deploy_site", "Failed", "3", "2026-03-01", "12:00:00"], "an id is never cut"
+
+
+@pytest.mark.parametrize("arguments", [("action", ID), (f"action/{ID}",), (ID,), ("action", f"action/{ID}")])
+def test_an_action_is_described(slipway: Slipway, server: Server, arguments: tuple[str, ...]) -> None:
+    group = {
+        "name": "control", "critical": True, "state": "failure", "reason": "deploy_criteria",
+        "counts": {"total": 3, "success": 1, "failure": 1, "unknown": 1},
+        "criteria": [
+            {"phase": "deploy", "criterion": "minimum_successful_nodes", "needed": 3, "actual": 1, "met": False},
+            {"phase": "prepare", "criterion": "minimum_successful_nodes", "needed": 3, "actual": 3, "met": True},
+        ],
+    }  # fmt: skip
+    later = note("attempt 1: failure", f"step/{ID}/deploy_group.control", "2026-03-01T12:01:00+00:00")
+    step = {"id": "deploy_group.control", "index": 7, "state": "failed", "notes": [later]}
+    shown = action(
+        action_lifecycle="Failed",
+        verdict="critical group control failed",
+        parameters={"target_nodes": ["n1"]},
+        ended="2026-03-01T12:02:05+00:00",
+        groups=[group],
+        steps=[STEP, step],
+        notes=[note("action failed", at="2026-03-01T12:02:05+00:00"), note("acquired", resolved_url_value="Details")],
+        command_audit=[{"datetime": AT, "command": "invoke", "user": "admin"}],
+    )
+    server.on("GET", f"/actions/{ID}", shown)
+    result = slipway("describe", *arguments)
+    assert result.exit_code == 0
+    lines = [line.rstrip() for line in result.stdout.splitlines()]
+    assert lines[:7] == [
+        f"Action: {ID}: deploy_site",
+        "Site: default, revision 3",
+        'Parameters: target_nodes=["n1"]',
+        "State: Failed",
+        "Verdict: critical group control failed",
+        "Created: 2026-03-01 12:00:00 UTC by admin",
+        "Started: 2026-03-01 12:00:00 UTC",
+    ]
+    assert "Ended: 2026-03-01 12:02:05 UTC, after 2 min 5 s" in lines
+    assert "control  yes       failure (deploy_criteria)      3          1       1        1" in lines
+    assert "control, after deploy: minimum_successful_nodes needed 3, got 1" in lines
+    assert "7  deploy_group.control  failed" in lines
+    assert lines[-5:] == [
+        f"2026-03-01 12:00:00  acquired  (notedetails/{'0' * 26})",
+        "2026-03-01 12:01:00  deploy_group.control: attempt 1: failure",
+        "2026-03-01 12:02:05  action failed",
+        "",
+        "2026-03-01 12:00:00  invoke by admin",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [
+        (("describe", f"step/{ID}/deploy_group.a"), f"/actions/{ID}/steps/deploy_group.a"),
+        (("describe", "step", "deploy_group.a", "--action", ID), f"/actions/{ID}/steps/deploy_group.a"),
+        (("describe", f"validation/{ID}/7"), f"/actions/{ID}/validations/7"),
+        (("describe", "validation", "7", "--action", ID), f"/actions/{ID}/validations/7"),
+        (
+            ("describe", "workflow/deploy_site__2026-03-01T12:00:00.0"),
+            "/workflows/deploy_site__2026-03-01T12%3A00%3A00.0",
+        ),
+    ],
+)
+def test_other_things_are_described(slipway: Slipway, server: Server, arguments: tuple[str, ...], path: str) -> None:
+    task = {"task_id": "report", "map_index": -1, "state": "success", "try_number": 1}
+    body = {"task_id": "t", "state": "success", "start_date": AT, "notes": [note("told")], "steps": [task]}
+    server.on("GET", path, body)
+    result = slipway(*arguments)
+    assert (result.exit_code, "state: success\n" in result.stdout) == (0, True), result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "attempt"),
+    [
+        ((f"step/{ID}/report",), None),
+        ((f"step/{ID}/report/2",), "2"),
+        (("step", "report", "--action", ID), None),
+        (("step", "report", "--action", f"action/{ID}", "--try", "2"), "2"),
+    ],
+)
+def test_logs(slipway: Slipway, server: Server, arguments: tuple[str, ...], attempt: str | None) -> None:
+    server.on("GET", f"/actions/{ID}/steps/report/logs", "line 1\nline 2\n")
+    assert slipway("logs", *arguments).stdout == "line 1\nline 2\n"
+    assert server.request.params.get("try") == attempt
+
+
+def test_the_details_of_a_note(slipway: Slipway, server: Server) -> None:
+    server.on("GET", f"/notedetails/{'0' * 25}7", "operation 4\n\nphase: prepare\n")
+    assert slipway("describe", f"notedetails/{'0' * 25}7").stdout == "operation 4\n\nphase: prepare\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("describe", "action/1"),
+        ("describe", "step/report"),
+        ("describe", "step", "report"),
+        ("logs", f"step/{ID}"),
+        ("stop", "action"),
+        ("stop", "nothing/1"),
+        ("describe", "revision/0"),
+    ],
+)
+def test_what_names_nothing_is_wrong_use(slipway: Slipway, server: Server, arguments: tuple[str, ...]) -> None:
+    assert slipway(*arguments).exit_code == 2
+
+
+@pytest.mark.parametrize("verb", ["stop", "pause", "unpause"])
+@pytest.mark.parametrize("target", [("action", ID), (f"action/{ID}",), (ID,)])
+def test_control(slipway: Slipway, server: Server, verb: str, target: tuple[str, ...]) -> None:
+    server.on("POST", f"/actions/{ID}/control/{verb}", "", 202)
+    result = slipway(verb, *target)
+    assert (result.exit_code, result.stdout.startswith(f"action {ID} ")) == (0, True)
+
+
+def test_a_command_at_the_wrong_time(slipway: Slipway, server: Server) -> None:
+    server.refuse("POST", f"/actions/{ID}/control/stop", 409, "dag_run state must be running, but is success")
+    result = slipway("stop", ID)
+    assert result.exit_code == 1
+    assert result.stderr == f"Error: cannot stop action {ID}: dag_run state must be running, but is success\n"
+
+
+def test_workflows_and_site_statuses(slipway: Slipway, server: Server) -> None:
+    run = {"workflow_id": "deploy_site__x", "state": "success", "start_date": AT, "end_date": None, "run_id": ID}
+    server.on("GET", "/workflows", [run])
+    assert slipway("get", "workflows", "--since", "2026-03-01").stdout.splitlines()[2].split()[:2] == [
+        "deploy_site__x",
+        "success",
+    ]
+    assert server.request.params["since"] == "2026-03-01"
+    server.on("GET", "/site_statuses", {"machines_powerstate": [{"hostname": "n1", "power_state": "on"}]})
+    assert slipway("get", "site-statuses", "-s", "machines-power-state").stdout.splitlines()[2].split() == ["n1", "on"]
+    assert server.request.params["filters"] == "machines-power-state"
+
+
+GROUP = {"name": "control", "state": "success", "critical": True, "counts": {"total": 2, "success": 2}}
+REPORT = {"verdict": "success", "verdict_text": "every group succeeded"}
+
+
+def run_view(server: Server, state: str, report: Any = None) -> None:
+    body = {"action": {"state": state, "verdict": "the verdict"}, "groups": [GROUP], "report": report}
+    server.on("GET", f"/runs/deploy_site/{ID}", body | {"report_text": "the report" if report else None})
+
+
+@pytest.fixture
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+
+
+@pytest.mark.usefixtures("_quick")
+@pytest.mark.parametrize(
+    ("state", "report", "status", "told"),
+    [
+        ("success", REPORT, 0, "SUCCESS: every group succeeded"),
+        ("failed", {"verdict": "failure", "verdict_text": "control failed"}, 1, "FAILURE: control failed"),
+        ("cancelled", None, 1, "cancelled: the verdict"),
+    ],
+)
+def test_following_ends_with_the_verdict(
+    slipway: Slipway, server: Server, state: str, report: Any, status: int, told: str
+) -> None:
+    server.on("POST", "/actions", action(), 201)
+    for run_state in ("running", "success"):
+        server.mock.get(RUN, json={"state": run_state})
+    run_view(server, "running")
+    run_view(server, state, report)
+    result = slipway("create", "action", "deploy_site", "--follow")
+    assert result.exit_code == status, result.output
+    assert "control: success, 2 of 2 deployed" in result.stdout
+    assert told in result.stdout
+
+
+@pytest.mark.usefixtures("_quick")
+def test_following_again_and_the_report_as_data(slipway: Slipway, server: Server) -> None:
+    server.on("GET", f"/actions/{ID}", action())
+    server.mock.get(RUN, json={"state": "success"})
+    run_view(server, "success", REPORT)
+    result = slipway("describe", ID, "--follow", "-o", "json")
+    assert (result.exit_code, json.loads(result.stdout)) == (0, REPORT)
+    assert "control: success" in result.stderr
+
+
+def test_ctrl_c_ends_the_following_and_not_the_action(
+    slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    server.on("GET", f"/actions/{ID}", action())
+    server.mock.get(RUN, json={"state": "running"})
+    run_view(server, "running")
+    monkeypatch.setattr(time, "sleep", interrupted)
+    result = slipway("describe", ID, "--follow")
+    assert result.exit_code == 130
+    assert f"action/{ID} goes on. Stop it: slipway stop action/{ID};" in result.stderr
+    assert all(call.request.method == "GET" for call in server.mock.calls)
+
+
+def test_a_server_that_refuses_while_one_watches(slipway: Slipway, server: Server) -> None:
+    server.on("GET", f"/actions/{ID}", action())
+    server.mock.get(RUN, json={"detail": "Forbidden"}, status=403)
+    result = slipway("describe", ID, "--follow")
+    assert (result.exit_code, "HTTP 403: Forbidden" in result.stderr) == (1, True)
