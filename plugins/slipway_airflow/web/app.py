@@ -37,6 +37,6 @@ def create_app() -> FastAPI:
     describe(app)
     add_error_answers(app)
     # The last one added is the first to see a request.
-    for middleware in (BodyLimit, Unexpected, ShipyardHeaders):
+    for middleware in (BodyLimit, Unexpected, ShipyardHeaders, design.HiddenTokens):
         app.add_middleware(middleware)
     return app
