@@ -42,7 +42,9 @@ def watch(said: io.StringIO, patience: float = 60.0, check: object = None) -> tu
         if check is not None:
             raise EmbeddedError(str(check))
 
-    return follow("deploy_site", "r", AirflowApi(session), SlipwayApi(session), clock, alive, 0.0, patience, "What to do")
+    return follow(
+        "deploy_site", "r", AirflowApi(session), SlipwayApi(session), clock, alive, 0.0, patience, "What to do"
+    )
 
 
 @pytest.mark.parametrize("gone", [{"body": AWAY}, {"status": 503, "json": {"message": "starting"}}])
