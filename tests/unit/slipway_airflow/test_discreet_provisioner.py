@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -18,8 +19,13 @@ from provisioner_client.protocol import (
     TaskMessage,
     TaskState,
 )
+from site_store import SiteStore
 from slipway_airflow.discreet_provisioner import DiscreetProvisioner, without_secrets
+from slipway_airflow.operators import base
+from slipway_airflow.operators.acquire import AcquireSiteOperator
 from strategy_lib.outcome import Evidence
+from tests.support.revisions import commit_design
+from tests.support.sites import document, group, node, site
 
 SECRET = "hunter2hunter2"
 
@@ -96,3 +102,19 @@ def test_the_design_is_read_only_when_there_are_words_to_look_through() -> None:
     assert silent.task("t").messages == ()
     assert silent.evidence("t", []).messages == {}
     assert silent.nodes() == {}
+
+
+def test_a_task_hides_the_secrets_of_its_actions_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    masked: list[object] = []
+    monkeypatch.setattr(base, "mask_secret", masked.append)
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    SiteStore.upgrade(url)
+    secret = document("drydock/HostProfile/v1", "guarded", {"oob": {"credential": SECRET}})
+    with SiteStore.open(url) as store:
+        commit_design(store, "alpha", site([node("n1"), secret], [group("all")]))
+        action = store.ensure_action("deploy_site", "run", "deploy_site", "alpha", None, {}, "tester")
+        real = cast(Provisioner, SimpleNamespace(task=lambda _: talking_task(f"IPMI refuses {SECRET}")))
+        operator = AcquireSiteOperator(task_id="acquire", kind="deploy_site")
+        task = operator.discreet(real, store, action).task("t")
+    assert [message.text for message in task.messages] == ["IPMI refuses ***"]
+    assert masked == [[SECRET]]
