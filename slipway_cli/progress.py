@@ -66,15 +66,31 @@ def describe(group: GroupProgress) -> str:
     return ", ".join(words)
 
 
+def describe_action(progress: RunProgress) -> str | None:
+    """Where the action as a whole stands, as far as its groups do not tell it."""
+    if progress.state == "pending":
+        return "waiting for Airflow to start it"
+    if progress.state != "running":
+        return None
+    if progress.paused:
+        return "paused: the group at work ends, no other starts"
+    return f"step {progress.step}" if progress.step and not progress.groups else None
+
+
 class LineView:
     """Says a line whenever a group's description has changed; for logs and pipes."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._shown: dict[str, str] = {}
+        self._told: str | None = None
 
     def update(self, progress: RunProgress) -> None:
         """Say what has changed since the last time; a group is first heard of when it is no longer pending."""
+        told = describe_action(progress)
+        if told != self._told and told is not None:
+            self._say(told)
+        self._told = told
         for group in progress.groups:
             text = describe(group)
             if self._shown.get(group.name, "pending") != text:
@@ -90,9 +106,11 @@ class LiveView:
 
     def update(self, progress: RunProgress) -> None:
         """Redraw the table."""
-        if progress.groups:  # none before they are planned
+        if progress.groups:
             screen = self._live.console
             self._live.update(draw(progress, screen.width, ascii_only=screen.options.ascii_only))
+        else:  # they are not planned yet
+            self._live.update(Text(printable(describe_action(progress) or ""), style="dim"))
 
 
 def draw(progress: RunProgress, width: int, *, ascii_only: bool = False) -> Table:
@@ -115,8 +133,10 @@ def draw(progress: RunProgress, width: int, *, ascii_only: bool = False) -> Tabl
     result = table(*columns, right=("Nodes",), folds=("State",))
     for group, (name, total, text) in zip(progress.groups, rows, strict=True):
         result.add_row(*((name, _bar(group, length, ascii_only), total, text) if wide else (name, total, text)))
-    if any(group.critical for group in progress.groups):
-        result.caption = "* critical"
+    notes = ["* critical"] if any(group.critical for group in progress.groups) else []
+    told = describe_action(progress)
+    if notes or told:
+        result.caption = "; ".join([*notes, *([told] if told else [])])
         result.caption_justify = "left"
     return result
 

@@ -81,13 +81,18 @@ class GroupProgress:
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """An action as it stands: its groups in the order of processing, and its report once there is one."""
+    """An action as it stands: its groups in the order of processing, and its report once there is one.
+
+    `step` is the last step that has begun; `paused` means that no further group starts.
+    """
 
     state: str | None
     verdict: str | None
     groups: tuple[GroupProgress, ...]
     report: Mapping[str, Any] | None
     report_text: str | None
+    step: str | None = None
+    paused: bool = False
 
 
 class SlipwayApi:
@@ -221,6 +226,8 @@ class SlipwayApi:
             groups=tuple(GroupProgress.from_json(group) for group in data.get("groups") or ()),
             report=data.get("report"),
             report_text=data.get("report_text"),
+            step=action.get("step"),
+            paused=bool(action.get("paused")),
         )
 
 

@@ -78,6 +78,8 @@ def run_view(store: SiteStore, action_id: str, *, with_report: bool = True) -> d
             "user": action.user,
             "state": action.state.value,
             "verdict": action.verdict,
+            "step": action.step,
+            "paused": _time(action.paused),
             "created": _time(action.created),
             "started": _time(action.started),
             "ended": _time(action.ended),

@@ -56,3 +56,14 @@ def test_an_action_that_goes_on(
     store.acquire_site(action.id)
     assert viewer.get(f"{RUNS}/run-view-queued").json()["action"]["state"] == "running"
     assert store.site_owner("alpha") is not None
+
+
+def test_the_step_and_a_pause(viewer: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "http://127.0.0.1:9")
+    action = store.ensure_action("deploy_site", "run-view-step", "deploy_site", "alpha", None, {}, "tester")
+    store.acquire_site(action.id)
+    store.note_step(action.id, "verify_site")
+    shown = viewer.get(f"{RUNS}/run-view-step").json()["action"]
+    assert (shown["step"], shown["paused"]) == ("verify_site", None)
+    assert store.set_paused(action.id, True)
+    assert viewer.get(f"{RUNS}/run-view-step").json()["action"]["paused"] is not None

@@ -53,6 +53,39 @@ def test_without_a_terminal_only_changes_are_printed() -> None:
     assert lines == ["racks: deploying, 0 of 12 deployed", "racks: success, 0 of 12 deployed"]
 
 
+def test_what_is_not_about_groups_is_told_once() -> None:
+    lines: list[str] = []
+    states = [
+        replace(progress(), state="pending"),
+        replace(progress(), state="pending"),
+        replace(progress(), step="verify_site"),
+        replace(progress(group("running", "deploy")), step="plan_groups"),
+        replace(progress(group("running", "deploy")), paused=True),
+        replace(progress(group("success")), paused=True),
+        replace(progress(group("success")), state="success", paused=True),
+    ]
+    with open_view(Console(file=io.StringIO()), lines.append) as view:
+        for state in states:
+            view.update(state)
+    assert lines == [
+        "waiting for Airflow to start it",
+        "step verify_site",
+        "racks: deploying, 0 of 12 deployed",
+        "paused: the group at work ends, no other starts",
+        "racks: success, 0 of 12 deployed",
+    ]
+
+
+def test_a_terminal_shows_the_step_before_there_are_groups_and_a_pause() -> None:
+    out = io.StringIO()
+    with open_view(Console(file=out, force_terminal=True, width=100), lambda _: None) as view:
+        view.update(replace(progress(), step="verify_site"))
+    assert "step verify_site" in out.getvalue()
+    paper = io.StringIO()
+    Console(file=paper, width=100).print(draw(replace(progress(group("running")), paused=True), 100))
+    assert "* critical; paused: the group at work ends" in paper.getvalue()
+
+
 def test_on_a_terminal_the_table_has_every_group() -> None:
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=100)
