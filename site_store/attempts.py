@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, select, update
 
 from site_store.actions import read_action
-from site_store.dialects import among
+from site_store.dialects import among, whole_joins
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.groups import read_group
 from site_store.interruption import interrupt_groups, interrupt_work
@@ -111,11 +111,11 @@ class Attempts(StorePart):
         """Make the group's nodes eligible again, and keep what came of them in the history."""
         abandon_operations(tx, now, found.action_id, group=found.name)
         facts = [table.c[fact].label(f"{table.name}_{fact}") for table in (prepare, deploy) for fact in _PAST]
-        rows = tx.execute(
-            both_tasks(select(prepare.c.node, *facts), found.action_id, found.name)
-            .where(deploy.c.status != TaskStatus.SUCCESS)
-            .with_for_update(of=[prepare, deploy])
-        ).all()
+        query = both_tasks(select(prepare.c.node, *facts), found.action_id, found.name)
+        with whole_joins(tx):
+            rows = tx.execute(
+                query.where(deploy.c.status != TaskStatus.SUCCESS).with_for_update(of=[prepare, deploy])
+            ).all()
         live = set(
             tx.scalars(
                 select(operation.c.op).where(operation.c.action_id == found.action_id, operation.c.status.in_(LIVE))

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, cast
 
-from sqlalchemy import BindParameter, ColumnElement, Connection, Select, Table, Text, bindparam, func, literal, select
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    Text,
+    bindparam,
+    func,
+    literal,
+    select,
+    text,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.types import TypeEngine
 
@@ -26,6 +39,22 @@ def one_at_a_time(tx: Connection, what: str) -> None:
     """
     if tx.dialect.name != "sqlite":
         tx.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"slipway: {what}", 0))))
+
+
+@contextmanager
+def whole_joins(tx: Connection) -> Iterator[None]:
+    """Have tables joined as wholes, and not row by row.
+
+    PostgreSQL knows nothing yet of the rows that a large action has just brought, expects one, and would then go
+    through all of them for each: half a minute for 9,000 where a tenth of a second will do.
+    """
+    if tx.dialect.name != "postgresql":
+        yield
+        return
+    tx.execute(text("SET LOCAL enable_nestloop = off"))
+    yield
+    # After an error there is no transaction left to set anything in.
+    tx.execute(text("SET LOCAL enable_nestloop = on"))
 
 
 def json_rows(tx: Connection, query: Select[Any]) -> ColumnElement[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, and_, case, func, or_, select
 
+from site_store.dialects import whole_joins
 from site_store.part import StorePart
 from site_store.records import NodeTasks, TaskRecord
 from site_store.tables import group_node, group_run, operation, task
@@ -49,7 +50,8 @@ def read_node_tasks(tx: Connection, action_id: str, group: str | None = None) ->
     memberships: defaultdict[str, list[str]] = defaultdict(list)
     for node, name in tx.execute(member):
         memberships[node].append(name)
-    rows = tx.execute(both_tasks(select(prepare.c.node, *columns), action_id, group))
+    with whole_joins(tx):
+        rows = tx.execute(both_tasks(select(prepare.c.node, *columns), action_id, group)).all()
     found = [
         NodeTasks(
             node=row.node,
@@ -96,12 +98,15 @@ class NodeTaskLists(StorePart):
     def _states(self, query: Select[Any], action_id: str, group: str | None) -> dict[str, NodeState]:
         """Add up what a query says of each node: its name and the status of both phases."""
         both = both_tasks(query, action_id, group)
-        return self._database.read(
-            lambda tx: {
-                name: node_state(TaskStatus(prepared), TaskStatus(deployed))
-                for name, prepared, deployed in tx.execute(both)
-            }
-        )
+
+        def work(tx: Connection) -> dict[str, NodeState]:
+            with whole_joins(tx):
+                return {
+                    name: node_state(TaskStatus(prepared), TaskStatus(deployed))
+                    for name, prepared, deployed in tx.execute(both)
+                }
+
+        return self._database.read(work)
 
     def node_counts(self, action_id: str) -> dict[str, dict[NodeState, int]]:
         """Return for each group of an action how many of its nodes are in each state, states of no node included.
@@ -116,8 +121,9 @@ class NodeTaskLists(StorePart):
 
         def work(tx: Connection) -> dict[str, dict[NodeState, int]]:
             counts = {name: dict.fromkeys(NodeState, 0) for name in tx.scalars(names)}
-            for name, prepared, deployed, number in tx.execute(query.group_by(*grouped)):
-                counts[name][node_state(TaskStatus(prepared), TaskStatus(deployed))] += number
+            with whole_joins(tx):
+                for name, prepared, deployed, number in tx.execute(query.group_by(*grouped)):
+                    counts[name][node_state(TaskStatus(prepared), TaskStatus(deployed))] += number
             return counts
 
         return self._database.read(work)
