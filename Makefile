@@ -16,7 +16,8 @@ VENV = .venv
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 ARGS =
-PYTEST_ARGS = -n 3 --dist loadfile
+# The end-to-end tests come first: they mostly wait, and the many short ones fill the gaps.
+PYTEST_ARGS = -n 3 --dist loadgroup --no-loadscope-reorder
 
 help:
 	@echo 'make demo   deploy an example site with a real Airflow and simulated machines'

@@ -14,7 +14,17 @@ import pytest
 ROOT = Path(__file__).parent.parent
 AIRFLOW_HOME = Path(tempfile.mkdtemp(prefix="slipway-tests-"))
 
-for name in [name for name in os.environ if name.startswith(("AIRFLOW", "SLIPWAY"))]:
+# Two embedded Airflows serve all end-to-end tests that can share one: each worker of pytest-xdist would start its own.
+SHARED = {
+    "test_blueprint.py": "one",
+    "test_demo.py": "one",
+    "test_up.py": "one",
+    "test_commit_kills.py": "two",
+    "test_kills.py": "two",
+    "test_operating.py": "two",
+}
+
+for name in [name for name in os.environ if name.startswith(("AIRFLOW", "SLIPWAY")) and name != "SLIPWAY_CHROMIUM"]:
     del os.environ[name]
 os.environ |= {
     "AIRFLOW_HOME": str(AIRFLOW_HOME),
@@ -36,6 +46,13 @@ os.environ |= {
         ]
     ),
 }
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of a file together, and those that share an Airflow (`--dist loadgroup`)."""
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(SHARED.get(item.path.name, str(item.path.relative_to(ROOT)))))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,6 +11,8 @@ from tests.e2e.running import DAG, RunningSlipway, wait_until
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
 
+pytestmark = pytest.mark.endurance
+
 NODES = [node("a"), node("b"), node("c")]
 DESIGN = site(
     NODES,
@@ -94,10 +96,7 @@ def finish(slipway: RunningSlipway, simulator: Simulator, run_id: str) -> None:
     assert simulator.get("double-submissions")["repeated"] == []
 
 
-@pytest.mark.parametrize(
-    "with_worker",
-    [pytest.param(False, marks=pytest.mark.endurance, id="alone"), pytest.param(True, id="with its worker")],
-)
+@pytest.mark.parametrize("with_worker", [False, True], ids=["alone", "with its worker"])
 def test_rule_12_kill_9_of_the_task_process(
     slipway: RunningSlipway, start_simulator: StartSimulator, with_worker: bool
 ) -> None:
@@ -109,7 +108,6 @@ def test_rule_12_kill_9_of_the_task_process(
     finish(slipway, simulator, run_id)
 
 
-@pytest.mark.endurance
 def test_rule_12_kill_9_of_the_triggerer(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
     simulator = start_simulator()
     run_id = start(slipway, simulator, "kill-triggerer", "prepare", poll_in_worker=3)
@@ -119,7 +117,6 @@ def test_rule_12_kill_9_of_the_triggerer(slipway: RunningSlipway, start_simulato
     finish(slipway, simulator, run_id)
 
 
-@pytest.mark.endurance
 def test_rule_12_kill_9_of_the_scheduler_and_of_the_api_server(
     slipway: RunningSlipway, start_simulator: StartSimulator
 ) -> None:

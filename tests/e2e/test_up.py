@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -134,9 +135,10 @@ def test_a_home_that_is_in_use_is_refused(slipway: RunningSlipway, same_port: bo
 def test_everything_listens_on_loopback_only(slipway: RunningSlipway) -> None:
     listening = set()
     for pid in members(sessions_of(slipway.runtime)):
-        for connection in psutil.Process(pid).net_connections(kind="inet"):
-            if connection.status == psutil.CONN_LISTEN:
-                listening.add((connection.laddr.ip, connection.laddr.port))
+        with contextlib.suppress(psutil.NoSuchProcess):  # a worker whose task is over
+            for connection in psutil.Process(pid).net_connections(kind="inet"):
+                if connection.status == psutil.CONN_LISTEN:
+                    listening.add((connection.laddr.ip, connection.laddr.port))
     assert listening == {("127.0.0.1", slipway.runtime.port)}
 
 
