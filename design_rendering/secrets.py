@@ -25,11 +25,16 @@ _SECRET_KINDS = frozenset(
         "deckhand/PrivateKey/v1",
     }
 )
+# The last word of a key says what it holds: `secret_name` and `token_ttl` are no secrets. How a password is kept may
+# stand behind it.
 _SECRET_KEY = re.compile(
-    r"(?:.*_)?(?:pass|passwd|password|passphrase|pwd|psk|credentials?|secret|token|crypt|crypt_\w+|\w+_crypt"
-    r"|(?:private|secret|api|auth|encryption|fernet)_?keys?)\Z"
+    r"(?:.*_)?(?:pass|pwd|(?:root)?pw|psk|community(?:_string)?|credentials?|secrets?|tokens?|crypt|crypt_\w+|\w+_crypt"
+    r"|(?:private|secret|api|auth|encryption|fernet|tls|ssl|cert|certificate|server|client|ca|signing|master)_?keys?"
+    r")\d*\Z"
+    r"|.*(?:password|passwd|passphrase)s?_?\d*(?:_(?:hash|hashed|crypted|encrypted))?\Z"
 )
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SEPARATORS = re.compile(r"[-. ]")
 # Values that give themselves away: a private key, and a password in an address.
 _SECRET_TEXT = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----|://[^/\s:@]{0,200}:[^/\s@]{1,200}@")
 # Shorter values would mask ordinary words of a log.
@@ -47,7 +52,7 @@ def is_secret(document: Document) -> bool:
 @lru_cache(maxsize=20_000)
 def is_secret_key(key: str) -> bool:
     """Return whether what stands under a key is secret: `password`, `ipmi_credential`, `privateKey`."""
-    return _SECRET_KEY.match(_CAMEL.sub("_", key[-_KEY:]).replace("-", "_").lower()) is not None
+    return _SECRET_KEY.match(_SEPARATORS.sub("_", _CAMEL.sub("_", key[-_KEY:])).lower()) is not None
 
 
 def redacted(document: Document, secret_paths: Iterable[str] = ()) -> Document:

@@ -71,7 +71,26 @@ def test_credential_fields(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["authorized_keys", "account", "public_key", "keys", "tokens_per_second", "passthrough", "bypass", "compass"]
+    "key",
+    (
+        "passwords db_passwords secrets tokens passphrases password1 password_2 rootpassword passwordHash password_hash "
+        "passwd_encrypted root_password_crypted pass1 rootpw bmc_pw community snmp_community_string tls_key ssl-key cert_key "
+        "certificateKey server_key client_key ca_key signing_key TLSKey APIKey tlskey ipmi.password tls.key"
+    ).split()
+    + ["root password", "IPMI Password", "private key"],
+)
+def test_credential_fields_by_other_names(key: str) -> None:
+    assert shown({key: "hunter2"}) == {key: PLACEHOLDER}
+
+
+@pytest.mark.parametrize(
+    "key",
+    (
+        "authorized_keys account public_key keys key tokens_per_second passthrough bypass compass ssh_key host_key "
+        "secret_name secretName tls_secret_name token_ttl tokenExpiry token.ttl password_policy password_min_length "
+        "passphrase_length password_file credential_type keystone key_name sort_key community_string_name communities "
+        "tls_key_path server_keys_dir cert ca_cert monkey turkey cakey_count pw_length crypto secretary"
+    ).split(),
 )
 def test_fields_that_are_no_credentials(key: str) -> None:
     assert shown({key: "value"}) == {key: "value"}
