@@ -21,6 +21,16 @@ from strategy_lib import Document, load_documents
 from tests.support.designs import action, child, documents, layered, parent, rendering, substitution
 
 PASSPHRASE = "deckhand/Passphrase/v1"
+SECRET_KEYS = """\
+passwords, db_passwords, secrets, tokens, passphrases, password1, password_2, rootpassword, passwordHash,
+password_hash, passwd_encrypted, root_password_crypted, pass1, rootpw, bmc_pw, community, snmp_community_string,
+tls_key, ssl-key, cert_key, certificateKey, server_key, client_key, ca_key, signing_key, TLSKey, APIKey, tlskey,
+ipmi.password, tls.key, root password, IPMI Password, private key"""
+OPEN_KEYS = """
+authorized_keys account public_key keys key tokens_per_second passthrough bypass compass ssh_key host_key monkey
+secret_name secretName tls_secret_name token_ttl tokenExpiry token.ttl password_policy password_min_length turkey
+passphrase_length password_file credential_type keystone key_name sort_key community_string_name communities crypto
+tls_key_path server_keys_dir cert ca_cert cakey_count pw_length secretary"""
 
 
 def passphrase(name: str = "pw", value: Any = "hunter2", **metadata: Any) -> dict[str, Any]:
@@ -70,28 +80,12 @@ def test_credential_fields(key: str) -> None:
     assert shown({key: {"any": ["thing"]}}) == {key: PLACEHOLDER}
 
 
-@pytest.mark.parametrize(
-    "key",
-    (
-        "passwords db_passwords secrets tokens passphrases password1 password_2 rootpassword passwordHash password_hash "
-        "passwd_encrypted root_password_crypted pass1 rootpw bmc_pw community snmp_community_string tls_key ssl-key cert_key "
-        "certificateKey server_key client_key ca_key signing_key TLSKey APIKey tlskey ipmi.password tls.key"
-    ).split()
-    + ["root password", "IPMI Password", "private key"],
-)
+@pytest.mark.parametrize("key", SECRET_KEYS.replace("\n", " ").split(", "))
 def test_credential_fields_by_other_names(key: str) -> None:
     assert shown({key: "hunter2"}) == {key: PLACEHOLDER}
 
 
-@pytest.mark.parametrize(
-    "key",
-    (
-        "authorized_keys account public_key keys key tokens_per_second passthrough bypass compass ssh_key host_key "
-        "secret_name secretName tls_secret_name token_ttl tokenExpiry token.ttl password_policy password_min_length "
-        "passphrase_length password_file credential_type keystone key_name sort_key community_string_name communities "
-        "tls_key_path server_keys_dir cert ca_cert monkey turkey cakey_count pw_length crypto secretary"
-    ).split(),
-)
+@pytest.mark.parametrize("key", OPEN_KEYS.split())
 def test_fields_that_are_no_credentials(key: str) -> None:
     assert shown({key: "value"}) == {key: "value"}
 
