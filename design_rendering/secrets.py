@@ -37,6 +37,9 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SEPARATORS = re.compile(r"[-. ]")
 # Values that give themselves away: a private key, and a password in an address.
 _SECRET_TEXT = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----|://[^/\s:@]{0,200}:[^/\s@]{1,200}@")
+# What may stand between two documents besides comments: the end of one, directives, the beginning of another.
+_MARKER = re.compile(r"^(?:---|\.\.\.)(?=\s|\Z)|^%(?:YAML|TAG)(?:[ \t]+[^\s#]\S*)+", re.MULTILINE)
+_BEGIN = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
 # Shorter values would mask ordinary words of a log.
 _SHORTEST_LINE = 8
 _SHORTEST_NUMBER = 5
@@ -76,7 +79,8 @@ def redacted_text(
 ) -> str:
     """Return a text of YAML without its secrets.
 
-    Documents that hold no secret stay as they are written, comments included; the others are written anew.
+    Documents that hold no secret stay as they are written, comments included; the others are written anew. Comments
+    around a document that is secret as a whole, which may be about it, are left out.
 
     Parameters
     ----------
@@ -89,20 +93,54 @@ def redacted_text(
     """
     text = text.removeprefix("\ufeff")
     writer = DocumentWriter()
-    parts = []
+    parts: list[str] = []
     position = 0
+    # Whether what is at `position` is behind a document that is secret as a whole.
+    behind = False
     for number, document in enumerate(documents):
-        shown = redacted(document, (secret_paths or {}).get(number, ()))
-        if shown is document:
-            continue
         if document.marks is None:
             raise ValueError(f"{document.label} was not read from a text, so that its place in it is not known")
         start, end = document.marks.span
-        parts.append(text[position:start].rstrip(" \t"))
-        parts.append(("" if not parts[-1] or parts[-1].endswith("\n") else "\n") + writer.dumped(shown))
+        shown = redacted(document, (secret_paths or {}).get(number, ()))
+        whole = is_secret(document)
+        before = _between(text[position:start], behind=behind, ahead=whole)
+        anew = whole or shown is not document
+        _add(parts, before.rstrip(" \t") if anew else before, on_new_line=whole or behind)
+        _add(parts, writer.dumped(shown) if anew else text[start:end], on_new_line=anew)
         position = end
-    parts.append(text[position:])
+        behind = whole
+    _add(parts, _between(text[position:], behind=behind, ahead=False), on_new_line=behind)
     return "".join(parts)
+
+
+def _add(parts: list[str], part: str, *, on_new_line: bool) -> None:
+    if part and on_new_line and parts and not parts[-1].endswith("\n"):
+        parts.append("\n")
+    if part:
+        parts.append(part)
+
+
+def _between(text: str, *, behind: bool, ahead: bool) -> str:
+    """Return what stands between two documents without the comments that may be about a secret one.
+
+    Parameters
+    ----------
+    behind
+        What stands before the text is secret: its comments go as far as the next `---`.
+    ahead
+        What stands after it is secret: all its comments go.
+    """
+    if ahead:
+        return _markers(text)
+    if not behind:
+        return text
+    begin = _BEGIN.search(text)
+    return _markers(text) if begin is None else _markers(text[: begin.start()]) + text[begin.start() :]
+
+
+def _markers(text: str) -> str:
+    """Return the lines between documents that are no comments, each by itself."""
+    return "".join(f"{match[0]}\n" for match in _MARKER.finditer(text))
 
 
 def secret_values(documents: Iterable[Document]) -> frozenset[str]:

@@ -259,6 +259,36 @@ def test_a_text_without_secrets_stays_the_same() -> None:
     assert redacted_text(text, load_documents(text)) == text.removeprefix("\ufeff")
 
 
+OPEN = "schema: a/B/v1 # open\nmetadata: {name: open}\ndata: 1\n# of the open one\n"
+BLOCK = "schema: deckhand/Passphrase/v1\nmetadata: {name: pw}\ndata: x\n"
+FLOW = "{schema: deckhand/Passphrase/v1, metadata: {name: pw}, data: x}"
+HIDDEN = 'schema: deckhand/Passphrase/v1\nmetadata:\n  name: pw\ndata: "[redacted]"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"# old: hunter2\n{BLOCK}", HIDDEN),
+        (f"---\n# old: hunter2\n{BLOCK}", f"---\n{HIDDEN}"),
+        (f"--- # old: hunter2\n{BLOCK}# old: hunter2\n", f"---\n{HIDDEN}"),
+        (f"%TAG ! tag:x: # hunter2\n---\n{BLOCK}", f"%TAG ! tag:x:\n---\n{HIDDEN}"),
+        (f"{OPEN}---\n# old: hunter2\n{BLOCK}", f"{OPEN}---\n{HIDDEN}"),
+        (f"{OPEN}...\n# hunter2\n%YAML 1.1\n--- # hunter2\n{BLOCK}", f"{OPEN}...\n%YAML 1.1\n---\n{HIDDEN}"),
+        (f"{BLOCK}...\n# hunter2\n", f"{HIDDEN}...\n"),
+        (f"{BLOCK}...\n# hunter2\n--- # next\n# next\n{OPEN}", f"{HIDDEN}...\n--- # next\n# next\n{OPEN}"),
+        (f"{FLOW} # hunter2", HIDDEN),
+        (f"--- {FLOW} # hunter2\n# hunter2\n---\n# next\n{OPEN}", f"---\n{HIDDEN}---\n# next\n{OPEN}"),
+        (f"--- {FLOW}\n# hunter2\n--- # hunter2\n{FLOW}", f"---\n{HIDDEN}---\n{HIDDEN}"),
+        ("---\r\n# hunter2\r\n" + BLOCK.replace("\n", "\r\n"), f"---\n{HIDDEN}"),
+        (f"# hunter2\n{HIDDEN}", HIDDEN),
+    ],
+)
+def test_comments_around_a_secret_document_may_be_about_it(text: str, expected: str) -> None:
+    shown = redacted_text(text, load_documents(text))
+    assert shown == expected
+    assert [one.name for one in load_documents(shown)] == [one.name for one in load_documents(text)]
+
+
 def test_the_rendered_design_without_its_secrets() -> None:
     made = rendering(
         passphrase(), layered("c", "site", {"k": 1}, substitutions=[substitution("pw", ".", ".x", schema=PASSPHRASE)])
