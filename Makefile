@@ -23,7 +23,7 @@ help:
 	@echo 'make demo   deploy an example site with a real Airflow and simulated machines'
 	@echo 'make up     run Slipway in the foreground until Ctrl-C'
 	@echo 'make test   linter, type checker, tests'
-	@echo 'make endurance  what takes minutes: kills of processes, a thousand hostile designs'
+	@echo 'make endurance  longer tests: kills of processes, repetitions, a thousand hostile designs'
 	@echo 'make bench  measure strategy_lib, the list of actions, and what Airflow adds'
 	@echo 'make clean  remove .venv, .slipway and caches'
 

@@ -70,6 +70,7 @@ def test_rule_19_a_critical_failure_exits_1_and_shows_the_run_failed(slipway: Ru
     assert slipway.airflow.run_state(DAG, run_id(done)) == "failed"
 
 
+@pytest.mark.endurance
 @pytest.mark.timeout(240)
 @pytest.mark.skipif(not SITES.is_dir(), reason="the real sites are not beside the repository")
 @pytest.mark.parametrize("name", ["seaworthy", "airsloop"])
@@ -79,6 +80,7 @@ def test_a_real_site(slipway: RunningSlipway, name: str) -> None:
     assert slipway.airflow.run_state(DAG, run_id(done)) == "success"
 
 
+@pytest.mark.endurance
 def test_rule_20_the_report_as_data_is_all_of_standard_output(slipway: RunningSlipway, tmp_path: Path) -> None:
     design = tmp_path / "data.yaml"
     design.write_text(site([node("n1"), node("n2")], [group("all", minimum_successful_nodes=1)], region="data"))

@@ -59,6 +59,7 @@ def test_rule_24_a_cancelled_run_frees_its_site(slipway: RunningSlipway, start_s
     assert simulator.double() == {}
 
 
+@pytest.mark.endurance
 def test_rule_24_a_deleted_run_frees_its_site(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
     simulator = start_simulator()
     simulator.script("a", "prepare", "stuck", attempt=1)
@@ -78,6 +79,7 @@ def test_rule_24_a_deleted_run_frees_its_site(slipway: RunningSlipway, start_sim
         assert store.node_states(lost.id)["a"] is NodeState.UNKNOWN
 
 
+@pytest.mark.endurance
 def test_rule_24_the_lock_of_a_run_that_is_gone_is_taken_over(
     slipway: RunningSlipway, start_simulator: StartSimulator
 ) -> None:
@@ -94,6 +96,7 @@ def test_rule_24_the_lock_of_a_run_that_is_gone_is_taken_over(
         assert store.action(lost.id).state is ActionState.CANCELLED
 
 
+@pytest.mark.endurance
 def test_rule_23_clearing_a_failed_group_tries_again_and_clearing_all_resumes(
     slipway: RunningSlipway, start_simulator: StartSimulator
 ) -> None:
@@ -119,6 +122,7 @@ def test_rule_23_clearing_a_failed_group_tries_again_and_clearing_all_resumes(
     assert simulator.double() == {}
 
 
+@pytest.mark.endurance
 def test_rule_23_a_group_that_is_cleared_alone_renews_the_report(
     slipway: RunningSlipway, start_simulator: StartSimulator
 ) -> None:
@@ -138,6 +142,7 @@ def test_rule_23_a_group_that_is_cleared_alone_renews_the_report(
     assert simulator.double() == {}
 
 
+@pytest.mark.endurance
 def test_an_unknown_parameter_is_refused_and_not_ignored(
     slipway: RunningSlipway, start_simulator: StartSimulator
 ) -> None:
