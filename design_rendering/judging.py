@@ -6,13 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from design_rendering.errors import RenderingError
-from design_rendering.rendering import render
+from design_rendering.rendering import RenderedDocument, Rendering, render
+from design_rendering.secrets import is_secret
 from strategy_lib.checking import check, check_site
 from strategy_lib.configuration import CONFIGURATION_SCHEMA
 from strategy_lib.documents import Document
 from strategy_lib.errors import Problem
 from strategy_lib.inventory import NODE_SCHEMA
 from strategy_lib.strategy import STRATEGY_SCHEMA
+
+# What of these is in force stands in every report.
+_SHOWN = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA)
+_EXPOSED = "groups and settings are shown to everybody: write it in plain"
 
 
 def render_files(documents: Sequence[Document]) -> tuple[list[Document], list[Problem]]:
@@ -26,22 +31,29 @@ def render_files(documents: Sequence[Document]) -> tuple[list[Document], list[Pr
     RenderingError
         There are nodes, and the documents cannot be rendered.
     """
+    rendering, found = _render_files(documents)
+    return [rendered.document for rendered in rendering.documents], found
+
+
+def _render_files(documents: Sequence[Document]) -> tuple[Rendering, list[Problem]]:
     try:
         rendering = render(documents)
     except RenderingError as error:
         if any(document.schema == NODE_SCHEMA for document in documents):
             raise
-        return list(documents), [replace(problem, level="warning") for problem in error.problems]
-    return [rendered.document for rendered in rendering.documents], list(rendering.warnings)
+        written = Rendering(tuple(map(RenderedDocument, documents)))
+        return written, [replace(problem, level="warning") for problem in error.problems]
+    return rendering, list(rendering.warnings)
 
 
 def judge_files(documents: Sequence[Document]) -> list[Problem]:
     """Return all errors and warnings of any mixture of documents, drafts included, in the order of the files."""
     try:
-        rendered, found = render_files(documents)
+        rendering, found = _render_files(documents)
     except RenderingError as error:
         return _in_order(documents, [*error.problems, *unrendered_problems(documents)])
-    return _in_order(documents, [*found, *check(rendered)])
+    rendered = [rendered.document for rendered in rendering.documents]
+    return _in_order(documents, [*found, *exposed_secrets(rendering), *check(rendered)])
 
 
 def judge_site(documents: Sequence[Document], most_groups: int | None = None) -> list[Problem]:
@@ -51,7 +63,19 @@ def judge_site(documents: Sequence[Document], most_groups: int | None = None) ->
     except RenderingError as error:
         return _in_order(documents, [*error.problems, *unrendered_problems(documents)])
     found = check_site([rendered.document for rendered in rendering.documents], most_groups)
-    return _in_order(documents, [*rendering.warnings, *found.problems])
+    return _in_order(documents, [*rendering.warnings, *exposed_secrets(rendering), *found.problems])
+
+
+def exposed_secrets(rendering: Rendering) -> list[Problem]:
+    """Return an error for each secret in groups and settings: all who may look at an action see them."""
+    found = []
+    for rendered in rendering.documents:
+        document = rendered.document
+        if document.schema not in _SHOWN:
+            continue
+        paths = ("$.metadata.storagePolicy",) if is_secret(document) else rendered.secret_paths
+        found += [document.problem(path, _EXPOSED) for path in paths]
+    return found
 
 
 def unrendered_problems(documents: Sequence[Document]) -> list[Problem]:
@@ -60,9 +84,7 @@ def unrendered_problems(documents: Sequence[Document]) -> list[Problem]:
         [
             document
             for document in documents
-            if document.schema in (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA)
-            and "substitutions" not in document.metadata
-            and not _has_parent(document)
+            if document.schema in _SHOWN and "substitutions" not in document.metadata and not _has_parent(document)
         ]
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from design_rendering.design_text import design_text
 from design_rendering.errors import RenderingError
-from design_rendering.judging import unrendered_problems
+from design_rendering.judging import exposed_secrets, unrendered_problems
 from design_rendering.rendering import Rendering, render
 from design_rendering.secrets import PLACEHOLDER, secret_values
 from slipway_airflow.airflow_settings import longest_mapping
@@ -106,7 +106,7 @@ def _validate(store: SiteStore, site: str, collections: Mapping[str, str], token
         text = design_text(rendering)
         answer = provisioner_check.ask(store, site, text, token)
         found = check_site([rendered.document for rendered in rendering.documents], longest_mapping())
-        problems += [*rendering.warnings, *found.problems]
+        problems += [*rendering.warnings, *exposed_secrets(rendering), *found.problems]
         design = found.design
         said = answer()
         if design is not None:
