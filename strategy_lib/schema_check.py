@@ -129,6 +129,8 @@ def _expected(rule: dict[str, Any], value: object) -> str:
         wanted = " or ".join(_TYPES[name] for name in types or ())
     if types == "string" and value == "":
         return "must not be empty"
+    if types == "string" and isinstance(value, str) and len(value) > rule.get("maxLength", len(value)):
+        return f"must have at most {rule['maxLength']} characters, and has {len(value)}"
     hint = ""
     if types == "string" and isinstance(value, int | float):
         hint = "; put it in quotes"

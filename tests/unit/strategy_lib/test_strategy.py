@@ -148,6 +148,7 @@ def test_rule_03_more_than_a_thousand_problems_are_counted() -> None:
     ("change", "path", "words"),
     [
         ({"name": ""}, ".name", "must not be empty"),
+        ({"name": "é" * 251}, ".name", "must have at most 250 characters, and has 251"),
         ({"name": 5}, ".name", "must be text, not 5; put it in quotes"),
         ({"critical": "yes"}, ".critical", "must be true or false, not the text 'yes'"),
         ({"depends_on": None}, ".depends_on", "write [] for an empty list"),
