@@ -44,10 +44,21 @@ class RenderedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """The rendered design: the concrete documents, in the order they were given, and what deserves a second look."""
+    """The rendered design.
+
+    Attributes
+    ----------
+    documents
+        The concrete documents, in the order they were given.
+    warnings
+        What deserves a second look.
+    secret_parts
+        The parts of secrets that were taken by a pattern: no document shows that they are secret.
+    """
 
     documents: tuple[RenderedDocument, ...]
     warnings: tuple[Problem, ...] = ()
+    secret_parts: frozenset[str] = frozenset()
 
 
 def render(documents: Sequence[Document]) -> Rendering:
@@ -98,6 +109,7 @@ class _Renderer:
         "_layers",
         "_lineage",
         "_needs",
+        "_secret_parts",
         "_states",
     )
 
@@ -108,6 +120,7 @@ class _Renderer:
         self._failed: set[int] = set()
         self._needs: dict[int, list[int]] = {}
         self._states: dict[int, _State] = {}
+        self._secret_parts: set[str] = set()
         # Sources that are not there, with the documents and places that want them.
         self._abstract = {(document.schema, document.name) for document in documents if document.abstract}
         self._absent: dict[tuple[str, str], list[tuple[int, str]]] = {}
@@ -130,7 +143,7 @@ class _Renderer:
         self._findings.raise_errors()
         self._warn_of_absent()
         rendered = tuple(self._rendered(number) for number in range(len(self._documents)) if self._counts(number))
-        return Rendering(rendered, self._findings.warnings())
+        return Rendering(rendered, self._findings.warnings(), frozenset(self._secret_parts))
 
     def _read_directives(self) -> list[Directives]:
         found = []
@@ -210,6 +223,8 @@ class _Renderer:
         try:
             tainted = SecretPaths(True) if is_secret(self._documents[origin]) else state.secrets
             taken = take(source, state.data, tainted, self._budget)
+            if taken.secret and source.pattern is not None:
+                self._secret_parts.add(taken.value)
             if taken.warning is not None:
                 self._findings.warning(self._documents[number], f"{path}.pattern", taken.warning)
             for destination in substitution.destinations:

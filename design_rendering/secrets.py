@@ -58,6 +58,13 @@ def is_secret_key(key: str) -> bool:
     return _SECRET_KEY.match(_SEPARATORS.sub("_", _CAMEL.sub("_", key[-_KEY:])).lower()) is not None
 
 
+def is_secret_at(steps: Sequence[Step], value: Any) -> bool:
+    """Return whether a value in a document is secret by a key on the way to it, or by itself."""
+    return any(isinstance(step, str) and is_secret_key(step[-_KEY:]) for step in steps) or (
+        isinstance(value, str) and _SECRET_TEXT.search(value) is not None
+    )
+
+
 def redacted(document: Document, secret_paths: Iterable[str] = ()) -> Document:
     """Return the document with its secrets replaced by `PLACEHOLDER`; the same document when it holds none.
 
@@ -143,14 +150,20 @@ def _markers(text: str) -> str:
     return "".join(f"{match[0]}\n" for match in _MARKER.finditer(text))
 
 
-def secret_values(documents: Iterable[Document]) -> frozenset[str]:
-    """Return the texts that must not be seen in a log: every secret, and every longer line of it."""
-    values: set[str] = set()
+def secret_values(documents: Iterable[Document], further: Iterable[str] = ()) -> frozenset[str]:
+    """Return the texts that must not be seen in a log: every secret, and every longer line of it.
+
+    Parameters
+    ----------
+    further
+        Secrets that the documents do not show to be secret (`Rendering.secret_parts`).
+    """
+    secrets = set(further)
     for document in documents:
-        found = _leaves(document.data) if is_secret(document) else _secret_leaves(document.data)
-        for value in found:
-            values.add(value)
-            values.update(line for line in map(str.strip, value.splitlines()) if len(line) >= _SHORTEST_LINE)
+        secrets.update(_leaves(document.data) if is_secret(document) else _secret_leaves(document.data))
+    values = set(secrets)
+    for secret in secrets:
+        values.update(line for line in map(str.strip, secret.splitlines()) if len(line) >= _SHORTEST_LINE)
     return frozenset(values - {"", PLACEHOLDER})
 
 

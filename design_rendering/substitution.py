@@ -10,7 +10,7 @@ from design_rendering.directives import Destination, Source
 from design_rendering.draft import Draft, PlaceError
 from design_rendering.nested import MISSING, found_at, kind_of
 from design_rendering.secret_paths import SecretPaths
-from design_rendering.secrets import is_secret_key
+from design_rendering.secrets import is_secret_at
 from strategy_lib.json_path import path_of
 
 
@@ -47,7 +47,7 @@ def take(source: Source, data: Any, secrets: SecretPaths, budget: Budget) -> Tak
         there = "no data" if not steps else f"no .{path_of(steps).removeprefix('$').removeprefix('.')}"
         raise SubstitutionError(".path", f"there is {there} in {source.schema} {source.name}")
     secret = secrets.below(steps)
-    if steps and isinstance(steps[-1], str) and is_secret_key(steps[-1]):
+    if is_secret_at(steps, value):
         secret = True
     if source.pattern is None:
         return Taken(value, secret)

@@ -68,7 +68,7 @@ def _late_results(store: SiteStore, action: ActionRecord, log: TaskLog) -> None:
         log.warning("Late results cannot be looked for: %s", error)
         return
     provisioner = DiscreetProvisioner(
-        connected, cache(lambda: secrets_of(read_revision(store, action.site, action.revision)[1]))
+        connected, cache(lambda: secrets_of(store, *read_revision(store, action.site, action.revision)))
     )
     try:
         operations = OperationRun(store, provisioner, SystemClock(), 0.0, log)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
+from design_rendering.errors import RenderingError
+from design_rendering.rendering import render
+from design_rendering.secret_texts import may_hide_secrets, secret_texts
 from design_rendering.secrets import secret_values
 from slipway_airflow.errors import StepError
 from strategy_lib.documents import load_documents
+from strategy_lib.errors import DocumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,9 +23,23 @@ if TYPE_CHECKING:
 _SHORTEST_SECRET = 5
 
 
-def secrets_of(documents: Iterable[Document]) -> frozenset[str]:
-    """Return what of rendered documents must not be seen in a text."""
-    return frozenset(value for value in secret_values(documents) if len(value) >= _SHORTEST_SECRET)
+def secrets_of(store: SiteStore, revision: RevisionRecord, documents: Iterable[Document]) -> frozenset[str]:
+    """Return what of a revision must not be seen in a text.
+
+    Parameters
+    ----------
+    documents
+        The rendered documents of the revision.
+    """
+    found = secret_values(documents)
+    collections = store.collections(revision.site, revision.number)
+    if may_hide_secrets(record.text for record in collections):
+        # Nothing that is wrong by today's rules keeps an action from going by what was rendered at the commit.
+        with contextlib.suppress(DocumentError, RenderingError):
+            written = [document for record in collections for document in load_documents(record.text, record.name)]
+            found |= secret_values(written)
+            found |= secret_texts(written, render(written))
+    return frozenset(value for value in found if len(value) >= _SHORTEST_SECRET)
 
 
 def read_revision(store: SiteStore, site: str, number: int | None) -> tuple[RevisionRecord, list[Document]]:

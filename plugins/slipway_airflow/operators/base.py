@@ -60,7 +60,7 @@ class SiteOperator(BaseOperator):
             There is no such revision.
         """
         revision, documents = read_revision(store, site, number)
-        self._secrets = secrets_of(documents)
+        self._secrets = secrets_of(store, revision, documents)
         if self._secrets:
             mask_secret([*sorted(self._secrets)])
         return revision, documents

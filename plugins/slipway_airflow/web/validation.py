@@ -10,6 +10,7 @@ from design_rendering.design_text import design_text
 from design_rendering.errors import RenderingError
 from design_rendering.judging import exposed_secrets, unrendered_problems
 from design_rendering.rendering import Rendering, render
+from design_rendering.secret_texts import secret_texts
 from design_rendering.secrets import PLACEHOLDER, secret_values
 from slipway_airflow.airflow_settings import longest_mapping
 from slipway_airflow.web import provisioner_check
@@ -113,7 +114,7 @@ def _validate(store: SiteStore, site: str, collections: Mapping[str, str], token
             said += provisioner_check.names_problem([node.name for node in design.nodes])
     messages = [*map(message_of, dict.fromkeys(problems)), *said]
     return Validated(
-        messages=tuple(_without_secrets(_in_order(messages), documents)),
+        messages=tuple(_without_secrets(_in_order(messages), documents, rendering)),
         errors=sum(1 for message in messages if message["error"]),
         documents=tuple((document.source, document) for document in documents),
         rendering=rendering,
@@ -132,12 +133,14 @@ def _in_order(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [*ordered[:MOST_MESSAGES], plain_message(more, "Info")]
 
 
-def _without_secrets(messages: list[dict[str, Any]], documents: Sequence[Document]) -> list[dict[str, Any]]:
+def _without_secrets(
+    messages: list[dict[str, Any]], documents: Sequence[Document], rendering: Rendering | None
+) -> list[dict[str, Any]]:
     """Return the messages without what is secret in the documents: a sentence may repeat the value that it is about."""
     if not messages:
         return messages
-    values = (value for value in secret_values(documents) if len(value) >= _SHORTEST_SECRET)
-    secrets = sorted(values, key=len, reverse=True)
+    values = secret_values(documents) if rendering is None else secret_texts(documents, rendering)
+    secrets = sorted((value for value in values if len(value) >= _SHORTEST_SECRET), key=len, reverse=True)
     # Most messages repeat nothing: one look at all of them spares a look at each.
     everything = "\n".join(str(message.get(key)) for message in messages for key in ("message", "text"))
     for secret in secrets:

@@ -175,6 +175,22 @@ def test_secrets_are_in_no_message(connected: Simulator, user: httpx.Client) -> 
     assert "[redacted]" in answer.text
 
 
+def test_a_secret_cannot_become_the_name_of_a_group(connected: Simulator, user: httpx.Client) -> None:
+    secret = document("deckhand/Passphrase/v1", "ipmi", "root:hunter2-hunter2", storagePolicy="encrypted")
+    source = {"schema": secret["schema"], "name": "ipmi", "path": ".", "pattern": ":(.*)", "match_group": 1}
+    design = list(yaml.safe_load_all(site(NODES, [group("all", ["nobody"])])))
+    (strategy,) = (one for one in design if one["schema"] == "shipyard/DeploymentStrategy/v1")
+    strategy["metadata"]["substitutions"] = [{"src": source, "dest": {"path": ".groups[0].name"}}]
+    put(user, yaml.safe_dump_all([*design, secret]))
+    answer = commit(user)
+    assert answer.status_code == 400
+    errors = [one for one in answer.json()["details"]["messageList"] if one["error"]]
+    assert [(one["path"], one["text"]) for one in errors if "everybody" in one["text"]] == [
+        ("$.data.groups[0].name", "groups and settings are shown to everybody: write it in plain")
+    ]
+    assert "hunter2-hunter2" not in answer.text, "also not what a warning says of the group"
+
+
 def test_a_design_that_is_judged_can_be_fetched_only_meanwhile(
     connected: Simulator, user: httpx.Client, anonymous: httpx.Client, store: SiteStore
 ) -> None:

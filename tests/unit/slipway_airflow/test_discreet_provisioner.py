@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import yaml
 
 from provisioner_client.errors import ProvisionerRefused, ProvisionerUnavailable
 from provisioner_client.protocol import (
@@ -23,11 +24,13 @@ from site_store import SiteStore
 from slipway_airflow.discreet_provisioner import DiscreetProvisioner, without_secrets
 from slipway_airflow.operators import base
 from slipway_airflow.operators.acquire import AcquireSiteOperator
+from slipway_airflow.revision_documents import read_revision, secrets_of
 from strategy_lib.outcome import Evidence
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site
 
 SECRET = "hunter2hunter2"
+INHERITED = "inherited-hunter2"
 
 
 def discreet(secrets: Collection[str] = (SECRET,), **methods: Any) -> DiscreetProvisioner:
@@ -118,3 +121,31 @@ def test_a_task_hides_the_secrets_of_its_actions_revision(tmp_path: Path, monkey
         task = operator.discreet(real, store, action).task("t")
     assert [message.text for message in task.messages] == ["IPMI refuses ***"]
     assert masked == [[SECRET]]
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_task_hides_what_its_rendered_design_does_not_show_to_be_secret(tmp_path: Path, broken: bool) -> None:
+    labels, parts = {"labels": {"is": "base"}}, {"pattern": "(.*):(.*)", "match_group": 2}
+    base_layer, layer = {"abstract": True, "layer": "global"}, {"abstract": False, "layer": "site"}
+    merge = {"parentSelector": {"is": "base"}, "actions": [{"method": "merge", "path": "."}]}
+    passphrase = document("deckhand/Passphrase/v1", "login", f"root:{SECRET}", storagePolicy="encrypted")
+    source = {"src": {"schema": passphrase["schema"], "name": "login", "path": ".", **parts}, "dest": {"path": ".a"}}
+    written = [
+        passphrase,
+        document(
+            "a/B/v1", "base", {"b": INHERITED}, storagePolicy="encrypted", layeringDefinition=base_layer, **labels
+        ),
+        document("a/B/v1", "child", {"c": 1}, layeringDefinition={**layer, **merge}),
+        document("a/B/v1", "taker", {}, substitutions=[source]),
+    ]
+    if broken:
+        written[3]["metadata"]["substitutions"][0]["dest"] = {"path": "*"}
+    text = yaml.safe_dump_all(written)
+    rendered = yaml.safe_dump_all([document("a/B/v1", "child", {"b": INHERITED, "a": SECRET})])
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    SiteStore.upgrade(url)
+    with SiteStore.open(url) as store:
+        revision = store.commit_revision("alpha", {"design": text}, (), rendered, "tester")
+        found = secrets_of(store, *read_revision(store, "alpha", revision.number))
+    assert found >= {INHERITED, f"root:{SECRET}"}
+    assert (SECRET in found) is not broken

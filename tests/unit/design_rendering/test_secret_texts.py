@@ -1,0 +1,88 @@
+"""Texts that must not be seen and that no rendered document shows to be secret."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from design_rendering import render
+from design_rendering.secret_texts import may_hide_secrets, secret_texts
+from tests.support.designs import action, child, documents, layered, parent, substitution
+
+PASSPHRASE = "deckhand/Passphrase/v1"
+LOGIN = layered("login", "site", "root:hunter2", schema=PASSPHRASE, storagePolicy="encrypted")
+PART: dict[str, Any] = {"pattern": "(.*):(.*)", "match_group": 2}
+
+
+def texts(*design: dict[str, Any]) -> frozenset[str]:
+    read = documents(*design)
+    return secret_texts(read, render(read))
+
+
+def taker(name: str, path: str, dest: Any = ".x", schema: str = "example/Kind/v1", **src: Any) -> dict[str, Any]:
+    return layered("taker", "site", {"url": "a PW"}, substitutions=[substitution(name, path, dest, schema, **src)])
+
+
+@pytest.mark.parametrize("dest", [".x", {"path": ".url", "pattern": "PW"}])
+def test_a_part_of_a_secret(dest: Any) -> None:
+    assert texts(LOGIN, taker("login", ".", dest, PASSPHRASE, **PART)) == {"root:hunter2", "hunter2"}
+
+
+@pytest.mark.parametrize(
+    ("data", "path"),
+    [
+        ({"password": "root:hunter2"}, ".password"),
+        ({"password": {"value": "root:hunter2"}}, ".password.value"),
+        ({"passwords": ["root:hunter2"]}, ".passwords[0]"),
+        ({"url": "http://root:hunter2@host"}, ".url"),
+    ],
+)
+def test_a_part_of_what_is_secret_by_its_key_or_itself(data: Any, path: str) -> None:
+    design = [layered("source", "site", data), taker("source", path, pattern="hunter.")]
+    assert "hunter2" in texts(*design)
+    (paths,) = (one.secret_paths for one in render(documents(*design)).documents if one.secret_paths)
+    assert paths == ("$.data.x",)
+
+
+def test_a_part_with_several_lines() -> None:
+    key = layered("key", "site", "-- first line\nlast line --", schema=PASSPHRASE)
+    assert {"first line\nlast line", "first line", "last line"} <= texts(
+        key, taker("key", ".", schema=PASSPHRASE, pattern="(?s)first.*line")
+    )
+
+
+def test_a_part_of_what_is_no_secret() -> None:
+    assert texts(layered("source", "site", {"image": "a:hunter2"}), taker("source", ".image", **PART)) == frozenset()
+
+
+def test_what_is_inherited_from_a_secret_document_that_is_not_rendered_itself() -> None:
+    above = parent({"a": "hunter2"}, storagePolicy="encrypted")
+    replacing = child("parent", {"b": 1}, replacement=True)
+    assert texts(above, child("c", {"b": 1})) == {"hunter2"}
+    assert texts(above | {"metadata": above["metadata"] | {"layeringDefinition": {"layer": "global"}}}, replacing) == {
+        "hunter2"
+    }
+
+
+def test_what_is_made_in_a_secret_document() -> None:
+    made = layered("made", "site", "pw-PW", schema=PASSPHRASE)
+    made["metadata"]["substitutions"] = [substitution("open", ".", {"path": ".", "pattern": "PW"})]
+    assert texts(layered("open", "site", "plain"), made) == {"pw-PW", "pw-plain"}
+
+
+@pytest.mark.parametrize(
+    ("design", "hides"),
+    [
+        ([LOGIN, layered("open", "site", {"a": 1})], False),
+        ([LOGIN, parent({"a": 1}), child("c", {}, action("merge", "."))], False),
+        ([LOGIN, taker("login", ".", schema=PASSPHRASE, **PART)], True),
+        ([parent("x", storagePolicy="encrypted")], True),
+        ([parent("x", schema=PASSPHRASE)], True),
+        ([LOGIN, child("c", {}, replacement=True)], True),
+    ],
+)
+def test_texts_that_may_hide_secrets(design: list[dict[str, Any]], hides: bool) -> None:
+    assert may_hide_secrets([yaml.safe_dump_all(design)]) is hides
+    assert may_hide_secrets([yaml.safe_dump_all(design, default_flow_style=True)]) is hides
