@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from site_store import LockOwner, SiteStore
     from slipway_airflow.task_log import TaskLog
 
+STOP = "stop"
+"""The command that ends an action, as it is kept in its audits."""
+
 # Airflow's states of a DAG run that will not go on by itself.
 _OVER = frozenset({"success", "failed"})
 # An action's row is written before its DAG run is triggered: for so long the trigger may still be on its way.
@@ -67,4 +70,14 @@ def reconcile(store: SiteStore, action_id: str, run_state: RunState) -> None:
     if state is None and action.state is ActionState.PENDING and datetime.now(UTC) - action.created < TRIGGER_TIME:
         return
     if state is None or state in _OVER:
-        store.close_action(action_id, ActionState.CANCELLED, "the DAG run ended without a report")
+        close_without_report(store, action_id)
+
+
+def close_without_report(store: SiteStore, action_id: str) -> bool:
+    """Close an action whose DAG run ended without its report, and free its site; False when it has ended otherwise.
+
+    The verdict names who stopped it last, where somebody did.
+    """
+    stopped = [audit.user for audit in store.audits(action_id) if audit.command == STOP]
+    verdict = f"stopped by {stopped[-1]}" if stopped else "the DAG run ended without its report"
+    return store.close_action(action_id, ActionState.CANCELLED, verdict)

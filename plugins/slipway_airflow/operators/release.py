@@ -9,6 +9,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from site_store import ActionState, SiteStore
 from slipway_airflow.operators.base import SiteOperator
+from slipway_airflow.site_lock import close_without_report
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -36,9 +37,7 @@ class ReleaseSiteOperator(SiteOperator):
             action = store.action_of_run(ti.dag_id, ti.run_id)
             if action is None:
                 raise AirflowFailException("this run has no action: nothing was done, and nothing is locked")
-            if not action.state.is_end and store.close_action(
-                action.id, ActionState.CANCELLED, "the run ended without its report"
-            ):
+            if not action.state.is_end and close_without_report(store, action.id):
                 self.log.warning("Action %s ended without a report; it is closed as cancelled.", action.id)
             store.release_site(action.id)
             pruned = store.prune_events(datetime.now(UTC) - EVENTS_KEPT)

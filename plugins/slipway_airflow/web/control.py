@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from site_store import ActionState
-from slipway_airflow.site_lock import reconcile
+from slipway_airflow.site_lock import STOP, reconcile
 from slipway_airflow.steps import has_groups
 from slipway_airflow.web.action_view import dag_status, is_paused
 from slipway_airflow.web.failure import ApiError
@@ -26,22 +26,24 @@ def stop(store: SiteStore, airflow: AirflowCalls, action: ActionRecord, user: st
     ApiError
         409: the action is over, or its run is not there yet (then it can be tried again).
     """
-    _require_open(action, "stop")
+    _require_open(action, STOP)
     state = airflow.run_state(action.dag_id, action.run_id)
     if state in ("success", "failed"):
         reconcile(store, action.id, lambda *_: state)
-        raise _wrong_time("stop", "running", state)
+        raise _wrong_time(STOP, "running", state)
     if state is None:
         reconcile(store, action.id, lambda *_: None)
         if not store.action(action.id).state.is_end:
             text = f"the run of action {action.id} is not there yet, and may be on its way; try again in a moment"
             raise ApiError(409, text, "Unable to stop action", retry=True)
+        _note(store, action, STOP, user)
     else:
+        # First, so that whoever closes the action knows by whom it was stopped.
+        _note(store, action, STOP, user)
         airflow.fail_run(action.dag_id, action.run_id)
         if action.state is ActionState.PENDING:
             # Its tasks never began, so none of them will close it.
             store.close_action(action.id, ActionState.CANCELLED, f"stopped by {user} before it began")
-    _note(store, action, "stop", user)
 
 
 def pause(store: SiteStore, action: ActionRecord, user: str) -> None:

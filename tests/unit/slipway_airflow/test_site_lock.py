@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from airflow.sdk.exceptions import AirflowFailException
 
 from site_store import ActionState, SiteStore
-from slipway_airflow.site_lock import TRIGGER_TIME, reconcile, take_site
+from slipway_airflow.operators import release
+from slipway_airflow.site_lock import TRIGGER_TIME, close_without_report, reconcile, take_site
 
 LOG = logging.getLogger("site-lock")
 
@@ -69,6 +74,29 @@ def test_a_request_whose_run_is_over_is_closed_however_young(store: SiteStore, r
     action_id = ask(store)
     reconcile(store, action_id, lambda *_: run)
     assert store.action(action_id).state is ActionState.CANCELLED
+
+
+def test_the_verdict_names_who_stopped_it(store: SiteStore) -> None:
+    stopped, ended = ask(store), ask(store)
+    for command, user in (("invoke", "ann"), ("stop", "bob"), ("stop", "carl"), ("pause", "dora")):
+        store.audit(stopped, command, user)
+    store.audit(ended, "invoke", "ann")
+    assert close_without_report(store, stopped)
+    reconcile(store, ended, lambda *_: "failed")
+    verdicts = [store.action(action_id).verdict for action_id in (stopped, ended)]
+    assert verdicts == ["stopped by carl", "the DAG run ended without its report"]
+
+
+def test_a_teardown_names_who_stopped_it(store: SiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    action_id = ask(store)
+    store.acquire_site(action_id)
+    store.audit(action_id, "stop", "bob")
+    monkeypatch.setattr(release, "SiteStore", SimpleNamespace(open=lambda: nullcontext(store)))
+    run = SimpleNamespace(dag_id="deploy_site", run_id=action_id)
+    with pytest.raises(AirflowFailException, match="stopped by bob"):
+        release.ReleaseSiteOperator(task_id="release").execute(cast(Any, {"ti": run}))
+    assert store.action(action_id).verdict == "stopped by bob"
+    assert store.site_owner("alpha") is None
 
 
 def test_a_running_action_whose_run_is_gone_is_closed_at_once(store: SiteStore) -> None:
