@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
 from slipway_cli.api_session import ApiError, ApiRefused, ApiSession, ApiUnreachable
 
 _PAGE = 100
+_PAUSES = (0.5, 1.0, 2.0)
+"""Seconds before a change is asked for again that Airflow failed to make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,18 @@ class AirflowApi:
     def __init__(self, session: ApiSession) -> None:
         self.session = session
 
+    def _change(self, what: str, method: str, path: str, **arguments: Any) -> None:
+        # Airflow's SQLite is at times too busy to write. No change made here is made twice by sending it again.
+        for pause in _PAUSES:
+            try:
+                self.session.request(what, method, path, **arguments)
+                return
+            except ApiRefused as error:
+                if error.status < 500:
+                    raise
+            time.sleep(pause)
+        self.session.request(what, method, path, **arguments)
+
     def _run_path(self, dag_id: str, run_id: str) -> str:
         return f"/api/v2/dags/{quote(dag_id, safe='')}/dagRuns/{quote(run_id, safe='')}"
 
@@ -79,21 +94,23 @@ class AirflowApi:
         return {item["filename"]: item["stack_trace"].strip().splitlines()[-1] for item in data["import_errors"]}
 
     def trigger(self, dag_id: str, conf: Mapping[str, Any], run_id: str | None = None) -> str:
-        """Start a DAG run and return its id.
+        """Start a DAG run and return its id, which is a new one unless it is given.
 
         Raises
         ------
         ApiRefused
             400: the parameters are wrong; 404: no such DAG; 409: there is a run of this id.
         """
-        body: dict[str, Any] = {"logical_date": None, "conf": dict(conf)}
-        if run_id is not None:
-            body["dag_run_id"] = run_id
-        answer = self.session.request(
-            f"triggering {dag_id}", "POST", f"/api/v2/dags/{quote(dag_id, safe='')}/dagRuns", json=body
-        )
-        started: str = answer.json()["dag_run_id"]
-        return started
+        wanted = run_id or f"manual__{datetime.now(UTC).isoformat()}"
+        body = {"logical_date": None, "conf": dict(conf), "dag_run_id": wanted}
+        path = f"/api/v2/dags/{quote(dag_id, safe='')}/dagRuns"
+        try:
+            self._change(f"triggering {dag_id}", "POST", path, json=body)
+        except ApiRefused as error:
+            # A run of a new id can only be ours: an earlier sending was taken, and failed after that.
+            if error.status != 409 or run_id is not None:
+                raise
+        return wanted
 
     def run(self, dag_id: str, run_id: str) -> dict[str, Any]:
         """The DAG run as Airflow describes it."""
@@ -148,13 +165,11 @@ class AirflowApi:
 
     def set_run_state(self, dag_id: str, run_id: str, state: str) -> None:
         """Mark a run success or failed (failed cancels what is running)."""
-        self.session.request(
-            f"marking {run_id} {state}", "PATCH", self._run_path(dag_id, run_id), json={"state": state}
-        )
+        self._change(f"marking {run_id} {state}", "PATCH", self._run_path(dag_id, run_id), json={"state": state})
 
     def delete_run(self, dag_id: str, run_id: str) -> None:
         """Remove the run and its tasks from Airflow."""
-        self.session.request(f"deleting {run_id}", "DELETE", self._run_path(dag_id, run_id))
+        self._change(f"deleting {run_id}", "DELETE", self._run_path(dag_id, run_id))
 
     def task_instances(self, dag_id: str, run_id: str) -> list[TaskInstance]:
         """All tasks of a run, every mapped one by itself."""
@@ -188,7 +203,7 @@ class AirflowApi:
             "reset_dag_runs": True,
         }
         path = f"/api/v2/dags/{quote(dag_id, safe='')}/clearTaskInstances"
-        self.session.request(f"clearing {tasks}", "POST", path, json=body)
+        self._change(f"clearing {tasks}", "POST", path, json=body)
 
     def log(self, dag_id: str, run_id: str, task_id: str, try_number: int, map_index: int = -1) -> str:
         """The log of one try of a task: its messages, one a line."""
@@ -217,22 +232,11 @@ class AirflowApi:
         fields : conn_type, host, login, password, extra (a JSON text), …
         """
         body = {"connection_id": connection_id, **fields}
-        for pause in (0.5, 1.0, 2.0):
-            try:
-                return self._put_connection(connection_id, body)
-            except ApiRefused as error:
-                # Airflow's SQLite is at times too busy to write.
-                if error.status < 500:
-                    raise
-            time.sleep(pause)
-        return self._put_connection(connection_id, body)
-
-    def _put_connection(self, connection_id: str, body: Mapping[str, Any]) -> None:
         what = f"setting connection {connection_id}"
         # In this order: Airflow logs a traceback when asked to create what exists.
         try:
-            self.session.request(what, "PATCH", f"/api/v2/connections/{quote(connection_id, safe='')}", json=body)
+            self._change(what, "PATCH", f"/api/v2/connections/{quote(connection_id, safe='')}", json=body)
         except ApiRefused as error:
             if error.status != 404:
                 raise
-            self.session.request(what, "POST", "/api/v2/connections", json=body)
+            self._change(what, "POST", "/api/v2/connections", json=body)

@@ -1,4 +1,4 @@
-"""A proxy before Airflow's API that loses answers, or requests: what a bad network does to Slipway's calls."""
+"""A proxy before Airflow's API that loses answers, or requests, or fails: what may happen to Slipway's calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import requests
 
-Loss = Literal["answer", "request"]
+Loss = Literal["answer", "request", "failure"]
 _API = "/api/v2/"
 _HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "content-encoding", "server", "date"}
 
@@ -45,7 +45,7 @@ class LossyProxy:
         self._thread.start()
 
     def lose(self, method: str, what: Loss, times: int = 1) -> None:
-        """Lose the next requests of a method, or only their answers."""
+        """Lose the next requests of a method, or only their answers; or answer 500, as with a locked database."""
         self._losses[method] = [what] * times
 
     def serve(self, handler: BaseHTTPRequestHandler) -> None:
@@ -57,6 +57,11 @@ class LossyProxy:
             self.requests.append((method, handler.path))
         losses = self._losses.get(method) if to_airflow else None
         loss = losses.pop() if losses else None
+        if loss == "failure":
+            handler.send_response(500)
+            handler.send_header("Content-Length", "0")
+            handler.end_headers()
+            return
         if loss != "request":
             headers = {name: value for name, value in handler.headers.items() if name.lower() not in _HOP | {"host"}}
             answer = requests.request(method, self.origin + handler.path, data=body, headers=headers, timeout=30)

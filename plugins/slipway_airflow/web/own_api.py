@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
@@ -20,6 +21,8 @@ _LOG_TIMEOUT = (5.0, 60.0)
 # Airflow's own limit, unless [api] maximum_page_limit lowers it; then it sends fewer, and more pages are asked for.
 _PAGE = 100
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+_PAUSES = (0.3, 1.0)
+"""Seconds before a change is asked for again that Airflow failed to make: its SQLite is at times too busy to write."""
 _LONGEST_LOG = 32 * 1024 * 1024
 
 
@@ -156,10 +159,16 @@ class AirflowCalls:
 
     def _send(self, what: str, method: str, path: str, **arguments: Any) -> requests.Response:
         arguments.setdefault("timeout", _TIMEOUT)
-        try:
-            answer = self._http.request(method, self._base + path, allow_redirects=False, **arguments)
-        except requests.RequestException as error:
-            raise AirflowApiError(f"{what}: Airflow does not answer ({type(error).__name__})") from error
+        # No change made here is made twice by sending it again: a new run has its id from this side.
+        for pause in (*(_PAUSES if method != "GET" else ()), None):
+            try:
+                answer = self._http.request(method, self._base + path, allow_redirects=False, **arguments)
+            except requests.RequestException as error:
+                raise AirflowApiError(f"{what}: Airflow does not answer ({type(error).__name__})") from error
+            if answer.status_code < 500 or pause is None:
+                break
+            answer.close()
+            time.sleep(pause)
         if answer.ok and not answer.is_redirect:
             return answer
         with answer:

@@ -193,6 +193,28 @@ def test_a_run_whose_answer_was_lost_is_found(
     assert [method for method, _ in proxy.requests] == ["POST", "GET"]
 
 
+def test_a_failing_airflow_is_asked_again(
+    user: httpx.Client, store: SiteStore, proxy: LossyProxy, airflow_runs: AirflowRuns
+) -> None:
+    commit(store)
+    proxy.lose("POST", "failure", times=2)
+    created = create(user)
+    assert airflow_runs.state("deploy_site", created["id"]) == "queued"
+    assert [method for method, _ in proxy.requests] == ["POST"] * 3
+
+
+def test_an_airflow_that_goes_on_failing_leaves_a_pending_action(
+    user: httpx.Client, store: SiteStore, proxy: LossyProxy
+) -> None:
+    commit(store)
+    proxy.lose("POST", "failure", times=4)
+    answer = ask(user)
+    assert (answer.status_code, answer.json()["retry"]) == (503, True)
+    (listing,) = store.list_actions("default")
+    assert listing.action.state is ActionState.PENDING
+    assert [method for method, _ in proxy.requests] == ["POST"] * 3 + ["GET"]
+
+
 def test_a_start_that_is_not_known_leaves_a_pending_action_and_no_second_one(
     user: httpx.Client, store: SiteStore, proxy: LossyProxy
 ) -> None:

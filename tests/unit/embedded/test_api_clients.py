@@ -110,6 +110,21 @@ def test_a_busy_airflow_is_asked_again(
     assert (busy.call_count, good.call_count, len(pauses)) == (1, 1, 1)
 
 
+def test_a_run_is_started_once_by_an_airflow_that_fails_after_it(
+    wire: responses.RequestsMock, session: ApiSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    runs = f"{URL}/api/v2/dags/deploy_site/dagRuns"
+    wire.post(runs, json={"detail": "database is locked"}, status=500)
+    wire.post(runs, json={"detail": "there is one"}, status=409)
+    run_id = AirflowApi(session).trigger("deploy_site", {"site": "a"})
+    sent = [json.loads(call.request.body or "")["dag_run_id"] for call in list(wire.calls)[1:]]
+    assert sent == [run_id, run_id]
+    wire.replace(responses.POST, runs, json={"detail": "there is one"}, status=409)
+    with pytest.raises(ApiRefused, match="409"):
+        AirflowApi(session).trigger("deploy_site", {}, run_id)
+
+
 def test_a_redirection_is_not_followed(wire: responses.RequestsMock, session: ApiSession) -> None:
     wire.get(RUN, status=301, headers={"Location": "https://elsewhere/"})
     with pytest.raises(ApiError, match="points to https://elsewhere/; use the URL of that place"):
