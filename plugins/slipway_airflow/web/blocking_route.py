@@ -8,13 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 from anyio import CapacityLimiter, to_thread
-from anyio.lowlevel import RunVar
 from fastapi.routing import APIRoute
+
+from slipway_airflow.web.loop_bound import LoopBound
 
 THREADS = 32
 """Requests that are worked on at once, in one API server process; more wait in the event loop."""
 
-_limiter: RunVar[CapacityLimiter] = RunVar("slipway_limiter")
+_limiter = LoopBound("slipway_limiter", lambda: CapacityLimiter(THREADS))
 
 
 class BlockingRoute(APIRoute):
@@ -33,16 +34,6 @@ class BlockingRoute(APIRoute):
 def _in_own_thread(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     async def run(**arguments: Any) -> Any:
-        return await to_thread.run_sync(functools.partial(function, **arguments), limiter=_own_limiter())
+        return await to_thread.run_sync(functools.partial(function, **arguments), limiter=_limiter.get())
 
     return run
-
-
-def _own_limiter() -> CapacityLimiter:
-    # One for each event loop, as a limiter belongs to one.
-    try:
-        return _limiter.get()
-    except LookupError:
-        limiter = CapacityLimiter(THREADS)
-        _limiter.set(limiter)
-        return limiter

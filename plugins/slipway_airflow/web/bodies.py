@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any
 
 from anyio import Semaphore, fail_after
-from anyio.lowlevel import RunVar
 from fastapi import Depends, Request
 
 from slipway_airflow.web.failure import ApiError
+from slipway_airflow.web.loop_bound import LoopBound
 
 LARGE = 1024 * 1024
 LARGE_AT_ONCE = 4
@@ -22,7 +22,7 @@ LARGE_AT_ONCE = 4
 LONGEST_WAIT = 120.0
 LONGEST_SENDING = 300.0
 
-_large: RunVar[Semaphore] = RunVar("slipway_large_bodies")
+_large = LoopBound("slipway_large_bodies", lambda: Semaphore(LARGE_AT_ONCE))
 
 
 async def raw_body(request: Request) -> AsyncIterator[bytes]:
@@ -40,7 +40,7 @@ async def raw_body(request: Request) -> AsyncIterator[bytes]:
     if size.isdecimal() and len(size) < 10 and int(size) <= LARGE:
         yield await request.body()
         return
-    turns = _turns()
+    turns = _large.get()
     try:
         with fail_after(LONGEST_WAIT):
             await turns.acquire()
@@ -55,16 +55,6 @@ async def raw_body(request: Request) -> AsyncIterator[bytes]:
         yield body
     finally:
         turns.release()
-
-
-def _turns() -> Semaphore:
-    # One for each event loop, as a semaphore belongs to one.
-    try:
-        return _large.get()
-    except LookupError:
-        turns = Semaphore(LARGE_AT_ONCE)
-        _large.set(turns)
-        return turns
 
 
 async def json_object(request: Request) -> Mapping[str, Any]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import Header
 
+from site_store import BufferChanged, SiteStore, Version
 from slipway_airflow.web.failure import ApiError
-
-if TYPE_CHECKING:
-    from site_store import BufferChanged, SiteStore
 
 IfMatch = Annotated[
     str | None,
@@ -25,6 +23,11 @@ IfMatch = Annotated[
 def tagged(version: int) -> dict[str, str]:
     """Return the headers of an answer about the buffer at this version."""
     return {"ETag": f'"{version}"'}
+
+
+def tag_of(store: SiteStore, site: str, *versions: Version | int) -> dict[str, str]:
+    """Return the headers of an answer about these versions: the buffer's tag if it is one of them."""
+    return tagged(store.buffer_version(site)) if Version.BUFFER in versions else {}
 
 
 def require_match(if_match: str | None, version: int) -> int | None:

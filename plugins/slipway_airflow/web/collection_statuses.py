@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from site_store import SiteStore, Version, VersionNotFound
+from site_store import SiteStore, Version
+from slipway_airflow.web.document_version import or_nothing
 
 Digests = Mapping[str, str]
 
@@ -39,14 +40,7 @@ def collection_statuses(store: SiteStore, site: str, older: Version, newer: Vers
 
 
 def _digests(store: SiteStore, site: str, version: Version) -> Digests:
-    try:
-        return store.collection_digests(site, version)
-    except VersionNotFound:
-        if version is Version.BUFFER:
-            return _digests(store, site, Version.COMMITTED)
-        if version is Version.COMMITTED:
-            return {}
-        raise
+    return or_nothing(lambda wanted: dict(store.collection_digests(site, wanted)), version)
 
 
 def _new_status(base: str | None, new: str | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
@@ -57,11 +58,7 @@ def commit_configdocs(
             headers=tagged(buffer.version),
         )
     texts = {record.name: record.text for record in collections}
-    validated = validate(store, site, texts)
-    if dryrun or (validated.errors and not force):
-        return _not_committed(validated, buffer.version, dryrun=dryrun)
-    revision = _store(store, site, texts, validated, user, buffer.version, if_match, None)
-    return _committed(validated, revision, buffer.version + 1, 200)
+    return _Making(store, site, user, buffer.version, if_match).answer(texts, force=force, dryrun=dryrun)
 
 
 @router.post(
@@ -97,43 +94,50 @@ def roll_back(
         )
     if texts == {record.name: record.text for record in newest}:
         raise ApiError(409, f"revision {number} is what site {site} has: there is nothing to go back to", "Unchanged")
-    validated = validate(store, site, texts)
-    if dryrun or (validated.errors and not force):
-        return _not_committed(validated, buffer.version, dryrun=dryrun)
-    revision = _store(store, site, texts, validated, user, buffer.version, if_match, number)
-    return _committed(validated, revision, buffer.version + 1, 201)
+    making = _Making(store, site, user, buffer.version, if_match)
+    return making.answer(texts, force=force, dryrun=dryrun, rollback_of=number)
 
 
-def _store(
-    store: SiteStore,
-    site: str,
-    texts: Mapping[str, str],
-    validated: Validated,
-    user: str,
-    version: int,
-    if_match: str | None,
-    rollback_of: int | None,
-) -> RevisionRecord:
-    overridden = [str(message["message"]) for message in validated.messages if message["error"]]
-    try:
-        revision = store.commit_revision(
-            site,
-            texts,
-            validated.documents,
-            validated.text,
-            user,
-            buffer_version=version,
-            forced=bool(overridden),
-            problems=overridden,
-            rollback_of=rollback_of,
-        )
-    except BufferChanged as error:
-        raise changed_meanwhile(error, store, site, if_match) from error
-    if overridden:
-        log.warning(
-            "Revision %d of site %s was forced by %s: %s", revision.number, site, user, "; ".join(overridden[:10])
-        )
-    return revision
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """Making the site's next revision, while the buffer still is at the version that was looked at."""
+
+    store: SiteStore
+    site: str
+    user: str
+    version: int
+    if_match: str | None
+
+    def answer(
+        self, texts: Mapping[str, str], *, force: bool, dryrun: bool, rollback_of: int | None = None
+    ) -> JSONResponse:
+        """Judge the collections and store them, unless it is a dry run or there are errors that nothing overrides."""
+        validated = validate(self.store, self.site, texts)
+        if dryrun or (validated.errors and not force):
+            return _not_committed(validated, self.version, dryrun=dryrun)
+        revision = self._stored(texts, validated, rollback_of)
+        return _committed(validated, revision, self.version + 1, 200 if rollback_of is None else 201)
+
+    def _stored(self, texts: Mapping[str, str], validated: Validated, rollback_of: int | None) -> RevisionRecord:
+        overridden = [str(message["message"]) for message in validated.messages if message["error"]]
+        try:
+            revision = self.store.commit_revision(
+                self.site,
+                texts,
+                validated.documents,
+                validated.text,
+                self.user,
+                buffer_version=self.version,
+                forced=bool(overridden),
+                problems=overridden,
+                rollback_of=rollback_of,
+            )
+        except BufferChanged as error:
+            raise changed_meanwhile(error, self.store, self.site, self.if_match) from error
+        if overridden:
+            some = "; ".join(overridden[:10])
+            log.warning("Revision %d of site %s was forced by %s: %s", revision.number, self.site, self.user, some)
+        return revision
 
 
 def _not_committed(validated: Validated, version: int, *, dryrun: bool) -> JSONResponse:

@@ -7,15 +7,16 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse, Response
 
-from site_store import BufferChanged, BufferMode, BufferRecord, DocumentElsewhere, SiteStore, Version
+from site_store import BufferChanged, BufferMode, BufferRecord, DocumentElsewhere, SiteStore
 from slipway_airflow.web import access
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.bodies import YAML_BODY, RawBody
-from slipway_airflow.web.buffer_tag import IfMatch, changed_meanwhile, require_current, tagged
+from slipway_airflow.web.buffer_tag import IfMatch, changed_meanwhile, require_current, tag_of, tagged
 from slipway_airflow.web.collection_statuses import collection_statuses
 from slipway_airflow.web.collection_text import read_collection
 from slipway_airflow.web.configdocs_examples import CREATED, STATUSES, YAML, shown
-from slipway_airflow.web.document_version import parse_version, two_versions
+from slipway_airflow.web.document_version import two_versions
+from slipway_airflow.web.documents_asked import YAML_TYPE, Asked
 from slipway_airflow.web.failure import ApiError, message_of, plain_message, status
 from slipway_airflow.web.open_store import Store
 from slipway_airflow.web.site_documents import collection_text
@@ -25,8 +26,6 @@ from strategy_lib.errors import DocumentError
 from strategy_lib.kinds import unknown_kinds
 
 router = APIRouter(tags=["configdocs"], route_class=BlockingRoute)
-
-YAML_TYPE = "application/x-yaml"
 
 CollectionName = Annotated[
     str,
@@ -38,21 +37,6 @@ Mode = Annotated[
         description="What to do with what is in the buffer: `rejectoncontents` refuses unless it is empty, `append` "
         "refuses if this collection is in it, `replace` empties it first.",
         examples=["append"],
-    ),
-]
-VersionText = Annotated[
-    str,
-    Query(
-        alias="version",
-        description="`buffer`, `committed`, `last_site_action`, `successful_site_action`, or the number of a revision.",
-        examples=["committed"],
-    ),
-]
-Cleartext = Annotated[
-    bool,
-    Query(
-        alias="cleartext-secrets",
-        description="Show secrets, and the text exactly as written; for those who may read Airflow's connections.",
     ),
 ]
 
@@ -161,7 +145,7 @@ def list_configdocs(
 ) -> JSONResponse:
     """Return every collection of two versions, and what the newer one makes of it; committed and buffer by default."""
     older, newer = two_versions(versions or [])
-    headers = tagged(store.buffer_version(site)) if Version.BUFFER in (older, newer) else {}
+    headers = tag_of(store, site, older, newer)
     return JSONResponse(collection_statuses(store, site, older, newer), headers=headers)
 
 
@@ -172,21 +156,9 @@ def list_configdocs(
     response_class=Response,
     responses=shown(YAML, media_type=YAML_TYPE),
 )
-def get_configdocs(
-    collection: CollectionName,
-    store: Store,
-    caller: access.CallerDep,
-    site: SiteName = DEFAULT_SITE,
-    version_text: VersionText = Version.BUFFER.value,
-    cleartext: Cleartext = False,
-) -> Response:
+def get_configdocs(collection: CollectionName, store: Store, asked: Asked) -> Response:
     """Return a collection as it was written; documents with secrets are written anew, without them."""
-    version = parse_version(version_text)
-    if cleartext:
-        caller.require_read_cleartext()
-    headers = tagged(store.buffer_version(site)) if version is Version.BUFFER else {}
-    text = collection_text(store, site, version, collection, cleartext=cleartext)
-    return yaml_response(text, headers)
+    return asked.answer(collection_text(store, asked.site, asked.version, collection, cleartext=asked.cleartext))
 
 
 @router.delete(
@@ -206,8 +178,3 @@ def discard_configdocs(
     except BufferChanged as error:
         raise changed_meanwhile(error, store, site, if_match) from error
     return Response(status_code=204, headers=tagged(buffer.version))
-
-
-def yaml_response(text: str, headers: dict[str, str]) -> Response:
-    """Return documents; they may hold what nobody else should find in a cache."""
-    return Response(text, media_type=YAML_TYPE, headers={"Cache-Control": "no-store", **headers})

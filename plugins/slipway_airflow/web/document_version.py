@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
-from site_store import Version
+from site_store import Version, VersionNotFound
 from slipway_airflow.web.failure import ApiError
 
 NAMES = tuple(version.value for version in Version)
@@ -35,6 +35,24 @@ def _named(text: str, known: Collection[str]) -> Version:
     near = difflib.get_close_matches(wanted[:64], NAMES, 1)
     hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
     raise ApiError(400, f"there is no version {wanted[:64]!r}; {hint}", "Bad Request")
+
+
+def or_nothing(read: Callable[[Version | int], dict[str, str]], version: Version | int) -> dict[str, str]:
+    """Return what `read` gives for a version: an empty buffer is like `committed`, which is nothing before any commit.
+
+    Raises
+    ------
+    VersionNotFound
+        There is no other version or revision of this name.
+    """
+    try:
+        return read(version)
+    except VersionNotFound:
+        if version is Version.BUFFER:
+            return or_nothing(read, Version.COMMITTED)
+        if version is Version.COMMITTED:
+            return {}
+        raise
 
 
 def two_versions(given: Collection[str]) -> tuple[Version, Version]:

@@ -10,11 +10,11 @@ from fastapi.responses import JSONResponse, Response
 from site_store import Version
 from slipway_airflow.web import access
 from slipway_airflow.web.blocking_route import BlockingRoute
-from slipway_airflow.web.buffer_tag import tagged
-from slipway_airflow.web.configdocs import YAML_TYPE, Cleartext, VersionText, yaml_response
+from slipway_airflow.web.buffer_tag import tag_of
 from slipway_airflow.web.configdocs_examples import DIFFERENCES, REVISION, YAML, shown
 from slipway_airflow.web.differences import differences
 from slipway_airflow.web.document_version import parse_version
+from slipway_airflow.web.documents_asked import YAML_TYPE, Asked
 from slipway_airflow.web.open_store import Store
 from slipway_airflow.web.revision_view import LARGEST_NUMBER, revision_view
 from slipway_airflow.web.site_documents import rendered_text
@@ -34,19 +34,9 @@ _STATE = "A version's name, or the number of a revision."
     response_class=Response,
     responses=shown(YAML, media_type=YAML_TYPE),
 )
-def get_rendered(
-    store: Store,
-    caller: access.CallerDep,
-    site: SiteName = DEFAULT_SITE,
-    version_text: VersionText = Version.BUFFER.value,
-    cleartext: Cleartext = False,
-) -> Response:
+def get_rendered(store: Store, asked: Asked) -> Response:
     """Return the documents of a version with layering and substitution applied, as the provisioner gets them."""
-    version = parse_version(version_text)
-    if cleartext:
-        caller.require_read_cleartext()
-    headers = tagged(store.buffer_version(site)) if version is Version.BUFFER else {}
-    return yaml_response(rendered_text(store, site, version, cleartext=cleartext), headers)
+    return asked.answer(rendered_text(store, asked.site, asked.version, cleartext=asked.cleartext))
 
 
 @router.get("/revisions", dependencies=[access.may_read], summary="List revisions", responses=shown([REVISION]))
@@ -103,5 +93,5 @@ def diff_configdocs(
     An empty buffer is like `committed`, and before the first commit `committed` is empty.
     """
     old, new = parse_version(before), parse_version(after)
-    headers = tagged(store.buffer_version(site)) if Version.BUFFER in (old, new) else {}
+    headers = tag_of(store, site, old, new)
     return JSONResponse(differences(store, site, old, new, rendered=rendered), headers=headers)

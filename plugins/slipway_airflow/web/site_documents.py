@@ -8,7 +8,8 @@ from design_rendering.design_text import design_text
 from design_rendering.errors import RenderingError
 from design_rendering.rendering import Rendering, render
 from design_rendering.secrets import redacted, redacted_text
-from site_store import SiteStore, Version, VersionNotFound
+from site_store import SiteStore, Version
+from slipway_airflow.web.document_version import or_nothing
 from slipway_airflow.web.failure import ApiError, message_of
 from slipway_airflow.web.turns import READING
 from strategy_lib.documents import Document, load_documents
@@ -104,11 +105,4 @@ def texts_or_nothing(store: SiteStore, site: str, version: Version | int) -> dic
     VersionNotFound
         There is no other version or revision of this name.
     """
-    try:
-        return _texts(store, site, version)
-    except VersionNotFound:
-        if version is Version.BUFFER:
-            return texts_or_nothing(store, site, Version.COMMITTED)
-        if version is Version.COMMITTED:
-            return {}
-        raise
+    return or_nothing(lambda wanted: _texts(store, site, wanted), version)
