@@ -17,13 +17,13 @@ BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 ARGS =
 # The end-to-end tests come first: they mostly wait, and the many short ones fill the gaps.
-PYTEST_ARGS = -n 3 --dist loadgroup --no-loadscope-reorder
+PYTEST_ARGS = -n 3 --dist loadfile --no-loadscope-reorder
 
 help:
 	@echo 'make demo   deploy an example site with a real Airflow and simulated machines'
 	@echo 'make up     run Slipway in the foreground until Ctrl-C'
 	@echo 'make test   linter, type checker, tests'
-	@echo 'make endurance  longer tests: kills of processes, repetitions, a thousand hostile designs'
+	@echo 'make endurance  longer tests: kills of processes, repetitions, examples of the blueprint, a thousand hostile designs'
 	@echo 'make bench  measure strategy_lib, the list of actions, and what Airflow adds'
 	@echo 'make clean  remove .venv, .slipway and caches'
 

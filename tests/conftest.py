@@ -8,8 +8,10 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 ROOT = Path(__file__).parent.parent
 AIRFLOW_HOME = Path(tempfile.mkdtemp(prefix="slipway-tests-"))
@@ -18,10 +20,10 @@ AIRFLOW_HOME = Path(tempfile.mkdtemp(prefix="slipway-tests-"))
 SHARED = {
     "test_blueprint.py": "one",
     "test_demo.py": "one",
+    "test_operating.py": "one",
     "test_up.py": "one",
     "test_commit_kills.py": "two",
     "test_kills.py": "two",
-    "test_operating.py": "two",
 }
 
 for name in [name for name in os.environ if name.startswith(("AIRFLOW", "SLIPWAY")) and name != "SLIPWAY_CHROMIUM"]:
@@ -48,11 +50,20 @@ os.environ |= {
 }
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of a file together, and those that share an Airflow (`--dist loadgroup`)."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(SHARED.get(item.path.name, str(item.path.relative_to(ROOT)))))
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each worker of pytest-xdist whole files (`--dist loadfile`), and those that share an Airflow together.
+
+    `--dist loadgroup` is for that, but with pytest 9.2 it groups nothing, and does not say so.
+    """
+    scheduler = LoadFileScheduling(config, log)
+    file_of = scheduler._split_scope
+
+    def group_of(node_id: str) -> str:
+        file: str = file_of(node_id)
+        return SHARED.get(file.rpartition("/")[2], file)
+
+    scheduler._split_scope = group_of
+    return scheduler
 
 
 @pytest.fixture(scope="session", autouse=True)

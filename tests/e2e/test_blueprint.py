@@ -13,6 +13,8 @@ from tests.support.blueprint import EXAMPLE, SELECTORS_FRAGMENT
 from tests.support.simulators import Simulator
 from tests.support.sites import document, node
 
+pytestmark = pytest.mark.endurance
+
 NODES = [
     node("ntp01", "rack03"),
     *(node(f"control0{i}", "rack03", ["control"]) for i in (1, 2, 3)),

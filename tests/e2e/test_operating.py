@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
+from threading import Timer
+from uuid import uuid4
+
 import pytest
 import requests
 
@@ -77,6 +82,27 @@ def test_rule_24_a_deleted_run_frees_its_site(slipway: RunningSlipway, start_sim
         assert lost.state is ActionState.CANCELLED
         assert store.site_owner("deleted") is None
         assert store.node_states(lost.id)["a"] is NodeState.UNKNOWN
+
+
+@pytest.mark.endurance
+def test_an_action_starts_although_airflows_database_is_locked(
+    slipway: RunningSlipway, start_simulator: StartSimulator
+) -> None:
+    slipway.connect("locked", start_simulator().url)
+    slipway.slipway.commit("locked", ONE)
+    slipway.airflow.wait_for_dag(DAG)
+    # Airflow itself waits five seconds for SQLite before it answers 500.
+    database = sqlite3.connect(slipway.home / "airflow" / "airflow.db", isolation_level=None, check_same_thread=False)
+    database.execute("BEGIN IMMEDIATE")
+    unlock = Timer(7, database.close)
+    unlock.start()
+    began = time.monotonic()
+    try:
+        action = slipway.slipway.create_action("locked", "deploy_site", {}, marker=str(uuid4()))
+        assert time.monotonic() - began > 5, "Airflow has failed meanwhile"
+    finally:
+        unlock.join()
+    assert slipway.airflow.wait_for_run(DAG, action.id, 120) == "success"
 
 
 @pytest.mark.endurance
