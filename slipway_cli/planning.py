@@ -8,7 +8,7 @@ from slipway_cli.printable import counted
 from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.node import Node
 from strategy_lib.ordering import order_groups
-from strategy_lib.selectors import NodeIndex
+from strategy_lib.selectors import resolve
 from strategy_lib.strategy import Group, Strategy
 
 
@@ -61,9 +61,9 @@ def make_plan(strategy: Strategy, nodes: Sequence[Node]) -> Plan:
     groups = tuple(strategy.group(name) for name in order_groups(strategy))
     if not nodes:
         return Plan(groups, None, (), ())
-    index = NodeIndex(nodes)
-    members = {group.name: tuple(sorted(index.select(group.selectors))) for group in groups}
-    groups_of: dict[str, list[str]] = {name: [] for name in sorted(index.names)}
+    resolved = resolve(strategy, nodes)
+    members = {group.name: tuple(sorted(resolved[group.name])) for group in groups}
+    groups_of: dict[str, list[str]] = {name: [] for name in sorted(node.name for node in nodes)}
     for group, names in members.items():
         for name in names:
             groups_of[name].append(group)

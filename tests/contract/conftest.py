@@ -16,7 +16,7 @@ from provisioner_client.drydock import DrydockProvisioner
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskAction, TaskState
 from provisioner_client.retry import RetryPolicy
 from provisioner_client.submission import SubmissionPolicy
-from tests.contract.simulator_process import SimulatorProcess
+from tests.support.simulators import SimulatorProcess
 
 SPEED = "8000"
 
@@ -47,7 +47,7 @@ def _process(site_file: Path) -> Iterator[SimulatorProcess]:
 @pytest.fixture
 def simulator(_process: SimulatorProcess) -> Iterator[SimulatorProcess]:
     """A simulator in which nothing has happened; at the end, no node must have been submitted twice at once."""
-    _process.tell("reset")
+    _process.post("reset")
     yield _process
     _no_double_submissions(_process)
 
@@ -63,7 +63,7 @@ def mortal(site_file: Path, tmp_path: Path) -> Iterator[SimulatorProcess]:
 
 
 def _no_double_submissions(process: SimulatorProcess) -> None:
-    doubles = process.ask("double-submissions")
+    doubles = process.get("double-submissions")
     assert doubles["overlapping"] == []
     assert doubles["same_reference"] == []
 

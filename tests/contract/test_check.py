@@ -9,7 +9,7 @@ import pytest
 from provisioner_client.errors import AuthenticationFailed, ProvisionerUnavailable
 from provisioner_client.protocol import Provisioner
 from provisioner_client.tokens import StaticToken
-from tests.contract.simulator_process import SimulatorProcess
+from tests.support.simulators import SimulatorProcess
 
 Connect = Callable[..., Provisioner]
 
@@ -18,9 +18,9 @@ def test_check_answers_a_sentence_and_leaves_no_tasks(simulator: SimulatorProces
     sentence = provisioner.check()
     assert simulator.url in sentence
     assert sentence.endswith(".")
-    assert simulator.ask("tasks") == []
-    assert simulator.ask("state")["tasks"] == 0
-    assert not simulator.ask("journal", path="/api/v1.0/health")
+    assert simulator.get("tasks") == []
+    assert simulator.get("state")["tasks"] == 0
+    assert not simulator.get("journal", path="/api/v1.0/health")
 
 
 def test_check_of_nobody(connect: Connect) -> None:

@@ -9,7 +9,7 @@ import pytest
 from provisioner_client.errors import ProvisionerRefused, ProvisionerUnavailable
 from provisioner_client.protocol import Provisioner
 from strategy_lib.strategy import Label, Selector
-from tests.contract.simulator_process import SimulatorProcess
+from tests.support.simulators import SimulatorProcess
 
 ALL = {"c1", "c2", "w1", "w2", "w3", "w4"}
 
@@ -100,4 +100,4 @@ def test_selection(provisioner: Provisioner, design_ref: str, selectors: list[Se
 def test_selecting_leaves_no_tasks(simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str) -> None:
     provisioner.validate_design(design_ref)
     provisioner.select_nodes(design_ref, [])
-    assert simulator.ask("tasks") == []
+    assert simulator.get("tasks") == []

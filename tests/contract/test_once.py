@@ -20,7 +20,7 @@ from provisioner_client.errors import (
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskAction
 from provisioner_client.tokens import StaticToken
 from strategy_lib.strategy import Selector
-from tests.contract.simulator_process import SimulatorProcess
+from tests.support.simulators import SimulatorProcess
 
 Connect = Callable[..., Provisioner]
 Finish = Callable[..., ProvisionerTask]
@@ -54,7 +54,7 @@ def test_one_task_though_the_submission_goes_wrong(
 ) -> None:
     simulator.fault("POST", "tasks", **fault)
     task_id = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1", "c2"], REFERENCE)
-    tasks = simulator.ask("tasks")
+    tasks = simulator.get("tasks")
     assert [(task["task_id"], task["reference"]) for task in tasks] == [(task_id, REFERENCE)]
     assert simulator.posts_of_tasks() == posts
 
@@ -66,7 +66,7 @@ def test_one_task_though_no_answer_comes(
     provisioner = connect(simulator.url, read_timeout=0.5)
     simulator.fault("POST", "tasks", "timeout", seconds=2, after=after)
     provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
-    assert (len(simulator.ask("tasks")), simulator.posts_of_tasks()) == (1, posts)
+    assert (len(simulator.get("tasks")), simulator.posts_of_tasks()) == (1, posts)
 
 
 def test_one_task_though_it_takes_effect_after_the_client_gave_up(
@@ -76,7 +76,7 @@ def test_one_task_though_it_takes_effect_after_the_client_gave_up(
     simulator.fault("POST", "tasks", "latency", seconds=0.8)
     provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
     time.sleep(0.5)
-    assert len(simulator.ask("tasks")) == 1
+    assert len(simulator.get("tasks")) == 1
 
 
 def test_submitting_again_joins(simulator: SimulatorProcess, connect: Connect, design_ref: str) -> None:
@@ -104,7 +104,7 @@ def test_in_doubt_it_is_left_open_and_the_next_submission_settles_it(
     with pytest.raises(SubmissionUncertain):
         provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
     task_id = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
-    assert [task["task_id"] for task in simulator.ask("tasks")] == [task_id]
+    assert [task["task_id"] for task in simulator.get("tasks")] == [task_id]
     assert simulator.posts_of_tasks() == 1
 
 
@@ -114,7 +114,7 @@ def test_what_the_provisioner_itself_refuses_is_certain(
     simulator.fault("POST", "tasks", "status", status=400, shape="a")
     with pytest.raises(SubmissionRefused):
         provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
-    assert simulator.ask("tasks") == []
+    assert simulator.get("tasks") == []
 
 
 def test_the_guard_is_asked_before_each_sending(
@@ -131,7 +131,7 @@ def test_the_guard_is_asked_before_each_sending(
     with pytest.raises(LookupError):
         provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE, guard=guard)
     assert posts == [0, 1]
-    assert simulator.ask("tasks") == []
+    assert simulator.get("tasks") == []
 
 
 def test_trap_10_a_running_task_is_found_by_its_reference(
@@ -190,7 +190,7 @@ def test_reading_and_selecting_survive(
     found = provisioner.find(REFERENCE)
     assert found is not None
     assert found.task_id == task_id
-    assert simulator.ask("faults") == []
+    assert simulator.get("faults") == []
 
 
 @pytest.mark.parametrize("form", ["seconds", "date"])
@@ -208,7 +208,7 @@ def test_lasting_trouble_is_told_as_such(simulator: SimulatorProcess, provisione
     with pytest.raises(ProvisionerUnavailable) as caught:
         provisioner.nodes()
     assert caught.value.status == 503
-    assert len(simulator.ask("journal", path="/api/v1.0/nodes")) == 4
+    assert len(simulator.get("journal", path="/api/v1.0/nodes")) == 4
 
 
 def test_a_refusal_is_told_as_such(simulator: SimulatorProcess, provisioner: Provisioner) -> None:
@@ -229,7 +229,7 @@ def test_one_401_costs_a_new_token_and_no_more(simulator: SimulatorProcess, conn
     simulator.fault("POST", "tasks", "unauthorized")
     connect(simulator.url, tokens=tokens).submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
     assert tokens.renewed == 1
-    assert len(simulator.ask("tasks")) == 1
+    assert len(simulator.get("tasks")) == 1
     simulator.fault("GET", "nodes", "unauthorized", count=2)
     with pytest.raises(AuthenticationFailed):
         connect(simulator.url, tokens=tokens).nodes()

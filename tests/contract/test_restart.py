@@ -11,7 +11,7 @@ from provisioner_client.errors import ProvisionerUnavailable, TaskNotFound
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskAction, TaskState
 from strategy_lib.outcome import judge
 from strategy_lib.phase import Phase
-from tests.contract.simulator_process import SimulatorProcess
+from tests.support.simulators import SimulatorProcess
 
 Connect = Callable[..., Provisioner]
 Finish = Callable[..., ProvisionerTask]
@@ -45,7 +45,7 @@ def test_rule_23_a_resumed_task_is_joined_and_ends(
     provisioner, task_id = in_the_middle
     mortal.start("--restart-mode", "resume")
     assert provisioner.submit(TaskAction.PREPARE_NODES, design_ref, NODES, REFERENCE) == task_id
-    mortal.tell("release")
+    mortal.post("release")
     finish(provisioner, task_id)
     evidence = provisioner.evidence(task_id, NODES)
     assert evidence.over
@@ -96,4 +96,4 @@ def test_a_restart_between_two_attempts_is_waited_out(
     mortal.kill()
     mortal.start()
     provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
-    assert len(mortal.ask("tasks")) == 1
+    assert len(mortal.get("tasks")) == 1

@@ -11,7 +11,7 @@ from provisioner_client.errors import ProvisionerRefused, TaskNotFound
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskAction, TaskState
 from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
 from strategy_lib.phase import NodeStep, Phase
-from tests.contract.simulator_process import SimulatorProcess
+from tests.support.simulators import SimulatorProcess
 
 Run = Callable[..., str]
 Finish = Callable[..., ProvisionerTask]
@@ -74,7 +74,7 @@ def test_trap_3_lists_come_at_the_end_and_children_before(
     task = provisioner.task(task_id)
     assert (task.state, task.result, task.successes) == (TaskState.RUNNING, "incomplete", frozenset())
     assert judge(Phase.PREPARE, NODES, evidence).unknown == {"c2"}
-    simulator.tell("release")
+    simulator.post("release")
     assert finish(provisioner, task_id).successes == set(NODES)
 
 
@@ -190,7 +190,7 @@ def test_rule_25_a_destroy_that_is_under_way_proves_nothing(
     task_id = provisioner.submit(TaskAction.DESTROY_NODES, design_ref, ["c1"], "slipway-b-1")
     finish(provisioner, task_id, TaskState.RUNNING)
     assert outcome(provisioner, NodeStep.DESTROY, task_id, ["c1"]).unknown == {"c1"}
-    simulator.tell("release")
+    simulator.post("release")
     finish(provisioner, task_id)
     assert outcome(provisioner, NodeStep.DESTROY, task_id, ["c1"]).succeeded == {"c1"}
 
@@ -211,7 +211,7 @@ def test_rule_14_a_task_behind_another_is_queued_and_proves_nothing(
     finish(provisioner, first, TaskState.RUNNING)
     assert provisioner.task(second).state is TaskState.QUEUED
     assert outcome(provisioner, Phase.PREPARE, second, ["c1"]).unknown == {"c1"}
-    simulator.tell("release")
+    simulator.post("release")
     finish(provisioner, second)
     assert outcome(provisioner, Phase.PREPARE, second, ["c1"]).succeeded == {"c1"}
 
@@ -223,7 +223,7 @@ def test_rule_14_late_truth_is_told(
     task_id = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c2"], "slipway-a-1")
     finish(provisioner, task_id, TaskState.RUNNING)
     assert outcome(provisioner, Phase.PREPARE, task_id, ["c2"]).unknown == {"c2"}
-    simulator.tell("release")
+    simulator.post("release")
     finish(provisioner, task_id)
     assert outcome(provisioner, Phase.PREPARE, task_id, ["c2"]).succeeded == {"c2"}
 
@@ -232,7 +232,7 @@ def test_a_node_changed_behind_our_back_is_seen(
     simulator: SimulatorProcess, provisioner: Provisioner, run: Run
 ) -> None:
     run(TaskAction.PREPARE_NODES, ["c1"], "slipway-a-1")
-    simulator.tell("nodes/c1", {"status": "Broken", "power_state": "off"})
+    simulator.post("nodes/c1", {"status": "Broken", "power_state": "off"})
     node = provisioner.nodes()["c1"]
     assert (node.condition, node.status_name, node.power_state) == (NodeCondition.OTHER, "Broken", "off")
 
@@ -262,4 +262,4 @@ def test_nodes_must_be_named(
 ) -> None:
     with pytest.raises(ProvisionerRefused):
         provisioner.submit(action, design_ref, nodes, "slipway-a-1")
-    assert simulator.ask("tasks") == []
+    assert simulator.get("tasks") == []

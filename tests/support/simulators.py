@@ -1,7 +1,8 @@
-"""A real simulator process, and its admin API."""
+"""The simulator as a process of its own, which a test can start, kill and ask, and its admin API."""
 
 from __future__ import annotations
 
+import selectors
 import subprocess
 import sys
 from pathlib import Path
@@ -10,51 +11,54 @@ from typing import Any
 import requests
 
 
-class Simulator:
-    """One simulator: a process that can be killed and started again on the same store and port."""
+class SimulatorProcess:
+    """One simulator. `start` after `kill` takes the same port again, so that clients need not notice.
 
-    def __init__(self, directory: Path, *options: str, speed: float = 2000) -> None:
-        self.state = directory / "simulator.db"
-        self.options = ("--speed", str(speed), *options)
-        self.port = 0
-        self.url = ""
+    Parameters
+    ----------
+    *options : str
+        Of its command line, `--port` excepted.
+    """
+
+    def __init__(self, *options: str) -> None:
+        self._options = options
         self._process: subprocess.Popen[str] | None = None
-        self.start()
+        self._port = "0"
+        self.url = ""
 
-    def start(self) -> None:
-        """Start, on the same port as before if there was one."""
-        command = [sys.executable, "-m", "provisioner_client.simulator", "--port", str(self.port)]
-        self._process = subprocess.Popen(
-            [*command, "--state", str(self.state), *self.options], stdout=subprocess.PIPE, text=True
-        )
+    def start(self, *more: str) -> None:
+        """Start it and wait for its line; `more` options go before those given at first."""
+        command = [sys.executable, "-m", "provisioner_client.simulator", "--port", self._port, *more, *self._options]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
-        line = self._process.stdout.readline().strip()
-        assert line.startswith("listening on "), line
-        self.url = line.removeprefix("listening on ")
-        self.port = int(self.url.rsplit(":", 1)[1])
+        with selectors.DefaultSelector() as ready:
+            ready.register(self._process.stdout, selectors.EVENT_READ)
+            assert ready.select(timeout=60), "the simulator says nothing"
+        line = self._process.stdout.readline()
+        assert line.startswith("listening on http://"), line
+        self.url = line.removeprefix("listening on ").strip()
+        self._port = self.url.rsplit(":", 1)[1]
 
     def kill(self) -> None:
-        """Kill -9."""
-        assert self._process is not None
-        self._process.kill()
-        self._reap()
+        """End it as a power cut does."""
+        self._end("kill")
 
     def stop(self) -> None:
-        """End it properly, if it runs."""
-        if self._process is not None:
-            self._process.terminate()
-            self._reap()
+        """End it as an operator does, if it runs."""
+        self._end("terminate")
 
-    def _reap(self) -> None:
-        assert self._process is not None
-        self._process.wait(10)
-        if self._process.stdout is not None:
-            self._process.stdout.close()
+    def _end(self, how: str) -> None:
+        if self._process is None:
+            return
+        getattr(self._process, how)()
+        self._process.wait(timeout=20)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
         self._process = None
 
-    def get(self, path: str) -> Any:
+    def get(self, where: str, /, **params: str) -> Any:
         """Ask the admin API."""
-        answer = requests.get(f"{self.url}/_sim/{path}", timeout=10)
+        answer = requests.get(f"{self.url}/_sim/{where}", params=params, timeout=10)
         answer.raise_for_status()
         return answer.json()
 
@@ -65,8 +69,16 @@ class Simulator:
         return answer.json()
 
     def script(self, node: str, phase: str, behaviour: str, **more: Any) -> None:
-        """Say how a node behaves."""
+        """Say what shall become of a node."""
         self.post("scripts", {"node": node, "phase": phase, "behaviour": behaviour, **more})
+
+    def fault(self, method: str, path: str, kind: str, **more: Any) -> None:
+        """Say what shall become of a request, by its path below the API."""
+        self.post("faults", {"method": method, "path": f"/api/v1.0/{path}", "kind": kind, **more})
+
+    def posts_of_tasks(self) -> int:
+        """Return how many submissions were seen, whether or not they took effect."""
+        return len([one for one in self.get("journal", method="POST") if one["path"] == "/api/v1.0/tasks"])
 
     def submissions(self) -> list[tuple[str, list[str]]]:
         """Return (action, sorted nodes) of every task that is about named nodes, in order."""
@@ -79,3 +91,12 @@ class Simulator:
         found: dict[str, list[Any]] = self.get("double-submissions")
         found.pop("repeated")
         return {kind: entries for kind, entries in found.items() if entries}
+
+
+class Simulator(SimulatorProcess):
+    """A simulator that runs, and keeps its state in a directory."""
+
+    def __init__(self, directory: Path, *options: str, speed: float = 2000) -> None:
+        self.state = directory / "simulator.db"
+        super().__init__("--state", str(self.state), "--speed", str(speed), *options)
+        self.start()
