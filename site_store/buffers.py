@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import Connection, delete, select
@@ -61,7 +62,8 @@ def require_empty(site: str, posted: Mapping[str, Part]) -> None:
     if posted:
         raise BufferNotEmpty(
             f"the buffer of site {site!r} is not empty, it holds {', '.join(sorted(posted))}: commit it or discard it "
-            "first, or put the collection with the buffer mode append or replace"
+            "first, or put the collection with the buffer mode append (--append), or with replace (--replace), which "
+            "discards what the buffer holds"
         )
 
 
@@ -156,10 +158,7 @@ class Buffers(StorePart):
             if mode is BufferMode.REJECT:
                 require_empty(site, old)
             elif mode is BufferMode.APPEND and name in old:
-                raise CollectionInBuffer(
-                    f"collection {name!r} is in the buffer of site {site!r} already: commit or discard the buffer, "
-                    "or use the buffer mode replace"
-                )
+                raise CollectionInBuffer(_already(site, name, old))
             base = revision_parts(tx, site, newest_number(tx, site))
             if (base[name].digest if name in base else EMPTY) == digest:
                 there = "the same as in" if name in base else "not in"
@@ -176,7 +175,8 @@ class Buffers(StorePart):
             tx.execute(insert(tx, buffer_collection).values(site=site, name=name, content_id=number))
             if mode is BufferMode.REPLACE:
                 drop_unused(tx, {part.content_id for part in old.values()})
-            return read_buffer(tx, site)
+            discarded = sorted(old.keys() - {name}) if mode is BufferMode.REPLACE else ()
+            return replace(read_buffer(tx, site), discarded=tuple(discarded))
 
         return self._database.write(work)
 
@@ -203,6 +203,16 @@ def _write(tx: Connection, now: datetime, site: str, user: str, version: int) ->
     facts = {"version": version, "changed": now, "changed_by": user}
     row = insert(tx, buffer).values(site=site, **facts)
     tx.execute(row.on_conflict_do_update(index_elements=["site"], set_=facts))
+
+
+def _already(site: str, name: str, posted: Mapping[str, Part]) -> str:
+    """Say that a collection is in the buffer, and what the way out would cost."""
+    others = ", ".join(sorted(posted.keys() - {name}))
+    also = f", which also discards {others}: put that again afterwards, with append (--append)" if others else ""
+    return (
+        f"collection {name!r} is in the buffer of site {site!r} already: commit or discard the buffer, or use the "
+        f"buffer mode replace (--replace){also}"
+    )
 
 
 def _require_own(tx: Connection, documents: Sequence[Document], others: Mapping[str, Part]) -> None:

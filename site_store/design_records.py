@@ -56,7 +56,8 @@ class CollectionRecord:
 class BufferRecord:
     """The change since the newest revision: the collections that differ from it, each whole.
 
-    `version` only grows, also over commits, and is 0 for a site whose buffer was never used.
+    `version` only grows, also over commits, and is 0 for a site whose buffer was never used. `discarded`, where this is
+    the answer to a collection put with `BufferMode.REPLACE`: the other collections that had to go for it.
     """
 
     site: str
@@ -65,6 +66,7 @@ class BufferRecord:
     posted: Mapping[str, CollectionRecord]
     changed: datetime | None = None
     changed_by: str | None = None
+    discarded: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:

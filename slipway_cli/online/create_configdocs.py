@@ -33,7 +33,7 @@ _NOTHING = Collection(b"", (), ())
 )
 @click.option("--recurse", is_flag=True, help="Also those in folders below.")
 @click.option("--append", is_flag=True, help="Beside the other collections that are in the buffer.")
-@click.option("--replace", is_flag=True, help="Instead of all that is in the buffer.")
+@click.option("--replace", is_flag=True, help="Instead of all that is in the buffer, other collections too.")
 @click.option("--empty-collection", is_flag=True, help="Take the collection's documents away; no files are sent.")
 @online
 def create_configdocs(

@@ -35,7 +35,7 @@ Mode = Annotated[
     str,
     Query(
         description="What to do with what is in the buffer: `rejectoncontents` refuses unless it is empty, `append` "
-        "refuses if this collection is in it, `replace` empties it first.",
+        "refuses if this collection is in it, `replace` empties it first, of other collections too.",
         examples=["append"],
     ),
 ]
@@ -95,7 +95,16 @@ def _put(
         raise changed_meanwhile(error, store, site, if_match) from error
     except DocumentElsewhere as error:
         raise ApiError(409, str(error), "Conflict", [_elsewhere(*found) for found in error.found[:1000]]) from error
-    return buffer, [message_of(problem) for problem in unknown_kinds(documents)]
+    warnings = [message_of(problem) for problem in unknown_kinds(documents)]
+    return buffer, [*_discarded(buffer), *warnings]
+
+
+def _discarded(buffer: BufferRecord) -> list[dict[str, Any]]:
+    """Say what a replacement took out of the buffer: who meant one collection may not know of the others."""
+    if not buffer.discarded:
+        return []
+    text = f"discarded from the buffer of site {buffer.site}, by the buffer mode replace: {', '.join(buffer.discarded)}"
+    return [plain_message(text, "Warning", name="BufferReplaced")]
 
 
 def _elsewhere(key: tuple[str, str | None, str], collection: str) -> dict[str, Any]:
@@ -121,6 +130,7 @@ def _buffer_view(buffer: BufferRecord) -> dict[str, Any]:
             "version": buffer.version,
             "base_revision": buffer.base_revision,
             "collections": sorted(buffer.posted),
+            "discarded": list(buffer.discarded),
         },
     }
 

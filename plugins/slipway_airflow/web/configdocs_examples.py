@@ -42,7 +42,7 @@ CREATED: dict[str, Any] = {
     **_STATUS,
     "code": "201 Created",
     "site": "default",
-    "buffer": {"version": 7, "base_revision": 2, "collections": ["site"]},
+    "buffer": {"version": 7, "base_revision": 2, "collections": ["site"], "discarded": []},
 }
 COMMITTED: dict[str, Any] = {
     **_STATUS,

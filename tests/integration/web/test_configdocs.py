@@ -28,7 +28,7 @@ def test_a_collection_goes_into_the_buffer(user: httpx.Client, store: SiteStore)
         "code": "201 Created",
     }
     assert body["details"] == {"errorCount": 0, "messageList": []}
-    assert body["buffer"] == {"version": 1, "base_revision": None, "collections": ["networks"]}
+    assert body["buffer"] == {"version": 1, "base_revision": None, "collections": ["networks"], "discarded": []}
     assert answer.headers["ETag"] == '"1"'
     held = store.buffer("default")
     assert held.posted["networks"].text == NETWORK
@@ -68,9 +68,18 @@ def test_the_buffer_modes(user: httpx.Client, store: SiteStore) -> None:
     refused = put(user, f"{other}# again\n", "b", buffermode="APPEND")
     assert refused.status_code == 409
     assert "'b' is in the buffer" in refused.json()["message"]
+    assert "(--replace), which also discards a: put that again" in refused.json()["message"]
     answer = put(user, other, "c", buffermode="Replace")
     assert answer.status_code == 201
-    assert answer.json()["buffer"]["collections"] == ["c"]
+    assert answer.json()["buffer"] == {
+        "version": 3,
+        "base_revision": None,
+        "collections": ["c"],
+        "discarded": ["a", "b"],
+    }
+    assert said(answer, "Warning") == ["discarded from the buffer of site default, by the buffer mode replace: a, b"]
+    assert answer.json()["details"]["errorCount"] == 0
+    assert put(user, f"{other}# again\n", "c", buffermode="replace").json()["buffer"]["discarded"] == []
     assert sorted(store.buffer("default").posted) == ["c"]
 
 

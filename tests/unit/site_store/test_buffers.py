@@ -62,7 +62,7 @@ def test_reject_needs_an_empty_buffer(desk: Desk) -> None:
 def test_append_needs_a_collection_that_is_not_there_yet(desk: Desk) -> None:
     desk.put("a", A, BufferMode.APPEND)
     assert sorted(desk.put("b", B, BufferMode.APPEND).posted) == ["a", "b"]
-    with pytest.raises(CollectionInBuffer, match="'a'"):
+    with pytest.raises(CollectionInBuffer, match=r"'a' .* \(--replace\), which also discards b: put that again"):
         desk.put("a", C, BufferMode.APPEND)
     assert written(desk.store, Version.BUFFER) == {"a": A, "b": B}
     assert desk.store.buffer_version(SITE) == 2
@@ -73,8 +73,16 @@ def test_replace_empties_the_buffer_first(desk: Desk) -> None:
     desk.put("b", B)
     record = desk.put("b", C, BufferMode.REPLACE)
     assert (record.version, {name: one.text for name, one in record.posted.items()}) == (3, {"b": C})
+    assert record.discarded == ("a",)
     # What nothing refers to any more is gone.
     assert counts(desk.store) == (1, 1)
+
+
+def test_a_lone_collection_is_replaced_at_the_cost_of_no_other(desk: Desk) -> None:
+    desk.put("a", A)
+    with pytest.raises(CollectionInBuffer, match=r"\(--replace\)$"):
+        desk.put("a", C, BufferMode.APPEND)
+    assert desk.put("a", C, BufferMode.REPLACE).discarded == ()
 
 
 def test_an_unknown_mode_is_refused_also_by_an_empty_buffer(desk: Desk) -> None:
