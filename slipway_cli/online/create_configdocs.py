@@ -8,7 +8,7 @@ from urllib.parse import quote
 import click
 
 from slipway_cli.examples import examples
-from slipway_cli.online.client import JUDGING, Client
+from slipway_cli.online.client import JUDGING, Client, Failed
 from slipway_cli.online.loaded import LoadedFiles, version_of
 from slipway_cli.online.messages import in_files, messages_of, print_messages
 from slipway_cli.online.options import online, shown
@@ -61,6 +61,12 @@ def create_configdocs(
     if recurse and not directories:
         raise click.UsageError("--recurse is about --directory, which is not given")
     sources = _NOTHING if empty_collection else collection_of(filenames, directories, recurse)
+    if sources.names and not sources.has_documents:
+        them = "them" if len(sources.names) > 1 else "it"
+        raise Failed(
+            f"{listed(sources.names)}: there is no document in {them}; to take the collection's documents away, "
+            f"send no files: slipway create configdocs {collection} --empty-collection"
+        )
     mode = "append" if append else "replace" if replace else None
     say = in_files({collection: sources})
     answer = client.send(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ import click
 from slipway_cli.files import Source, read_sources
 
 _SUFFIXES = (".yaml", ".yml")
+# A line that is neither blank nor a comment, nor only begins or ends a document.
+_SOMETHING = re.compile(rb"^(?!(?:---|\.\.\.)?[ \t]*(?:#.*)?\r?$)[^\r\n]+", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,11 @@ class Collection:
     text: bytes
     names: tuple[str, ...]
     starts: tuple[int, ...]
+
+    @property
+    def has_documents(self) -> bool:
+        """Whether there is more than comments and separators in it; what cannot be read is for the server to judge."""
+        return _SOMETHING.search(self.text) is not None
 
     def place(self, line: int) -> tuple[str, int]:
         """File and line (from 1) of a line (from 1) of the text."""

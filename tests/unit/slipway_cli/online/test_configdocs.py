@@ -61,6 +61,23 @@ def test_a_collection_is_taken_away_by_sending_nothing(slipway: Slipway, server:
     assert not server.request.body
 
 
+@pytest.mark.parametrize("text", ["", "\n \n", "# later\n", "---\n", "--- # later\r\n...\n\n"])
+def test_files_without_a_document_are_not_sent(slipway: Slipway, server: Server, write: Write, text: str) -> None:
+    file = write("empty.yaml", text)
+    result = slipway("create", "configdocs", "design", "-f", file)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"Error: {file}: there is no document in it; to take")
+    assert "slipway create configdocs design --empty-collection" in result.stderr
+    assert not server.mock.calls
+
+
+def test_an_empty_file_beside_others_is_sent_as_it_is(slipway: Slipway, server: Server, write: Write) -> None:
+    server.on("POST", "/configdocs/design", judged(), 201)
+    files = ("-f", write("empty.yaml", "# later\n"), "-f", write("a.yaml", "--- {a: 1}"))
+    assert slipway("create", "configdocs", "design", *files).exit_code == 0
+    assert server.request.body == b"# later\n--- {a: 1}"
+
+
 def test_standard_input_is_a_file(slipway: Slipway, server: Server) -> None:
     server.on("POST", "/configdocs/design", judged(), 201)
     assert slipway("create", "configdocs", "design", "-f", "-", stdin="a: 1\n").exit_code == 0
