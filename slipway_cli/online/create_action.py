@@ -31,7 +31,7 @@ from slipway_cli.printable import listed
 @click.option("--revision", type=click.IntRange(1), help="The revision to bring about.  [the newest]")
 @click.option("--force", is_flag=True, help="Also nodes that are as wanted; also where critical groups would suffer.")
 @click.option("--dry-run", is_flag=True, help="Only find out what would be done.")
-@click.option("--allow-intermediate-commits", is_flag=True, help="Go on though revisions were never deployed.")
+@click.option("--allow-intermediate-commits", is_flag=True, help="Pass over revisions that were never deployed.")
 @click.option("--follow", "-F", "following", is_flag=True, help="Show the progress, and end with the verdict.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before servers are redeployed.")
 @click.option("--yes-destroy", is_flag=True, help="Do not ask for the site's name before nodes are destroyed.")

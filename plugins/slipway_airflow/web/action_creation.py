@@ -16,6 +16,7 @@ from slipway_airflow.web.action_parameters import ActionParameters, ParameterErr
 from slipway_airflow.web.action_view import ALLOW_INTERMEDIATE
 from slipway_airflow.web.critical_groups import guard_critical_groups
 from slipway_airflow.web.failure import ApiError, plain_message
+from slipway_airflow.web.intermediate_commits import refusal, skipped_commits
 from slipway_airflow.web.validation import validation_of_revision
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ OVERRIDDEN = "overridden"
 """The kind of the event that says what an action was started in spite of."""
 
 _KEPT_MESSAGES = 200
-_LISTED_REVISIONS = 20
 _HINTS = 3
 
 
@@ -93,14 +93,6 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowCalls, call
     return Created(action, (*overridden, *warnings))
 
 
-def skipped_commits(newest_site_action: int | None, revision: int) -> range:
-    """Return the revisions that were committed since the last site action and would never be deployed by themselves.
-
-    Revisions are numbered from 1 without gaps.
-    """
-    return range((newest_site_action or 0) + 1, revision)
-
-
 def _kind(name: object) -> str:
     if isinstance(name, str) and name in STEPS:
         return name
@@ -121,22 +113,11 @@ def _revision(store: SiteStore, request: ActionRequest, kind: str, parameters: A
     if revision > newest:
         raise ApiError(400, f"site {request.site} has no revision {revision}; its newest is {newest}")
     if kind not in TARGETED and parameters.target_nodes is None and not request.allow_intermediate:
-        skipped = skipped_commits(versions[Version.LAST_SITE_ACTION], revision)
+        last = versions[Version.LAST_SITE_ACTION]
+        skipped = skipped_commits(last, revision)
         if skipped:
-            raise ApiError(
-                409,
-                f"since the last action on all of site {request.site} were committed, and never used by one: "
-                f"{_listed(skipped)}. To go straight to revision {revision}, allow intermediate commits",
-                "Intermediate Commits",
-            )
+            raise ApiError(409, refusal(request.site, last, skipped, revision), "Intermediate Commits")
     return revision
-
-
-def _listed(revisions: range) -> str:
-    if len(revisions) > _LISTED_REVISIONS:
-        return f"revisions {revisions[0]} to {revisions[-1]}"
-    word = "revision" if len(revisions) == 1 else "revisions"
-    return f"{word} {', '.join(map(str, revisions))}"
 
 
 def _judge(

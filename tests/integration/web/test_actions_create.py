@@ -122,7 +122,7 @@ def test_commits_that_no_action_used_are_not_skipped_unknowingly(user: httpx.Cli
     commit(store, times=3)
     answer = ask(user)
     assert (answer.status_code, answer.json()["reason"]) == (409, "Intermediate Commits")
-    assert "revisions 1, 2." in answer.json()["message"]
+    assert "so revisions 1, 2 were never deployed" in answer.json()["message"]
     created = create(user, query="?allow-intermediate-commits=True")
     assert created["allow_intermediate_commits"] is True
     assert created["parameters"] == {}
