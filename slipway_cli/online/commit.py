@@ -118,7 +118,24 @@ def _show_judged(body: Any, say: Sentence = sentence) -> None:
     again = f", with the documents of revision {body['rollback_of']}" if body.get("rollback_of") else ""
     forced = ", in spite of its errors" if body.get("forced") else ""
     click.echo(f"committed site {body['site']} as revision {revision}{again}{forced}")
-    click.echo("next: slipway create action deploy_site --follow")
+    _show_next(body)
+
+
+def _show_next(body: Mapping[str, Any]) -> None:
+    """Say how an action goes on from here: with the options without which this revision would be refused."""
+    if not body.get("deployable", True):
+        click.echo("no action can use it: mend the documents, load them, and commit them")
+        return
+    needed = {}
+    if body.get("forced"):
+        needed["--continue-on-fail"] = "the revision has errors"
+    passed_over = [str(number) for number in body.get("intermediate_commits") or []]
+    if passed_over:
+        were = "revision {} was" if len(passed_over) == 1 else "revisions {} were"
+        needed["--allow-intermediate-commits"] = f"{were.format(listed(passed_over))} never deployed"
+    for option, why in needed.items():
+        click.echo(f"an action needs {option}: {why}")
+    click.echo(" ".join(["next: slipway create action deploy_site", *needed, "--follow"]))
 
 
 def _end_with(body: Any) -> None:

@@ -32,6 +32,7 @@ from slipway_cli.printable import listed
 @click.option("--force", is_flag=True, help="Also nodes that are as wanted; also where critical groups would suffer.")
 @click.option("--dry-run", is_flag=True, help="Only find out what would be done.")
 @click.option("--allow-intermediate-commits", is_flag=True, help="Pass over revisions that were never deployed.")
+@click.option("--continue-on-fail", is_flag=True, help="Start although the revision is not valid, if it can be read.")
 @click.option("--follow", "-F", "following", is_flag=True, help="Show the progress, and end with the verdict.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before servers are redeployed.")
 @click.option("--yes-destroy", is_flag=True, help="Do not ask for the site's name before nodes are destroyed.")
@@ -46,6 +47,7 @@ def create_action(
     force: bool,
     dry_run: bool,
     allow_intermediate_commits: bool,
+    continue_on_fail: bool,
     following: bool,
     yes: bool,
     yes_destroy: bool,
@@ -58,9 +60,14 @@ def create_action(
     With --follow it shows the groups as they proceed, and ends with the verdict: 0 success, 1 failure. Ctrl-C ends the
     following and not the action (130).
     """
-    parameters = _parameters(
-        params, {"target_nodes": list(targets), "revision": revision, "force": force, "dry_run": dry_run}
-    )
+    options = {
+        "target_nodes": list(targets),
+        "revision": revision,
+        "force": force,
+        "dry_run": dry_run,
+        "continue-on-fail": continue_on_fail,
+    }
+    parameters = _parameters(params, options)
     nodes = _names(parameters.get("target_nodes"))
     if kind in TARGETED and not nodes:
         raise click.UsageError(f"{kind} needs its nodes: --target-node NODE, once for each")

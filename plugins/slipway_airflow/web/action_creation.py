@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,12 @@ from site_store import ActionState, SiteBusy, Version
 from slipway_airflow.errors import AirflowApiError, AirflowRefused
 from slipway_airflow.site_lock import reconcile
 from slipway_airflow.steps import STEPS, TARGETED
-from slipway_airflow.web.action_parameters import ActionParameters, ParameterError, parse_parameters
+from slipway_airflow.web.action_parameters import (
+    CONTINUE_ON_FAIL,
+    ActionParameters,
+    ParameterError,
+    parse_parameters,
+)
 from slipway_airflow.web.action_view import ALLOW_INTERMEDIATE
 from slipway_airflow.web.critical_groups import guard_critical_groups
 from slipway_airflow.web.failure import ApiError, plain_message
@@ -23,6 +28,7 @@ if TYPE_CHECKING:
     from site_store import ActionRecord, SiteStore
     from slipway_airflow.web.access import Caller
     from slipway_airflow.web.own_api import AirflowCalls
+    from slipway_airflow.web.validation import Validated
     from strategy_lib.design import Design
 
 log = logging.getLogger(__name__)
@@ -74,7 +80,7 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowCalls, call
         raise ApiError(400, f"{kind} needs the parameter target_nodes: name the nodes", "Bad Request")
     revision = _revision(store, request, kind, parameters)
     validated = validation_of_revision(request.site, revision)
-    overridden = _judge(validated.messages, parameters, request.site, revision)
+    overridden = _judge(validated, parameters, request.site, revision)
     if validated.design is not None:
         _require_targets(parameters, validated.design, request.site, revision)
         overridden += guard_critical_groups(kind, parameters, validated.design, request.site)
@@ -120,17 +126,17 @@ def _revision(store: SiteStore, request: ActionRequest, kind: str, parameters: A
     return revision
 
 
-def _judge(
-    messages: Iterable[Mapping[str, Any]], parameters: ActionParameters, site: str, revision: int
-) -> list[dict[str, Any]]:
+def _judge(validated: Validated, parameters: ActionParameters, site: str, revision: int) -> list[dict[str, Any]]:
     """Return the errors that the caller chose to go on in spite of, as warnings."""
-    found = list(messages)
-    errors = [message for message in found if message["error"]]
+    errors = [message for message in validated.messages if message["error"]]
     if not errors:
         return []
     if not parameters.continue_on_fail:
-        text = f"revision {revision} of site {site} is not valid: nothing was started"
-        raise ApiError(400, text, "Validation", found)
+        way_out = "Mend the documents and commit them, or name another revision"
+        if validated.design is not None:
+            way_out += f", or repeat this with the parameter {CONTINUE_ON_FAIL}=true (--{CONTINUE_ON_FAIL})"
+        text = f"revision {revision} of site {site} is not valid: nothing was started. {way_out}"
+        raise ApiError(400, text, "Validation", validated.messages)
     return [{**message, "error": False, "level": "Warning"} for message in errors]
 
 

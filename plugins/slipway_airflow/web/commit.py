@@ -10,12 +10,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse
 
-from site_store import BufferChanged, RevisionRecord, SiteStore
+from site_store import BufferChanged, RevisionRecord, SiteStore, Version
 from slipway_airflow.web import access
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.buffer_tag import IfMatch, changed_meanwhile, require_match, tagged
 from slipway_airflow.web.configdocs_examples import COMMITTED, shown
 from slipway_airflow.web.failure import ApiError, code_text, status
+from slipway_airflow.web.intermediate_commits import skipped_commits
 from slipway_airflow.web.open_store import Store
 from slipway_airflow.web.revision_view import LARGEST_NUMBER
 from slipway_airflow.web.site_name import DEFAULT_SITE, SiteName
@@ -116,7 +117,9 @@ class _Making:
         if dryrun or (validated.errors and not force):
             return _not_committed(validated, self.version, dryrun=dryrun)
         revision = self._stored(texts, validated, rollback_of)
-        return _committed(validated, revision, self.version + 1, 200 if rollback_of is None else 201)
+        last = self.store.version_number(self.site, Version.LAST_SITE_ACTION)
+        skipped = skipped_commits(last, revision.number)
+        return _committed(validated, revision, skipped, self.version + 1, 200 if rollback_of is None else 201)
 
     def _stored(self, texts: Mapping[str, str], validated: Validated, rollback_of: int | None) -> RevisionRecord:
         overridden = [str(message["message"]) for message in validated.messages if message["error"]]
@@ -145,13 +148,16 @@ def _not_committed(validated: Validated, version: int, *, dryrun: bool) -> JSONR
     return JSONResponse(_body(validated, code, " DRYRUN" if dryrun else ""), code, headers=tagged(version))
 
 
-def _committed(validated: Validated, revision: RevisionRecord, version: int, code: int) -> JSONResponse:
+def _committed(validated: Validated, revision: RevisionRecord, skipped: range, version: int, code: int) -> JSONResponse:
+    """Answer with the revision, and with what whoever wants an action next has to know of it."""
     facts = {
         "site": revision.site,
         "revision": revision.number,
         "digest": revision.digest,
         "forced": revision.forced,
         "rollback_of": revision.rollback_of,
+        "deployable": validated.design is not None,
+        "intermediate_commits": list(skipped),
     }
     body = {**_body(validated, code, " FORCED SUCCESS" if validated.errors else ""), "status": "Success", **facts}
     return JSONResponse(body, code, headers=tagged(version))

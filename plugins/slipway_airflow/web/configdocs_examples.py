@@ -53,6 +53,8 @@ COMMITTED: dict[str, Any] = {
     "digest": "9b74c9897bac770ffc029102a200c5de9b74c9897bac770ffc029102a200c5de",
     "forced": False,
     "rollback_of": None,
+    "deployable": True,
+    "intermediate_commits": [2],
 }
 STATUSES = [
     {

@@ -272,6 +272,8 @@ def test_a_revision_that_is_not_valid_is_refused_with_all_it_says(user: httpx.Cl
     answer = ask(user)
     assert answer.status_code == 400
     assert any("minimum_successful_nodes" in message for message in said(answer))
+    assert "or name another revision" in answer.json()["message"]
+    assert "continue-on-fail" not in answer.json()["message"], "its groups cannot be read"
     assert store.list_actions("default") == []
     created = create(user, **{"continue-on-fail": "true"})
     assert created["warnings"]
@@ -279,6 +281,18 @@ def test_a_revision_that_is_not_valid_is_refused_with_all_it_says(user: httpx.Cl
     (event,) = (event for event in store.events(created["id"]) if event.kind == "overridden")
     assert "started by user in spite of" in event.message
     assert event.data["messages"]
+
+
+def test_a_revision_that_can_be_read_may_be_used_in_spite_of_its_errors(
+    user: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(store)
+    nobody = {"conn_type": "drydock", "host": "http://127.0.0.1:9"}
+    monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(nobody))
+    answer = ask(user)
+    assert answer.status_code == 400
+    assert "repeat this with the parameter continue-on-fail=true (--continue-on-fail)" in answer.json()["message"]
+    create(user, **{"continue-on-fail": "true"})
 
 
 @pytest.fixture

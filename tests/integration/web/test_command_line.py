@@ -148,7 +148,7 @@ def test_a_forced_commit(slipway: Slipway, tmp_path: Path) -> None:
     assert "committed site default as revision 1, in spite of its errors" in forced.stdout
     assert "Forced in spite of:" in slipway("describe", "revision/1").stdout
     refused = slipway("create", "action", "deploy_site", status=1)
-    assert refused.stderr.endswith("Error: revision 1 of site default is not valid: nothing was started\n")
+    assert "Error: revision 1 of site default is not valid: nothing was started. Mend the documents" in refused.stderr
 
 
 def test_an_action_from_its_creation_to_its_end(

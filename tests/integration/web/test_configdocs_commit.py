@@ -106,6 +106,7 @@ def test_a_forced_commit_records_who_forced_what(connected: Simulator, user: htt
     assert answer.status_code == 200
     assert (body["status"], body["message"], body["forced"]) == ("Success", "Validations failed FORCED SUCCESS", True)
     assert body["details"]["errorCount"] == 1
+    assert (body["deployable"], body["intermediate_commits"]) == (False, []), "its groups cannot be read"
     shown = user.get(f"{API}/revisions/1").json()
     assert (shown["user"], shown["forced"]) == ("user", True)
     (problem,) = shown["problems"]
@@ -126,7 +127,8 @@ def test_without_a_provisioner_nothing_is_known_to_be_right(user: httpx.Client, 
     (error,) = said(answer)
     assert "create an Airflow connection 'slipway_provisioner_default' or 'slipway_provisioner'" in error
     assert "force it" in error
-    assert commit(user, force="true").status_code == 200
+    forced = commit(user, force="true")
+    assert (forced.status_code, forced.json()["deployable"]) == (200, True)
     assert store.revision("default").forced
 
 
@@ -284,6 +286,7 @@ def test_rollback_is_a_new_revision(connected: Simulator, user: httpx.Client, st
     answer = user.post(f"{API}/revisions/1/rollback")
     assert answer.status_code == 201, answer.text
     assert (answer.json()["revision"], answer.json()["rollback_of"]) == (3, 1)
+    assert (answer.json()["deployable"], answer.json()["intermediate_commits"]) == (True, [1, 2])
     assert user.get(f"{API}/configdocs/site?version=committed").text == DESIGN
     assert user.get(f"{API}/configdocs/networks?version=committed").status_code == 404
     assert user.get(f"{API}/revisions/3").json()["rollback_of"] == 1

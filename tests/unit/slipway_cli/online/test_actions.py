@@ -56,6 +56,12 @@ def test_parameters(slipway: Slipway, server: Server) -> None:
     assert server.request.params["allow-intermediate-commits"] == "true"
 
 
+def test_going_on_in_spite_of_errors(slipway: Slipway, server: Server) -> None:
+    server.on("POST", "/actions", action(), 201)
+    assert slipway("create", "action", "deploy_site", "--continue-on-fail").exit_code == 0
+    assert json.loads(server.request.body)["parameters"] == {"continue-on-fail": True}
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -64,6 +70,7 @@ def test_parameters(slipway: Slipway, server: Server) -> None:
         ("deploy_site", "--param", "=1"),
         ("deploy_site", "--param", "a=1", "--param", "a=2"),
         ("deploy_site", "--param", "force=true", "--force"),
+        ("deploy_site", "--param", "continue-on-fail=true", "--continue-on-fail"),
         ("deploy_site", "--param", "target_nodes=a", "-n", "b"),
         ("deploy_site", "--revision", "0"),
         ("redeploy_server",),
@@ -145,6 +152,7 @@ def test_an_action_is_described(slipway: Slipway, server: Server, arguments: tup
         parameters={"target_nodes": ["n1"]},
         ended="2026-03-01T12:02:05+00:00",
         groups=[group],
+        nodes=[{"name": "n2", "state": "failure", "groups": ["control"], "message": "no PXE answer"}],
         steps=[STEP, step],
         notes=[note("action failed", at="2026-03-01T12:02:05+00:00"), note("acquired", resolved_url_value="Details")],
         command_audit=[{"datetime": AT, "command": "invoke", "user": "admin"}],
@@ -164,7 +172,9 @@ def test_an_action_is_described(slipway: Slipway, server: Server, arguments: tup
     ]
     assert "Ended: 2026-03-01 12:02:05 UTC, after 2 min 5 s" in lines
     assert "control  yes       failure (deploy_criteria)      3          1       1        1" in lines
-    assert "control, after deploy: minimum_successful_nodes needed 3, got 1" in lines
+    assert "control, after deploy: minimum_successful_nodes needed 3, actual 1" in lines
+    assert "n2    failure  control  no PXE answer" in lines
+    assert f"The whole report: slipway describe action/{ID} --follow" in lines
     assert "7  deploy_group.control  failed" in lines
     assert lines[-5:] == [
         f"2026-03-01 12:00:00  acquired  (notedetails/{'0' * 26})",

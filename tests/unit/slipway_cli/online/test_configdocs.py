@@ -155,6 +155,39 @@ def test_a_forced_commit_says_what_it_overrode(slipway: Slipway, server: Server)
     assert server.request.params["force"] == "true"
 
 
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ({"deployable": True, "intermediate_commits": []}, ["next: slipway create action deploy_site --follow"]),
+        (
+            {"forced": True, "deployable": True},
+            [
+                "an action needs --continue-on-fail: the revision has errors",
+                "next: slipway create action deploy_site --continue-on-fail --follow",
+            ],
+        ),
+        (
+            {"intermediate_commits": [2, 3]},
+            [
+                "an action needs --allow-intermediate-commits: revisions 2, 3 were never deployed",
+                "next: slipway create action deploy_site --allow-intermediate-commits --follow",
+            ],
+        ),
+        (
+            {"forced": True, "deployable": False, "intermediate_commits": [1]},
+            ["no action can use it: mend the documents, load them, and commit them"],
+        ),
+    ],
+)
+@pytest.mark.parametrize("path", ["/commitconfigdocs", "/revisions/1/rollback"])
+def test_what_comes_next_is_what_would_not_be_refused(
+    slipway: Slipway, server: Server, path: str, facts: dict[str, Any], told: list[str]
+) -> None:
+    server.on("POST", path, judged(revision=4, site="default", **facts))
+    command = ("rollback", "configdocs", "1") if "rollback" in path else ("commit", "configdocs")
+    assert slipway(*command).stdout.splitlines()[1:] == told
+
+
 def test_a_dry_run_ends_with_what_it_found(slipway: Slipway, server: Server) -> None:
     server.on("POST", "/commitconfigdocs", judged(message="Validations succeeded DRYRUN"))
     result = slipway("commit", "configdocs", "--dryrun")
