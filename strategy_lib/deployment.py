@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 
 from strategy_lib.criteria import CriterionResult, evaluate
@@ -81,7 +81,7 @@ class GroupDone:
 class GroupCounts:
     """How many nodes of a group are where, at this moment.
 
-    `prepared` counts those that prove to be prepared (prepared, deploying, success), as the criteria do (rule 15).
+    `prepared` counts those whose prepare succeeded, as the criteria do (rule 15), also when their deploy then failed.
     """
 
     total: int
@@ -133,7 +133,10 @@ class _Run:
 
 
 def counts_of(states: Iterable[NodeState]) -> GroupCounts:
-    """Return how many of these nodes, given by their states, are where (rule 20)."""
+    """Return how many of these nodes, given by their states, are where (rule 20).
+
+    Of a node that failed its state does not say whether it had been prepared: here it counts as if it had not.
+    """
     tally = Counter(states)
     return GroupCounts(
         total=tally.total(),
@@ -186,6 +189,7 @@ class Deployment:
         self._states: dict[str, NodeState] = dict(states or {})
         self._verdicts = {name: state for name, state in (verdicts or {}).items() if state in _JUDGED}
         self._unknown_since: dict[str, Phase] = {}
+        self._lost_in_deploy: set[str] = set()
         self._runs: dict[str, _Run] = {}
         self._done: list[GroupDone] = []
         self._pending: Step | None = None
@@ -247,6 +251,8 @@ class Deployment:
             else:
                 states[name] = NodeState.UNKNOWN
                 self._unknown_since[name] = phase
+        if phase is Phase.DEPLOY:
+            self._lost_in_deploy.update(name for name in step.nodes if states[name] is not done)
         self._pending = None
         self._runs[step.group].over.add(phase)
         return frozenset((good | bad).difference(step.nodes))
@@ -261,6 +267,8 @@ class Deployment:
             return False
         self._unknown_since.pop(node, None)
         self._states[node] = _DONE[phase] if succeeded else NodeState.FAILURE
+        if succeeded:
+            self._lost_in_deploy.discard(node)
         return True
 
     def in_flight(self, phase: Phase) -> tuple[str, ...]:
@@ -277,6 +285,8 @@ class Deployment:
         """Return a group as it stands; its counts take time linear in its nodes."""
         run = self._runs[name]
         counts = counts_of(self._states_of(run.nodes))
+        if self._lost_in_deploy:
+            counts = replace(counts, prepared=counts.prepared + len(self._lost_in_deploy.intersection(run.nodes)))
         return GroupView(name, run.group.critical, run.state, run.reason, run.criteria, run.nodes, counts)
 
     @property

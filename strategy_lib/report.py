@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -15,6 +16,7 @@ from strategy_lib.report_record import (
     ReportedAction,
     ReportedGroup,
     ReportedNode,
+    Submission,
     from_dict,
     seconds_between,
     to_dict,
@@ -26,6 +28,7 @@ __all__ = [
     "ReportedAction",
     "ReportedGroup",
     "ReportedNode",
+    "Submission",
     "build_report",
     "from_dict",
     "render",
@@ -36,7 +39,7 @@ __all__ = [
 _MOST_TROUBLED = 500
 _MOST_NODES = 2000
 _WHY = {
-    Reason.PREPARE_CRITERIA: "the prepare criteria were not met, so it was not deployed",
+    Reason.PREPARE_CRITERIA: "the prepare criteria were not met, so it deployed no node",
     Reason.DEPLOY_CRITERIA: "the deploy criteria were not met",
     Reason.DEPENDENCY: "a group it depends on failed, so it was not started",
     Reason.INTERRUPTED: "its task ended before it came to a verdict",
@@ -68,10 +71,13 @@ def build_report(
     notes
         What else should be known, such as late results.
     """
-    judged = tuple(_judged(group) for group in groups)
+    judged, considered = tuple(_judged(group) for group in groups), tuple(nodes)
     steps = tuple(failed_steps)
     verdict, text = verdict_of(judged, steps)
-    return Report(action, verdict, text, judged, tuple(nodes), steps, tuple(notes))
+    grouped = [node for node in considered if node.groups]
+    if verdict is Verdict.SUCCESS and grouped and all(node.as_wanted for node in grouped):
+        text += "; nothing was submitted, as every node was as wanted already"
+    return Report(action, verdict, text, judged, considered, steps, tuple(notes))
 
 
 def verdict_of(groups: Sequence[ReportedGroup], failed_steps: Sequence[FailedStep] = ()) -> tuple[Verdict, str]:
@@ -126,6 +132,9 @@ def _lines(report: Report) -> Iterator[str]:
     if report.failed_steps:
         yield "Failed before the groups:"
         yield from (f"  {failed.step}: {failed.message}" for failed in report.failed_steps)
+    if report.rehearsal:
+        yield "If every node succeeds, this is submitted, in this order:"
+        yield from (f"  {_submission(submission)}" for submission in report.rehearsal)
     critical = [group for group in report.failed_groups if group.critical]
     others = [group for group in report.failed_groups if not group.critical]
     states = {group.name: group.state for group in report.groups}
@@ -140,10 +149,20 @@ def _lines(report: Report) -> Iterator[str]:
         yield from (f"  {note}" for note in report.notes)
     if report.groups:
         yield "All groups, in the order they were processed:"
-        yield from _group_table(report.groups, {str(step): word for step, word in _DONE.items()}.get(action.kind))
+        done = {str(step): word for step, word in _DONE.items()}.get(action.kind)
+        as_wanted = Counter(name for node in report.nodes if node.as_wanted for name in node.groups)
+        yield from _group_table(report.groups, done, as_wanted)
     if report.nodes:
         yield f"All {len(report.nodes)} nodes:"
         yield from _node_table(report.nodes)
+
+
+def _submission(submission: Submission) -> str:
+    number = len(submission.nodes)
+    nodes = f"{number} node{'s' if number != 1 else ''}: {', '.join(submission.nodes)}"
+    if submission.group is None:
+        return f"{submission.phase}: {nodes}"
+    return f"{submission.group}: {f'{submission.phase} {nodes}' if submission.phase else 'nothing to submit'}"
 
 
 def _failed_group(group: ReportedGroup, states: dict[str, GroupState]) -> Iterator[str]:
@@ -178,9 +197,18 @@ def _troubled_nodes(nodes: Sequence[ReportedNode]) -> Iterator[str]:
                 yield f"  and {len(found) - _MOST_TROUBLED} more"
 
 
-def _group_table(groups: Sequence[ReportedGroup], done: str | None) -> Iterator[str]:
-    """Yield one line for each group; `done` is the word for a node step's success, None where groups are deployed."""
-    progress = ("prepared", "deployed") if done is None else (done,)
+def _group_table(groups: Sequence[ReportedGroup], done: str | None, as_wanted: Mapping[str, int]) -> Iterator[str]:
+    """Yield one line for each group.
+
+    Parameters
+    ----------
+    done
+        The word for a node step's success, None where groups are deployed.
+    as_wanted
+        How many of each group's nodes were not submitted (rule 21); the column is left out when there is none.
+    """
+    progress: tuple[str, ...] = ("prepared", "deployed") if done is None else (done,)
+    progress += ("as wanted",) if as_wanted else ()
     header = ("group", "critical", "state", "reason", "nodes", *progress, "failed", "unknown", "took")
     rows = [
         (
@@ -191,6 +219,7 @@ def _group_table(groups: Sequence[ReportedGroup], done: str | None) -> Iterator[
             str(group.counts.total),
             *((str(group.counts.prepared),) if done is None else ()),
             str(group.counts.succeeded),
+            *((str(as_wanted.get(group.name, 0)),) if as_wanted else ()),
             str(group.counts.failed),
             str(group.counts.unknown),
             _duration(group.seconds) or "-",
@@ -205,12 +234,14 @@ def _group_table(groups: Sequence[ReportedGroup], done: str | None) -> Iterator[
 
 
 def _node_table(nodes: Sequence[ReportedNode]) -> Iterator[str]:
-    rows = [
-        (node.name, str(node.state), ", ".join(node.groups) or "-", node.message or "") for node in nodes[:_MOST_NODES]
-    ]
+    rows = [(node.name, str(node.state), ", ".join(node.groups) or "-", _message(node)) for node in nodes[:_MOST_NODES]]
     yield from _table([("node", "state", "groups", "message"), *rows])
     if len(nodes) > _MOST_NODES:
         yield f"  and {len(nodes) - _MOST_NODES} more, which are in the stored report"
+
+
+def _message(node: ReportedNode) -> str:
+    return node.message or ("as wanted already, not submitted" if node.as_wanted else "")
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -76,17 +76,36 @@ class ReportedGroup:
 
 @dataclass(frozen=True, slots=True)
 class ReportedNode:
-    """A node at the end of the action: its state, the groups it is in, and the provisioner's words about it."""
+    """A node at the end of the action: its state, the groups it is in, and the provisioner's words about it.
+
+    `as_wanted` is a success that the action found and did not bring about: the node was not submitted (rule 21).
+    """
 
     name: str
     state: NodeState
     groups: tuple[str, ...] = ()
     message: str | None = None
+    as_wanted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What a dry run would submit: `nodes` of a `group` for a `phase`; without phase, a group has nothing to submit.
+
+    A node step, such as destroy_nodes, is done to named nodes before any group: it has no `group`.
+    """
+
+    group: str | None
+    phase: str | None
+    nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What became of an action (rule 20). `verdict_text` is one sentence that says why."""
+    """What became of an action (rule 20). `verdict_text` is one sentence that says why.
+
+    `rehearsal` is what a dry run would submit, in order, if every node succeeded; None when it was no dry run.
+    """
 
     action: ReportedAction
     verdict: Verdict
@@ -95,6 +114,7 @@ class Report:
     nodes: tuple[ReportedNode, ...] = ()
     failed_steps: tuple[FailedStep, ...] = ()
     notes: tuple[str, ...] = ()
+    rehearsal: tuple[Submission, ...] | None = None
 
     @property
     def failed_groups(self) -> tuple[ReportedGroup, ...]:
@@ -128,17 +148,30 @@ def from_dict(data: Mapping[str, Any]) -> Report:
         verdict_text=data["verdict_text"],
         groups=tuple(_group(entry) for entry in data["groups"]),
         nodes=tuple(
-            ReportedNode(entry["name"], NodeState(entry["state"]), tuple(entry["groups"]), entry["message"])
+            ReportedNode(
+                entry["name"],
+                NodeState(entry["state"]),
+                tuple(entry["groups"]),
+                entry["message"],
+                entry.get("as_wanted", False),  # reports of older versions have none
+            )
             for entry in data["nodes"]
         ),
         failed_steps=tuple(FailedStep(entry["step"], entry["message"]) for entry in data["failed_steps"]),
         notes=tuple(data["notes"]),
+        rehearsal=_rehearsal(data.get("rehearsal")),
     )
 
 
 def criterion_from_dict(data: Mapping[str, Any]) -> CriterionResult:
     """Read one judged criterion from its JSON form."""
     return CriterionResult(phase_from(data["phase"]), data["criterion"], data["needed"], data["actual"], data["met"])
+
+
+def _rehearsal(data: Sequence[Mapping[str, Any]] | None) -> tuple[Submission, ...] | None:
+    if data is None:
+        return None
+    return tuple(Submission(entry["group"], entry["phase"], tuple(entry["nodes"])) for entry in data)
 
 
 def _group(data: Mapping[str, Any]) -> ReportedGroup:

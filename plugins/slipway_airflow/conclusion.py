@@ -16,7 +16,8 @@ from slipway_airflow.hook import DrydockHook
 from slipway_airflow.late_results import look_for_late_results
 from slipway_airflow.node_step_report import StepStanding, StepTasks
 from slipway_airflow.operation_run import OperationRun
-from slipway_airflow.reporting import report_of
+from slipway_airflow.rehearsal import rehearse
+from slipway_airflow.reporting import report_of, report_of_dry_run
 from slipway_airflow.revision_documents import read_revision, secrets_of
 from slipway_airflow.steps import node_step_of
 from strategy_lib.phase import Verdict
@@ -47,6 +48,21 @@ def conclude(store: SiteStore, action: ActionRecord, step_states: Mapping[str, s
     data = store.report_input(action.id)
     on_nodes = StepStanding(step, step_states.get(step), judged, step_tasks(store, action, step)) if step else None
     report = report_of(data, step_states, datetime.now(UTC), on_nodes)
+    return _closed(store, action, report, log)
+
+
+def conclude_dry_run(
+    store: SiteStore, action: ActionRecord, step_states: Mapping[str, str | None], log: TaskLog
+) -> Report:
+    """Report what a dry run has found, and close the action; as `conclude`, but that nothing was done."""
+    data = store.report_input(action.id)
+    states = {tasks.node: tasks.state for tasks in data.nodes}
+    targets = sorted(action.parameters.get("target_nodes") or ())
+    rehearsal = rehearse(data.groups, states, node_step_of(action.kind), targets)
+    return _closed(store, action, report_of_dry_run(data, step_states, datetime.now(UTC), rehearsal), log)
+
+
+def _closed(store: SiteStore, action: ActionRecord, report: Report, log: TaskLog) -> Report:
     for line in render(report).splitlines():
         log.info("%s", line)
     store.save_report(action.id, to_dict(report))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from slipway_airflow.story import count, names
 from strategy_lib.deployment import Deployment, Finished
+from strategy_lib.report import Submission
 
 if TYPE_CHECKING:
     from site_store import GroupRecord
@@ -19,22 +19,18 @@ def rehearse(
     states: Mapping[str, NodeState],
     step: NodeStep | None = None,
     targets: Sequence[str] = (),
-) -> Iterator[str]:
-    """Yield one line for every provisioner task that would be submitted, in order, and one for groups without any.
+) -> list[Submission]:
+    """Return every provisioner task that would be submitted, in order, then the groups without any.
 
     ``step`` is done to the ``targets`` before any group.
     """
     deployment = Deployment(
         [group.definition for group in groups], {group.name: group.nodes for group in groups}, states
     )
-    submitted = set()
-    yield "Dry run. If every node succeeds, this is submitted, in this order:"
-    if step is not None:
-        yield f"  {step}: {count(len(targets), 'node')}: {names(targets)}"
+    submissions = [Submission(None, step.value, tuple(targets))] if step is not None else []
     while not isinstance(due := deployment.next(), Finished):
-        submitted.add(due.group)
-        yield f"  {due.group}: {due.phase.value} {count(len(due.nodes), 'node')}: {names(due.nodes)}"
+        submissions.append(Submission(due.group, due.phase.value, tuple(due.nodes)))
         deployment.record(due, due.nodes, ())
-    for view in deployment.groups:
-        if view.name not in submitted:
-            yield f"  {view.name}: nothing to submit ({view.state.value})"
+    submitted = {submission.group for submission in submissions}
+    idle = [view.name for view in deployment.groups if view.name not in submitted]
+    return submissions + [Submission(name, None) for name in idle]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from site_store.events import EventKind
@@ -11,20 +12,22 @@ from slipway_airflow.node_step_report import StepStanding, report_step
 from slipway_airflow.steps import has_groups
 from strategy_lib.deployment import counts_of
 from strategy_lib.node import NodeState
-from strategy_lib.phase import Reason
+from strategy_lib.phase import Reason, Verdict
 from strategy_lib.report import (
     FailedStep,
     Report,
     ReportedAction,
     ReportedGroup,
     ReportedNode,
+    Submission,
     build_report,
 )
+from strategy_lib.task_state import TaskStatus
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from site_store import EventRecord, GroupRecord, NodeTasks, ReportInput
+    from site_store import ActionRecord, EventRecord, GroupRecord, NodeTasks, ReportInput
 
 STEP_FAILED = "step_failed"
 STEP_WARNING = "step_warning"
@@ -76,33 +79,49 @@ def report_of(
         if group.reason is Reason.NODE_STEP and not has_groups(action.kind):
             # Its nodes say why, and better.
             failed = [step for step in failed if step.step != node_step.step]
-    return build_report(
-        ReportedAction(
-            id=action.id,
-            site=action.site,
-            kind=action.kind,
-            revision=action.revision,
-            dag_id=action.dag_id,
-            run_id=action.run_id,
-            user=action.user,
-            started=action.started or action.created,
-            ended=ended,
-        ),
-        groups,
-        nodes,
-        failed,
-        _notes(data.events),
+    return build_report(_action(action, ended), groups, nodes, failed, _notes(data.events))
+
+
+def report_of_dry_run(
+    data: ReportInput, step_states: Mapping[str, str | None], ended: datetime, rehearsal: Sequence[Submission]
+) -> Report:
+    """Make the report of a dry run: what would be submitted, unless a step before the groups failed."""
+    failed = failed_steps(step_states, data.events)
+    verdict, text = Verdict.SUCCESS, "dry run: nothing was submitted"
+    if failed:
+        verdict, text = Verdict.FAILURE, f"dry run: {', '.join(step.step for step in failed)} failed"
+    elif has_groups(data.action.kind) and not data.groups:
+        verdict, text = Verdict.FAILURE, "dry run: there is no plan"
+    elif not any(submission.nodes for submission in rehearsal):
+        text = "dry run: nothing would be submitted, as every node is as wanted already"
+    notes = tuple(_notes(data.events))
+    shown = () if verdict is Verdict.FAILURE else tuple(rehearsal)
+    action = _action(data.action, ended)
+    return Report(action, verdict, text, failed_steps=tuple(failed), notes=notes, rehearsal=shown)
+
+
+def _action(action: ActionRecord, ended: datetime) -> ReportedAction:
+    return ReportedAction(
+        id=action.id,
+        site=action.site,
+        kind=action.kind,
+        revision=action.revision,
+        dag_id=action.dag_id,
+        run_id=action.run_id,
+        user=action.user,
+        started=action.started or action.created,
+        ended=ended,
     )
 
 
 def _planned(data: ReportInput) -> tuple[list[ReportedGroup], list[ReportedNode]]:
     """Return the groups of the plan, and all nodes that it considers."""
-    states: defaultdict[str, list[NodeState]] = defaultdict(list)
+    members: defaultdict[str, list[NodeTasks]] = defaultdict(list)
     for tasks in data.nodes:
         for name in tasks.groups:
-            states[name].append(tasks.state)
-    groups = [_group(group, states[group.name]) for group in data.groups]
-    return groups, [_node(tasks) for tasks in data.nodes]
+            members[name].append(tasks)
+    groups = [_group(group, members[group.name]) for group in data.groups]
+    return groups, [reported_node(tasks) for tasks in data.nodes]
 
 
 def _notes(events: Iterable[EventRecord]) -> list[str]:
@@ -121,7 +140,8 @@ def _notes(events: Iterable[EventRecord]) -> list[str]:
     return list(notes)
 
 
-def _group(group: GroupRecord, states: list[NodeState]) -> ReportedGroup:
+def _group(group: GroupRecord, members: list[NodeTasks]) -> ReportedGroup:
+    prepared = sum(tasks.prepare.status is TaskStatus.SUCCESS for tasks in members)
     return ReportedGroup(
         name=group.name,
         critical=group.critical,
@@ -129,14 +149,17 @@ def _group(group: GroupRecord, states: list[NodeState]) -> ReportedGroup:
         reason=group.reason,
         depends_on=group.definition.depends_on,
         criteria=group.criteria,
-        counts=counts_of(states),
+        counts=replace(counts_of(tasks.state for tasks in members), prepared=prepared),
         attempt=max(group.attempt, 1),
         started=group.started,
         ended=group.ended,
     )
 
 
-def _node(tasks: NodeTasks) -> ReportedNode:
+def reported_node(tasks: NodeTasks) -> ReportedNode:
+    """Return a node as the report has it."""
     # Deploy comes later, so what was said of it counts more.
     message = tasks.deploy.error or tasks.prepare.error
-    return ReportedNode(tasks.node, tasks.state, tasks.groups, message)
+    # A success that no operation brought about was one before (rule 21).
+    as_wanted = tasks.state is NodeState.SUCCESS and tasks.prepare.op is None and tasks.deploy.op is None
+    return ReportedNode(tasks.node, tasks.state, tasks.groups, message, as_wanted)

@@ -87,7 +87,7 @@ def outcome(
 def criterion(result: CriterionResult) -> str:
     """Say one criterion with needed and actual."""
     verdict = "met" if result.met else "NOT met"
-    return f"After {result.phase.value}: {result.criterion} needed {result.needed}, got {result.actual}: {verdict}."
+    return f"After {result.phase.value}: {result.criterion} needed {result.needed}, actual {result.actual}: {verdict}."
 
 
 def verdict(view: GroupView) -> str:

@@ -21,6 +21,7 @@ from slipway_cli.output import console, table
 from slipway_cli.printable import printable
 
 _STYLES = {"success": "green", "failed": "red", "failure": "red", "running": "cyan"}
+_MOST_NODES = 500
 _action = click.option("--action", metavar="ID", help="The action that the step is of.")
 
 
@@ -150,9 +151,8 @@ def _step_path(step: Step) -> str:
 
 def _show_action(action: Any) -> None:
     target = console()
-    ended = (
-        f"{moment(action['ended'])} UTC, after {span(action['started'], action['ended'])}" if action["ended"] else None
-    )
+    took = span(action["started"], action["ended"])
+    ended = f"{moment(action['ended'])} UTC{f', after {took}' if took else ''}" if action["ended"] else None
     _facts(
         target,
         (
@@ -179,6 +179,7 @@ def _show_action(action: Any) -> None:
             rows.add_row(Text(printable(group["name"])), critical, _coloured(state), *numbers)
         target.print(rows)
         _criteria(target, groups)
+    _show_nodes(target, action)
     _show_steps(target, action)
     notes = [*(action.get("notes") or []), *(note for step in action["steps"] for note in step.get("notes") or [])]
     _notes(target, notes)
@@ -187,6 +188,20 @@ def _show_action(action: Any) -> None:
     for audit in action.get("command_audit") or []:
         line = f"{moment(audit['datetime'])}  {audit['command']} by {audit['user']}"
         target.print(Text(printable(line)), soft_wrap=True)
+
+
+def _show_nodes(target: Console, action: Any) -> None:
+    nodes = action.get("nodes") or []
+    if not nodes:
+        return
+    _blank(target)
+    rows = table("Node", "State", "Groups", "Message", folds=("Groups", "Message"))
+    for node in nodes[:_MOST_NODES]:
+        groups = Text(printable(", ".join(node["groups"])))
+        rows.add_row(printable(node["name"]), _coloured(node["state"]), groups, Text(printable(node["message"] or "")))
+    target.print(rows)
+    if len(nodes) > _MOST_NODES:
+        target.print(f"and {len(nodes) - _MOST_NODES} more: with -o json they are all there")
 
 
 def _show_steps(target: Console, action: Any) -> None:
@@ -198,6 +213,9 @@ def _show_steps(target: Console, action: Any) -> None:
         rows.add_row(str(step["index"]), Text(printable(step["id"])), _coloured(step["state"] or "-"))
     target.print(rows)
     target.print(Text(f"Log of a step: slipway logs step/{action['id']}/STEP", style="dim"), soft_wrap=True)
+    if action["ended"]:
+        text = f"The whole report: slipway describe action/{action['id']} --follow"
+        target.print(Text(text, style="dim"), soft_wrap=True)
 
 
 def _listed(parameters: Mapping[str, Any]) -> str | None:
@@ -218,7 +236,7 @@ def _criteria(target: Console, groups: Iterable[Any]) -> None:
             if not result["met"]:
                 text = (
                     f"{group['name']}, after {result['phase']}: {result['criterion']} needed {result['needed']}, "
-                    f"got {result['actual']}"
+                    f"actual {result['actual']}"
                 )
                 target.print(Text(printable(text), style="red"), soft_wrap=True)
 

@@ -114,6 +114,11 @@ def test_a_dry_run_shows_what_would_be_done_and_does_nothing(runs: Runs, capfd: 
     assert runs.simulator.get("tasks") == []
     assert runs.last_action().verdict == "dry run: nothing was submitted"
     assert "  one: prepare 1 node: a" in "".join(capfd.readouterr())
+    rehearsal = runs.last_report()["rehearsal"]
+    assert rehearsal[:2] == [
+        {"group": "one", "phase": "prepare", "nodes": ["a"]},
+        {"group": "one", "phase": "deploy", "nodes": ["a"]},
+    ]
     with SiteStore.open() as store:
         assert store.node_records("alpha") == []
 

@@ -124,6 +124,15 @@ def test_rule_25_what_a_critical_group_needs_is_not_destroyed(deployed: Runs) ->
     assert deployed.simulator.submissions() == []
 
 
+def test_rule_25_a_dry_run_is_refused_what_the_action_would_be_refused(deployed: Runs) -> None:
+    assert deployed.run("destroy_nodes", target_nodes=["a"], dry_run=True)[0] == "failed"
+    report = deployed.last_report()
+    assert (report["verdict_text"], report["rehearsal"]) == ("dry run: validate_design failed", [])
+    assert "critical group one would fall short" in report["failed_steps"][0]["message"]
+    assert deployed.run("destroy_nodes", target_nodes=["a"], dry_run=True, force=True)[0] == "success"
+    assert deployed.last_report()["rehearsal"] == [{"group": None, "phase": "destroy_nodes", "nodes": ["a"]}]
+
+
 def test_servers_must_be_named(deployed: Runs) -> None:
     assert deployed.run("destroy_nodes", target_nodes=["b", "bb"])[0] == "failed"
     assert "did you mean b?" in deployed.last_report()["failed_steps"][0]["message"]

@@ -117,6 +117,6 @@ class ValidateDesignOperator(SiteOperator):
         short = shortfalls(design.strategy, design.nodes, deployed, parameter(action, "target_nodes") or ())
         for shortfall in short:
             self.log.warning("%s", shortfall)
-        if short and not parameter(action, "force") and not parameter(action, "dry_run"):
+        if short and not parameter(action, "force"):
             said = "; ".join(str(shortfall) for shortfall in short)
             raise StepError(f"{said}: name fewer nodes, or force it")

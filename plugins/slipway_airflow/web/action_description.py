@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from slipway_airflow.errors import AirflowApiError, AirflowRefused
 from slipway_airflow.site_lock import reconcile
+from slipway_airflow.web.action_nodes import action_nodes
 from slipway_airflow.web.action_view import described_view
 from slipway_airflow.web.failure import ApiError
 from slipway_airflow.web.notes import notes_of_action
@@ -51,6 +52,7 @@ def describe(store: SiteStore, airflow: AirflowCalls, action: ActionRecord, verb
         steps=steps,
         notes=notes[f"action/{action.id}"],
         groups=view["groups"],
+        nodes=action_nodes(store, action, view["groups"], verbosity),
         audits=store.audits(action.id),
     )
 
@@ -97,8 +99,9 @@ def step_log(store: SiteStore, airflow: AirflowCalls, action: ActionRecord, step
     AirflowApiError
         Airflow does not give it.
     """
-    task = _task(action, [(group.name, group.state) for group in store.group_standings(action.id)], step)
-    tries = attempt if attempt is not None else _last_try(airflow, action, task)
+    groups = [(group.name, group.state) for group in store.group_standings(action.id)]
+    task = _task(action, groups, step)
+    tries = attempt if attempt is not None else _last_try(airflow, action, groups, task)
     if not tries:
         raise ApiError(404, f"step {step} of action {action.id} has not begun: it has no log yet", "Step not found")
     try:
@@ -143,8 +146,12 @@ def _task(action: ActionRecord, groups: Sequence[tuple[str, GroupState]], step: 
     return task
 
 
-def _last_try(airflow: AirflowCalls, action: ActionRecord, task: StepTask) -> int:
+def _last_try(
+    airflow: AirflowCalls, action: ActionRecord, groups: Sequence[tuple[str, GroupState]], task: StepTask
+) -> int:
+    waits = task.map_index >= 0 and groups[task.map_index][1] is GroupState.PENDING
     for instance in airflow.task_instances(action.dag_id, action.run_id):
         if (instance["task_id"], instance["map_index"]) == (task.task_id, task.map_index):
-            return int(instance["try_number"])
+            # Of a run that was stopped, Airflow counts a try also for groups that never began.
+            return 0 if waits and not instance["start_date"] else int(instance["try_number"])
     return 0

@@ -62,6 +62,7 @@ DESCRIBED: dict[str, Any] = _FACTS | {
         {"id": "01ARZ3NDEKTSV4RRFFQ69G5FB0", "action_id": _ID, "command": "invoke", "user": "admin", "datetime": _AT}
     ],
     "groups": [_GROUP],
+    "nodes": [{"name": "r1-control-2", "state": "failure", "groups": ["control"], "message": "no PXE answer"}],
 }
 STEP: dict[str, Any] = {
     "task_id": "deploy_group.control",

@@ -72,6 +72,7 @@ def described_view(
     steps: Sequence[Mapping[str, Any]],
     notes: Sequence[Mapping[str, Any]],
     groups: Sequence[Mapping[str, Any]],
+    nodes: Sequence[Mapping[str, Any]],
     audits: Sequence[AuditRecord],
 ) -> dict[str, Any]:
     """Return an action with all its details.
@@ -82,6 +83,8 @@ def described_view(
         Airflow's own state of the DAG run; None where Airflow did not say.
     groups
         With node counts and criteria, as `run_view` shows them.
+    nodes
+        Those worth naming, as `action_nodes` returns them.
     """
     return {
         **_facts(action),
@@ -100,6 +103,7 @@ def described_view(
             for audit in audits
         ],
         "groups": list(groups),
+        "nodes": list(nodes),
     }
 
 

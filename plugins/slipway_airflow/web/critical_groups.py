@@ -26,7 +26,7 @@ def guard_critical_groups(kind: str, parameters: ActionParameters, design: Desig
     ProvisionerError, SettingsError
         It could not be learnt which nodes are deployed; that is never taken for "none".
     """
-    if node_step_of(kind) is not NodeStep.DESTROY or parameters.dry_run:
+    if node_step_of(kind) is not NodeStep.DESTROY:
         return []
     short = shortfalls(design.strategy, design.nodes, deployed_nodes(site), parameters.target_nodes or ())
     messages = [plain_message(str(shortfall), name="CriticalGroups") for shortfall in short]

@@ -88,11 +88,17 @@ def _state(action: ActionRecord, name: str, place: int, begun: int, *, planned: 
 def _group_state(action: ActionRecord, state: GroupState) -> str | None:
     if action.dry_run and action.state is ActionState.SUCCESS:
         return "skipped"
+    # A stopped action leaves the group that was at work without a verdict.
+    if action.state.is_end and state is GroupState.RUNNING:
+        return "failed"
     return _GROUP_STATE[state]
 
 
 def airflow_steps(action: ActionRecord, groups: Groups, instances: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the steps with the states that Airflow gives its task instances.
+
+    Of an action that is over, a group's step is what became of the group: Airflow marks every group of a stopped run
+    failed, also those that had succeeded, and those that never began.
 
     Parameters
     ----------
@@ -104,15 +110,17 @@ def airflow_steps(action: ActionRecord, groups: Groups, instances: Sequence[Mapp
     places = {name: place for place, name in enumerate(_order(action.kind))}
     found = []
     for instance in instances:
-        task_id, map_index = instance["task_id"], int(instance.get("map_index", -1))
+        task_id, map_index, state = instance["task_id"], int(instance.get("map_index", -1)), instance.get("state")
         if task_id == DEPLOY_GROUP:
             # Not mapped yet: it stands for no group.
             if map_index < 0:
                 continue
             name = f"{_PREFIX}{_group_name(groups, map_index, instance)}"
+            if action.state.is_end and map_index < len(groups):
+                state = _group_state(action, groups[map_index][1])
         else:
             name = task_id if map_index < 0 else f"{task_id}.{map_index}"
-        found.append((places.get(task_id, len(places)), map_index, name, instance.get("state")))
+        found.append((places.get(task_id, len(places)), map_index, name, state))
     found.sort(key=lambda each: each[:3])
     return [step_data(action.id, name, index, state) for index, (_, _, name, state) in enumerate(found, 1)]
 

@@ -83,7 +83,7 @@ def test_the_created_action_has_shipyards_fields() -> None:
 
 def test_the_description_has_the_audit_and_airflows_own_state() -> None:
     audit = AuditRecord("a1", ID, "stop", "op", CREATED + timedelta(minutes=1))
-    arguments = {"steps": [{"id": "acquire"}], "notes": [], "groups": [], "audits": [audit]}
+    arguments = {"steps": [{"id": "acquire"}], "notes": [], "groups": [], "nodes": [], "audits": [audit]}
     shown = described_view(record(), run_state="queued", **arguments)  # type: ignore[arg-type]
     assert set(shown) >= LISTED | {"validations", "command_audit"}
     assert shown["dag_status"] == "QUEUED"

@@ -79,6 +79,16 @@ def test_a_cancelled_action_failed_at_the_step_where_it_was() -> None:
     assert (found["verify_site"], found["prepare_site"], found["plan_groups"]) == ("success", "failed", None)
 
 
+def test_the_groups_of_a_stopped_action_are_what_became_of_them() -> None:
+    groups = (("control", GroupState.SUCCESS), ("compute", GroupState.RUNNING), ("storage", GroupState.PENDING))
+    stopped = record(state=ActionState.CANCELLED, step="deploy_group")
+    # So Airflow says it of a run that is marked failed.
+    instances = [{"task_id": "deploy_group", "map_index": index, "state": "failed"} for index in range(3)]
+    for steps in (airflow_steps(stopped, groups, instances), derived_steps(stopped, groups)):
+        found = states(steps)
+        assert [found[f"deploy_group.{name}"] for name, _ in groups] == ["success", "failed", None]
+
+
 def test_a_dry_run_skips_what_it_does_not_submit() -> None:
     rehearsed = (("control", GroupState.PENDING),)
     done = record(state=ActionState.SUCCESS, step="report", dry_run=True)

@@ -18,6 +18,7 @@ from strategy_lib.report import (
     ReportedAction,
     ReportedGroup,
     ReportedNode,
+    Submission,
     build_report,
     from_dict,
     render,
@@ -113,6 +114,45 @@ def full_report() -> Report:
         ],
         notes=["m1: a late result"],
     )
+
+
+def test_rule_21_what_was_as_wanted_is_told_apart() -> None:
+    counts = GroupCounts(total=2, prepared=2, succeeded=2, failed=0, unknown=0, not_started=0)
+    found = ReportedNode("n1", NodeState.SUCCESS, ("ctl",), as_wanted=True)
+    groups = [group("ctl", counts=counts)]
+    some = build_report(ACTION, groups, [found, ReportedNode("n2", NodeState.SUCCESS, ("ctl",))])
+    assert some.verdict_text == "every group succeeded"
+    lines = [" ".join(line.split()) for line in render(some).splitlines()]
+    assert "group critical state reason nodes prepared deployed as wanted failed unknown took" in lines
+    assert "ctl yes success - 2 2 2 1 0 0 -" in lines
+    assert "n1 success ctl as wanted already, not submitted" in lines
+    every = build_report(ACTION, groups, [found, replace(found, name="n2")])
+    assert every.verdict_text == "every group succeeded; nothing was submitted, as every node was as wanted already"
+    assert from_dict(json.loads(json.dumps(to_dict(every)))) == every
+
+
+def test_a_dry_run_is_told_in_the_order_of_what_would_be_submitted() -> None:
+    rehearsal = (
+        Submission(None, "destroy_nodes", ("n1",)),
+        Submission("ctl", "prepare", ("n1", "n2")),
+        Submission("compute", None),
+    )
+    report = Report(ACTION, Verdict.SUCCESS, "dry run: nothing was submitted", rehearsal=rehearsal)
+    assert render(report).splitlines()[2:] == [
+        "If every node succeeds, this is submitted, in this order:",
+        "  destroy_nodes: 1 node: n1",
+        "  ctl: prepare 2 nodes: n1, n2",
+        "  compute: nothing to submit",
+    ]
+    assert from_dict(json.loads(json.dumps(to_dict(report)))) == report
+
+
+def test_the_report_of_an_older_version_is_read() -> None:
+    old = to_dict(full_report())
+    del old["rehearsal"]
+    for entry in old["nodes"]:
+        del entry["as_wanted"]
+    assert from_dict(old) == full_report()
 
 
 def test_rule_20_the_log_says_everything_most_important_first() -> None:
