@@ -83,7 +83,7 @@ def told(where: Installation, say_of: Callable[[Headers], Sentence] = plainly) -
 
 def _refused(where: Installation, error: ApiRefused, say_of: Callable[[Headers], Sentence]) -> Failed:
     if error.status == 401:
-        renew = "renew SLIPWAY_TOKEN, which is set" if os.environ.get("SLIPWAY_TOKEN") else "run `slipway login`"
+        renew = "renew SLIPWAY_TOKEN, which is set" if os.environ.get("SLIPWAY_TOKEN") else f"run `{where.login}`"
         return Failed(f"{where.url} does not accept the token (any more): {renew}", status=401)
     body, headers = error.detail, error.answer.headers if error.answer is not None else {}
     if not isinstance(body, Mapping) or "message" not in body:
@@ -126,7 +126,8 @@ class Client:
             There is no token for this server.
         """
         if where.token is None:
-            raise Failed(f"not logged in at {where.url}: run `slipway login`. {where.advice}")
+            who = f" as {where.user}" if where.user else ""
+            raise Failed(f"not logged in at {where.url}{who}: run `{where.login}`. {where.advice}")
         self.where = where
         self.session = self._new_session(READING)
         self.session.trace = trace

@@ -10,8 +10,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from slipway_cli.embedded.runtime import find_running
-from slipway_cli.embedded.settings import DEFAULT_HOME, DEFAULT_PORT
+from slipway_cli.embedded.settings import DEFAULT_HOME
 from slipway_cli.online.profiles import Folder, Profile, ProfileError
+from slipway_cli.printable import listed
 
 DEFAULT_SITE = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -23,20 +24,33 @@ class Installation:
 
     Attributes
     ----------
-    key : where its login is kept.
+    user : whose token it is, or is to be; None where nobody said.
     token : None before there is one.
+    profile : the name of its profile, None where it was named in another way.
+    login : the command that gets a token for it.
     advice : what to do when this turns out to be the wrong server, or not to be there.
     """
 
     url: str
     site: str
-    key: str
     user: str | None = None
     token: str | None = None
+    profile: str | None = None
+    login: str = "slipway login"
     advice: str = ""
 
     def __repr__(self) -> str:
         return f"Installation(url={self.url!r}, site={self.site!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A server, who named it, and what names another one."""
+
+    server: Profile
+    said: str
+    others: str
+    profile: str | None = None
 
 
 def installation(
@@ -45,44 +59,62 @@ def installation(
     """Find out which server is meant.
 
     `--profile` and `SLIPWAY_PROFILE` win over `SLIPWAY_URL`, which wins over the profile in use. Where nobody says
-    anything, it is the Slipway that `slipway up` runs in this `SLIPWAY_HOME`, or would run. `SLIPWAY_TOKEN` wins over
-    the login that is kept.
+    anything, it is the Slipway that `slipway up` runs in this `SLIPWAY_HOME`; if none runs there is no server: whatever
+    listens at a usual address is not to be sent a password. `SLIPWAY_TOKEN` wins over the login that is kept.
 
     Raises
     ------
     ProfileError
-        There is no such profile, an address is none, or a file cannot be used.
+        No server is meant, there is no such profile, an address is none, or a file cannot be used.
     """
     env = os.environ if environ is None else environ
     folder = Folder.of(env)
+    named = _named(profile, env, folder)
+    url = checked_url(named.server.url)
+    token, user = env.get("SLIPWAY_TOKEN"), named.server.user
+    if with_token and not token:
+        login = folder.login(url, user)
+        if login is not None:
+            token, user = login.token, login.user
+    chosen = site or env.get("SLIPWAY_SITE") or named.server.site or DEFAULT_SITE
+    if _NAME.fullmatch(chosen) is None:
+        raise ProfileError(f"{chosen!r} is no name of a site: use up to 64 letters, digits, _ . and -")
+    return Installation(
+        url=url,
+        site=chosen,
+        user=user,
+        token=token,
+        profile=named.profile,
+        login=f"slipway login --profile {profile}" if profile else "slipway login",
+        advice=f"{named.said}; {named.others}",
+    )
+
+
+def _named(profile: str | None, env: Mapping[str, str], folder: Folder) -> _Named:
     name = profile or env.get("SLIPWAY_PROFILE")
     current, profiles = folder.profiles()
     if name:
-        found, key, said = folder.profile(name), name, f"The server is that of profile {name}"
-    elif env.get("SLIPWAY_URL"):
-        found = Profile(env["SLIPWAY_URL"])
-        key, said = checked_url(found.url), "The server is the one in SLIPWAY_URL"
-    elif current is not None and current in profiles:
-        found, key, said = profiles[current], current, f"The server is that of profile {current}, which is in use"
-    else:
-        found = Profile(_local(env))
-        key, said = found.url, "No server was named, so it is the one that `slipway up` runs here"
-    url = checked_url(found.url)
-    token, user = env.get("SLIPWAY_TOKEN"), found.user
-    if with_token and not token:
-        login = folder.login(key, url)
-        if login is not None:
-            token, user = login.token, login.user
-    chosen = site or env.get("SLIPWAY_SITE") or found.site or DEFAULT_SITE
-    if _NAME.fullmatch(chosen) is None:
-        raise ProfileError(f"{chosen!r} is no name of a site: use up to 64 letters, digits, _ . and -")
-    advice = f"{said}; --profile, `slipway profile use` or SLIPWAY_URL choose another one"
-    return Installation(url, chosen, key, user, token, advice)
-
-
-def _local(env: Mapping[str, str]) -> str:
-    running = find_running(Path(env.get("SLIPWAY_HOME") or DEFAULT_HOME).expanduser())
-    return running.url if running is not None else f"http://127.0.0.1:{DEFAULT_PORT}"
+        by = "" if profile else ", which SLIPWAY_PROFILE names"
+        return _Named(
+            folder.profile(name), f"The server is that of profile {name}{by}", "--profile names another", name
+        )
+    if env.get("SLIPWAY_URL"):
+        others = "that variable, or --profile, names another"
+        return _Named(Profile(env["SLIPWAY_URL"]), "The server is the one in SLIPWAY_URL", others)
+    if current is not None and current in profiles:
+        said = f"The server is that of profile {current}, which is in use"
+        others = "--profile, `slipway profile use` or SLIPWAY_URL name another"
+        return _Named(profiles[current], said, others, current)
+    home = Path(env.get("SLIPWAY_HOME") or DEFAULT_HOME).expanduser()
+    running = find_running(home)
+    if running is None:
+        known = f"`slipway profile use NAME` ({listed(profiles)}), " if profiles else ""
+        raise ProfileError(
+            f"no server is named, and no `slipway up` runs here (in {home}, see SLIPWAY_HOME): start one with "
+            f"`make up` or `slipway up`, or name a server with {known}`slipway profile add NAME URL` or SLIPWAY_URL"
+        )
+    said = "No server was named, so it is the one that `slipway up` runs here"
+    return _Named(Profile(running.url), said, "`slipway profile add` or SLIPWAY_URL name another")
 
 
 def checked_url(url: str) -> str:

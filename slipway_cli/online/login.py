@@ -23,17 +23,24 @@ def login(user: str | None, password_stdin: bool, profile: str | None) -> None:
     """Log in to a server, with a user of its Airflow.
 
     The password is asked for, or taken from SLIPWAY_PASSWORD; it is never kept. What is kept is the token that Airflow
-    gives for it, until that expires (after a day unless the server says otherwise), in a file of mode 0600.
+    gives for it, until that expires (after a day unless the server says otherwise), in a file of mode 0600. It serves
+    whatever names this server: profiles for this user or for none, and SLIPWAY_URL.
     """
     try:
         where = installation(profile, None, with_token=False)
+        if user and where.user not in (None, user):
+            # Its commands would go on to ask for a token of the profile's user.
+            raise Failed(
+                f"profile {where.profile} is for user {where.user}: make another one for {user}, `slipway profile add "
+                f"NAME {where.url} --user {user}`"
+            )
         name = user or where.user or click.prompt("User")
         password = _password(name, where.url, password_stdin)
         with contextlib.closing(ApiSession(where.url, name, password)) as session:
             token = session.token()
         folder = Folder.of(os.environ)
         kept = Login(where.url, name, token)
-        folder.save_login(where.key, kept)
+        folder.save_login(kept)
     except ApiRefused as error:
         if error.status in (400, 401, 403, 422):
             raise Failed(f"{where.url} does not accept user {name!r} with this password") from error
@@ -81,8 +88,7 @@ def logout(profile: str | None, everywhere: bool) -> None:
             click.echo(f"removed {folder.tokens_file} with all tokens")
             return
         where = installation(profile, None, with_token=False)
-        there = folder.login(where.key, where.url) is not None
-        folder.save_login(where.key, None)
+        there = folder.forget_login(where.url, where.user)
     except ProfileError as error:
         raise Failed(str(error)) from error
     click.echo(f"logged out of {where.url}" if there else f"not logged in at {where.url}: nothing to forget")

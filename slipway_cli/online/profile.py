@@ -81,14 +81,20 @@ def use(name: str) -> None:
 @profile.command("remove", epilog=examples("slipway profile remove lab"))
 @click.argument("name")
 def remove(name: str) -> None:
-    """Remove a profile, and the token that was kept for it."""
+    """Remove a profile, and the token that it used unless another profile uses it."""
     try:
         folder = Folder.of(os.environ)
-        folder.profile(name)
+        gone = folder.profile(name)
         current, found = folder.profiles()
         left = {key: item for key, item in found.items() if key != name}
         folder.save_profiles(None if current == name else current, left)
-        folder.save_login(name, None)
+        if not any(_shares_login(item, gone) for item in left.values()):
+            folder.forget_login(gone.url, gone.user)
     except ProfileError as error:
         raise Failed(str(error)) from error
     click.echo(f"removed profile {name}")
+
+
+def _shares_login(one: Profile, other: Profile) -> bool:
+    """Whether both may use one login; a profile without a user uses anybody's."""
+    return one.url == other.url and (one.user is None or other.user in (None, one.user))

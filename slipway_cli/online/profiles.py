@@ -6,7 +6,7 @@ import base64
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,6 +44,10 @@ class Login:
 
     def __repr__(self) -> str:
         return f"Login(url={self.url!r}, user={self.user!r})"
+
+    def at(self, url: str, user: str | None) -> bool:
+        """Whether it is for this server, and for this user if one is named."""
+        return self.url == url and user in (None, self.user)
 
     @property
     def expires(self) -> datetime | None:
@@ -110,24 +114,28 @@ class Folder:
             raise ProfileError(f"there is no profile {name!r}.{suggestion(name, profiles)} {add}")
         return profiles[name]
 
-    def login(self, key: str, url: str) -> Login | None:
-        """The login that is kept under this key for this very server; None when there is none.
+    def login(self, url: str, user: str | None = None) -> Login | None:
+        """The user's login at this very server, or whosever is the newest there; None when there is none.
 
         Raises
         ------
         ProfileError
             Others can read the file, or it is damaged.
         """
-        kept = self._logins().get(key)
-        return kept if kept is not None and kept.url == url else None
+        found = [login for login in self._logins() if login.at(url, user)]
+        return found[-1] if found else None
 
-    def save_login(self, key: str, login: Login | None) -> None:
-        """Keep a login, or forget it (None), in a file of mode 0600."""
-        kept = {name: item for name, item in self._logins().items() if name != key}
-        if login is not None:
-            kept[key] = login
-        data = {name: {"url": item.url, "user": item.user, "token": item.token} for name, item in kept.items()}
-        self._write(self.tokens_file, json.dumps(data, indent=1))
+    def save_login(self, login: Login) -> None:
+        """Keep a login, in a file of mode 0600, instead of an older one of this user at this server."""
+        self._write_logins([*(kept for kept in self._logins() if not kept.at(login.url, login.user)), login])
+
+    def forget_login(self, url: str, user: str | None = None) -> bool:
+        """Forget the user's login at this server, or everybody's there; return whether there was one."""
+        kept = self._logins()
+        left = [login for login in kept if not login.at(url, user)]
+        if len(left) != len(kept):
+            self._write_logins(left)
+        return len(left) != len(kept)
 
     def forget_logins(self) -> None:
         """Remove the file with all tokens, whatever is in it."""
@@ -136,9 +144,14 @@ class Folder:
         except OSError as error:
             raise ProfileError(f"{self.tokens_file} cannot be removed: {error.strerror or error}") from error
 
-    def _logins(self) -> dict[str, Login]:
+    def _write_logins(self, logins: Iterable[Login]) -> None:
+        data = {f"{item.user} {item.url}": {"url": item.url, "user": item.user, "token": item.token} for item in logins}
+        self._write(self.tokens_file, json.dumps(data, indent=1))
+
+    def _logins(self) -> list[Login]:
+        """All logins, the newest last."""
         if not self.tokens_file.exists():
-            return {}
+            return []
         if os.name == "posix" and self.tokens_file.stat().st_mode & _TOO_OPEN:
             raise ProfileError(
                 f"{self.tokens_file} holds tokens and others may have read it: `slipway logout --all`, and log "
@@ -146,7 +159,8 @@ class Folder:
             )
         try:
             data: dict[str, Any] = json.loads(self._text(self.tokens_file) or "{}")
-            return {name: Login(item["url"], item["user"], item["token"]) for name, item in data.items()}
+            # The keys tell nothing more: in older files they are names of profiles.
+            return [Login(item["url"], item["user"], item["token"]) for item in data.values()]
         except (ValueError, AttributeError, KeyError, TypeError) as error:
             raise ProfileError(f"{self.tokens_file} is damaged: `slipway logout --all`, and log in again") from error
 

@@ -95,10 +95,7 @@ def test_standard_input_is_a_file(slipway: Slipway, server: Server) -> None:
         ("-f", "-", "--recurse"),
     ],
 )
-def test_what_cannot_be_meant_is_wrong_use(
-    slipway: Slipway, options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SLIPWAY_TOKEN", "t")
+def test_what_cannot_be_meant_is_wrong_use(slipway: Slipway, server: Server, options: tuple[str, ...]) -> None:
     result = slipway("create", "configdocs", "design", *options)
     assert (result.exit_code, "Error: " in result.stderr) == (2, True)
 
@@ -202,8 +199,7 @@ def test_a_dry_run_ends_with_what_it_found(slipway: Slipway, server: Server) -> 
     assert slipway("commit", "configdocs", "--dryrun").exit_code == 1
 
 
-def test_force_and_dryrun_exclude_each_other(slipway: Slipway, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SLIPWAY_TOKEN", "t")
+def test_force_and_dryrun_exclude_each_other(slipway: Slipway, server: Server) -> None:
     for command in (("commit", "configdocs"), ("rollback", "configdocs", "1")):
         assert slipway(*command, "--force", "--dryrun").exit_code == 2
 

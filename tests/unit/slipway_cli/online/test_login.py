@@ -153,7 +153,31 @@ def test_logging_out_forgets_this_server_only(
         slipway("login", "-u", "admin", stdin=PASSWORD)
     assert "logged out of http://127.0.0.1:2" in slipway("logout").stdout
     assert "nothing to forget" in slipway("logout").stdout
-    assert list(json.loads(tokens.read_text())) == [URL]
+    assert [login["url"] for login in json.loads(tokens.read_text()).values()] == [URL]
+
+
+def test_a_login_serves_every_profile_of_the_server(
+    slipway: Slipway, wire: responses.RequestsMock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accept(wire)
+    slipway("login", "-u", "admin", stdin=PASSWORD)
+    monkeypatch.delenv("SLIPWAY_URL")
+    wire.get(f"{API}/actions", json=[], headers={"X-Shipyard-Req": "r"})
+    slipway("profile", "add", "theirs", URL, "--user", "viewer")
+    refused = slipway("get", "actions").stderr
+    assert f"not logged in at {URL} as viewer: run `slipway login`" in refused
+    for options in ((), ("--user", "admin")):
+        slipway("profile", "add", "mine", URL, *options)
+        assert slipway("get", "actions").exit_code == 0
+    assert "nothing to forget" in slipway("logout", "--profile", "theirs").stdout
+    assert "logged out of" in slipway("logout").stdout
+
+
+def test_a_profile_is_for_its_own_user(slipway: Slipway, wire: responses.RequestsMock) -> None:
+    slipway("profile", "add", "lab", URL, "--user", "ann")
+    result = slipway("login", "--profile", "lab", "--user", "bob", stdin=PASSWORD)
+    assert (result.exit_code, len(wire.calls)) == (1, 0)
+    assert "profile lab is for user ann: make another one for bob" in result.stderr
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"k": 1}', "\0"])
