@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from design_rendering.judging import judge_site
 from design_rendering.rendering import rendered_documents
 from provisioner_client.simulator.errors import BadAdminRequest
 from provisioner_client.simulator.scripts import Script, parse_fail_option
+from slipway_cli.node_pattern import matching
 from slipway_cli.output import Refused
 from slipway_cli.printable import printable
 from slipway_cli.suggestion import suggestion
@@ -113,7 +113,7 @@ def _check_nodes(fail: Sequence[str], names: Collection[str]) -> None:
     mistakes = []
     for text in fail:
         pattern = read_fail(text).node
-        if pattern not in names and not any(fnmatchcase(name, pattern) for name in names):
+        if not matching(pattern, names):
             mistakes.append(f"--fail {text}: no node of the site is '{pattern}'.{suggestion(pattern, names)}")
     if mistakes:
         raise click.UsageError("\n  ".join(printable(mistake) for mistake in mistakes))

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from slipway_cli.files import STANDARD_INPUT
+from slipway_cli.node_pattern import matching
 from slipway_cli.output import OutputFormat, console, deliver, output_option, print_problems, serialised, table
 from slipway_cli.printable import counted, listed, printable
 from slipway_cli.suggestion import suggestion
@@ -29,20 +30,20 @@ Outcomes = dict[Phase, dict[str, NodeOutcome]]
 
 
 @click.command()
-@click.argument("strategy_file", metavar="STRATEGY")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option(
     "--inventory",
     "inventories",
     metavar="FILE",
     multiple=True,
-    help="The nodes: a site design or a plain list. Default: those in STRATEGY.",
+    help="The nodes: a site design or a plain list. Default: those in FILE.",
 )
 @click.option("--fail", "fails", metavar="PHASE:NODE", multiple=True, help="Let NODE fail to prepare or to deploy.")
 @click.option("--timeout", "timeouts", metavar="PHASE:NODE", multiple=True, help="Let the result of NODE stay unknown.")
 @strategy_option
 @output_option
 def simulate(
-    strategy_file: str,
+    files: tuple[str, ...],
     inventories: tuple[str, ...],
     fails: tuple[str, ...],
     timeouts: tuple[str, ...],
@@ -51,20 +52,21 @@ def simulate(
 ) -> None:
     """Rehearse a deployment in memory: what would happen if these nodes failed?
 
-    STRATEGY is a strategy document or a whole site design; - is standard input. PHASE is prepare or deploy. Nodes that
-    are not named succeed. The exit status is 1 when the deployment would fail.
+    FILE is a strategy document or a whole site design, which may be in several files; - is standard input. PHASE is
+    prepare or deploy, NODE a name or a pattern such as r1-*. Nodes that are not named succeed. The exit status is 1
+    when the deployment would fail.
 
     \b
     slipway simulate site.yaml --fail deploy:node01
     slipway simulate strategy.yaml --inventory nodes.json --timeout prepare:node01 -o json
     """
-    if strategy_file == STANDARD_INPUT and STANDARD_INPUT in inventories:
-        raise click.UsageError("STRATEGY and --inventory cannot both be read from standard input.")
-    wanted = load_wanted([strategy_file], strategy, inventories)
+    if STANDARD_INPUT in files and STANDARD_INPUT in inventories:
+        raise click.UsageError("FILE and --inventory cannot both be read from standard input.")
+    wanted = load_wanted(files, strategy, inventories)
     nodes = wanted.nodes
     if not nodes:
-        raise click.UsageError(f"There are no nodes in {listed(inventories or [strategy_file])}; see --inventory.")
-    outcomes = _outcomes(fails, timeouts, {node.name for node in nodes})
+        raise click.UsageError(f"There are no nodes in {listed(inventories or files)}; see --inventory.")
+    outcomes = _outcomes(fails, timeouts, dict.fromkeys(node.name for node in nodes))
     warnings = draft_warnings(wanted.strategy, nodes, wanted.document)
     print_problems(console(stderr=True), [*wanted.warnings, *warnings])
     result = rehearsal_to_dict(rehearse(wanted.strategy, nodes, outcomes), nodes)
@@ -77,7 +79,7 @@ def simulate(
 
 
 def _outcomes(fails: Sequence[str], timeouts: Sequence[str], names: Collection[str]) -> Outcomes:
-    """Read all `PHASE:NODE` and refuse all wrong ones at once."""
+    """Read all `PHASE:NODE`, where NODE may be a pattern, and refuse all wrong ones at once."""
     outcomes: Outcomes = {phase: {} for phase in Phase}
     mistakes = []
     told = [("--fail", text, NodeOutcome.FAILURE) for text in fails]
@@ -86,10 +88,12 @@ def _outcomes(fails: Sequence[str], timeouts: Sequence[str], names: Collection[s
         phase, _, node = text.partition(":")
         if phase not in tuple(Phase) or not node:
             mistakes.append(f"{option} {text}: write prepare:NODE or deploy:NODE.")
-        elif node not in names:
+            continue
+        meant = matching(node, names)
+        if not meant:
             mistakes.append(f"{option} {text}: there is no node '{node}'.{suggestion(node, names)}")
-        elif outcomes[Phase(phase)].setdefault(node, outcome) != outcome:
-            mistakes.append(f"{option} {text}: the node can either fail or time out in this phase, not both.")
+        elif both := [name for name in meant if outcomes[Phase(phase)].setdefault(name, outcome) != outcome]:
+            mistakes.append(f"{option} {text}: {listed(both)} can either fail or time out in this phase, not both.")
     if mistakes:
         raise click.UsageError("\n  ".join(printable(mistake) for mistake in mistakes))
     return outcomes

@@ -49,6 +49,8 @@ def files(write: Write) -> tuple[Path, str, Path]:
             {"prepare": {"c1": "failure"}, "deploy": {"c2": "unknown"}},
         ),
         (("--timeout", "prepare:c1", "--timeout", "prepare:c2"), {"prepare": {"c1": "unknown", "c2": "unknown"}}),
+        (("--timeout", "prepare:c?"), {"prepare": {"c1": "unknown", "c2": "unknown"}}),
+        (("--fail", "deploy:[cw]1"), {"deploy": {"c1": "failure", "w1": "failure"}}),
     ],
 )
 def test_json_is_exactly_what_the_library_returns(
@@ -113,9 +115,14 @@ MISTAKES = {
     "a node that does not exist": (("--fail", "deploy:c3"), "there is no node 'c3'. Did you mean c"),
     "nothing like it": (("--fail", "deploy:zzzzzz"), "there is no node 'zzzzzz'.\n"),
     "no phase": (("--fail", "c1"), "write prepare:NODE or deploy:NODE"),
+    "a pattern that fits none": (("--fail", "deploy:x-*"), "there is no node 'x-*'"),
     "an unknown phase": (("--timeout", "destroy:c1"), "write prepare:NODE or deploy:NODE"),
     "no node": (("--fail", "deploy:"), "write prepare:NODE or deploy:NODE"),
     "two fates": (("--fail", "deploy:c1", "--timeout", "deploy:c1"), "not both"),
+    "two fates by a pattern": (
+        ("--fail", "deploy:c1", "--timeout", "deploy:*"),
+        "deploy:*: c1 can either fail or time",
+    ),
 }
 
 
@@ -138,6 +145,12 @@ class TestInventory:
     def test_the_nodes_of_the_strategy_file(self, slipway: Slipway, example: Path) -> None:
         data = json.loads(slipway("simulate", example, "-o", "json").stdout)
         assert len(data["nodes"]) == 40
+
+    def test_a_site_in_several_files(self, slipway: Slipway, write: Write, example: Path) -> None:
+        first, separator, second = example.read_text().partition("\n---\nschema: shipyard/DeploymentStrategy")
+        files = write("nodes.yaml", first), write("strategy.yaml", f"{separator}{second}")
+        together = slipway("simulate", example, "-o", "json").stdout
+        assert slipway("simulate", *files, "-o", "json").stdout == together
 
     def test_a_site_design(self, slipway: Slipway, write: Write, example: Path) -> None:
         result = slipway("simulate", write("s.yaml", STRATEGY), "--inventory", example, "-o", "json")
