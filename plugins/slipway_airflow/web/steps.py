@@ -74,8 +74,8 @@ def _state(action: ActionRecord, name: str, place: int, begun: int, *, planned: 
     if action.state is ActionState.SUCCESS:
         return "skipped" if action.dry_run and name in _SKIPPED_BY_DRY_RUN else "success"
     over = action.state.is_end
-    if over and name == RELEASE:
-        # A teardown: it runs whatever happened, and is as red as the action.
+    if over and name == RELEASE and begun >= 0:
+        # A teardown: once anything has begun it runs whatever happened, and is as red as the action.
         return "failed"
     if place > begun:
         return None

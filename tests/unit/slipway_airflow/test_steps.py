@@ -79,6 +79,11 @@ def test_a_cancelled_action_failed_at_the_step_where_it_was() -> None:
     assert (found["verify_site"], found["prepare_site"], found["plan_groups"]) == ("success", "failed", None)
 
 
+def test_of_an_action_that_was_stopped_before_it_began_no_step_has_a_state() -> None:
+    steps = derived_steps(record(state=ActionState.CANCELLED), ())
+    assert states(steps) == dict.fromkeys((*SITE_STEPS, "report", "release"))
+
+
 def test_the_groups_of_a_stopped_action_are_what_became_of_them() -> None:
     groups = (("control", GroupState.SUCCESS), ("compute", GroupState.RUNNING), ("storage", GroupState.PENDING))
     stopped = record(state=ActionState.CANCELLED, step="deploy_group")
