@@ -80,7 +80,7 @@ def as_api_error(error: Exception) -> ApiError:
             status, retry = next(_STORE_ERRORS[kind] for kind in type(error).__mro__ if kind in _STORE_ERRORS)
             return ApiError(status, str(error), retry=retry)
         case RequestValidationError():
-            return ApiError(400, "the request is not valid", "Bad Request", [_part(item) for item in error.errors()])
+            return ApiError(400, "the request is not valid", "Bad Request", _parts(error))
         case HTTPException():
             return ApiError(error.status_code, str(error.detail), headers=error.headers)
         case _:
@@ -159,6 +159,12 @@ def _methods(app: FastAPI, request: Request) -> list[str]:
         if match is not Match.NONE:
             methods |= getattr(route, "methods", None) or set()
     return sorted(methods)
+
+
+def _parts(error: RequestValidationError) -> list[dict[str, Any]]:
+    """Return what is wrong with a request, each thing once: `verbosity` is read by all routes and again by some."""
+    parts = (_part(item) for item in error.errors())
+    return list({part["message"]: part for part in parts}.values())
 
 
 def _part(item: Any) -> dict[str, Any]:

@@ -104,6 +104,16 @@ def test_every_error_has_its_status(error: Exception, code: int, retry: bool) ->
     assert "swordfish" not in told.message
 
 
+def test_a_parameter_that_is_declared_twice_is_told_of_once() -> None:
+    wrong = {"loc": ("query", "verbosity"), "msg": "Input should be less than or equal to 5"}
+    other = {"loc": ("query", "limit"), "msg": "Input should be greater than or equal to 1"}
+    told = as_api_error(RequestValidationError([wrong, other, wrong]))
+    assert [message["message"] for message in told.messages] == [
+        "query parameter 'verbosity': Input should be less than or equal to 5",
+        "query parameter 'limit': Input should be greater than or equal to 1",
+    ]
+
+
 def test_what_the_store_says_is_never_unexpected_without_a_reason() -> None:
     # These come from work that no request does; a route that lets one through has a mistake.
     inner = {"StoreError", "OperationNotFound", "OperationConflict", "SiteNotHeld", "AttemptNotOpen"}
