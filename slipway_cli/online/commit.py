@@ -12,11 +12,13 @@ from slipway_cli.online.client import JUDGING, Client, Failed
 from slipway_cli.online.loaded import LoadedFiles, version_of
 from slipway_cli.online.messages import Sentence, in_files, messages_of, print_messages, sentence
 from slipway_cli.online.options import online, shown
+from slipway_cli.online.spelling import also
 from slipway_cli.online.targets import TargetGroup
 from slipway_cli.output import OutputFormat, console
 from slipway_cli.printable import listed
 
 _force = click.option("-f", "--force", is_flag=True, help="In spite of errors; who did it and what was wrong is kept.")
+_SPELLING = also("dry-run", "dryrun")
 _dryrun = click.option("--dryrun", is_flag=True, help="Only judge the documents.")
 
 
@@ -30,7 +32,11 @@ def commit() -> None:
     """Make what is in the buffer a revision."""
 
 
-@commit.command("configdocs", epilog=examples("slipway commit configdocs --dryrun", "slipway commit configdocs"))
+@commit.command(
+    "configdocs",
+    context_settings=_SPELLING,
+    epilog=examples("slipway commit configdocs --dryrun", "slipway commit configdocs"),
+)
 @_force
 @_dryrun
 @online
@@ -62,7 +68,7 @@ def rollback() -> None:
     """Go back to an earlier revision."""
 
 
-@rollback.command("configdocs", epilog=examples("slipway rollback configdocs 3"))
+@rollback.command("configdocs", context_settings=_SPELLING, epilog=examples("slipway rollback configdocs 3"))
 @click.argument("revision", type=click.IntRange(1))
 @_force
 @_dryrun

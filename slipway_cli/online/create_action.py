@@ -13,12 +13,14 @@ from slipway_cli.online.client import JUDGING, Client, Failed
 from slipway_cli.online.following import follow_to_the_end
 from slipway_cli.online.messages import print_messages
 from slipway_cli.online.options import online, shown
+from slipway_cli.online.spelling import also
 from slipway_cli.output import console
 from slipway_cli.printable import listed
 
 
 @click.command(
     "action",
+    context_settings=also("dryrun", "dry-run"),
     epilog=examples(
         "slipway create action deploy_site --follow",
         "slipway create action redeploy_server --target-node r1-compute-07 --follow",
@@ -27,7 +29,9 @@ from slipway_cli.printable import listed
 )
 @click.argument("kind", type=click.Choice(KINDS))
 @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
-@click.option("--target-node", "-n", "targets", multiple=True, metavar="NODE", help="Only this node; may be repeated.")
+@click.option(
+    "--target-node", "-n", "targets", multiple=True, metavar="NODE", help="Only this node; may be repeated, or a,b."
+)
 @click.option("--revision", type=click.IntRange(1), help="The revision to bring about.  [the newest]")
 @click.option("--force", is_flag=True, help="Also nodes that are as wanted; also where critical groups would suffer.")
 @click.option("--dry-run", is_flag=True, help="Only find out what would be done.")
@@ -60,8 +64,11 @@ def create_action(
     With --follow it shows the groups as they proceed, and ends with the verdict: 0 success, 1 failure. Ctrl-C ends the
     following and not the action (130).
     """
+    if targets and not _names(",".join(targets)):
+        # Left out, it would mean the whole site.
+        raise click.UsageError("--target-node names no node: write --target-node NODE")
     options = {
-        "target_nodes": list(targets),
+        "target_nodes": _names(",".join(targets)),
         "revision": revision,
         "force": force,
         "dry_run": dry_run,
@@ -70,7 +77,7 @@ def create_action(
     parameters = _parameters(params, options)
     nodes = _names(parameters.get("target_nodes"))
     if kind in TARGETED and not nodes:
-        raise click.UsageError(f"{kind} needs its nodes: --target-node NODE, once for each")
+        raise click.UsageError(f"{kind} needs its nodes: --target-node NODE, once for each, or NODE,NODE")
     if str(parameters.get("dry_run", "")).lower() != "true":
         _confirm(client, kind, nodes, yes, yes_destroy)
     body = {"name": kind} | ({"parameters": parameters} if parameters else {})

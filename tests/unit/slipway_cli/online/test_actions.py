@@ -56,6 +56,21 @@ def test_parameters(slipway: Slipway, server: Server) -> None:
     assert server.request.params["allow-intermediate-commits"] == "true"
 
 
+@pytest.mark.parametrize("options", [("-n", "n1,n2"), ("-n", "n1, ", "--target-node", " n2")])
+def test_nodes_may_be_named_with_commas(slipway: Slipway, server: Server, options: tuple[str, ...]) -> None:
+    server.on("POST", "/actions", action(), 201)
+    assert slipway("create", "action", "relabel_nodes", *options).exit_code == 0
+    assert json.loads(server.request.body)["parameters"] == {"target_nodes": ["n1", "n2"]}
+
+
+@pytest.mark.parametrize("option", ["--dry-run", "--dryrun"])
+def test_a_dry_run_is_spelt_as_of_a_commit_too(slipway: Slipway, server: Server, option: str) -> None:
+    server.on("POST", "/actions", action(), 201)
+    assert slipway("create", "action", "deploy_site", option).exit_code == 0
+    assert json.loads(server.request.body)["parameters"] == {"dry_run": True}
+    assert "--dryrun" not in slipway("create", "action", "--help").stdout
+
+
 def test_going_on_in_spite_of_errors(slipway: Slipway, server: Server) -> None:
     server.on("POST", "/actions", action(), 201)
     assert slipway("create", "action", "deploy_site", "--continue-on-fail").exit_code == 0
@@ -74,6 +89,7 @@ def test_going_on_in_spite_of_errors(slipway: Slipway, server: Server) -> None:
         ("deploy_site", "--param", "target_nodes=a", "-n", "b"),
         ("deploy_site", "--revision", "0"),
         ("redeploy_server",),
+        ("deploy_site", "-n", " , "),
         ("relabel_nodes", "--param", "target_nodes= ,"),
     ],
 )

@@ -187,7 +187,7 @@ def test_what_comes_next_is_what_would_not_be_refused(
 
 def test_a_dry_run_ends_with_what_it_found(slipway: Slipway, server: Server) -> None:
     server.on("POST", "/commitconfigdocs", judged(message="Validations succeeded DRYRUN"))
-    result = slipway("commit", "configdocs", "--dryrun")
+    result = slipway("commit", "configdocs", "--dry-run")
     assert (result.exit_code, result.stdout) == (0, "Validations succeeded DRYRUN: nothing is committed\n")
     assert server.request.params["dryrun"] == "true"
     server.mock.replace(
@@ -197,6 +197,7 @@ def test_a_dry_run_ends_with_what_it_found(slipway: Slipway, server: Server) -> 
         headers={"X-Shipyard-Req": "r"},
     )
     assert slipway("commit", "configdocs", "--dryrun").exit_code == 1
+    assert "--dry-run" not in slipway("commit", "configdocs", "--help").stdout.replace("slipway commit", "")
 
 
 def test_force_and_dryrun_exclude_each_other(slipway: Slipway, server: Server) -> None:
