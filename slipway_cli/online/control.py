@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 
 from slipway_cli.examples import examples
@@ -15,6 +17,23 @@ _SAID = {
     "pause": "is paused: the group at work ends, no other starts",
     "unpause": "goes on",
 }
+
+
+# What the API says to a command that comes at the wrong time: Shipyard's words, which its clients may look for.
+_WRONG_TIME = re.compile(r"dag_run state must be \w+, but is (\w+)")
+_FOUND = {
+    "success": "it is over, with success",
+    "failed": "it is over, it has failed",
+    "paused": "it is paused already",
+    "running": "it is not paused",
+    "queued": "it is not paused, and has not begun",
+}
+
+
+def _why(message: str) -> str:
+    """A refusal in Slipway's words; as it is where it is none of Shipyard's."""
+    match = _WRONG_TIME.fullmatch(message)
+    return message if match is None else _FOUND.get(match[1], f"it is {match[1]}")
 
 
 def _control(verb: str, help_text: str) -> click.Group:
@@ -35,7 +54,7 @@ def _control(verb: str, help_text: str) -> click.Group:
             if error.status != _CONFLICT:
                 raise
             raise Failed(
-                f"cannot {verb} action {identity}: {error.message}", status=_CONFLICT, body=error.body
+                f"cannot {verb} action {identity}: {_why(error.message)}", status=_CONFLICT, body=error.body
             ) from error
         if output == "table":
             click.echo(f"action {identity} {_SAID[verb]}")

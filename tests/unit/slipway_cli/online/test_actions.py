@@ -266,11 +266,22 @@ def test_control(slipway: Slipway, server: Server, verb: str, target: tuple[str,
     assert (result.exit_code, result.stdout.startswith(f"action {ID} ")) == (0, True)
 
 
-def test_a_command_at_the_wrong_time(slipway: Slipway, server: Server) -> None:
-    server.refuse("POST", f"/actions/{ID}/control/stop", 409, "dag_run state must be running, but is success")
-    result = slipway("stop", ID)
+@pytest.mark.parametrize(
+    ("verb", "said", "told"),
+    [
+        ("stop", "dag_run state must be running, but is success", "it is over, with success"),
+        ("pause", "dag_run state must be running, but is failed", "it is over, it has failed"),
+        ("pause", "dag_run state must be running, but is paused", "it is paused already"),
+        ("unpause", "dag_run state must be paused, but is running", "it is not paused"),
+        ("unpause", "dag_run state must be paused, but is scheduled", "it is scheduled"),
+        ("pause", "relabel_nodes has no groups", "relabel_nodes has no groups"),
+    ],
+)
+def test_a_command_at_the_wrong_time(slipway: Slipway, server: Server, verb: str, said: str, told: str) -> None:
+    server.refuse("POST", f"/actions/{ID}/control/{verb}", 409, said)
+    result = slipway(verb, ID)
     assert result.exit_code == 1
-    assert result.stderr == f"Error: cannot stop action {ID}: dag_run state must be running, but is success\n"
+    assert result.stderr == f"Error: cannot {verb} action {ID}: {told}\n"
 
 
 def test_workflows_and_site_statuses(slipway: Slipway, server: Server) -> None:
