@@ -66,7 +66,11 @@ def _state(state: Any) -> str:
     number = state.get("revision")
     if state.get("version") is None:
         return f"revision {number}"
-    return f"{state['version']}" + (f" (revision {number})" if number is not None else " (empty)")
+    if number is None:
+        return f"{state['version']} (empty)"
+    # The API gives the buffer the number that its commit would get: there is no such revision yet.
+    would = "would be " if state["version"] == "buffer" else ""
+    return f"{state['version']} ({would}revision {number})"
 
 
 def _values(field: Any) -> str:

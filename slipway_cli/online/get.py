@@ -122,7 +122,8 @@ def get_configdocs(
                 f"{item['base_version']}: {item['base_status']}",
                 str(item.get("base_revision") or ""),
                 f"{item['new_version']}: {item['new_status']}",
-                str(item.get("new_revision") or ""),
+                # The buffer is no revision; the API has the number that its commit would get.
+                "" if item["new_version"] == "buffer" else str(item.get("new_revision") or ""),
             )
         _print(result, statuses, f"site {client.where.site} has no documents yet: slipway create configdocs --help")
 

@@ -244,10 +244,17 @@ def test_an_empty_buffer_need_not_be_discarded(slipway: Slipway, server: Server)
     assert slipway("delete", "configdocs").stdout == "the buffer of site default is empty already\n"
 
 
+def test_a_revision_that_is_not_there_yet_is_not_said_to_be(slipway: Slipway, server: Server) -> None:
+    old, new = {"version": "committed", "revision": None}, {"version": "buffer", "revision": 1}
+    server.on("GET", "/diff/configdocs", {"from": old, "to": new, "documents": []})
+    told = "from committed (empty) to buffer (would be revision 1): nothing differs\n"
+    assert slipway("diff", "configdocs").stdout == told
+
+
 def test_the_list_of_collections(slipway: Slipway, server: Server) -> None:
     server.on("GET", "/configdocs", STATUSES)
     lines = slipway("get", "configdocs", "-c", "-b").stdout.splitlines()
-    assert lines[2].split() == ["design", "committed:", "present", "2", "buffer:", "modified", "3"]
+    assert lines[2].split() == ["design", "committed:", "present", "2", "buffer:", "modified"]
     assert sorted(server.request.params["versions"]) == ["buffer", "committed"]
     assert slipway("get", "configdocs", "-c").exit_code == 2
     assert slipway("get", "configdocs", "--cleartext-secrets").exit_code == 2
