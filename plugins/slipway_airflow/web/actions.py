@@ -119,8 +119,7 @@ def create_action(
     )
     created = create(wanted, store, airflow, caller)
     shown = created_view(created.action) | {"warnings": list(created.warnings)}
-    location = f"/api/v1.0/actions/{created.action.id}"
-    return JSONResponse(shown, 201, headers={"Location": location})
+    return JSONResponse(shown, 201, headers={"Location": f"{request.url.path}/{created.action.id}"})
 
 
 @router.get(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from site_store import BufferChanged, BufferMode, BufferRecord, DocumentElsewhere, SiteStore
@@ -50,6 +50,7 @@ Mode = Annotated[
     responses=shown(CREATED, 201),
 )
 def create_configdocs(
+    request: Request,
     collection: CollectionName,
     body: RawBody,
     store: Store,
@@ -73,7 +74,9 @@ def create_configdocs(
     with READING.one():
         buffer, warnings = _put(store, site, collection, body, mode, user, if_match)
     answer = {**status(warnings, 201, "Validations succeeded"), **_buffer_view(buffer)}
-    headers = {"Location": f"/api/v1.0/configdocs/{collection}", **tagged(buffer.version)}
+    # Without its site it would be the address of another collection.
+    location = request.url.path if site == DEFAULT_SITE else f"{request.url.path}?site={site}"
+    headers = {"Location": location, **tagged(buffer.version)}
     return JSONResponse(answer, 201, headers=headers)
 
 

@@ -35,7 +35,8 @@ def test_the_run_has_the_id_of_the_action_and_its_parameters(
     )
     assert answer.status_code == 201
     shown = answer.json()
-    assert answer.headers["Location"] == f"/api/v1.0/actions/{shown['id']}"
+    assert answer.headers["Location"] == f"/slipway/api/v1.0/actions/{shown['id']}"
+    assert user.get(user.base_url.join(answer.headers["Location"])).json()["id"] == shown["id"]
     assert (len(shown["id"]), shown["name"], shown["user"], shown["context_marker"]) == (
         26,
         "update_site",
@@ -190,7 +191,23 @@ def test_a_run_whose_answer_was_lost_is_found(
     proxy.lose("POST", "answer")
     created = create(user)
     assert airflow_runs.state("deploy_site", created["id"]) == "queued"
-    assert [method for method, _ in proxy.requests] == ["POST", "GET"]
+    assert [method for method, _ in proxy.requests] == ["GET", "POST", "GET"], "the DAG, the run, and the run again"
+
+
+def test_nothing_waits_behind_a_dag_that_is_switched_off(
+    user: httpx.Client, store: SiteStore, airflow_runs: AirflowRuns
+) -> None:
+    commit(store)
+    airflow_runs.switch("deploy_site", on=False)
+    try:
+        answer = ask(user)
+        create(user, "update_site", dry_run="true")
+    finally:
+        airflow_runs.switch("deploy_site", on=True)
+    assert (answer.status_code, answer.json()["reason"]) == (409, "Switched off in Airflow")
+    assert "the DAG deploy_site is switched off (paused) in Airflow" in answer.json()["message"]
+    assert [listing.action.kind for listing in store.list_actions("default")] == ["update_site"]
+    create(user)
 
 
 def test_a_failing_airflow_is_asked_again(
@@ -200,7 +217,7 @@ def test_a_failing_airflow_is_asked_again(
     proxy.lose("POST", "failure", times=2)
     created = create(user)
     assert airflow_runs.state("deploy_site", created["id"]) == "queued"
-    assert [method for method, _ in proxy.requests] == ["POST"] * 3
+    assert [method for method, _ in proxy.requests] == ["GET"] + ["POST"] * 3
 
 
 def test_an_airflow_that_goes_on_failing_leaves_a_pending_action(
@@ -212,7 +229,7 @@ def test_an_airflow_that_goes_on_failing_leaves_a_pending_action(
     assert (answer.status_code, answer.json()["retry"]) == (503, True)
     (listing,) = store.list_actions("default")
     assert listing.action.state is ActionState.PENDING
-    assert [method for method, _ in proxy.requests] == ["POST"] * 3 + ["GET"]
+    assert [method for method, _ in proxy.requests] == ["GET"] + ["POST"] * 3 + ["GET"]
 
 
 def test_a_start_that_is_not_known_leaves_a_pending_action_and_no_second_one(
@@ -220,7 +237,7 @@ def test_a_start_that_is_not_known_leaves_a_pending_action_and_no_second_one(
 ) -> None:
     commit(store)
     proxy.lose("POST", "answer")
-    proxy.lose("GET", "request")
+    proxy.lose("GET", "request", times=2)
     answer = ask(user)
     assert (answer.status_code, answer.json()["retry"]) == (503, True)
     (listing,) = store.list_actions("default")

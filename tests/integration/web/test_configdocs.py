@@ -17,7 +17,7 @@ NETWORK = "# the network\n" + yaml.safe_dump(document("drydock/Network/v1", "oob
 def test_a_collection_goes_into_the_buffer(user: httpx.Client, store: SiteStore) -> None:
     answer = put(user, NETWORK, "networks")
     assert answer.status_code == 201
-    assert answer.headers["Location"] == "/api/v1.0/configdocs/networks"
+    assert answer.headers["Location"] == "/slipway/api/v1.0/configdocs/networks"
     body = answer.json()
     assert {key: body[key] for key in ("kind", "apiVersion", "status", "message", "reason", "code")} == {
         "kind": "Status",
@@ -48,6 +48,13 @@ def test_sites_have_buffers_of_their_own(user: httpx.Client) -> None:
     assert put(user, NETWORK, "networks", site="berlin").status_code == 201
     assert user.get(f"{API}/configdocs/networks").status_code == 404
     assert user.get(f"{API}/configdocs/networks", params={"site": "berlin"}).text == NETWORK
+
+
+@pytest.mark.parametrize("site_name", ["default", "berlin"])
+def test_its_location_leads_to_it(user: httpx.Client, site_name: str) -> None:
+    location = put(user, NETWORK, "networks", site=site_name).headers["Location"]
+    answer = user.get(user.base_url.join(location))
+    assert (answer.status_code, answer.text) == (200, NETWORK)
 
 
 @pytest.mark.parametrize("content_type", ["application/x-yaml", "text/plain", "application/json", None])
