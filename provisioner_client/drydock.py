@@ -80,6 +80,8 @@ class DrydockProvisioner:
         Who is behind the requests, for Drydock's log.
     context_marker : str, optional
         Appears in Drydock's log with every request; any text, such as an action's id. Default: a random one.
+    named_by : str, optional
+        What its URL is kept in, for messages.
     sleep, chance
         Wait for so many seconds; a number from 0 to 1. Given by tests.
 
@@ -101,6 +103,7 @@ class DrydockProvisioner:
         verify: bool | str = True,
         end_user: str | None = None,
         context_marker: str | None = None,
+        named_by: str | None = None,
         sleep: Callable[[float], None] = time.sleep,
         chance: Callable[[], float] = random.random,
     ) -> None:
@@ -122,6 +125,7 @@ class DrydockProvisioner:
             retry=retry,
             verify=verify,
             headers=headers,
+            named_by=named_by,
             sleep=sleep,
             chance=chance,
         )

@@ -96,6 +96,8 @@ class HttpSession:
         Sent as `X-Auth-Token`; renewed once when refused with 401.
     headers : mapping, optional
         Sent with every request.
+    named_by : str, optional
+        What a person finds the address in, for messages: ``Airflow connection 'slipway_provisioner'``. No secret.
     verify : bool or str
         Check the server's certificate, or the path of the CA file to check it with.
     sleep, chance
@@ -116,10 +118,12 @@ class HttpSession:
         retry: RetryPolicy | None = None,
         verify: bool | str = True,
         headers: Mapping[str, str] | None = None,
+        named_by: str | None = None,
         sleep: Callable[[float], None] = time.sleep,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self.base_url = checked_url(base_url)
+        self._server = server_of(self.base_url) + (f" ({named_by})" if named_by else "")
         self.retry = retry or RetryPolicy()
         self.timeouts = timeouts or Timeouts()
         self._tokens = tokens
@@ -236,6 +240,8 @@ class HttpSession:
         if token:
             headers["X-Auth-Token"] = token
         what = f"{method} {path}"
+        # Where it may be the wrong server, or none, that is said too.
+        what_where = f"{what} at {self._server}"
         try:
             response = self._session.request(
                 method,
@@ -251,18 +257,19 @@ class HttpSession:
                 stream=True,
             )
             with response:
-                body = self._read(response, what)
+                body = self._read(response, what_where)
         except (requests.RequestException, OSError) as failure:
             # `from None`: the original holds the request with its headers, and texts of its own.
-            raise from_transport(what, failure, self._without_secrets) from None
+            raise from_transport(what_where, failure, self._without_secrets) from None
         if response.status_code // 100 != 2:
             error = self._read_error(body)
             if not accept(response.status_code, error):
-                raise self._refusal(what, response, error)
+                right_one = error.shape is ErrorShape.DRYDOCK and response.status_code not in (401, 403)
+                raise self._refusal(what if right_one else what_where, response, error)
         return Answer(
             response.status_code,
             {name.lower(): value for name, value in response.headers.items()},
-            self._parse(what, response.status_code, body),
+            self._parse(what_where, response.status_code, body),
         )
 
     def _read(self, response: requests.Response, what: str) -> bytes:
@@ -319,6 +326,13 @@ class HttpSession:
         for address in self._hidden:
             text = address.hide(text)
         return text
+
+
+def server_of(url: str) -> str:
+    """Give host and port of a URL that `checked_url` has accepted, also where it leaves the port to its scheme."""
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    return f"{host}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
 
 
 def checked_url(url: str) -> str:

@@ -30,6 +30,8 @@ class DrydockSettings:
         Check certificates, or the path of the CA file to check them with; Keystone's too.
     end_user, context_marker : str, optional
         For Drydock's log, see `DrydockProvisioner`.
+    named_by : str, optional
+        What these settings are kept in, for messages: ``Airflow connection 'slipway_provisioner'``.
     """
 
     url: str
@@ -40,6 +42,7 @@ class DrydockSettings:
     verify: bool | str = True
     end_user: str | None = None
     context_marker: str | None = None
+    named_by: str | None = None
 
 
 def drydock_from_settings(settings: DrydockSettings) -> DrydockProvisioner:
@@ -58,6 +61,7 @@ def drydock_from_settings(settings: DrydockSettings) -> DrydockProvisioner:
         verify=settings.verify,
         end_user=settings.end_user,
         context_marker=settings.context_marker,
+        named_by=settings.named_by,
     )
 
 
@@ -78,5 +82,6 @@ def tokens_from_settings(settings: DrydockSettings) -> TokenSource:
             settings.keystone,
             timeouts=Timeouts(settings.connect_timeout, settings.read_timeout),
             verify=settings.verify,
+            named_by=settings.named_by,
         )
     return StaticToken(settings.token) if settings.token else NoToken()

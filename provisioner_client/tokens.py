@@ -102,7 +102,7 @@ class KeystoneToken:
     Parameters
     ----------
     account : KeystoneAccount
-    timeouts, retry, verify, sleep, chance
+    timeouts, retry, verify, named_by, sleep, chance
         As for `HttpSession`. Asking twice does no harm, so that it is repeated like a GET.
     now : callable
         The time, with a zone.
@@ -115,6 +115,7 @@ class KeystoneToken:
         timeouts: Timeouts | None = None,
         retry: RetryPolicy | None = None,
         verify: bool | str = True,
+        named_by: str | None = None,
         sleep: Callable[[float], None] = time.sleep,
         chance: Callable[[], float] = random.random,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -131,6 +132,7 @@ class KeystoneToken:
             timeouts=timeouts,
             retry=retry,
             verify=verify,
+            named_by=named_by,
             sleep=sleep,
             chance=chance,
         )

@@ -35,7 +35,7 @@ def from_transport(what: str, failure: Exception, clean: Callable[[str], str]) -
     Parameters
     ----------
     what : str
-        Method and path.
+        Method, path and server.
     failure : Exception
         As raised by requests.
     clean : callable

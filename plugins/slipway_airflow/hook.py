@@ -122,6 +122,7 @@ class DrydockHook(BaseHook):
             read_timeout=settings.read_timeout,
             verify=(settings.ca_bundle or True) if settings.verify_tls else False,
             end_user=connection.login or None,
+            named_by=f"Airflow connection {self.conn_id!r}",
         )
 
     def _url(self) -> str:

@@ -37,6 +37,7 @@ from slipway_airflow.errors import AirflowApiError, AirflowRefused, SettingsErro
 from slipway_airflow.web.failure import ApiError, failure, plain_message
 from slipway_airflow.web.headers import request_id
 from slipway_airflow.web.keystone_errors import is_keystone, keystone_failure
+from slipway_airflow.web.pattern_words import in_words
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +76,7 @@ def as_api_error(error: Exception) -> ApiError:
             return ApiError(503, str(error), "Provisioner not configured")
         case ProvisionerError():
             unreachable = isinstance(error, ProvisionerUnavailable)
-            return ApiError(502, f"the provisioner: {error}", "Provisioner", retry=unreachable)
+            return ApiError(502, str(error), "Provisioner", retry=unreachable)
         case StoreError():
             status, retry = next(_STORE_ERRORS[kind] for kind in type(error).__mro__ if kind in _STORE_ERRORS)
             return ApiError(status, str(error), retry=retry)
@@ -171,4 +172,5 @@ def _part(item: Any) -> dict[str, Any]:
     """Return one of pydantic's errors as a message; never the value that was sent, which may be a secret."""
     place, *names = item["loc"] or ("request",)
     where = ".".join(str(name) for name in names)
-    return plain_message(f"{place} parameter {where!r}: {item['msg']}" if where else f"{place}: {item['msg']}")
+    said = in_words(item)
+    return plain_message(f"{place} parameter {where!r}: {said}" if where else f"{place}: {said}")

@@ -20,7 +20,7 @@ from provisioner_client.errors import (
     ProvisionerRefused,
     ProvisionerUnavailable,
 )
-from provisioner_client.http_session import HttpSession, Timeouts, checked_url
+from provisioner_client.http_session import HttpSession, Timeouts, checked_url, server_of
 from provisioner_client.tokens import StaticToken
 
 URL = "http://drydock.test:9000"
@@ -205,6 +205,43 @@ def test_trouble_on_the_way(
         session.post("/x", {})
     assert (caught.value.reached, caught.value.timed_out) == (reached, timed_out)
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "server"),
+    [
+        pytest.param({"body": requests.ConnectTimeout("x")}, True, id="not reached"),
+        pytest.param({"body": requests.ReadTimeout("x")}, True, id="too slow"),
+        pytest.param({"status": 502, "body": "<html><title>Bad Gateway</title></html>"}, True, id="a proxy's error"),
+        pytest.param({"status": 401, "json": {"message": "no", "code": 401}}, True, id="credentials refused"),
+        pytest.param({"status": 302, "headers": {"Location": "http://other"}}, True, id="a redirect"),
+        pytest.param({"body": "<html>"}, True, id="no JSON"),
+        pytest.param(
+            {"status": 400, "json": {"kind": "status", "message": "no", "code": "400"}}, False, id="Drydock's own no"
+        ),
+    ],
+)
+def test_where_it_may_be_the_wrong_server_that_is_named_and_what_it_is_named_by(
+    http: responses.RequestsMock, make_session: Callable[..., HttpSession], answer: dict[str, Any], server: bool
+) -> None:
+    http.post(f"{URL}/x", **answer)
+    with pytest.raises(ProvisionerError) as caught:
+        make_session(named_by="connection 'lab'").post("/x", {})
+    where = " at drydock.test:9000 (connection 'lab')" if server else ""
+    assert caught.value.detail.startswith(f"POST /x{where}: ")
+
+
+@pytest.mark.parametrize(
+    ("url", "server"),
+    [
+        ("http://drydock:9000", "drydock:9000"),
+        ("https://gate/drydock", "gate:443"),
+        ("http://gate", "gate:80"),
+        ("http://[::1]:9000", "[::1]:9000"),
+    ],
+)
+def test_a_server_is_its_host_and_port(url: str, server: str) -> None:
+    assert server_of(url) == server
 
 
 def test_an_answer_cut_to_valid_length_but_not_json_is_asked_for_again(

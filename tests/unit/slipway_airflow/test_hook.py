@@ -9,6 +9,7 @@ import pytest
 from airflow.sdk import Connection
 
 from provisioner_client.drydock import DrydockProvisioner
+from provisioner_client.retry import RetryPolicy
 from slipway_airflow.errors import SettingsError
 from slipway_airflow.hook import DrydockHook
 
@@ -65,3 +66,15 @@ def test_keystone_credentials_come_from_login_and_password() -> None:
     assert "s3cret" not in repr(made)
     assert "keystone" in repr(made).lower()
     made.close()
+
+
+@pytest.mark.parametrize("extra", [{}, {"auth_url": "http://127.0.0.1:9/v3"}])
+def test_who_is_not_reached_is_named_with_the_connection_and_without_credentials(
+    monkeypatch: pytest.MonkeyPatch, extra: dict[str, str]
+) -> None:
+    monkeypatch.setattr(RetryPolicy, "wait", lambda *_: 0.0)
+    made = hook("http://127.0.0.1:9", extra, login="slipway", password="s3cret")
+    ok, message = made.test_connection()
+    assert not ok
+    assert " at 127.0.0.1:9 (Airflow connection 'slipway_provisioner'): no connection (Connection refused)" in message
+    assert "s3cret" not in message
