@@ -94,7 +94,7 @@ def _refused(where: Installation, error: ApiRefused, say_of: Callable[[Headers],
     if error.status == 403:
         text += f" (logged in as {where.user})" if where.user else ""
     if error.status >= 500:
-        text += " Try again later." if body.get("retry") else ""
+        text = f"{text.rstrip('.')}. Try again later." if body.get("retry") else text
         request = headers.get(REQUEST_ID)
         text += f" (request {request})" if request else ""
     messages = messages_of(body)

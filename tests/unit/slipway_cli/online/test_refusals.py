@@ -31,8 +31,8 @@ def test_a_token_that_has_expired(slipway: Slipway, server: Server) -> None:
     [
         (403, "you may not trigger deploy_site", "you may not trigger deploy_site"),
         (404, "there is no action", "there is no action"),
-        (500, "an unexpected error", "an unexpected error Try again later. (request request-1)"),
-        (503, "no store", "no store Try again later. (request request-1)"),
+        (500, "an unexpected error", "an unexpected error. Try again later. (request request-1)"),
+        (503, "no store", "no store. Try again later. (request request-1)"),
     ],
 )
 def test_the_servers_own_words(slipway: Slipway, server: Server, status: int, message: str, told: str) -> None:
