@@ -27,8 +27,6 @@ _PAIRS = (
 class DeploymentConfiguration:
     """Settings of a deployment; all times in seconds.
 
-    A timeout of 0 means that there is no waiting at all: what is not done at the first look is unknown.
-
     Attributes
     ----------
     deployment_strategy
@@ -59,7 +57,7 @@ def parse_configuration(data: object, document: Document | None = None) -> Deplo
     Raises
     ------
     ConfigurationError
-        With every setting that is unknown, has a wrong type, is negative, or is an interval above its timeout.
+        With every setting that is unknown, has a wrong type, is too small, or is an interval above its timeout.
     """
     problems = check_data("deployment_configuration", data, document)
     section = data.get(_SECTION) if isinstance(data, dict) else None
@@ -68,7 +66,7 @@ def parse_configuration(data: object, document: Document | None = None) -> Deplo
     settings.update((name, value) for name, value in given.items() if name in settings)
     for interval, timeout in _PAIRS:
         pause, limit = settings[interval], settings[timeout]
-        if not _is_number(pause) or not _is_number(limit) or pause <= limit or limit <= 0:
+        if not _is_number(pause) or not _is_number(limit) or pause <= limit or limit < 1:
             continue
         if interval not in given:
             settings[interval] = limit

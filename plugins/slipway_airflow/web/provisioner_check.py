@@ -49,7 +49,7 @@ def ask(store: SiteStore, site: str, text: str, token: str | None = None) -> Cal
         Waits for the answer, and returns it as messages in Airship's shape. Where there is none, that is an error
         among them: not to know is not to be right.
     """
-    candidate = None
+    candidate, committed = None, token is not None
     try:
         hook = DrydockHook.for_site(site)
         provisioner = hook.get_conn()
@@ -59,7 +59,7 @@ def ask(store: SiteStore, site: str, text: str, token: str | None = None) -> Cal
     except (SettingsError, StepError, AirflowException) as error:
         if candidate is not None:
             _forget(store, candidate)
-        message = _unknown(str(error))
+        message = _unknown(str(error), committed)
         return lambda: [message]
 
     answer: Future[DesignValidation] = Future()
@@ -84,9 +84,9 @@ def ask(store: SiteStore, site: str, text: str, token: str | None = None) -> Cal
         try:
             return messages_of(answer.result(timeout=PATIENCE))
         except ProvisionerError as error:
-            return [_unknown(str(error))]
+            return [_unknown(str(error), committed)]
         except TookTooLong:
-            return [_unknown(f"it has not answered for {PATIENCE:.0f} s")]
+            return [_unknown(f"it has not answered for {PATIENCE:.0f} s", committed)]
 
     return wait
 
@@ -131,9 +131,8 @@ def names_problem(nodes: Sequence[str]) -> Messages:
     return []
 
 
-def _unknown(detail: str) -> dict[str, Any]:
-    text = (
-        f"the provisioner did not check the design: {detail.rstrip('.')}. "
-        "Repeat when it can be asked, or force it, which is recorded"
-    )
-    return plain_message(text, "Error", SOURCE, NAME)
+def _unknown(detail: str, committed: bool) -> dict[str, Any]:
+    text = f"the provisioner did not check the design: {detail.rstrip('.')}. Repeat when it can be asked"
+    # An action can be forced too, but that is for something else.
+    way_out = "" if committed else ", or force the commit, which is recorded"
+    return plain_message(text + way_out, "Error", SOURCE, NAME)

@@ -39,15 +39,8 @@ def test_rule_22_nothing_given_is_all_defaults() -> None:
         assert parse_configuration(data) == DeploymentConfiguration()
 
 
-def test_rule_22_zero_is_a_value() -> None:
-    read = parse_configuration({"physical_provisioner": {"join_wait": 0, "deploy_timeout": 0, "verify_timeout": 0}})
-    assert (read.join_wait, read.deploy_timeout, read.verify_timeout) == (0, 0, 0)
-
-
-def test_rule_22_a_timeout_of_zero_asks_nothing_of_its_interval() -> None:
-    assert parse_configuration({"physical_provisioner": {"deploy_timeout": 0}}).deploy_interval == 30
-    read = parse_configuration({"physical_provisioner": {"deploy_timeout": 0, "deploy_interval": 5}})
-    assert read.deploy_interval == 5
+def test_rule_22_only_what_follows_the_last_group_may_take_no_time() -> None:
+    assert parse_configuration({"physical_provisioner": {"join_wait": 0}}).join_wait == 0
 
 
 def test_an_interval_that_is_not_given_fits_a_shorter_timeout() -> None:
@@ -58,7 +51,9 @@ def test_an_interval_that_is_not_given_fits_a_shorter_timeout() -> None:
 @pytest.mark.parametrize(
     ("settings", "path", "words"),
     [
-        ({"deploy_timeout": -1}, "deploy_timeout", "a whole number, 0 or more"),
+        ({"deploy_timeout": -1}, "deploy_timeout", "a whole number, 1 or more"),
+        ({"deploy_timeout": 0, "deploy_interval": 5}, "deploy_timeout", "a whole number, 1 or more"),
+        ({"join_wait": -1}, "join_wait", "a whole number, 0 or more"),
         ({"deploy_interval": 0}, "deploy_interval", "a whole number, 1 or more"),
         ({"deploy_interval": "30"}, "deploy_interval", "not the text '30'"),
         ({"join_wait": True}, "join_wait", "not true"),
