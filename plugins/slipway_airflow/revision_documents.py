@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from design_rendering.errors import RenderingError
+from design_rendering.judging import exposed_secrets
 from design_rendering.rendering import render
 from design_rendering.secret_texts import may_hide_secrets, secret_texts
 from design_rendering.secrets import secret_values
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from site_store import RevisionRecord, SiteStore
     from strategy_lib.documents import Document
+    from strategy_lib.errors import Problem
 
 # Shorter ones Airflow does not mask either: they would mask ordinary words.
 _SHORTEST_SECRET = 5
@@ -40,6 +42,19 @@ def secrets_of(store: SiteStore, revision: RevisionRecord, documents: Iterable[D
             found |= secret_values(written)
             found |= secret_texts(written, render(written))
     return frozenset(value for value in found if len(value) >= _SHORTEST_SECRET)
+
+
+def exposed_in(store: SiteStore, revision: RevisionRecord) -> list[Problem]:
+    """Return a problem for each secret in groups and settings: a commit can be forced in spite of it, an action not.
+
+    Whoever may look at an action sees these.
+    """
+    collections = store.collections(revision.site, revision.number)
+    # Secrets get there by a substitution, or with a document that is secret as a whole.
+    if any(word in record.text for record in collections for word in ("substitutions", "encrypted")):
+        with contextlib.suppress(DocumentError, RenderingError):
+            return exposed_secrets(render([each for one in collections for each in load_documents(one.text, one.name)]))
+    return []
 
 
 def read_revision(store: SiteStore, site: str, number: int | None) -> tuple[RevisionRecord, list[Document]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import requests
+import yaml
 
 from provisioner_client.context_marker import marker_of
 from site_store import SiteStore
@@ -183,6 +184,23 @@ def test_a_revision_that_could_not_be_rendered_is_refused_in_words(runs: Runs) -
     message = runs.last_report()["failed_steps"][0]["message"]
     assert "revision 2 of site alpha was forced although it could not be rendered" in message
     assert "no parent" in message
+
+
+def test_a_secret_that_would_be_the_name_of_a_group_is_shown_to_nobody(runs: Runs) -> None:
+    passphrase = document("deckhand/Passphrase/v1", "ipmi", SECRET, storagePolicy="encrypted")
+    design = list(yaml.safe_load_all(site([*AB, passphrase], [group("one", ["a"])])))
+    (strategy,) = (one for one in design if one["schema"] == "shipyard/DeploymentStrategy/v1")
+    source = {"schema": passphrase["schema"], "name": "ipmi", "path": "."}
+    strategy["metadata"]["substitutions"] = [{"src": source, "dest": {"path": ".groups[0].name"}}]
+    # As after a commit that was forced; a run may be started in Airflow, where nobody asks for the problems.
+    runs.commit(yaml.safe_dump_all(design))
+    state, tasks = runs.run(force=True)
+    assert (state, tasks["load_design"], tasks["prepare_site"]) == ("failed", "failed", "upstream_failed")
+    (failed,) = runs.last_report()["failed_steps"]
+    assert failed["message"].endswith(
+        "groups and settings are shown to everybody: write it in plain; mend it, commit, and start a new action: "
+        "force does not help here"
+    )
 
 
 def test_secrets_of_the_design_are_masked_in_logs_and_in_no_report(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from slipway_airflow.design_address import design_address
 from slipway_airflow.errors import StepError
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operators.base import SiteOperator, marker, parameter
+from slipway_airflow.revision_documents import exposed_in
 from slipway_airflow.steps import TARGETED, node_step_of
 from slipway_airflow.story import count, names
 from strategy_lib.design import read_design
@@ -42,6 +43,10 @@ class LoadDesignOperator(SiteOperator):
         with self.telling(context) as store:
             action = self.action(store, context)
             revision, documents = self.read_revision(store, action.site, action.revision)
+            exposed = exposed_in(store, revision)
+            if exposed:
+                said = "; ".join(str(problem) for problem in exposed[:5])
+                raise StepError(f"{said}; mend it, commit, and start a new action: force does not help here")
             design = read_design(documents)
             targets = parameter(action, "target_nodes")
             strategy = design.strategy
