@@ -14,6 +14,8 @@ from slipway_cli.slipway_api import RunProgress, SlipwayApi
 _POLL = 0.5
 _SILENCE = 5.0
 """Seconds without an answer after which the person who watches is told."""
+_BEGINNING = 30.0
+"""Seconds after which the person who watches is told that Airflow still has not begun."""
 _PATIENCE = 180.0
 """Seconds without an answer after which it is given up."""
 
@@ -48,6 +50,7 @@ def follow(
     ApiRefused
     """
     last_seen, told = time.monotonic(), False
+    asked, waited = last_seen, False
     with open_view(clock.screen, clock.say) as view:
         while True:
             try:
@@ -68,6 +71,9 @@ def follow(
                 if told:
                     clock.say("Airflow answers again")
                 last_seen, told = time.monotonic(), False
+                if state == "queued" and not waited and last_seen - asked > _BEGINNING:
+                    clock.say(f"Airflow has not begun it. Is its scheduler running? Is the DAG {dag_id} switched on?")
+                    waited = True
                 if progress is not None:
                     view.update(progress)
                 if state in ("success", "failed"):

@@ -66,11 +66,13 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowCalls, call
     ------
     ApiError
         400: no such kind, wrong parameters, no committed revision, a revision that is not valid, no such node.
-        403: the caller may not trigger this DAG. 409: commits were skipped, critical groups would fall short, or
-        another action is on the site. 503: it is not known whether Airflow started the run; the action is pending.
+        403: the caller may not trigger this DAG. 409: it is switched off, commits were skipped, critical groups would
+        fall short, or another action is on the site. 503: it is not known whether Airflow started the run; the action
+        is pending.
     """
     kind = _kind(request.kind)
     caller.require_create(kind)
+    _require_switched_on(airflow, kind)
     try:
         parameters = parse_parameters(request.parameters)
     except ParameterError as error:
@@ -107,6 +109,18 @@ def _kind(name: object) -> str:
     near = difflib.get_close_matches(name[:64], STEPS, 1)
     hint = f"did you mean {near[0]!r}?" if near else f"supported are {', '.join(STEPS)}"
     raise ApiError(400, f"there is no kind of action {name[:64]!r}; {hint}", "Unsupported Action")
+
+
+def _require_switched_on(airflow: AirflowCalls, kind: str) -> None:
+    try:
+        off = airflow.is_switched_off(kind)
+    except AirflowApiError as error:
+        # The trigger will tell.
+        log.warning("Whether the DAG %s is switched on is not known: %s", kind, error)
+        return
+    if off:
+        text = f"the DAG {kind} is switched off (paused) in Airflow, so nothing would begin: switch it on there first"
+        raise ApiError(409, text, "Switched off in Airflow")
 
 
 def _revision(store: SiteStore, request: ActionRequest, kind: str, parameters: ActionParameters) -> int:

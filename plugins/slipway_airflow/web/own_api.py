@@ -49,6 +49,16 @@ class AirflowCalls:
         answer = self._send("logging in", "POST", "/auth/token", json={"username": user, "password": password})
         return str(self._json("logging in", answer)["access_token"])
 
+    def is_switched_off(self, dag_id: str) -> bool:
+        """Whether Airflow starts no run of a DAG, because somebody has paused it there; False for an unknown one."""
+        what = f"asking for the DAG {dag_id}"
+        try:
+            return bool(self._json(what, self._send(what, "GET", f"/api/v2/dags/{_quoted(dag_id)}")).get("is_paused"))
+        except AirflowRefused as refused:
+            if refused.status == 404:
+                return False
+            raise
+
     def trigger(self, dag_id: str, run_id: str, conf: Mapping[str, Any]) -> None:
         """Start a DAG run.
 

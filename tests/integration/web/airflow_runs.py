@@ -63,6 +63,10 @@ class AirflowRuns:
     def __init__(self, origin: str, token: str) -> None:
         self._client = httpx.Client(base_url=f"{origin}/api/v2", headers={"Authorization": f"Bearer {token}"})
 
+    def switch(self, dag_id: str, *, on: bool) -> None:
+        """Use Airflow's switch of a DAG."""
+        self._client.patch(f"/dags/{dag_id}", json={"is_paused": not on}).raise_for_status()
+
     def state(self, dag_id: str, run_id: str) -> str | None:
         """Return a run's state, None when there is no such run."""
         answer = self._client.get(f"/dags/{dag_id}/dagRuns/{run_id}")

@@ -61,6 +61,17 @@ def test_an_airflow_that_is_away_for_a_while_is_told_once(
     assert said.getvalue().count("Airflow answers again") == 1
 
 
+def test_a_run_that_airflow_does_not_begin_is_told_once(
+    wire: responses.RequestsMock, said: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slipway_cli.follow._BEGINNING", -1.0)
+    for state in ("queued", "queued", "success"):
+        wire.get(RUN, json={"state": state})
+    wire.get(PROGRESS, json={"action": {"state": "pending"}, "groups": []})
+    watch(said)
+    assert said.getvalue().count("Airflow has not begun it. Is its scheduler running?") == 1
+
+
 def test_an_airflow_that_stays_away_is_given_up(wire: responses.RequestsMock, said: io.StringIO) -> None:
     wire.get(RUN, body=AWAY)
     with pytest.raises(AirflowGone, match=r"does not answer .*; given up after 0 s\. What to do"):
