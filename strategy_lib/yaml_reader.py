@@ -38,6 +38,8 @@ _MERGE = object()
 _CACHED_SCALARS = 20_000
 MOST_PROBLEMS = 1000
 _TOO_LONG = ValueError("... is too long for a number; put it in quotes if it is text")
+_INDENTED_BY_TAB = re.compile(r" *\t[\t ]*[^\s#]")
+_NO_TABS = "; this line is indented by a tab, which cannot indent YAML: use spaces"
 _DIGITS = 4000
 # Hexadecimal and other numbers become longer as decimals, which is how JSON has them.
 _BITS = 14_000
@@ -132,7 +134,10 @@ class YamlReader:
             except yaml.MarkedYAMLError as error:
                 mark: Any = error.problem_mark or error.context_mark
                 line = mark.line if mark else 0
-                self._problem((), f"this is not YAML: {_said(error, first_line)}", first_line + line)
+                begin = _line_start(text, line)
+                tab = _INDENTED_BY_TAB.match(text, begin) is not None
+                said = f"{_said(error, first_line)}{_NO_TABS if tab else ''}"
+                self._problem((), f"this is not YAML: {said}", first_line + line)
                 found = re.compile(r"^---(?=\s|$)", re.MULTILINE).search(text, _line_start(text, line + 1))
                 if found is None or len(self.problems) >= MOST_PROBLEMS:
                     return

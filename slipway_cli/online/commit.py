@@ -14,6 +14,7 @@ from slipway_cli.online.messages import Sentence, in_files, messages_of, print_m
 from slipway_cli.online.options import online, shown
 from slipway_cli.online.spelling import also
 from slipway_cli.online.targets import TargetGroup
+from slipway_cli.online.versions import REVISION
 from slipway_cli.output import OutputFormat, console
 from slipway_cli.printable import listed
 
@@ -69,7 +70,7 @@ def rollback() -> None:
 
 
 @rollback.command("configdocs", context_settings=_SPELLING, epilog=examples("slipway rollback configdocs 3"))
-@click.argument("revision", type=click.IntRange(1))
+@click.argument("revision", type=REVISION)
 @_force
 @_dryrun
 @online

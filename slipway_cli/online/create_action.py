@@ -14,6 +14,7 @@ from slipway_cli.online.following import follow_to_the_end
 from slipway_cli.online.messages import print_messages
 from slipway_cli.online.options import online, shown
 from slipway_cli.online.spelling import also
+from slipway_cli.online.versions import REVISION
 from slipway_cli.output import console
 from slipway_cli.printable import listed
 
@@ -32,7 +33,7 @@ from slipway_cli.printable import listed
 @click.option(
     "--target-node", "-n", "targets", multiple=True, metavar="NODE", help="Only this node; may be repeated, or a,b."
 )
-@click.option("--revision", type=click.IntRange(1), help="The revision to bring about.  [the newest]")
+@click.option("--revision", type=REVISION, metavar="NUMBER", help="The revision to bring about.  [the newest]")
 @click.option("--force", is_flag=True, help="Also nodes that are as wanted; also where critical groups would suffer.")
 @click.option("--dry-run", is_flag=True, help="Only find out what would be done.")
 @click.option("--allow-intermediate-commits", is_flag=True, help="Pass over revisions that were never deployed.")

@@ -17,6 +17,7 @@ from slipway_cli.online.following import follow_to_the_end
 from slipway_cli.online.moments import moment, span
 from slipway_cli.online.options import online, shown
 from slipway_cli.online.targets import Step, TargetGroup, action_id, step_of
+from slipway_cli.online.versions import REVISION
 from slipway_cli.output import console, table
 from slipway_cli.printable import printable
 
@@ -47,7 +48,7 @@ def describe_action(client: Client, output: str, action: str, following: bool) -
 
 
 @describe.command("revision", epilog=examples("slipway describe revision/3"))
-@click.argument("number", type=click.IntRange(1))
+@click.argument("number", type=REVISION)
 @online
 def describe_revision(client: Client, output: str, number: int) -> None:
     """Show a revision: who committed it, its collections, and what was overridden if it was forced."""

@@ -1,10 +1,12 @@
-"""The names of versions, as arguments and options; they complete in a shell."""
+"""The names of versions and the numbers of revisions, as arguments and options; names complete in a shell."""
 
 from __future__ import annotations
 
 import click
 from click.shell_completion import CompletionItem
 
+_DIGITS = 12
+"""More than any revision's number has."""
 VERSIONS = ("buffer", "committed", "last_site_action", "successful_site_action")
 
 
@@ -26,4 +28,17 @@ class VersionType(click.ParamType[str]):
         return [CompletionItem(name) for name in VERSIONS if name.startswith(incomplete)]
 
 
+class RevisionType(click.ParamType[int]):
+    """The number of a revision."""
+
+    name = "revision"
+
+    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Check it."""
+        if isinstance(value, str) and not (value.isdecimal() and len(value) <= _DIGITS and int(value) > 0):
+            self.fail(f"{value!r} is not the number of a revision: `slipway get revisions` lists them", param, ctx)
+        return int(value)
+
+
 VERSION = VersionType()
+REVISION = RevisionType()

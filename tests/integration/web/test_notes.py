@@ -61,7 +61,11 @@ def test_details(viewer: httpx.Client, store: SiteStore, action: ActionRecord) -
 @pytest.mark.parametrize(("note_id", "status"), [("9" * 26, 404), ("0" * 26, 404), ("1", 400), ("x" * 26, 400)])
 def test_no_such_note(viewer: httpx.Client, note_id: str, status: int) -> None:
     said = "there is no event" if status == 404 else "the request is not valid"
-    assert_failure(viewer.get(f"{DETAILS}/{note_id}"), status, said)
+    answer = viewer.get(f"{DETAILS}/{note_id}")
+    assert_failure(answer, status, said)
+    if status == 400:
+        words = "path parameter 'note_id': must be the id of a note: 26 digits, as the notes of an action have it"
+        assert answer.json()["details"]["messageList"][0]["message"] == words
 
 
 def test_a_note_of_an_action_that_one_may_not_see(

@@ -148,6 +148,8 @@ def test_all_documents_with_problems_are_named_at_once() -> None:
         ("a: 1\nb: [1,\nc: 2\n", 4, "flow sequence that began on line 2"),
         ("a: 1\n b: 2\n", 2, "not YAML"),
         ("a: 'x\n", 2, "not YAML"),
+        ("a:\n\tb: 1\n", 2, "indented by a tab, which cannot indent YAML: use spaces"),
+        ("a: 1\n---\n# so\n\na:\n  b: 1\n \tc: 2\n", 7, "use spaces"),
         ("a: *nowhere\n", 1, "*nowhere must come after"),
         ("a: &x\n  b: *x\n", 2, "*x must come after the end"),
         ("a: 1\nb: \x00\n", 2, "U+0000"),
@@ -161,6 +163,12 @@ def test_all_documents_with_problems_are_named_at_once() -> None:
 def test_what_cannot_be_read_is_named_with_its_line(text: str | bytes, line: int, words: str) -> None:
     matching = [problem for problem in problems_of(text) if words in problem.message]
     assert [problem.line for problem in matching] == [line]
+
+
+@pytest.mark.parametrize("text", ["a: [\tb\n", "a:\tb: 1\n", "a: 'x\n\t\n"])
+def test_a_tab_elsewhere_is_not_blamed(text: str) -> None:
+    (problem,) = (problem for problem in problems_of(text) if "not YAML" in problem.message)
+    assert "use spaces" not in problem.message
 
 
 def test_utf_16_is_refused() -> None:

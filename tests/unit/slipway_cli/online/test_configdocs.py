@@ -291,6 +291,16 @@ def test_the_history(slipway: Slipway, server: Server) -> None:
     assert "Forced in spite of:\n  bad\n  worse\n" in slipway("describe", "revision/4").stdout
 
 
+@pytest.mark.parametrize("text", ["abc", "0", "-", "1.0", "9" * 5000])
+@pytest.mark.parametrize(
+    "command", [("describe", "revision"), ("rollback", "configdocs"), ("create", "action", "deploy_site", "--revision")]
+)
+def test_what_is_no_revision_is_told_in_words(slipway: Slipway, command: tuple[str, ...], text: str) -> None:
+    result = slipway(*command, text)
+    assert result.exit_code == 2
+    assert f"{text!r} is not the number of a revision: `slipway get revisions` lists them" in result.stderr
+
+
 def test_the_difference_of_two_versions(slipway: Slipway, server: Server) -> None:
     fields = [
         {"path": "$.data.a", "change": "modified", "from": 1, "to": "x"},
