@@ -17,8 +17,10 @@ import pytest
 from slipway_cli.airflow_api import AirflowApi
 from slipway_cli.api_session import ApiSession
 from slipway_cli.embedded.runtime import Runtime, read_runtime
+from slipway_cli.slipway_api import SlipwayApi
 from tests.e2e.browser import logged_in, trigger
 from tests.e2e.running import leftovers, wait_until
+from tests.support.sites import group, node, site
 
 ROOT = Path(__file__).parents[2]
 HEADING = "## From `make up` to a deployed site"
@@ -101,11 +103,21 @@ def test_the_walk_through_of_the_readme(walker: Walker) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_the_same_walk_with_airflows_trigger_form(walker: Walker) -> None:
+def test_the_same_walk_with_airflows_trigger_form(walker: Walker, tmp_path: Path) -> None:
     password = walker.runtime.password("admin")
-    with logged_in(walker.runtime.url, "admin", password, "/dags/update_site") as page:
-        run_id = unquote(trigger(page, {"site": "default"}))
-        airflow = AirflowApi(ApiSession(walker.runtime.url, "admin", password))
-        assert airflow.wait_for_run("update_site", run_id, 120) == "success"
+    design = tmp_path / "form.yaml"
+    design.write_text(site([node("form-1"), node("form-2")], [group("all", percent_successful_nodes=100)]))
+    walker.types(".venv/bin/slipway login --user admin", password + "\n")
+    walker.types(f".venv/bin/slipway create configdocs design --site form --filename {design}")
+    walker.types(".venv/bin/slipway commit configdocs --site form")
+    with logged_in(walker.runtime.url, "admin", password, "/dags/deploy_site") as page:
+        run_id = unquote(trigger(page, {"site": "form"}))
+        session = ApiSession(walker.runtime.url, "admin", password)
+        assert AirflowApi(session).wait_for_run("deploy_site", run_id, 120) == "success"
         page.get_by_text("Success").first.wait_for()
-    assert "update_site" in walker.types(".venv/bin/slipway get actions")
+    progress = SlipwayApi(session).progress("deploy_site", run_id)
+    assert progress is not None
+    assert progress.report is not None
+    nodes = {entry["name"]: (entry["state"], entry["as_wanted"]) for entry in progress.report["nodes"]}
+    assert nodes == {"form-1": ("success", False), "form-2": ("success", False)}, "both were submitted"
+    assert "deploy_site" in walker.types(".venv/bin/slipway get actions --site form")

@@ -126,7 +126,7 @@ def test_without_a_provisioner_nothing_is_known_to_be_right(user: httpx.Client, 
     assert answer.status_code == 400
     (error,) = said(answer)
     assert "create an Airflow connection 'slipway_provisioner_default' or 'slipway_provisioner'" in error
-    assert "force it" in error
+    assert "force the commit" in error
     forced = commit(user, force="true")
     assert (forced.status_code, forced.json()["deployable"]) == (200, True)
     assert store.revision("default").forced
