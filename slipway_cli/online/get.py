@@ -168,9 +168,11 @@ def get_revisions(client: Client, output: str, limit: int) -> None:
 
 @get.command("workflows", epilog=examples("slipway get workflows --since 2026-03-01"))
 @click.option("--since", metavar="TIME", help="From when on, as ISO 8601.  [30 days ago]")
+@click.option("--until", metavar="TIME", help="Up to when.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many at most.")
 @online
-def get_workflows(client: Client, output: str, since: str | None) -> None:
-    """List the DAG runs that Airflow has of Slipway's actions, of all sites."""
+def get_workflows(client: Client, output: str, since: str | None, until: str | None, limit: int) -> None:
+    """List the DAG runs that Airflow has of Slipway's actions, of all sites, newest first."""
 
     def rows(workflows: Any) -> None:
         result = table("Workflow", "State", "Started", "Ended", "Run")
@@ -180,7 +182,9 @@ def get_workflows(client: Client, output: str, since: str | None) -> None:
             )
         _print(result, workflows, "there is no workflow")
 
-    shown(client.get("/workflows", since=since), output, rows)
+    answer = client.get("/workflows", since=since, until=until, limit=limit)
+    shown(answer, output, rows)
+    _tell_of_older(answer, output)
 
 
 @get.command("site-statuses", epilog=examples("slipway get site-statuses -s machines-power-state"))

@@ -24,6 +24,7 @@ from slipway_airflow.web.failure import ApiError
 from slipway_airflow.web.headers import context_marker
 from slipway_airflow.web.open_store import Store
 from slipway_airflow.web.own_api import Airflow, AirflowCalls
+from slipway_airflow.web.pages import link_to_next
 from slipway_airflow.web.site_name import DEFAULT_SITE, SiteName
 from slipway_airflow.web.verbosity import DEFAULT_VERBOSITY, Verbosity
 
@@ -71,10 +72,7 @@ def list_actions(
     """
     listings = store.list_actions(site, limit + 1, before)
     page, more = listings[:limit], len(listings) > limit
-    headers = {}
-    if more:
-        url = request.url.include_query_params(limit=limit, before=page[-1].action.id)
-        headers["Link"] = f'<{url.path}?{url.query}>; rel="next"'
+    headers = link_to_next(request, limit=limit, before=page[-1].action.id) if more else {}
     readable = {dag_id for dag_id in {listing.action.dag_id for listing in page} if caller.may_read(dag_id)}
     # Airflow does not list the runs of other DAGs for this caller: to settle their actions would close them.
     page = _settled(store, airflow, [listing for listing in page if listing.action.dag_id in readable])

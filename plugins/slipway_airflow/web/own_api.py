@@ -99,19 +99,22 @@ class AirflowCalls:
         return states
 
     def runs(
-        self, dag_ids: Sequence[str], since: datetime, until: datetime | None = None, limit: int = 1000
+        self, dag_ids: Sequence[str], since: datetime, until: datetime | None = None, limit: int = 1000, offset: int = 0
     ) -> list[dict[str, Any]]:
-        """Return the runs of some DAGs due in a span of time (aware, inclusive), newest first, in Airflow's words."""
+        """Return the runs of some DAGs due in a span of time (aware, inclusive), newest first, in Airflow's words.
+
+        So many of the newest as `offset` says are left out, and of the others `limit` are returned.
+        """
         body: dict[str, Any] = {"dag_ids": list(dag_ids), "run_after_gte": since.isoformat(), "order_by": "-run_after"}
         if until is not None:
             body["run_after_lte"] = until.isoformat()
         found: list[dict[str, Any]] = []
         while len(found) < limit:
-            page = body | {"page_offset": len(found), "page_limit": min(_PAGE, limit - len(found))}
+            page = body | {"page_offset": offset + len(found), "page_limit": min(_PAGE, limit - len(found))}
             what = "listing runs"
             answer = self._json(what, self._send(what, "POST", "/api/v2/dags/~/dagRuns/list", json=page))
             found += answer["dag_runs"]
-            if not answer["dag_runs"] or len(found) >= answer["total_entries"]:
+            if not answer["dag_runs"] or offset + len(found) >= answer["total_entries"]:
                 break
         return found
 

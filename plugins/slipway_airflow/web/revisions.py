@@ -16,6 +16,7 @@ from slipway_airflow.web.differences import differences
 from slipway_airflow.web.document_version import parse_version
 from slipway_airflow.web.documents_asked import YAML_TYPE, Asked
 from slipway_airflow.web.open_store import Store
+from slipway_airflow.web.pages import link_to_next
 from slipway_airflow.web.revision_view import LARGEST_NUMBER, revision_view
 from slipway_airflow.web.site_documents import rendered_text
 from slipway_airflow.web.site_name import DEFAULT_SITE, SiteName
@@ -57,10 +58,8 @@ def list_revisions(
     """Return the revisions of a site, newest first. They are never changed, and never deleted."""
     versions = store.versions(site)
     found = store.revisions(site, limit + 1, before)
-    headers = {}
-    if len(found) > limit:
-        url = request.url.include_query_params(limit=limit, before=found[limit - 1].number)
-        headers["Link"] = f'<{url.path}?{url.query}>; rel="next"'
+    more = len(found) > limit
+    headers = link_to_next(request, limit=limit, before=found[limit - 1].number) if more else {}
     return JSONResponse([revision_view(revision, versions) for revision in found[:limit]], headers=headers)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse
 
 from slipway_airflow.web import access
@@ -14,11 +14,13 @@ from slipway_airflow.web.access import ACTION_DAGS
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.failure import ApiError
 from slipway_airflow.web.own_api import Airflow
+from slipway_airflow.web.pages import link_to_next
 
 router = APIRouter(tags=["workflows"], route_class=BlockingRoute)
 
 _SPAN = timedelta(days=30)
 _SEPARATOR = "__"
+_LARGEST_OFFSET = 1_000_000
 _EXAMPLE = {
     "workflow_id": "deploy_site__2026-01-01T10:00:00.000000",
     "dag_id": "deploy_site",
@@ -35,15 +37,32 @@ _EXAMPLE = {
     responses={200: {"content": {"application/json": {"example": [_EXAMPLE]}}}},
 )
 def workflows(
+    request: Request,
     airflow: Airflow,
     since: Annotated[
         str | None, Query(description="From when on, as ISO 8601 (UTC if it names no zone); 30 days ago by default.")
     ] = None,
+    until: Annotated[str | None, Query(description="Up to when, as `since`; by default without an end.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000, description="At most so many, the newest ones.")] = 500,
+    offset: Annotated[
+        int,
+        Query(
+            ge=0,
+            le=_LARGEST_OFFSET,
+            description="Leave out so many of the newest: with `until`, the header `Link` has it for the next page.",
+        ),
+    ] = 0,
 ) -> JSONResponse:
     """List the runs of Slipway's DAGs, newest first; those that Airflow lets the caller see."""
     begin = _moment(since, "since") if since else datetime.now(UTC) - _SPAN
-    return JSONResponse([workflow_view(run) for run in airflow.runs(ACTION_DAGS, begin, limit=limit)])
+    end = _moment(until, "until") if until else None
+    found = airflow.runs(ACTION_DAGS, begin, end, limit + 1, offset)
+    headers = {}
+    if len(found) > limit:
+        # Both ends stay, so that a run that is new meanwhile moves none to another page.
+        span = {"since": begin.isoformat(), "until": end.isoformat() if end else found[0]["run_after"]}
+        headers = link_to_next(request, **span, limit=limit, offset=offset + limit)
+    return JSONResponse([workflow_view(run) for run in found[:limit]], headers=headers)
 
 
 @router.get(

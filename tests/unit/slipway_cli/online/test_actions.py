@@ -292,9 +292,19 @@ def test_workflows_and_site_statuses(slipway: Slipway, server: Server) -> None:
         "success",
     ]
     assert server.request.params["since"] == "2026-03-01"
+    assert (server.request.params["limit"], "until" in server.request.params) == ("50", False)
     server.on("GET", "/site_statuses", {"machines_powerstate": [{"hostname": "n1", "power_state": "on"}]})
     assert slipway("get", "site-statuses", "-s", "machines-power-state").stdout.splitlines()[2].split() == ["n1", "on"]
     assert server.request.params["filters"] == "machines-power-state"
+
+
+def test_workflows_that_are_left_out_are_told_of(slipway: Slipway, server: Server) -> None:
+    run = {"workflow_id": "deploy_site__x", "state": "success", "start_date": AT, "end_date": None, "run_id": ID}
+    server.on("GET", "/workflows", [run], headers={"Link": '</next>; rel="next"'})
+    said = slipway("get", "workflows", "--until", "2026-03-02", "--limit", "1").stdout
+    assert "older ones are left out: see --limit" in said
+    assert (server.request.params["until"], server.request.params["limit"]) == ("2026-03-02", "1")
+    assert "older" not in slipway("get", "workflows", "-o", "json").stdout
 
 
 GROUP = {"name": "control", "state": "success", "critical": True, "counts": {"total": 2, "success": 2}}
