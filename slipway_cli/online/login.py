@@ -15,7 +15,20 @@ from slipway_cli.online.installation import installation
 from slipway_cli.online.profiles import Folder, Login, ProfileError
 
 
+def _no_address(_context: click.Context, _option: click.Parameter, url: str | None) -> None:
+    """Say how a server is named: the commands after a login would not know of an address that only the login had."""
+    if url is not None:
+        raise click.UsageError(
+            f"a server is named for all commands, not for the login alone: `slipway profile add NAME {url}`, or "
+            f"SLIPWAY_URL={url}; --profile NAME chooses among profiles"
+        )
+
+
+_url = click.option("--url", hidden=True, expose_value=False, callback=_no_address)
+
+
 @click.command(epilog=examples("slipway login --user admin"))
+@_url
 @click.option("-u", "--user", help="User of Airflow.  [the profile's, else asked for]")
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input, to its end.")
 @click.option("--profile", metavar="NAME", help="The server, by its profile.  [env SLIPWAY_PROFILE]")
@@ -77,6 +90,7 @@ def _not_empty(password: str) -> str:
 
 
 @click.command(epilog=examples("slipway logout", "slipway logout --all"))
+@_url
 @click.option("--all", "everywhere", is_flag=True, help="Of all servers.")
 @click.option("--profile", metavar="NAME", help="The server, by its profile.  [env SLIPWAY_PROFILE]")
 def logout(profile: str | None, everywhere: bool) -> None:

@@ -115,7 +115,7 @@ def test_every_command_and_every_option_is_described(name: str) -> None:
     assert all(f"`slipway {name} {part}" in section for part in parts)
     online = COMMANDS[name].section == SERVER
     for parameter in (parameter for one in (command, *parts.values()) for parameter in one.params):
-        if isinstance(parameter, click.Option):
+        if isinstance(parameter, click.Option) and not parameter.hidden:
             long = max(parameter.opts, key=len)
             described = _described(long, section) or (online and long in SHARED_OPTIONS and _described(long, SHARED))
             assert described or (long == "--output" and "[-o table|json|yaml]" in section), parameter.opts

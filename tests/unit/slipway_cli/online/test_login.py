@@ -88,8 +88,18 @@ def test_where_a_password_comes_from(
 def test_no_option_takes_a_password() -> None:
     from slipway_cli.online.login import login
 
-    takes_text = [p.opts for p in login.params if isinstance(p, click.Option) and not p.is_flag]
+    takes_text = [p.opts for p in login.params if isinstance(p, click.Option) and not p.is_flag and p.expose_value]
     assert takes_text == [["-u", "--user"], ["--profile"]]
+
+
+@pytest.mark.parametrize("command", ["login", "logout"])
+def test_an_address_is_no_option_and_how_a_server_is_named_is_told(
+    slipway: Slipway, wire: responses.RequestsMock, command: str
+) -> None:
+    result = slipway(command, "--url", "http://x", stdin=PASSWORD)
+    assert (result.exit_code, len(wire.calls)) == (2, 0)
+    assert "`slipway profile add NAME http://x`, or SLIPWAY_URL=http://x" in result.stderr
+    assert "--url" not in slipway(command, "--help").stdout
 
 
 def test_an_empty_password_is_not_sent(slipway: Slipway, wire: responses.RequestsMock) -> None:
