@@ -143,7 +143,7 @@ def _verdict_note(action: ActionRecord) -> dict[str, Any]:
         "verbosity": 1,
         "note_id": action.id,
         "note_timestamp": _time(action.ended),
-        "resolved_url_value": None,
+        "resolved_url_value": f"Details at notedetails/{action.id}" if action.has_report else None,
     }
 
 

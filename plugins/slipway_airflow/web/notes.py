@@ -8,11 +8,14 @@ import yaml
 from fastapi import APIRouter, Path
 from fastapi.responses import PlainTextResponse, Response
 
+from site_store import ActionNotFound, EventNotFound
 from site_store.events import EventKind
 from slipway_airflow.steps import DEPLOY_GROUP, STEPS
 from slipway_airflow.web import access
 from slipway_airflow.web.blocking_route import BlockingRoute
+from slipway_airflow.web.failure import ApiError
 from slipway_airflow.web.open_store import Store
+from strategy_lib.report import from_dict, render
 
 if TYPE_CHECKING:
     from site_store import EventRecord, SiteStore
@@ -24,8 +27,8 @@ SUMMARY, PROVISIONER, NODE = 1, 3, 5
 
 _OF_PROVISIONER = frozenset({EventKind.OPERATION_BEGUN, EventKind.OUTCOME, EventKind.LATE_RESULT})
 _STEPS = frozenset(step for steps in STEPS.values() for step in steps)
-# As long as the other ids of Shipyard, whose client insists on it.
-_DIGITS = 26
+# As the other ids of Shipyard, whose client insists on it.
+_LENGTH = 26
 
 
 def notes_of_action(store: SiteStore, action_id: str, verbosity: int) -> list[dict[str, Any]]:
@@ -42,7 +45,7 @@ def notes_of_action(store: SiteStore, action_id: str, verbosity: int) -> list[di
 
 def note_of(event: EventRecord) -> dict[str, Any]:
     """Return an event as a note. `sub_type` is what its `subject` is: a node, group, step, action or site."""
-    step, note_id = step_of(event), f"{event.id:0{_DIGITS}d}"
+    step, note_id = step_of(event), f"{event.id:0{_LENGTH}d}"
     named = {"node": event.node, "group": event.group, "step": step, "action": event.action_id, "site": event.site}
     sub_type, subject = next((kind, name) for kind, name in named.items() if name)
     return {
@@ -80,19 +83,47 @@ def step_of(event: EventRecord) -> str | None:
     responses={200: {"content": {"text/plain": {"example": "operation 4: prepare of 3 nodes\n\nphase: prepare\n"}}}},
 )
 def note_details(
-    note_id: Annotated[str, Path(pattern=rf"^[0-9]{{{_DIGITS}}}$", examples=["00000000000000000000000042"])],
+    note_id: Annotated[
+        str,
+        Path(
+            description="As a note has it: 26 digits, or the id of the action whose verdict the note is.",
+            examples=["00000000000000000000000042"],
+        ),
+    ],
     store: Store,
     caller: access.CallerDep,
 ) -> PlainTextResponse:
-    """Return a note's text and its details. Notes are kept for a while only."""
-    event = store.event(_event_id(note_id))
+    """Return a note's text and its details; behind a verdict is the report. Other notes are kept for a while only."""
+    if len(note_id) != _LENGTH:
+        raise ApiError(400, f"the id of a note has {_LENGTH} characters, as the notes of an action have it")
+    if note_id.isascii() and note_id.isdigit():
+        return PlainTextResponse(_event_details(store, caller, note_id))
+    return PlainTextResponse(_verdict_details(store, caller, note_id))
+
+
+def _event_details(store: SiteStore, caller: access.Caller, note_id: str) -> str:
+    try:
+        # A database's numbers end at 64 bits; a note id may be longer, and then names nothing.
+        event = store.event(min(int(note_id), 2**63 - 1))
+    except EventNotFound:
+        raise ApiError(404, f"there is no note {note_id!r}: notes are deleted after a while") from None
     if event.action_id is not None:
         caller.require_read(store.action(event.action_id).dag_id)
     head = note_of(event)["note_val"]
     details = yaml.safe_dump(dict(event.data), sort_keys=True, allow_unicode=True) if event.data else ""
-    return PlainTextResponse(f"{head}\n\n{details}" if details else f"{head}\n")
+    return f"{head}\n\n{details}" if details else f"{head}\n"
 
 
-def _event_id(note_id: str) -> int:
-    # A database's numbers end at 64 bits; a note id may be longer, and then names nothing.
-    return min(int(note_id), 2**63 - 1)
+def _verdict_details(store: SiteStore, caller: access.Caller, action_id: str) -> str:
+    nothing = ApiError(404, f"there is no note {action_id!r}")
+    if not (action_id.isascii() and action_id.isalnum()):
+        raise nothing
+    try:
+        action = store.action(action_id)
+    except ActionNotFound:
+        raise nothing from None
+    caller.require_read(action.dag_id)
+    if not action.verdict:
+        raise ApiError(404, f"there is no note {action_id!r}: this action has no verdict yet")
+    report = store.report(action_id) if action.has_report else None
+    return f"{action.verdict}\n\n{render(from_dict(report))}\n" if report else f"{action.verdict}\n"

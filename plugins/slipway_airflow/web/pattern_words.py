@@ -10,7 +10,6 @@ from slipway_airflow.web.site_name import LONGEST_NAME, NAME_PATTERN
 _WORDS = {
     NAME_PATTERN: f"a name: up to {LONGEST_NAME} letters, digits, _ . and -, beginning with a letter or digit",
     "^[0-9A-Za-z]{26}$": "the id of an action: 26 letters and digits",
-    "^[0-9]{26}$": "the id of a note: 26 digits, as the notes of an action have it",
 }
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+
 import httpx
 import pytest
 
-from site_store import ActionRecord, SiteStore
+from site_store import ActionRecord, ActionState, SiteStore
+from slipway_airflow.conclusion import conclude
 from slipway_airflow.web import access
 from slipway_airflow.web.notes import notes_of_action
+from strategy_lib.report import render
 from tests.integration.web.test_service import assert_failure
 
 DETAILS = "/api/v1.0/notedetails"
@@ -58,14 +62,33 @@ def test_details(viewer: httpx.Client, store: SiteStore, action: ActionRecord) -
     assert viewer.get(f"{DETAILS}/{notes[3]['note_id']}").text == "ä: it was not sent\n"
 
 
-@pytest.mark.parametrize(("note_id", "status"), [("9" * 26, 404), ("0" * 26, 404), ("1", 400), ("x" * 26, 400)])
-def test_no_such_note(viewer: httpx.Client, note_id: str, status: int) -> None:
-    said = "there is no event" if status == 404 else "the request is not valid"
+@pytest.mark.parametrize("note_id", ["9" * 26, "0" * 26, "x" * 26, "01ARZ3NDEKTSV4RRFFQ69G5FAV", "ä" * 26, "²" * 26])
+def test_no_such_note(viewer: httpx.Client, note_id: str) -> None:
     answer = viewer.get(f"{DETAILS}/{note_id}")
-    assert_failure(answer, status, said)
-    if status == 400:
-        words = "path parameter 'note_id': must be the id of a note: 26 digits, as the notes of an action have it"
-        assert answer.json()["details"]["messageList"][0]["message"] == words
+    assert_failure(answer, 404, f"there is no note '{note_id}'")
+
+
+@pytest.mark.parametrize("note_id", ["1", "0" * 25, "x" * 27])
+def test_an_id_that_no_note_can_have(viewer: httpx.Client, note_id: str) -> None:
+    assert_failure(viewer.get(f"{DETAILS}/{note_id}"), 400, "the id of a note has 26 characters")
+
+
+def test_behind_the_note_of_a_verdict_is_the_report(viewer: httpx.Client, store: SiteStore) -> None:
+    made = store.create_action("deploy_site", "default", 1, {}, "op", context_marker=None, exclusive=True)
+    assert_failure(viewer.get(f"{DETAILS}/{made.id}"), 404, "this action has no verdict yet")
+    store.acquire_site(made.id)
+    report = conclude(store, made, {"load_design": "failed"}, logging.getLogger("test"))
+    (listed,) = viewer.get("/api/v1.0/actions").json()
+    (note,) = listed["notes"]
+    assert note["resolved_url_value"] == f"Details at notedetails/{made.id}"
+    told = viewer.get(f"{DETAILS}/{note['note_id']}").text
+    assert told == f"{report.verdict_text}\n\n{render(report)}\n"
+
+
+def test_of_an_action_without_a_report_there_is_the_verdict(viewer: httpx.Client, store: SiteStore) -> None:
+    made = store.create_action("deploy_site", "default", 1, {}, "op", context_marker=None, exclusive=True)
+    store.close_action(made.id, ActionState.CANCELLED, "stopped by op before it began")
+    assert viewer.get(f"{DETAILS}/{made.id}").text == "stopped by op before it began\n"
 
 
 def test_a_note_of_an_action_that_one_may_not_see(
@@ -75,4 +98,5 @@ def test_a_note_of_an_action_that_one_may_not_see(
     store.acquire_site(action.id)
     (note,) = notes_of_action(store, action.id, 1)
     monkeypatch.setattr(access.Caller, "may_read", lambda _, dag_id: dag_id == "deploy_site")
-    assert_failure(viewer.get(f"{DETAILS}/{note['note_id']}"), 403, "does not let viewer see the runs of destroy_nodes")
+    for note_id in (note["note_id"], action.id):
+        assert_failure(viewer.get(f"{DETAILS}/{note_id}"), 403, "does not let viewer see the runs of destroy_nodes")

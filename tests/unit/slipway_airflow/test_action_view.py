@@ -68,6 +68,13 @@ def test_a_note_has_the_fields_that_shipyards_client_prints() -> None:
     (note,) = listed_view(ActionListing(ended, ()), 1)["notes"]
     assert {"sub_type", "subject", "note_timestamp", "note_val", "resolved_url_value"} <= set(note)
     assert note["assoc_id"] == f"action/{ID}"
+    assert note["resolved_url_value"] is None
+
+
+def test_behind_a_verdict_is_the_report() -> None:
+    ended = record(state=ActionState.SUCCESS, verdict="every group succeeded", ended=CREATED, has_report=True)
+    (note,) = listed_view(ActionListing(ended, ()), 1)["notes"]
+    assert (note["note_id"], note["resolved_url_value"]) == (ID, f"Details at notedetails/{ID}")
 
 
 def test_the_created_action_has_shipyards_fields() -> None:
