@@ -192,10 +192,10 @@ def test_the_log_of_a_group_reads_as_a_story(slipway: RunningSlipway, start_simu
         "Group one (critical): 2 nodes: a, b.",
         "Prepare: sending 2 nodes: a, b",
         f"Provisioner task: {tasks[-2]['task_id']}.",
-        "After prepare: percent_successful_nodes needed 100, got 2/2: met.",
+        "After prepare: percent_successful_nodes needed 100, actual 2/2: met.",
         "Deploy: sending 2 nodes: a, b",
         "b failed: reported failed: Node b failed deployment",
-        "After deploy: percent_successful_nodes needed 100, got 1/2: NOT met.",
+        "After deploy: percent_successful_nodes needed 100, actual 1/2: NOT met.",
         "Verdict: failure (deploy_criteria).",
     ]
     positions = [log.find(line) for line in told]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,9 @@ from hypothesis import strategies as st
 from design_rendering import RenderingError, design_text, redacted, render, secret_values
 from strategy_lib import Document, DocumentError, load_documents
 from tests.support.designs import action, child, documents, layered, only_problem, parent, policy, substitution
+
+# What takes longer than this has no bound.
+pytestmark = pytest.mark.timeout(60)
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -72,14 +74,11 @@ DESIGN = st.lists(
 
 
 @contextmanager
-def bounded(seconds: float, megabytes: int) -> Iterator[None]:
+def bounded(megabytes: int) -> Iterator[None]:
     tracemalloc.start()
-    start = time.process_time()
     try:
         yield
         assert tracemalloc.get_traced_memory()[1] < megabytes * 2**20
-        # Tracing makes everything several times as slow.
-        assert time.process_time() - start < seconds
     finally:
         tracemalloc.stop()
 
@@ -116,14 +115,14 @@ def test_documents_that_double_with_every_one(count: int) -> None:
         puts = [substitution(f"d{number - 1}", ".", [{"path": ".l"}, {"path": ".r"}])]
         design.append(layered(f"d{number}", "site", {}, substitutions=puts))
     given_documents = documents(*design)
-    with bounded(20, 60), pytest.raises(RenderingError, match=r"hold more than|larger than|nested more than"):
+    with bounded(60), pytest.raises(RenderingError, match=r"hold more than|larger than|nested more than"):
         render(given_documents)
 
 
 def test_texts_that_double_with_every_substitution() -> None:
     puts = [substitution("s", ".", {"path": ".x", "pattern": "A"})] * 60
     design = documents(layered("s", "site", "AA"), layered("d", "site", {"x": "A"}, substitutions=puts))
-    with bounded(20, 300), pytest.raises(RenderingError, match=r"larger than|takes too long"):
+    with bounded(300), pytest.raises(RenderingError, match=r"larger than|takes too long"):
         render(design)
 
 
@@ -132,18 +131,18 @@ def test_a_chain_of_texts_that_grow() -> None:
     for number in range(1, 20):
         put = substitution(f"d{number - 1}", ".x", {"path": ".x", "pattern": "B"})
         design.append(layered(f"d{number}", "site", {"x": "B" * 10}, substitutions=[put]))
-    with bounded(20, 200), pytest.raises(RenderingError, match="larger than"):
+    with bounded(200), pytest.raises(RenderingError, match="larger than"):
         render(documents(*design))
 
 
 def test_aliases_that_stand_for_much() -> None:
     text = "schema: a/B/v1\nmetadata: {name: n}\ndata:\n"
     text += f"- &a {'x' * 100_000}\n" + "- *a\n" * 10_000
-    with bounded(10, 60), pytest.raises(DocumentError, match="more than 67108864 characters"):
+    with bounded(60), pytest.raises(DocumentError, match="more than 67108864 characters"):
         render(load_documents(text))
-    with bounded(10, 60), pytest.raises(RenderingError, match="larger than"):
+    with bounded(60), pytest.raises(RenderingError, match="larger than"):
         render([Document("a/B/v1", "n", None, ["x" * 100_000] * 10_000)])
-    with bounded(10, 60), pytest.raises(RenderingError, match="larger than"):
+    with bounded(60), pytest.raises(RenderingError, match="larger than"):
         render([Document("a/B/v1", "n", None, [{"x" * 100_000: 1}] * 10_000)])
 
 
@@ -151,17 +150,13 @@ def test_merging_what_is_large_again_and_again() -> None:
     wide = {f"k{number}": {"v": number} for number in range(3000)}
     above = parent(wide)
     below = child("c", wide, *[action("merge", ".")] * 20_000)
-    start = time.process_time()
     assert "takes too long" in only_problem(above, below)
-    assert time.process_time() - start < 20
 
 
 def test_a_pattern_that_looks_through_the_text_again_for_every_match() -> None:
     put = substitution("s", ".", {"path": ".x", "pattern": "a.*b|a"})
     design = layered("s", "site", "v"), layered("d", "site", {"x": "a" * 100_000}, substitutions=[put])
-    start = time.process_time()
     assert "the patterns have too much text to look through" in only_problem(*design)
-    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(.*a){20}", "(x+x+)+y"])
@@ -172,12 +167,10 @@ def test_patterns_that_take_others_forever(pattern: str) -> None:
             "d", "site", {"x": "a" * 50_000}, substitutions=[substitution("s", ".", {"path": ".x", "pattern": pattern})]
         ),
     )
-    start = time.process_time()
     try:
         render(design)
     except RenderingError as refused:
         assert "takes too long" in str(refused)  # noqa: PT017
-    assert time.process_time() - start < 10
 
 
 def test_very_many_in_one_chain_need_no_deep_stack() -> None:
@@ -213,10 +206,8 @@ def test_very_many_with_the_same_labels() -> None:
     design = [layered(f"d{number}", "site", {}, labels={"a": "b"}) for number in range(5000)]
     design += [layered(f"c{n}", "site", {}, parent={"a": "b"}, actions=[action("merge", ".")]) for n in range(5000)]
     given_documents = documents(*design)
-    start = time.process_time()
     with pytest.raises(RenderingError) as caught:
         render(given_documents)
-    assert time.process_time() - start < 10
     assert len(caught.value.problems) == 1001
     assert caught.value.problems[-1].message == "there are 4000 more problems like these"
 

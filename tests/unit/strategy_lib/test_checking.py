@@ -110,7 +110,7 @@ def test_all_problems_are_found_at_once() -> None:
     errors = " | ".join(_said(check_site(_read(broken)), "error"))
     for expected in (
         "'ghost'; there",
-        "0 or more",
+        "1 or more, not -1",
         "'soon'",
         "depends on itself",
         "already taken",
