@@ -35,6 +35,8 @@ _WHILE_PAUSED_BEHIND_OTHERS = timedelta(seconds=60)
 class WaitingOperator(SiteOperator):
     """Base of the operators that submit provisioner tasks and wait for them."""
 
+    _killed = False
+
     @abstractmethod
     def go_on(self, context: Context, store: SiteStore, hook: DrydockHook, operations: OperationRun) -> Any:
         """Go on from where the store says; return the result, or :class:`StillRunning` to defer."""
@@ -102,6 +104,10 @@ class WaitingOperator(SiteOperator):
 
         ``own_state`` is the state in which this task is about to end, where the report asks for it.
         """
+        # A task of a run that was stopped lives on for seconds: whoever stopped it has the last word, not the task.
+        if self._killed or store.action(action.id).state.is_end:
+            self.log.info("The action has been stopped: its verdict stays as it is.")
+            return
         steps = steps_of(action.kind)
         states = task_states(context, [*steps, REPORT])
         if states.get(REPORT) not in OVER:
@@ -116,4 +122,5 @@ class WaitingOperator(SiteOperator):
 
     def on_kill(self) -> None:
         """Say what a kill does not do: Drydock has no cancel, so what was submitted goes on there."""
+        self._killed = True
         self.log.warning("Killed. What was submitted goes on at the provisioner, and is found again by its reference.")

@@ -99,9 +99,10 @@ def step_log(store: SiteStore, airflow: AirflowCalls, action: ActionRecord, step
     AirflowApiError
         Airflow does not give it.
     """
-    groups = [(group.name, group.state) for group in store.group_standings(action.id)]
-    task = _task(action, groups, step)
-    tries = attempt if attempt is not None else _last_try(airflow, action, groups, task)
+    groups = store.group_standings(action.id)
+    task = _task(action, [(group.name, group.state) for group in groups], step)
+    waits = task.map_index >= 0 and groups[task.map_index].attempt_key is None
+    tries = attempt if attempt is not None else _last_try(airflow, action, task, waits=waits)
     if not tries:
         raise ApiError(404, f"step {step} of action {action.id} has not begun: it has no log yet", "Step not found")
     try:
@@ -146,12 +147,10 @@ def _task(action: ActionRecord, groups: Sequence[tuple[str, GroupState]], step: 
     return task
 
 
-def _last_try(
-    airflow: AirflowCalls, action: ActionRecord, groups: Sequence[tuple[str, GroupState]], task: StepTask
-) -> int:
-    waits = task.map_index >= 0 and groups[task.map_index][1] is GroupState.PENDING
+def _last_try(airflow: AirflowCalls, action: ActionRecord, task: StepTask, *, waits: bool) -> int:
+    """Return the number of the last try, 0 when there was none; `waits`: it is a group that has not begun."""
     for instance in airflow.task_instances(action.dag_id, action.run_id):
         if (instance["task_id"], instance["map_index"]) == (task.task_id, task.map_index):
-            # Of a run that was stopped, Airflow counts a try also for groups that never began.
-            return 0 if waits and not instance["start_date"] else int(instance["try_number"])
+            # When a run is stopped, Airflow gives a try, and even a beginning, also to groups that never began.
+            return 0 if waits and not instance["hostname"] else int(instance["try_number"])
     return 0

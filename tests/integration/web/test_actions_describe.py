@@ -9,6 +9,7 @@ import pytest
 
 from site_store import ActionState, SiteStore
 from slipway_airflow.steps import STEPS, has_groups
+from strategy_lib.phase import Phase
 from tests.integration.web.airflow_runs import ACTIONS, AirflowRuns, commit, create, plan
 from tests.support.lossy_proxy import LossyProxy
 
@@ -156,6 +157,37 @@ def test_a_step_is_airflows_task(viewer: httpx.Client, under_way: str) -> None:
 def test_what_is_not_there(viewer: httpx.Client, under_way: str, path: str, status: int, reason: str) -> None:
     answer = viewer.get(f"{ACTIONS}/{path.replace('ACTION', under_way)}")
     assert (answer.status_code, answer.json()["reason"]) == (status, reason)
+
+
+def test_a_group_of_a_stopped_run_that_never_began_has_no_log(
+    viewer: httpx.Client, store: SiteStore, made: str, airflow_runs: AirflowRuns
+) -> None:
+    plan(store, made)
+    # As Airflow leaves it when the run is marked failed.
+    airflow_runs.begin(made, "deploy_group", "failed", map_index=0, tries=1)
+    answer = viewer.get(f"{ACTIONS}/{made}/steps/deploy_group.control/logs")
+    assert (answer.status_code, answer.json()["reason"]) == (404, "Step not found")
+    assert "has not begun" in answer.json()["message"]
+
+
+def test_nodes_in_trouble_are_named_and_with_the_highest_verbosity_all(
+    viewer: httpx.Client, store: SiteStore, under_way: str
+) -> None:
+    assert described(viewer, under_way)["nodes"] == []
+    everything = described(viewer, f"{under_way}?verbosity=5")["nodes"]
+    assert [(node["name"], node["state"], node["groups"]) for node in everything] == [
+        ("n1", "not_started", ["control"]),
+        ("n2", "not_started", ["control"]),
+        ("n3", "not_started", ["compute"]),
+    ]
+    begun = store.begin_operation(under_way, "default", "control", 1, Phase.PREPARE, ["n1", "n2"], "file:///design")
+    assert store.lease(begun.op, "me", 30)
+    store.submitted(begun.op, "task")
+    store.close_action(under_way, ActionState.CANCELLED, "stopped")
+    assert [(node["name"], node["state"]) for node in described(viewer, under_way)["nodes"]] == [
+        ("n1", "unknown"),
+        ("n2", "unknown"),
+    ]
 
 
 # Airflow's own reader of logs leaves its file to the garbage collector.
