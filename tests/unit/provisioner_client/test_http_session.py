@@ -20,7 +20,7 @@ from provisioner_client.errors import (
     ProvisionerRefused,
     ProvisionerUnavailable,
 )
-from provisioner_client.http_session import HttpSession, Timeouts, checked_url, server_of
+from provisioner_client.http_session import HttpSession, Timeouts
 from provisioner_client.tokens import StaticToken
 
 URL = "http://drydock.test:9000"
@@ -231,19 +231,6 @@ def test_where_it_may_be_the_wrong_server_that_is_named_and_what_it_is_named_by(
     assert caught.value.detail.startswith(f"POST /x{where}: ")
 
 
-@pytest.mark.parametrize(
-    ("url", "server"),
-    [
-        ("http://drydock:9000", "drydock:9000"),
-        ("https://gate/drydock", "gate:443"),
-        ("http://gate", "gate:80"),
-        ("http://[::1]:9000", "[::1]:9000"),
-    ],
-)
-def test_a_server_is_its_host_and_port(url: str, server: str) -> None:
-    assert server_of(url) == server
-
-
 def test_an_answer_cut_to_valid_length_but_not_json_is_asked_for_again(
     http: responses.RequestsMock, session: HttpSession
 ) -> None:
@@ -393,25 +380,3 @@ def test_no_secret_is_repeated_when_the_server_does(
         assert "s3cret" not in text
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
-
-
-@pytest.mark.parametrize(
-    ("given", "kept"),
-    [
-        ("http://h:9000/", "http://h:9000"),
-        (" https://h/prefix/ ", "https://h/prefix"),
-        ("http://[::1]:9000", "http://[::1]:9000"),
-    ],
-)
-def test_url_is_kept_without_its_last_slash(given: str, kept: str) -> None:
-    assert checked_url(given) == kept
-
-
-@pytest.mark.parametrize(
-    "url",
-    ["", "h:9000", "ftp://h", "http://", "http://u:canary@h", "http://h:99999", "http://h?x=canary", "http://[canary"],
-)
-def test_a_url_that_cannot_be_used_is_refused_without_repeating_it(url: str) -> None:
-    with pytest.raises(ValueError, match="URL") as caught:
-        checked_url(url)
-    assert "canary" not in str(caught.value)
