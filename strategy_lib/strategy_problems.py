@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from typing import Any
 
 from strategy_lib.documents import Document
@@ -12,6 +13,10 @@ from strategy_lib.ordering import MOST_CYCLES, find_cycles
 from strategy_lib.schema_check import check_data
 
 _GROUPS = "$.data.groups"
+_MOST_HINTS = 50
+_LONGEST_ALIKE = 64
+# Names of groups often end alike: compute-nodes is no misspelt control-nodes.
+_ALIKE = 0.8
 _Found = tuple[str, str]
 
 
@@ -88,6 +93,7 @@ def _name_problems(groups: list[Any]) -> Iterator[_Found]:
 
 def _dependency_problems(groups: list[Any]) -> Iterator[_Found]:
     names = {name for _, name, _ in _named(groups)}
+    hints = _MOST_HINTS
     for position, name, depends_on in _named(groups):
         seen: set[str] = set()
         for place, other in enumerate(depends_on):
@@ -99,7 +105,11 @@ def _dependency_problems(groups: list[Any]) -> Iterator[_Found]:
             elif other == name:
                 message = f"{name!r} depends on itself; name only other groups"
             elif other not in names:
-                message = f"there is no group {other!r}; name a group of this strategy"
+                # Looking for what is alike takes long among many names.
+                near = get_close_matches(other[:_LONGEST_ALIKE], names, 1, _ALIKE) if hints > 0 else []
+                hints -= 1
+                hint = f"did you mean {near[0]!r}?" if near else "name a group of this strategy"
+                message = f"there is no group {other!r}; {hint}"
             seen.add(other)
             if message is not None:
                 yield extend(_GROUPS, position, "depends_on", place), message

@@ -212,6 +212,14 @@ def test_rule_03_dependencies_that_are_unknown_own_or_double() -> None:
     ]
 
 
+def test_rule_03_a_misspelt_dependency_is_recognised() -> None:
+    found = problems_of(group("control-nodes"), group("a", "contol-nodes"), group("b", "compute-nodes"))
+    assert [message for _, message in found] == [
+        "there is no group 'contol-nodes'; did you mean 'control-nodes'?",
+        "there is no group 'compute-nodes'; name a group of this strategy",
+    ]
+
+
 def test_rule_03_every_cycle_is_named() -> None:
     found = problems_of(
         group("a", "b"),
