@@ -17,7 +17,7 @@ from strategy_lib.errors import DocumentError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from site_store import RevisionRecord, SiteStore
+    from site_store import CollectionRecord, RevisionRecord, SiteStore
     from strategy_lib.documents import Document
     from strategy_lib.errors import Problem
 
@@ -38,7 +38,7 @@ def secrets_of(store: SiteStore, revision: RevisionRecord, documents: Iterable[D
     if may_hide_secrets(record.text for record in collections):
         # Nothing that is wrong by today's rules keeps an action from going by what was rendered at the commit.
         with contextlib.suppress(DocumentError, RenderingError):
-            written = [document for record in collections for document in load_documents(record.text, record.name)]
+            written = _as_written(collections)
             found |= secret_values(written)
             found |= secret_texts(written, render(written))
     return frozenset(value for value in found if len(value) >= _SHORTEST_SECRET)
@@ -53,8 +53,12 @@ def exposed_in(store: SiteStore, revision: RevisionRecord) -> list[Problem]:
     # Secrets get there by a substitution, or with a document that is secret as a whole.
     if any(word in record.text for record in collections for word in ("substitutions", "encrypted")):
         with contextlib.suppress(DocumentError, RenderingError):
-            return exposed_secrets(render([each for one in collections for each in load_documents(one.text, one.name)]))
+            return exposed_secrets(render(_as_written(collections)))
     return []
+
+
+def _as_written(collections: Iterable[CollectionRecord]) -> list[Document]:
+    return [document for record in collections for document in load_documents(record.text, record.name)]
 
 
 def read_revision(store: SiteStore, site: str, number: int | None) -> tuple[RevisionRecord, list[Document]]:
