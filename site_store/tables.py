@@ -148,6 +148,10 @@ action = Table(
     # The step that was begun last.
     Column("step", String),
     Column("paused", UtcDateTime),
+    # The Airflow connection of the provisioner, decided once (NULL until then): another is never used for this action.
+    Column("connection", String),
+    # How often the provisioner has to fetch the design anew, from another address each time.
+    Column("design_fetch", Integer, nullable=False, server_default="0"),
     UniqueConstraint("dag_id", "run_id"),
     # Ids grow with time.
     Index("ix_action_site_id", "site", "id"),
@@ -244,6 +248,8 @@ operation = Table(
     Column("lease_owner", String),
     Column("lease_until", UtcDateTime),
     Column("created", UtcDateTime, nullable=False),
+    # Right before the first request that could start it; NULL: nothing was ever sent, and nothing is to be looked for.
+    Column("sending", UtcDateTime),
     Column("submitted", UtcDateTime),
     Column("running_since", UtcDateTime),
     Column("ended", UtcDateTime),
@@ -269,6 +275,8 @@ node = Table(
     Column("done_digest", String),
     Column("done_at", UtcDateTime),
     Column("condition", String),
+    # Why what was recorded as done is not believed; NULL where nothing speaks against it.
+    Column("doubt", Text),
     sqlite_with_rowid=False,
 )
 
