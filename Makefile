@@ -7,7 +7,7 @@ SHELL = /bin/sh
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test endurance lint types bench clean
+.PHONY: help demo up test endurance lint types wheel bench clean
 
 # Airflow's start would compile thousands of files anew, or import another project's modules.
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME
@@ -24,6 +24,7 @@ help:
 	@echo 'make up     run Slipway in the foreground until Ctrl-C'
 	@echo 'make test   linter, type checker, tests'
 	@echo 'make endurance  longer tests: kills of processes, repetitions, examples of the blueprint, a thousand hostile designs'
+	@echo 'make wheel  build dist/slipway-….whl, to install in an Airflow of your own'
 	@echo 'make bench  measure strategy_lib, the list of actions, and what Airflow adds'
 	@echo 'make clean  remove .venv, .slipway and caches'
 
@@ -45,6 +46,11 @@ test: lint types
 
 endurance: $(READY)
 	$(BIN)/pytest $(PYTEST_ARGS) -m endurance $(ARGS)
+
+wheel: $(READY)
+	@rm -rf build
+	$(BIN)/uv build --quiet --wheel --offline --no-build-isolation --python $(BIN)/python --out-dir dist .
+	@rm -rf build *.egg-info
 
 bench: $(READY)
 	$(BIN)/python tests/bench/bench_simulate.py

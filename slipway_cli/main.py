@@ -27,6 +27,7 @@ COMMANDS = {
     "up": LazyCommand("slipway_cli.up:up", "Run Slipway in the foreground until Ctrl-C.", HERE),
     "simulator": LazyCommand("provisioner_client.simulator.cli:main", "Serve Drydock's API, simulated.", HERE),
     "store": LazyCommand("site_store.__main__:main", "Look after Slipway's own database.", HERE),
+    "dags": LazyCommand("slipway_cli.dags:dags", "Find the DAGs, for an Airflow of your own.", HERE),
     "validate": LazyCommand("slipway_cli.validate:validate", "Check documents; show all problems at once.", FILES),
     "plan": LazyCommand("slipway_cli.plan:plan", "Show or draw the groups, their order and their nodes.", FILES),
     "simulate": LazyCommand("slipway_cli.simulate:simulate", "Rehearse: what if these nodes failed?", FILES),

@@ -32,7 +32,7 @@ def default_dags_folder() -> Path:
     """
     folder = _package_folder("slipway_dags")
     if folder is None:
-        raise EmbeddedError("the package slipway_dags is not installed; install Slipway with `pip install -e .`")
+        raise EmbeddedError("the package slipway_dags is not installed; install Slipway anew, from its wheel")
     return folder
 
 

@@ -5,11 +5,13 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from slipway_cli.embedded.credentials import load_or_create
 from slipway_cli.embedded.environment import airflow_environment
 from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.settings import EmbeddedSettings, default_dags_folder
+from slipway_cli.main import main
 
 
 def environment(home: Path, **environ: str) -> dict[str, str]:
@@ -28,6 +30,7 @@ def test_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_dags_are_those_of_the_installed_package() -> None:
     assert (default_dags_folder() / "deploy_site.py").is_file()
+    assert CliRunner().invoke(main, ["dags", "path"]).stdout == f"{default_dags_folder()}\n"
 
 
 def test_airflow_finds_the_plugin_and_the_provider_by_entry_points() -> None:
