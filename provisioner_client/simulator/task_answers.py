@@ -85,7 +85,8 @@ class TaskAnswers:
 def _below(tree: TaskTree, task: TaskNode, levels: int | None) -> list[TaskNode]:
     """Return the descendants of a task down to a level of its tree (None: all)."""
     parents, found = {task.task_id}, []
-    for one in tree.descendants(levels):  # parents come before their children
+    tasks = tree.parentless() if task.apart else tree.descendants(levels)
+    for one in tasks:  # parents come before their children
         if one.parent in parents:
             parents.add(one.task_id)
             found.append(one)

@@ -22,11 +22,16 @@ from provisioner_client.simulator.task_ledger import NODE_PHASES, PARALLEL
 
 LONGEST_MESSAGE = 127
 _STORAGE_STAGE = 15
+# A stage whose task the real server forgets to register below its node's task.
+_PARENTLESS_STAGE = "identify_node"
 
 
 @dataclass(slots=True)
 class TaskNode:
-    """One task of a tree as it stands at the moment asked for."""
+    """One task of a tree as it stands at the moment asked for.
+
+    `apart`: it is not below the root, but a task without a parent, or below one. `asked` has the filter of the request.
+    """
 
     task_id: str
     action: str
@@ -42,6 +47,8 @@ class TaskNode:
     messages: list[dict[str, Any]] = field(default_factory=list)
     subtasks: list[str] = field(default_factory=list)
     level: int = 1
+    apart: bool = False
+    asked: bool = False
 
 
 class TaskTree:
@@ -96,7 +103,8 @@ class TaskTree:
             driver = self._driver_task()
             starts = [(driver.task_id, driver.action, driver.started)]
         elif self._count == 1:
-            starts = [(stage.task_id, stage.action, stage.started) for stage in self._stages(0) if stage.level == 2]
+            stages = [task for task in self._stages(0) if task.parent == row["task_id"]]
+            starts = [(stage.task_id, stage.action, stage.started) for stage in stages]
         else:
             starts = [(self._id(i, 0, 0), row["action"], row["started"]) for i in range(self._count)]
         for task_id, action, at in starts:
@@ -116,11 +124,19 @@ class TaskTree:
             if several:
                 yield self._node_task(index)
             if levels is None or levels > (2 if several else 1):
-                yield from (task for task in self._stages(index) if levels is None or task.level <= levels)
+                below = (task for task in self._stages(index) if not task.apart)
+                yield from (task for task in below if levels is None or task.level <= levels)
 
     def parentless(self) -> Iterator[TaskNode]:
-        """Yield the storage tasks of a deploy, which the real server forgets to register as children."""
-        if NODE_PHASES.get(self.row["action"]) is not Phase.DEPLOY:
+        """Yield the tasks that the real server forgets to register as children, each with what is below it.
+
+        Those are the storage tasks of a deploy, and the identification of each node in a prepare.
+        """
+        phase = NODE_PHASES.get(self.row["action"])
+        if phase is Phase.PREPARE:
+            for index in range(self._count):
+                yield from (task for task in self._stages(index) if task.apart)
+        if phase is not Phase.DEPLOY:
             return
         for index, plan in enumerate(self.plans):
             begun = [attempt for attempt in plan.attempts if attempt.stage == 2 and attempt.start <= self.moment]
@@ -179,10 +195,14 @@ class TaskTree:
             if not attempts:
                 break
             all_of_it = [one for one in plan.attempts if one.stage == number]
-            stage = self._task(
-                index, number, 0, name, parent, attempts[0].start, all_of_it[-1].end, 3 if several else 2
-            )
+            apart = name == _PARENTLESS_STAGE
+            above, level = (None, 1) if apart else (parent, 3 if several else 2)
+            stage = self._task(index, number, 0, name, above, attempts[0].start, all_of_it[-1].end, level)
             leaves = [self._leaf(index, attempt, name, stage) for attempt in attempts]
+            # About one node, it is made with the very filter of the request, and so carries the client's reference.
+            stage.apart, stage.asked = apart, apart and not several
+            for leaf in leaves:
+                leaf.apart = apart
             stage.subtasks = [leaf.task_id for leaf in leaves]
             if stage.status == "complete":
                 ok = all_of_it[-1].ok
@@ -270,7 +290,7 @@ def task_document(row: sqlite3.Row, task: TaskNode, *, fresh: bool = False) -> d
         "design_ref": row["design_ref"],
         "status": task.status,
         "result": result_document(task),
-        "node_filter": json.loads(row["node_filter"]) if is_root else _name_filter(task.names),
+        "node_filter": json.loads(row["node_filter"]) if is_root or task.asked else _name_filter(task.names),
         "subtask_id_list": task.subtasks,
         "created": _timestamp(task.started, zone=fresh),
         "created_by": row["created_by"],

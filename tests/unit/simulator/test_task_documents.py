@@ -99,8 +99,8 @@ def test_the_tree_holds_one_failing_leaf_per_attempt(drydock: Drydock, simulator
     [
         pytest.param("1", 2, id="root-only"),
         pytest.param("2", 4, id="one-child-per-node"),
-        pytest.param("3", 12, id="and-four-stages-each"),
-        pytest.param("-1", 20, id="and-a-leaf-each"),
+        pytest.param("3", 10, id="and-three-stages-each"),
+        pytest.param("-1", 16, id="and-a-leaf-each"),
         pytest.param("0", None, id="plain-task"),
         pytest.param("many", None, id="garbage-is-a-plain-task"),
     ],
@@ -115,8 +115,22 @@ def test_a_single_node_has_no_child_of_its_own(drydock: Drydock, design_ref: str
     task_id = drydock.run("prepare_nodes", design_ref, ["n1"])["task_id"]
     tree = drydock.task(task_id, "?layers=2")
     actions = [task["action"] for key, task in tree.items() if key not in ("init_task_id", task_id)]
-    assert actions == ["set_node_boot", "power_cycle_node", "identify_node", "configure_hardware"]
-    assert len(tree[task_id]["subtask_id_list"]) == 4
+    assert actions == ["set_node_boot", "power_cycle_node", "configure_hardware"]
+    assert len(tree[task_id]["subtask_id_list"]) == 3
+
+
+@pytest.mark.parametrize(("names", "carried"), [(["n1"], "slipway-a-1"), (["n1", "n2"], None)], ids=["one", "several"])
+def test_identify_node_has_no_parent_and_carries_the_reference_when_it_is_about_one_node(
+    drydock: Drydock, design_ref: str, names: list[str], carried: str | None
+) -> None:
+    drydock.run("prepare_nodes", design_ref, names, "slipway-a-1")
+    found = [task for task in drydock.get("tasks").json() if task["action"] == "identify_node"]
+    stages = [task for task in found if task["parent_task_id"] is None]
+    assert len(stages) == len(names)
+    assert {task["node_filter"].get("x_client_ref") for task in stages} == {carried}
+    leaves = {task["parent_task_id"]: task for task in found if task["parent_task_id"] is not None}
+    tree = drydock.task(stages[0]["task_id"], "?layers=-1")
+    assert tree[leaves[stages[0]["task_id"]]["task_id"]] == leaves[stages[0]["task_id"]]
 
 
 def test_every_task_of_a_tree_can_be_asked_for(drydock: Drydock, design_ref: str) -> None:
@@ -126,12 +140,13 @@ def test_every_task_of_a_tree_can_be_asked_for(drydock: Drydock, design_ref: str
     assert {key: drydock.task(key) for key in tree} == tree
 
 
-def test_the_list_of_tasks_holds_all_subtasks_and_parentless_storage_tasks(drydock: Drydock, design_ref: str) -> None:
+def test_the_list_of_tasks_holds_all_subtasks_and_those_without_a_parent(drydock: Drydock, design_ref: str) -> None:
     drydock.run("prepare_nodes", design_ref, ["n1", "n2"])
     drydock.run("deploy_nodes", design_ref, ["n1", "n2"])
     tasks = drydock.get("tasks").json()
     parentless = sorted(task["action"] for task in tasks if task["parent_task_id"] is None)
-    assert parentless == ["apply_node_storage", "apply_node_storage", "deploy_nodes", "prepare_nodes"]
+    apart = ["apply_node_storage", "apply_node_storage", "identify_node", "identify_node"]
+    assert parentless == sorted([*apart, "deploy_nodes", "prepare_nodes"])
     assert len(tasks) == (1 + 2 + 8 + 8) * 2 + 2
 
 
