@@ -57,12 +57,11 @@ _STARTS: dict[Phase, dict[MachineStatus, Start]] = {
         **dict.fromkeys((_S.NEW, _S.FAILED_COMMISSIONING, _S.BROKEN, _S.FAILED_TESTING), Start.WORK),
         # Drydock's driver takes a machine that is being commissioned for done; that is how failures turn into success.
         **dict.fromkeys((_S.READY, _S.DEPLOYED, _S.COMMISSIONING, _S.TESTING), Start.AT_ONCE),
-        **dict.fromkeys((_S.RESERVED, _S.ALLOCATED, _S.DEPLOYING, _S.FAILED_DEPLOYMENT), Start.AT_ONCE),
+        # It refuses a failed deployment: the machine has to be released (destroyed) before.
+        **dict.fromkeys((_S.ALLOCATED, _S.DEPLOYING), Start.AT_ONCE),
     },
-    Phase.DEPLOY: {
-        **dict.fromkeys((_S.READY, _S.ALLOCATED, _S.FAILED_DEPLOYMENT), Start.WORK),
-        _S.DEPLOYED: Start.AT_ONCE,
-    },
+    # The driver means to release a failed deployment itself, but compares with a name that MAAS does not use.
+    Phase.DEPLOY: {_S.READY: Start.WORK, _S.DEPLOYED: Start.AT_ONCE},
     Phase.DESTROY: {
         # MAAS releases a machine, and erases its disks, from these. Any other is only reset and deleted.
         **dict.fromkeys(_S, Start.AT_ONCE),

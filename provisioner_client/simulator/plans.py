@@ -92,7 +92,10 @@ class _Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Course:
-    """How and at which stage (index) a submission ends, and what becomes of the machine (None: left alone)."""
+    """How and at which stage (index) a submission ends, and what becomes of the machine (None: left alone).
+
+    A failure is tried again: each retry says `echo` if there is one, else `message`.
+    """
 
     ending: _Ending
     stage: int
@@ -100,6 +103,7 @@ class _Course:
     failed: bool = False
     after: MachineStatus | None = None
     message: str | None = None
+    echo: str | None = None
     power: str | None = None
 
 
@@ -136,7 +140,7 @@ def plan_node(submission: Submission, start: float, speed: float) -> NodePlan:
             stays = course.ending is _Ending.STUCK and index == course.stage
             change = MachineChange(now, DURING[submission.phase], None if stays else now + span, course.after)
         ending = course.ending if index == course.stage else _Ending.OK
-        attempts += _attempts(submission.phase, ending, index + 1, now, span, course.message)
+        attempts += _attempts(submission.phase, ending, index + 1, now, span, course)
         now = attempts[-1].end
     return NodePlan(submission.node, start, now, tuple(attempts), course.succeeded, course.failed, change)
 
@@ -168,19 +172,18 @@ def _is_deleted(submission: Submission) -> bool:
     return submission.phase is Phase.DESTROY and submission.status is not MachineStatus.NEW
 
 
-def _attempts(
-    phase: Phase, ending: _Ending, stage: int, start: float, span: float, message: str | None
-) -> list[Attempt]:
+def _attempts(phase: Phase, ending: _Ending, stage: int, start: float, span: float, course: _Course) -> list[Attempt]:
     if ending is _Ending.OK:
         return [Attempt(stage, 0, start, start + span, True)]
     if ending is _Ending.CRASH:
         return [Attempt(stage, 0, start, start + span, None)]
     if ending is _Ending.STUCK:
         return [Attempt(stage, 0, start, None, None)]
-    attempts = [Attempt(stage, 0, start, start + span, False, message)]
+    attempts = [Attempt(stage, 0, start, start + span, False, course.message)]
+    said = course.echo or course.message
     for retry in range(1, ATTEMPTS_OF_A_FAILURE[phase]):
         before = attempts[-1].end or start
-        attempts.append(Attempt(stage, retry, before, before + span * _RETRY_SHARE, False, message))
+        attempts.append(Attempt(stage, retry, before, before + span * _RETRY_SHARE, False, said))
     return attempts
 
 
@@ -194,6 +197,11 @@ def _course(submission: Submission) -> _Course:
     stage = stages.index(script.stage) if script and script.stage else hardware
     if len(submission.node) > LONGEST_HOSTNAME or behaviour is Behaviour.UNREPORTED:
         return _Course(_Ending.CRASH, hardware)
+    if start_of(phase, submission.status) is Start.REFUSED:
+        # A prepare gets as far as the hardware; that the stages before it went well puts the node into both lists.
+        both = phase is Phase.PREPARE
+        refusal = f"Located node {submission.node} in MaaS, unknown status {submission.status}. Skipping."
+        return _Course(_Ending.FAIL, hardware if both else 0, succeeded=both, failed=True, message=refusal)
     if behaviour is Behaviour.UNREPORTED_DONE:
         return _Course(_Ending.CRASH, hardware, after=done)
     if behaviour is Behaviour.FALSE_SUCCESS:
@@ -203,7 +211,8 @@ def _course(submission: Submission) -> _Course:
         if phase is Phase.DESTROY:
             # Drydock deletes also a machine whose release ran out of time, and reports that as a success as well.
             failed, message = done, f"Node {submission.node} release timed out"
-        return _Course(_Ending.FAIL, hardware, succeeded=True, failed=True, after=failed, message=message)
+        echo = _echo(submission, failed)
+        return _Course(_Ending.FAIL, hardware, succeeded=True, failed=True, after=failed, message=message, echo=echo)
     if behaviour is Behaviour.POWER:
         return _Course(_Ending.FAIL, 0, failed=True, message=f"Node {submission.node} has no power", power="unknown")
     if behaviour is Behaviour.STUCK:
@@ -212,11 +221,16 @@ def _course(submission: Submission) -> _Course:
         # A prepare that got past its first stage is reported as succeeded there and failed here: both lists.
         after = {True: failed, False: done if stage > hardware else None}[stage == hardware]
         both = phase is Phase.PREPARE and stage > 0
-        return _Course(_Ending.FAIL, stage, succeeded=both, failed=True, after=after, message=message)
-    if start_of(phase, submission.status) is Start.REFUSED:
-        refusal = f"Node {submission.node} in unknown status {submission.status}, skipping"
-        return _Course(_Ending.FAIL, 0, failed=True, message=refusal)
+        echo = _echo(submission, after)
+        return _Course(_Ending.FAIL, stage, succeeded=both, failed=True, after=after, message=message, echo=echo)
     return _Course(_Ending.OK, last, succeeded=True, after=done)
+
+
+def _echo(submission: Submission, after: MachineStatus | None) -> str | None:
+    """Return what Drydock's retries say where they only find the machine as the first attempt left it."""
+    if submission.phase is not Phase.DEPLOY or after is not MachineStatus.FAILED_DEPLOYMENT:
+        return None
+    return f"Unexpected status {after} for node {submission.node}, skipping deployment."
 
 
 def _failure_message(node: str, phase: Phase) -> str:

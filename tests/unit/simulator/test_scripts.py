@@ -133,9 +133,12 @@ def test_a_failing_stage_after_the_machine_is_done_leaves_it_deployed(
         ("prepare", "Commissioning", True, "Commissioning"),
         ("prepare", "Failed commissioning", True, "Ready"),
         ("prepare", "Broken", True, "Ready"),
+        ("prepare", "Allocated", True, "Allocated"),
+        ("prepare", "Failed deployment", False, "Failed deployment"),
         ("prepare", "Rescue mode", False, "Rescue mode"),
         ("deploy", "Deployed", True, "Deployed"),
-        ("deploy", "Failed deployment", True, "Deployed"),
+        ("deploy", "Failed deployment", False, "Failed deployment"),
+        ("deploy", "Allocated", False, "Allocated"),
         ("deploy", "Deploying", False, "Deploying"),
         ("deploy", "New", False, "New"),
     ],
@@ -146,8 +149,49 @@ def test_phases_on_machines_as_they_are(
     drydock.post("validatedesign", {"href": design_ref})
     simulator.post("nodes/n1", {"status": status})
     result = drydock.run(f"{phase}_nodes", design_ref, ["n1"])["result"]
-    assert (result["successes"], result["failures"]) == ((["n1"], []) if succeeds else ([], ["n1"]))
+    # A prepare that is refused got through its first stages, which puts the node into both lists.
+    refused = (N1 if phase == "prepare" else NONE, N1)
+    assert (result["successes"], result["failures"]) == ((N1, NONE) if succeeds else refused)
     assert drydock.statuses()["n1"] == after
+
+
+@pytest.mark.parametrize(("phase", "status"), [("prepare", "Ready"), ("prepare", "Deployed"), ("deploy", "Deployed")])
+def test_what_is_done_already_is_a_success_that_touches_no_machine(
+    drydock: Drydock, simulator: Simulator, design_ref: str, phase: str, status: str
+) -> None:
+    """No look at any time may show the machine in another state; stuck ones would show what it was in between."""
+    drydock.post("validatedesign", {"href": design_ref})
+    simulator.post("nodes/n1", {"status": status, "power_state": "marked"})
+    assert drydock.run(f"{phase}_nodes", design_ref, ["n1"])["result"]["successes"] == ["n1"]
+    (machine,) = (one for one in simulator.get("nodes") if one["name"] == "n1")
+    # Whatever MAAS does to a machine sets its power state as well.
+    assert (machine["status"], machine["power_state"]) == (status, "marked")
+
+
+def test_a_failed_deployment_is_freed_by_destroy_and_can_then_be_deployed(
+    drydock: Drydock, simulator: Simulator, design_ref: str
+) -> None:
+    drydock.post("validatedesign", {"href": design_ref})
+    simulator.post("nodes/n1", {"status": "Failed deployment"})
+    for action in ("destroy_nodes", "prepare_nodes", "deploy_nodes"):
+        assert drydock.run(action, design_ref, ["n1"])["result"]["successes"] == ["n1"], action
+    assert drydock.statuses()["n1"] == "Deployed"
+
+
+def test_the_retries_of_a_failed_deploy_only_echo_what_the_first_left_behind(
+    drydock: Drydock, simulator: Simulator, design_ref: str
+) -> None:
+    drydock.post("validatedesign", {"href": design_ref})
+    simulator.post("nodes/n1", {"status": "Ready"})
+    simulator.script("n1", "deploy", "fail", message="no disk with the serial number 42")
+    task_id = drydock.submit("deploy_nodes", design_ref, names_filter(N1))
+    drydock.finish(task_id)
+    tree = drydock.task(task_id, "?layers=-1")
+    leaves = [one for one in tree.values() if isinstance(one, dict) and one["result"]["details"]["errorCount"]]
+    leaves.sort(key=lambda leaf: int(leaf["retry"]))
+    said = [leaf["result"]["details"]["messageList"][0]["message"] for leaf in leaves]
+    echo = "Unexpected status Failed deployment for node n1, skipping deployment."
+    assert said == ["no disk with the serial number 42", echo, echo, echo]
 
 
 def test_a_change_behind_its_back_drops_what_maas_was_doing(

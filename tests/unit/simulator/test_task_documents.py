@@ -161,9 +161,8 @@ def test_a_crashed_leaf_runs_on_below_a_complete_task(drydock: Drydock, simulato
 
 
 def test_messages_are_cut_at_127_characters(drydock: Drydock, simulator: Simulator, design_ref: str) -> None:
-    simulator.script("n1", "deploy", "fail", message="x" * 300)
-    drydock.run("prepare_nodes", design_ref, ["n1"])
-    task_id = drydock.run("deploy_nodes", design_ref, ["n1"])["task_id"]
+    simulator.script("n1", "prepare", "fail", message="x" * 300)
+    task_id = drydock.run("prepare_nodes", design_ref, ["n1"])["task_id"]
     errors = drydock.task(task_id, "?subtaskerrors=true")["subtask_errors"]
     texts = {m["message"] for error in errors.values() for m in error["details"]["messageList"]}
     assert texts == {"x" * 127}
