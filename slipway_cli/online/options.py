@@ -71,7 +71,7 @@ def shown(answer: requests.Response, output: str, show_table: Callable[[Any], No
     if output == RAW:
         click.echo(answer.content, nl=False)
         return
-    if "json" not in answer.headers.get("Content-Type", ""):
+    if "json" not in answer.headers.get("Content-Type", "").partition(";")[0]:
         if answer.text:
             click.echo(answer.text, nl=not answer.text.endswith("\n"))
         return

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from fastapi.responses import JSONResponse, Response
 
 from site_store import ActionListing, ActionRecord, SiteStore
 from slipway_airflow.errors import AirflowApiError
@@ -25,6 +25,7 @@ from slipway_airflow.web.headers import context_marker
 from slipway_airflow.web.open_store import Store
 from slipway_airflow.web.own_api import Airflow, AirflowCalls
 from slipway_airflow.web.pages import link_to_next
+from slipway_airflow.web.plain_text import PlainText
 from slipway_airflow.web.site_name import DEFAULT_SITE, SiteName
 from slipway_airflow.web.verbosity import DEFAULT_VERBOSITY, Verbosity
 
@@ -144,13 +145,13 @@ def get_action(
 )
 def get_step_log(
     action_id: str, step: str, store: Store, airflow: Airflow, caller: access.CallerDep, attempt: Try = None
-) -> PlainTextResponse:
+) -> PlainText:
     """Return what Airflow has logged for one try of a step."""
     if len(action_id) != _ID_LENGTH:
         raise ApiError(400, f"the id of an action has {_ID_LENGTH} characters", "Bad Request")
     action = _action(store, caller, action_id)
     caller.require_read_logs(action.dag_id)
-    return PlainTextResponse(step_log(store, airflow, action, step, attempt))
+    return PlainText(step_log(store, airflow, action, step, attempt))
 
 
 @router.get(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import yaml
 from fastapi import APIRouter, Path
-from fastapi.responses import PlainTextResponse, Response
+from fastapi.responses import Response
 
 from site_store import ActionNotFound, EventNotFound
 from site_store.events import EventKind
@@ -15,6 +15,7 @@ from slipway_airflow.web import access
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.failure import ApiError
 from slipway_airflow.web.open_store import Store
+from slipway_airflow.web.plain_text import PlainText
 from strategy_lib.report import from_dict, render
 
 if TYPE_CHECKING:
@@ -92,13 +93,13 @@ def note_details(
     ],
     store: Store,
     caller: access.CallerDep,
-) -> PlainTextResponse:
+) -> PlainText:
     """Return a note's text and its details; behind a verdict is the report. Other notes are kept for a while only."""
     if len(note_id) != _LENGTH:
         raise ApiError(400, f"the id of a note has {_LENGTH} characters, as the notes of an action have it")
     if note_id.isascii() and note_id.isdigit():
-        return PlainTextResponse(_event_details(store, caller, note_id))
-    return PlainTextResponse(_verdict_details(store, caller, note_id))
+        return PlainText(_event_details(store, caller, note_id))
+    return PlainText(_verdict_details(store, caller, note_id))
 
 
 def _event_details(store: SiteStore, caller: access.Caller, note_id: str) -> str:

@@ -19,6 +19,8 @@ from strategy_lib.errors import StrategyLibError
 def collection_text(store: SiteStore, site: str, version: Version | int, collection: str, *, cleartext: bool) -> str:
     """Return a collection of a version; exactly as it was written in `cleartext`, else without its secrets.
 
+    The buffer has the collections that were put into it, and not those that a commit would carry over unchanged.
+
     Raises
     ------
     VersionNotFound
@@ -29,6 +31,9 @@ def collection_text(store: SiteStore, site: str, version: Version | int, collect
     text = _texts(store, site, version).get(collection)
     if text is None:
         raise ApiError(404, f"{named(version)} of site {site} has no collection {collection!r}", "Not Found")
+    if version is Version.BUFFER and collection not in store.buffer(site).posted:
+        text = f"the buffer of site {site} does not have collection {collection!r}: it is as in version committed"
+        raise ApiError(404, text, "Not Found")
     if cleartext:
         return text
     with READING.one():

@@ -159,10 +159,17 @@ def _version(version: str, cleartext: bool) -> dict[str, str]:
 
 
 def shown(answer: requests.Response) -> str:
-    """Return what ``--output-format=format`` prints: the type of the body decides how it is read."""
+    """Return what ``--output-format=format`` prints: the type of the body decides how it is read.
+
+    What is called JSON and is none is printed with a remark; everything else is read as YAML, and what is none ends the
+    client with a traceback.
+    """
     if "json" in answer.headers["Content-Type"]:
-        return json.dumps(answer.json(), sort_keys=True, indent=4)
-    return str(yaml.dump_all(yaml.safe_load_all(answer.content)))
+        try:
+            return json.dumps(answer.json(), sort_keys=True, indent=4)
+        except ValueError:
+            return f"This is not json and could not be printed as such. \n{answer.text}"
+    return str(yaml.dump_all(yaml.safe_load_all(answer.content), width=79, indent=4, default_flow_style=False))
 
 
 def status_row(body: Mapping[str, Any]) -> Row:

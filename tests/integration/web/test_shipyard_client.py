@@ -154,6 +154,18 @@ def test_get_configdocs_and_renderedconfigdocs(client: ShipyardClient) -> None:
     assert client.get_collection("design", "buffer").status_code == 404
 
 
+def test_get_configdocs_of_the_buffer_has_only_what_was_put_into_it(committed: ShipyardClient) -> None:
+    committed.create_configdocs("more", [{**NODES[0], "metadata": {**NODES[0]["metadata"], "name": "n4"}}])
+    assert committed.get_collection("more", "buffer").status_code == 200
+    carried = committed.get_collection("design", "buffer")
+    assert (carried.status_code, committed.get_collection("design", "committed").status_code) == (404, 200)
+    assert status_row(carried.json())[0] == (
+        "the buffer of site default does not have collection 'design': it is as in version committed"
+    )
+    committed.create_configdocs("design", [], "append", empty=True)
+    assert committed.get_collection("design", "buffer").status_code == 404
+
+
 def test_get_configdocs_of_versions_that_are_not_there(committed: ShipyardClient) -> None:
     for answer in (
         committed.get_configdocs(["committed", "last_site_action"]),
@@ -250,7 +262,8 @@ def test_describe_step_and_its_logs(client: ShipyardClient, action: str, airflow
     for answer in (client.logs_step(action, "acquire"), client.logs_step(action, "acquire", "1")):
         assert answer.status_code == 200
         assert "Site default is held by this action." in answer.text
-        assert "Content-Type" in answer.headers
+        assert shown(answer).endswith(answer.text), "a log is no YAML, and is not to be read as such"
+        assert answer.headers["Content-Type"].startswith("text/plain;")
 
 
 def test_describe_validation(client: ShipyardClient, action: str) -> None:
@@ -269,6 +282,7 @@ def test_describe_notedetails(client: ShipyardClient, store: SiteStore, action: 
     details = client.describe_notedetails(note["note_id"])
     assert details.status_code == 200
     assert "9000" in details.text
+    assert shown(details).endswith(details.text)
     assert client.describe_notedetails("9" * 26).status_code == 404
 
 
