@@ -10,8 +10,8 @@ from slipway_cli.files import load_sources, read_sources
 from slipway_cli.inventory import load_inventory
 from slipway_cli.output import Command, Refused
 from slipway_cli.printable import listed
-from strategy_lib.configuration import CONFIGURATION_SCHEMA
-from strategy_lib.design import DEFAULT_STRATEGY_NAME, read_design
+from strategy_lib.configuration import CONFIGURATION_SCHEMA, DEFAULT_STRATEGY_NAME
+from strategy_lib.design import read_design
 from strategy_lib.documents import Document, find_document, find_documents
 from strategy_lib.errors import Problem, StrategyLibError
 from strategy_lib.inventory import missing_profiles, nodes_from_documents
@@ -97,6 +97,5 @@ def _strategy(documents: Sequence[Document], name: str | None) -> tuple[str, Str
         document = strategies[name]
         return name, parse_strategy(document.data, document), document
     design = read_design(documents)
-    used = design.configuration.deployment_strategy if configured else DEFAULT_STRATEGY_NAME
-    found = strategies.get(used) if used is not None else None
+    found = strategies.get(design.configuration.strategy_name)
     return (found.name if found else DEFAULT_NAME), design.strategy, found

@@ -120,9 +120,7 @@ def _scope_problems(documents: Sequence[Document], design: Design, most_groups: 
             f"there are {len(groups)} groups, and Airflow can map at most {most_groups}: "
             "merge some, or raise [core] max_map_length"
         )
-    name = design.configuration.deployment_strategy
-    strategies = find_documents(documents, STRATEGY_SCHEMA)
-    document = strategies.get(name) if name is not None else next(iter(strategies.values()), None)
+    document = find_documents(documents, STRATEGY_SCHEMA).get(design.configuration.strategy_name)
     return [document.problem("$.data.groups", message) if document else Problem("$.data.groups", message)]
 
 

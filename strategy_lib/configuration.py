@@ -10,6 +10,7 @@ from strategy_lib.errors import ConfigurationError, Problem
 from strategy_lib.schema_check import check_data
 
 CONFIGURATION_SCHEMA = "shipyard/DeploymentConfiguration/v1"
+DEFAULT_STRATEGY_NAME = "deployment-strategy"
 
 _SECTION = "physical_provisioner"
 # An interval and the timeout that it must fit into.
@@ -30,7 +31,7 @@ class DeploymentConfiguration:
     Attributes
     ----------
     deployment_strategy
-        Name of the strategy; None: all nodes as one critical group (rule 22).
+        Name of the strategy; None where none is named: see `strategy_name`.
     """
 
     deployment_strategy: str | None = None
@@ -47,6 +48,11 @@ class DeploymentConfiguration:
     relabel_nodes_interval: int = 30
     relabel_nodes_timeout: int = 900
     join_wait: int = 0
+
+    @property
+    def strategy_name(self) -> str:
+        """The strategy that is used if there is one of this name (rule 22)."""
+        return self.deployment_strategy or DEFAULT_STRATEGY_NAME
 
 
 def parse_configuration(data: object, document: Document | None = None) -> DeploymentConfiguration:

@@ -8,6 +8,7 @@ from typing import ParamSpec, TypeVar
 
 from strategy_lib.configuration import (
     CONFIGURATION_SCHEMA,
+    DEFAULT_STRATEGY_NAME,
     DeploymentConfiguration,
     named_strategy,
     parse_configuration,
@@ -17,11 +18,9 @@ from strategy_lib.documents import Document, find_document, find_documents
 from strategy_lib.errors import DocumentError, Problem, StrategyLibError
 from strategy_lib.inventory import missing_profiles, nodes_from_documents
 from strategy_lib.node import Node
-from strategy_lib.selectors import resolve
+from strategy_lib.selectors import NodeIndex, members_of, resolve
 from strategy_lib.strategy import STRATEGY_SCHEMA, Strategy, default_strategy, parse_strategy
 from strategy_lib.warnings import strategy_warnings
-
-DEFAULT_STRATEGY_NAME = "deployment-strategy"
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -59,8 +58,9 @@ class Design:
 def read_design(documents: Iterable[Document]) -> Design:
     """Read the design of a site.
 
-    The configuration names the strategy. Without a configuration, a strategy named `deployment-strategy` is used if
-    there is one; else the default one (rule 22). A part that is wrong keeps no other part from being read (rule 3).
+    The configuration names the strategy. Without a configuration, or a name in it, a strategy named
+    `deployment-strategy` is used if there is one; else the default one (rule 22). A part that is wrong keeps no other
+    part from being read (rule 3).
 
     Raises
     ------
@@ -87,8 +87,9 @@ def read_design(documents: Iterable[Document]) -> Design:
         raise errors[0]
     if errors:
         raise DocumentError(dict.fromkeys(problem for error in errors for problem in error.problems))
+    index = NodeIndex(nodes)
     warnings = [
-        *strategy_warnings(strategy, resolve(strategy, nodes), [node.name for node in nodes], strategy_document),
+        *strategy_warnings(strategy, members_of(strategy, index), index.names, strategy_document, index),
         *missing_profiles(all_documents),
     ]
     if strategy_document is None:
@@ -118,16 +119,14 @@ def _strategy_document(
     """Return the strategy document that the configuration, or the lack of one, leads to (rule 22)."""
     stand_in = _first_of_each(documents, STRATEGY_SCHEMA)
     strategies = _attempt(errors, stand_in, find_documents, documents, STRATEGY_SCHEMA)
-    if configuration is None:
-        return strategies.get(DEFAULT_STRATEGY_NAME)
     # Not from the settings that were read: there are none where any of them is wrong.
-    name = named_strategy(configuration.data)
-    if name is not None and name not in strategies:
+    name = named_strategy(configuration.data) if configuration is not None else None
+    if configuration is not None and name is not None and name not in strategies:
         there = f"there are {', '.join(sorted(strategies))}" if strategies else "there is none at all"
         message = f"there is no {STRATEGY_SCHEMA} named {name!r}; {there}"
         path = "$.data.physical_provisioner.deployment_strategy"
         errors.append(DocumentError([configuration.problem(path, message)]))
-    return strategies.get(name) if name is not None else None
+    return strategies.get(name or DEFAULT_STRATEGY_NAME)
 
 
 def _first_of_each(documents: list[Document], schema: str) -> dict[str, Document]:
@@ -141,7 +140,10 @@ def _first_of_each(documents: list[Document], schema: str) -> dict[str, Document
 
 def _unused_strategies(documents: list[Document]) -> list[Problem]:
     """Warn of strategies that nothing leads to: whoever wrote them expects their groups (rule 22)."""
-    message = f"not used: no {CONFIGURATION_SCHEMA} names it, and all nodes are one critical group instead"
+    message = (
+        f"not used: no {CONFIGURATION_SCHEMA} names it, it is not named {DEFAULT_STRATEGY_NAME!r}, "
+        "and all nodes are one critical group instead"
+    )
     return [
         Problem("$", message, document.line, document.label, "warning", document.source)
         for document in find_documents(documents, STRATEGY_SCHEMA).values()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from strategy_lib.node import Node
@@ -22,7 +22,11 @@ def resolve(strategy: Strategy, nodes: Iterable[Node]) -> dict[str, frozenset[st
     nodes
         All nodes of the site, each name once.
     """
-    index = NodeIndex(nodes)
+    return members_of(strategy, NodeIndex(nodes))
+
+
+def members_of(strategy: Strategy, index: NodeIndex) -> dict[str, frozenset[str]]:
+    """Return for each group, in document order, the names of its nodes among those of an index."""
     return {group.name: index.select(group.selectors) for group in strategy.groups}
 
 
@@ -66,6 +70,21 @@ class NodeIndex:
             matches.append(_union(self._labels(), selector.node_labels))
         matches.sort(key=len)
         return matches[0].intersection(*matches[1:])
+
+    @property
+    def tags(self) -> Collection[str]:
+        """Every tag that a node has."""
+        return self._tags().keys()
+
+    @property
+    def labels(self) -> Collection[Label]:
+        """Every label that a node has."""
+        return self._labels().keys()
+
+    @property
+    def racks(self) -> Collection[str]:
+        """Every rack that a node is in."""
+        return self._racks().keys()
 
     # Each index is built when a selector first needs it: most strategies use one or two kinds of criteria.
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from strategy_lib.configuration import CONFIGURATION_SCHEMA, parse_configuration
-from strategy_lib.design import DEFAULT_STRATEGY_NAME
+from strategy_lib.configuration import CONFIGURATION_SCHEMA, DEFAULT_STRATEGY_NAME, parse_configuration
 from strategy_lib.documents import Document, find_document, find_documents
 from strategy_lib.errors import Problem
 from strategy_lib.inventory import NODE_SCHEMA
@@ -25,14 +24,11 @@ def unused_strategies(documents: Sequence[Document]) -> list[Problem]:
     if not strategies or not find_documents(documents, NODE_SCHEMA):
         return []
     configuration = find_document(documents, CONFIGURATION_SCHEMA)
-    if configuration is None:
-        if DEFAULT_STRATEGY_NAME in strategies:
-            return []
-        remedy = f"add a {CONFIGURATION_SCHEMA} with `%s`, or name the strategy '{DEFAULT_STRATEGY_NAME}'"
-    else:
-        if parse_configuration(configuration.data, configuration).deployment_strategy is not None:
-            return []
-        remedy = "add `%s` to the deployment configuration"
+    named = configuration and parse_configuration(configuration.data, configuration).deployment_strategy
+    if named is not None or DEFAULT_STRATEGY_NAME in strategies:
+        return []
+    place = "add `%s` to the deployment configuration" if configuration else f"add a {CONFIGURATION_SCHEMA} with `%s`"
+    remedy = f"{place}, or name the strategy '{DEFAULT_STRATEGY_NAME}'"
     return [_warning(document, remedy) for document in strategies.values()]
 
 

@@ -11,8 +11,9 @@ from strategy_lib.documents import Document
 from strategy_lib.errors import Problem
 from strategy_lib.json_path import extend
 from strategy_lib.node import Node
-from strategy_lib.selectors import resolve
+from strategy_lib.selectors import NodeIndex, members_of
 from strategy_lib.strategy import Strategy
+from strategy_lib.unmatched_values import UnmatchedValues
 
 NO_GROUPS = "there are no groups: nothing would be deployed"
 _NAMED = 10
@@ -23,6 +24,7 @@ def strategy_warnings(
     members: Mapping[str, Collection[str]],
     all_nodes: Collection[str],
     document: Document | None = None,
+    index: NodeIndex | None = None,
 ) -> list[Problem]:
     """Return the warnings of rule 4 in the order of the groups, each of level "warning".
 
@@ -36,7 +38,10 @@ def strategy_warnings(
         Names of all nodes of the site.
     document
         Where the strategy comes from, for names and lines.
+    index
+        All nodes of the site. Without it nothing is said of the values in selectors.
     """
+    values = UnmatchedValues(index) if index is not None else None
     found: list[tuple[str, str]] = []
     uncovered = set(all_nodes)
     for position, group in enumerate(strategy.groups):
@@ -45,7 +50,11 @@ def strategy_warnings(
         uncovered.difference_update(nodes)
         criteria = group.criteria
         if not nodes:
-            found.append((f"{path}.selectors", f"group {group.name!r} matches no node"))
+            nearest = values.nearest(group) if values is not None else None
+            message = f"group {group.name!r} matches no node" + (f": {nearest}" if nearest else "")
+            found.append((f"{path}.selectors", message))
+        elif values is not None:
+            found += [(f"{path}.{where}", message) for where, message in values.of(group)]
         minimum = criteria.minimum_successful_nodes if criteria is not None else None
         if minimum is not None and minimum > len(nodes):
             where = f"{path}.success_criteria.minimum_successful_nodes"
@@ -80,7 +89,8 @@ def draft_warnings(strategy: Strategy, nodes: Sequence[Node], document: Document
         return [replace(document.problem("$.data.groups", NO_GROUPS), level="warning")]
     if not nodes:
         return strategy_warnings(strategy, {group.name: _AnyNumber() for group in strategy.groups}, (), document)
-    return strategy_warnings(strategy, resolve(strategy, nodes), [node.name for node in nodes], document)
+    index = NodeIndex(nodes)
+    return strategy_warnings(strategy, members_of(strategy, index), index.names, document, index)
 
 
 class _AnyNumber(Collection[str]):

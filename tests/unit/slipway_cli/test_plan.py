@@ -34,6 +34,7 @@ data: {physical_provisioner: {deployment_strategy: %s}}
 """
 NODE = "schema: drydock/BaremetalNode/v1\nmetadata: {name: n1}\ndata: {}\n"
 OTHER = "---\n" + STRATEGY % "other"
+NAMES_NONE = CONFIGURATION.replace("deployment_strategy: %s", "deploy_timeout: 60")
 
 
 def _plan(result: Result) -> dict[str, object]:
@@ -140,6 +141,8 @@ class TestWhichStrategy:
         configuration = CONFIGURATION.replace("deployment_strategy: %s", "deploy_timeout: 60")
         data = _plan(slipway("plan", write("s.yaml", STRATEGY % "one" + configuration), "-o", "json"))
         assert (data["strategy"], data["order"]) == ("default", ["default"])
+        usual = write("usual.yaml", STRATEGY % "deployment-strategy" + configuration)
+        assert _plan(slipway("plan", usual, "-o", "json"))["strategy"] == "deployment-strategy"
 
     def test_rule_22_nodes_alone_mean_the_default(self, slipway: Slipway, write: Write) -> None:
         assert _plan(slipway("plan", write("s.yaml", NODE), "-o", "json"))["order"] == ["default"]
@@ -178,13 +181,14 @@ class TestWhichStrategy:
         configuration = CONFIGURATION.replace("deployment_strategy: %s", "deploy_timeout: 60")
         path = write("s.yaml", "---\n".join([STRATEGY % "mine", NODE]) + configuration)
         result = slipway("plan", path, "--strategy", "mine")
-        mended = "add `physical_provisioner: {deployment_strategy: mine}` to the deployment configuration"
+        mended = "add `physical_provisioner: {deployment_strategy: mine}` to the deployment configuration, or name the"
         assert mended in result.stdout
 
     @pytest.mark.parametrize(
         ("name", "more"),
         [
             pytest.param("deployment-strategy", NODE, id="the usual name"),
+            pytest.param("deployment-strategy", NODE + NAMES_NONE, id="the usual name, and the configuration names none"),
             pytest.param("mine", NODE + CONFIGURATION % "mine", id="named by the configuration"),
             pytest.param("mine", NODE + CONFIGURATION % "other" + OTHER, id="another one is named"),
             pytest.param("mine", OTHER, id="no nodes"),

@@ -74,17 +74,22 @@ def test_what_is_wrong_in_a_configuration(settings: dict[str, Any], path: str, w
     assert words in problem.message
 
 
-def test_rule_22_no_strategy_named_is_the_default_group_even_if_there_is_one() -> None:
-    design = read_design(load_documents(NODE + strategy("deployment-strategy", "mine") + configuration("{}")))
-    assert [group.name for group in design.strategy.groups] == ["default"]
-    assert design.members() == {"default": {"n1"}}
-
-
-def test_rule_22_no_configuration_takes_the_strategy_of_the_usual_name() -> None:
-    design = read_design(load_documents(NODE + strategy("deployment-strategy", "mine") + strategy("other", "b")))
+@pytest.mark.parametrize("settings", ["", configuration("{}"), configuration("{deploy_timeout: 60}")])
+def test_rule_22_no_name_is_the_strategy_of_the_usual_name_or_else_the_default_group(settings: str) -> None:
+    other = strategy("other", "b")
+    design = read_design(load_documents(NODE + strategy("deployment-strategy", "mine") + other + settings))
     assert [group.name for group in design.strategy.groups] == ["mine"]
-    design = read_design(load_documents(NODE + strategy("other", "b")))
-    assert [group.name for group in design.strategy.groups] == ["default"]
+    assert design.warnings == ()
+    for there in (other, ""):
+        design = read_design(load_documents(NODE + there + settings))
+        assert [group.name for group in design.strategy.groups] == ["default"]
+        assert design.members() == {"default": {"n1"}}
+
+
+def test_rule_22_the_strategy_of_the_usual_name_is_read_where_the_configuration_names_none() -> None:
+    broken = strategy("deployment-strategy", "a").replace("critical: true", "critical: 1")
+    with pytest.raises(StrategyError):
+        read_design(load_documents(NODE + broken + configuration("{}")))
 
 
 def test_the_configuration_names_the_strategy() -> None:
@@ -176,6 +181,7 @@ def test_rule_22_strategies_are_warned_about_when_none_of_them_is_used() -> None
     assert unused(NODE + strategy("mine", "a")) == [label]
     assert unused(NODE + strategy("mine", "a") + configuration("{}")) == [label]
     assert unused(NODE + strategy("mine", "a") + strategy("deployment-strategy", "b")) == []
+    assert unused(NODE + strategy("deployment-strategy", "b") + configuration("{}")) == []
     assert unused(NODE + strategy("mine", "a") + strategy("s", "b") + configuration("{deployment_strategy: s}")) == []
 
 
