@@ -188,7 +188,9 @@ class TestWhichStrategy:
         ("name", "more"),
         [
             pytest.param("deployment-strategy", NODE, id="the usual name"),
-            pytest.param("deployment-strategy", NODE + NAMES_NONE, id="the usual name, and the configuration names none"),
+            pytest.param(
+                "deployment-strategy", NODE + NAMES_NONE, id="the usual name, and the configuration names none"
+            ),
             pytest.param("mine", NODE + CONFIGURATION % "mine", id="named by the configuration"),
             pytest.param("mine", NODE + CONFIGURATION % "other" + OTHER, id="another one is named"),
             pytest.param("mine", OTHER, id="no nodes"),
