@@ -301,8 +301,13 @@ class DrydockProvisioner:
                 raise trouble from failure
             log.warning("the node list cannot be read: %s", failure)
             return evidence
-        condition = {name: listed[name].condition for name in sent if name in listed}
-        return replace(evidence, condition=condition, listed=True)
+        seen = {name: listed[name] for name in sent if name in listed}
+        return replace(
+            evidence,
+            condition={name: node.condition for name, node in seen.items()},
+            status_names={name: node.status_name for name, node in seen.items()},
+            listed=True,
+        )
 
     def nodes(self) -> dict[str, ListedNode]:
         """Give Drydock's node list, which is MAAS's at this moment."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
@@ -41,7 +42,13 @@ _CONDITIONS: Final = {
     "deploying": NodeCondition.DEPLOYING,
     "deployed": NodeCondition.DEPLOYED,
     "failed deployment": NodeCondition.FAILED_DEPLOYMENT,
+    "allocated": NodeCondition.ALLOCATED,
+    "releasing failed": NodeCondition.FAILED_RELEASE,
+    "failed disk erasing": NodeCondition.FAILED_RELEASE,
 }
+
+# How the retries of Drydock's MAAS driver say that they only found a machine as the first attempt had left it.
+_ECHO: Final = re.compile(r"\bun(?:expected|known) status\b.*\bskipping\b", re.IGNORECASE)
 
 
 def task_from(data: object) -> ProvisionerTask:
@@ -160,7 +167,7 @@ def evidence_from(data: object, task_id: str, sent: Collection[str]) -> tuple[Pr
         reported_failure=root.failures if over else frozenset(),
         child_success=frozenset(succeeded - failed),
         child_failure=frozenset(failed),
-        messages=_last_errors(voices, frozenset(sent), _design_of(_mapping(raw_root, "a task"))),
+        messages=_causes(voices, frozenset(sent), _design_of(_mapping(raw_root, "a task"))),
     )
 
 
@@ -270,15 +277,22 @@ def _messages(result: dict[str, Any], design: HiddenAddress) -> Iterator[TaskMes
         )
 
 
-def _last_errors(results: list[Any], names: frozenset[str], design: HiddenAddress) -> dict[str, str]:
-    """The latest error message about each of these nodes. Times are compared as text: they share one format."""
-    latest: dict[str, tuple[str, str]] = {}
+def _causes(results: list[Any], names: frozenset[str], design: HiddenAddress) -> dict[str, str]:
+    """Why each of these nodes failed: the latest error message about it that is no echo, else its first echo.
+
+    An echo is what a retry says that is refused because of what the first attempt has left behind. Times are compared
+    as text: they share one format.
+    """
+    causes: dict[str, tuple[bool, str, str]] = {}
     for result in results:
         for message in _messages(result, design) if isinstance(result, dict) else ():
-            if message.error and message.text and message.context in names:
-                entry = ((message.at or "").replace("T", " "), message.text)
-                latest[message.context] = max(latest.get(message.context, entry), entry)
-    return {name: text for name, (_, text) in sorted(latest.items())}
+            if not (message.error and message.text and message.context in names):
+                continue
+            at, cause = (message.at or "").replace("T", " "), not _ECHO.search(message.text)
+            entry, known = (cause, at, message.text), causes.get(message.context)
+            if known is None or (max(entry, known) if cause or known[0] else min(entry, known)) == entry:
+                causes[message.context] = entry
+    return {name: text for name, (_, _, text) in sorted(causes.items())}
 
 
 def _message_list(holder: dict[str, Any]) -> Iterator[dict[str, Any]]:

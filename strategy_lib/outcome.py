@@ -19,6 +19,8 @@ class NodeCondition(StrEnum):
     DEPLOYED = "deployed"
     FAILED_COMMISSIONING = "failed_commissioning"
     FAILED_DEPLOYMENT = "failed_deployment"
+    ALLOCATED = "allocated"
+    FAILED_RELEASE = "failed_release"
     OTHER = "other"
 
 
@@ -36,6 +38,8 @@ class Evidence:
         Names proven by the tasks below it, one per node.
     condition
         Condition of nodes in the provisioner's list of nodes.
+    status_names
+        The provisioner's own words for these conditions, such as "Failed deployment".
     condition_before
         The same before the task was submitted, as far as it was noted.
     messages
@@ -51,6 +55,7 @@ class Evidence:
     child_success: frozenset[str] = frozenset()
     child_failure: frozenset[str] = frozenset()
     condition: Mapping[str, NodeCondition] = field(default_factory=dict)
+    status_names: Mapping[str, str] = field(default_factory=dict)
     condition_before: Mapping[str, NodeCondition] = field(default_factory=dict)
     messages: Mapping[str, str] = field(default_factory=dict)
     listed: bool = False
@@ -94,6 +99,11 @@ _REFUTES: Mapping[Phase | NodeStep, frozenset[NodeCondition]] = {
     NodeStep.RELABEL: frozenset(),
 }
 
+# What the provisioner refuses to prepare, or to deploy once it is prepared, until it is released.
+REFUSED_BY_PREPARE = frozenset(
+    {NodeCondition.FAILED_DEPLOYMENT, NodeCondition.ALLOCATED, NodeCondition.FAILED_RELEASE},
+)
+
 
 def judge(phase: Phase | NodeStep, sent: Collection[str], evidence: Evidence) -> Outcome:
     """Decide what became of each node that was sent (rules 13 and 14).
@@ -132,23 +142,26 @@ def judge(phase: Phase | NodeStep, sent: Collection[str], evidence: Evidence) ->
 def _judge_node(phase: Phase | NodeStep, name: str, evidence: Evidence) -> tuple[bool | None, str]:
     """Return True (succeeded), False (failed) or None (unknown) for one node, and why."""
     condition = evidence.condition.get(name)
+    status = evidence.status_names.get(name) or condition
+    listed = f"the node list says {status}"
     refuted = condition in _REFUTES[phase]
     if name in evidence.reported_failure:
-        return False, "reported failed"
+        refused = phase is Phase.PREPARE and condition in REFUSED_BY_PREPARE
+        return False, f"reported failed; {listed}" if refused else "reported failed"
     if name in evidence.reported_success:
-        return (False, f"reported as a success, but the node list says {condition}") if refuted else (True, "")
+        return (False, f"reported as a success, but {listed}") if refuted else (True, "")
     if name in evidence.child_failure:
         return False, "failed by its own provisioner task"
     if name in evidence.child_success and phase is not NodeStep.RELABEL:
         if refuted:
-            return False, f"its own provisioner task succeeded, but the node list says {condition}"
+            return False, f"its own provisioner task succeeded, but {listed}"
         return True, "proven by its own provisioner task"
     # A node that is not destroyed may still be: its task is at work. The failures of the phases are ends.
     if refuted and (evidence.over or phase is not NodeStep.DESTROY):
-        return False, f"the node list says {condition}"
+        return False, listed
     ended = "the provisioner task ended without a word about it" if evidence.over else "no result in time"
     if condition in _PROVES[phase]:
         if evidence.condition_before.get(name) not in _PROVES[phase]:
-            return True, f"proven by the node list, which says {condition}"
-        return None, f"{ended}; the node list says {condition}, and said as much before"
-    return None, ended if condition is None else f"{ended}; the node list says {condition}"
+            return True, f"proven by the node list, which says {status}"
+        return None, f"{ended}; {listed}, and said as much before"
+    return None, ended if condition is None else f"{ended}; {listed}"

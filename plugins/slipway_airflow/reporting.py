@@ -158,8 +158,10 @@ def _group(group: GroupRecord, members: list[NodeTasks]) -> ReportedGroup:
 
 def reported_node(tasks: NodeTasks) -> ReportedNode:
     """Return a node as the report has it."""
-    # Deploy comes later, so what was said of it counts more.
-    message = tasks.deploy.error or tasks.prepare.error
+    # Deploy comes later, so what was said of it counts more; what was said of the prepare of a deployed node is past.
+    message = tasks.deploy.error
+    if tasks.state is not NodeState.SUCCESS:
+        message = message or tasks.prepare.error
     # A success that no operation brought about was one before (rule 21).
     as_wanted = tasks.state is NodeState.SUCCESS and tasks.prepare.op is None and tasks.deploy.op is None
     return ReportedNode(tasks.node, tasks.state, tasks.groups, message, as_wanted)

@@ -64,7 +64,7 @@ def test_rule_25_relabelling_leaves_nodes_as_they_are(deployed: Driving, simulat
     ("step", "behaviour", "state", "words"),
     [
         (DESTROY, "fail", "error", "Error Releasing node b"),
-        (DESTROY, "false_success", "error", "the node list says deployed"),
+        (DESTROY, "false_success", "error", "the node list says Deployed"),
         (DESTROY, "unreported_done", "unknown", "without a word about it"),
         (RELABEL, "fail", "error", "Failed to label node b"),
         (RELABEL, "unreported", "unknown", "without a word about it"),

@@ -207,6 +207,30 @@ def test_messages_are_of_nodes_that_were_sent_and_of_errors(task_json: TaskJson)
     assert evidence_from(task_json("root", messages=messages), "root", ["n1"])[1].messages == {}
 
 
+_UNEXPECTED = "Unexpected status Failed deployment for node n1, skipping deployment."
+_LOCATED = "Located node n1 in MaaS, unknown status Failed deployment. Skipping..."
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        pytest.param(["no disk", _UNEXPECTED, _UNEXPECTED, _UNEXPECTED], "no disk", id="retries echo"),
+        pytest.param(["no network", "no disk", _UNEXPECTED], "no disk", id="an earlier stage went well at last"),
+        pytest.param(["commissioning failed", "timed out"], "timed out", id="retries that tried"),
+        pytest.param([_LOCATED, _UNEXPECTED], _LOCATED, id="nothing but echoes"),
+    ],
+)
+def test_a_failed_node_shows_its_cause_and_not_its_retries_echo(
+    task_json: TaskJson, said: list[str], cause: str
+) -> None:
+    wrong = {
+        f"l-{number}": task_json("l", messages=[(text, True, "n1", f"2026-11-21 01:06:5{number}")])["result"]
+        for number, text in reversed(list(enumerate(said)))
+    }
+    tree = {"root": task_json("root", failures=["n1"]), "subtask_errors": wrong}
+    assert evidence_from(tree, "root", ["n1"])[1].messages == {"n1": cause}
+
+
 @pytest.mark.parametrize("data", [[], None, {"init_task_id": "root"}, {"root": "x"}])
 def test_a_tree_without_its_root_is_refused(data: object) -> None:
     with pytest.raises(ProvisionerProtocolError):
@@ -226,13 +250,13 @@ def test_a_tree_without_its_root_is_refused(data: object) -> None:
         ("FAILED  Deployment", NodeCondition.FAILED_DEPLOYMENT),
         ("Missing", NodeCondition.OTHER),
         ("Reserved", NodeCondition.OTHER),
-        ("Allocated", NodeCondition.OTHER),
+        ("Allocated", NodeCondition.ALLOCATED),
         ("Retired", NodeCondition.OTHER),
         ("Broken", NodeCondition.OTHER),
         ("Releasing", NodeCondition.OTHER),
-        ("Releasing failed", NodeCondition.OTHER),
+        ("Releasing failed", NodeCondition.FAILED_RELEASE),
         ("Disk erasing", NodeCondition.OTHER),
-        ("Failed disk erasing", NodeCondition.OTHER),
+        ("Failed disk erasing", NodeCondition.FAILED_RELEASE),
         ("Rescue mode", NodeCondition.OTHER),
         ("Testing", NodeCondition.OTHER),
         ("Failed testing", NodeCondition.OTHER),

@@ -15,8 +15,11 @@ SENT = ("n1", "n2", "n3")
 def evidence(over: bool = True, condition: dict[str, NodeCondition] | None = None, **names: Any) -> Evidence:
     messages = names.pop("messages", {})
     listed = names.pop("listed", False)
+    status_names = names.pop("status_names", {})
     sets: dict[str, Any] = {key: frozenset(value.split()) for key, value in names.items()}
-    return Evidence(over, condition=condition or {}, messages=messages, listed=listed, **sets)
+    return Evidence(
+        over, condition=condition or {}, status_names=status_names, messages=messages, listed=listed, **sets
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,6 +97,21 @@ def test_rule_13_notes_say_why_in_the_provisioners_words() -> None:
 def test_rule_14_out_of_time_says_so() -> None:
     outcome = judge(Phase.DEPLOY, ["n1"], evidence(over=False, condition={"n1": NodeCondition.DEPLOYING}))
     assert outcome.notes["n1"] == "no result in time; the node list says deploying"
+
+
+def test_rule_13_the_node_list_is_quoted_in_its_own_words() -> None:
+    other: dict[str, Any] = {"condition": {"n1": NodeCondition.OTHER}, "status_names": {"n1": "Rescue mode"}}
+    outcome = judge(Phase.DEPLOY, ["n1"], evidence(**other))
+    assert outcome.notes["n1"] == "the provisioner task ended without a word about it; the node list says Rescue mode"
+
+
+def test_rule_13_a_refused_prepare_names_the_status_that_was_refused() -> None:
+    seen: dict[str, Any] = {
+        "condition": {"n1": NodeCondition.FAILED_DEPLOYMENT},
+        "status_names": {"n1": "Failed deployment"},
+    }
+    outcome = judge(Phase.PREPARE, ["n1"], evidence(reported_failure="n1", messages={"n1": "cut of"}, **seen))
+    assert outcome.notes["n1"] == "reported failed; the node list says Failed deployment: cut of"
 
 
 @pytest.mark.parametrize(
