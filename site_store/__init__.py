@@ -7,6 +7,7 @@ from site_store.design_records import (
     DocumentKey,
     DocumentRecord,
     RevisionRecord,
+    RevisionSecrets,
     Version,
 )
 from site_store.errors import (
@@ -89,6 +90,7 @@ __all__ = [
     "ReportInput",
     "RevisionNotFound",
     "RevisionRecord",
+    "RevisionSecrets",
     "SchemaNotCurrent",
     "SiteBusy",
     "SiteNotHeld",

@@ -62,7 +62,12 @@ def drop_unused(tx: Connection, ids: Collection[int]) -> None:
     """Delete those of these texts that nothing refers to any more."""
     used = [
         exists().where(column == content.c.id)
-        for column in (revision_collection.c.content_id, revision.c.design_id, buffer_collection.c.content_id)
+        for column in (
+            revision_collection.c.content_id,
+            revision.c.design_id,
+            revision.c.secrets_id,
+            buffer_collection.c.content_id,
+        )
     ]
     if ids:
         tx.execute(delete(content).where(content.c.id.in_(ids), *(~use for use in used)))

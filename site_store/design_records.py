@@ -100,6 +100,14 @@ class RevisionRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class RevisionSecrets:
+    """What of a revision must not be seen: `texts`. `exposed`: a problem for each secret in groups and settings."""
+
+    texts: frozenset[str]
+    exposed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class DocumentRecord:
     """One document of a revision, with its place in its collection."""
 

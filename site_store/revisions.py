@@ -13,7 +13,7 @@ from sqlalchemy import insert as plain_insert
 
 from site_store.buffers import clear, lock_documents, require_empty, require_version
 from site_store.contents import digest_of, keep
-from site_store.design_records import DocumentRecord, RevisionRecord
+from site_store.design_records import DocumentRecord, RevisionRecord, RevisionSecrets
 from site_store.dialects import insert
 from site_store.errors import BufferChanged, BufferEmpty, RevisionNotFound
 from site_store.names import require_names
@@ -39,6 +39,7 @@ class Revisions(StorePart):
         forced: bool = False,
         problems: Sequence[str] = (),
         rollback_of: int | None = None,
+        hidden: RevisionSecrets | None = None,
     ) -> RevisionRecord:
         """Make a site's next revision, and empty its buffer. When it is refused, nothing has changed.
 
@@ -62,6 +63,8 @@ class Revisions(StorePart):
             Whether problems were overridden, and which.
         rollback_of
             The revision that is brought back; the buffer must be empty.
+        hidden
+            What of it must not be seen; None where that is not known.
 
         Returns
         -------
@@ -89,6 +92,7 @@ class Revisions(StorePart):
         for name, entry in documents:
             members[name].append(entry)
         token = secrets.token_urlsafe(32)
+        hidden_text = None if hidden is None else json.dumps([sorted(hidden.texts), list(hidden.exposed)])
 
         def work(tx: Connection) -> RevisionRecord:
             lock_documents(tx, site)
@@ -118,6 +122,7 @@ class Revisions(StorePart):
                     created=now,
                     created_by=user,
                     design_id=design_id,
+                    secrets_id=None if hidden_text is None else keep(tx, site, hidden_text, None),
                     base=number,
                     rollback_of=rollback_of,
                     forced=forced,
@@ -149,6 +154,19 @@ class Revisions(StorePart):
             return _record(row, digests(revision_parts(tx, site, row.number)), row.design)
 
         return self._database.read(work)
+
+    def revision_secrets(self, site: str, number: int) -> RevisionSecrets | None:
+        """Return what of a revision must not be seen; None where that was not known when it was committed."""
+        query = (
+            select(content.c.text)
+            .join(revision, revision.c.secrets_id == content.c.id)
+            .where(revision.c.site == site, revision.c.number == number)
+        )
+        text = self._database.read(lambda tx: tx.scalar(query))
+        if text is None:
+            return None
+        texts, exposed = json.loads(text)
+        return RevisionSecrets(frozenset(texts), tuple(exposed))
 
     def revisions(self, site: str, limit: int = 50, before: int | None = None) -> list[RevisionRecord]:
         """Return the newest revisions of a site, newest first, without their designs.

@@ -76,6 +76,8 @@ revision = Table(
     Column("created_by", String, nullable=False),
     # The rendered design; NULL when it was forced although it could not be rendered.
     Column("design_id", Serial, ForeignKey("content.id")),
+    # What of it is secret, so that no task has to find out; NULL where it was not known at the commit.
+    Column("secrets_id", Serial, ForeignKey("content.id", name="fk_revision_secrets")),
     Column("base", Integer),
     Column("rollback_of", Integer),
     Column("forced", Boolean, nullable=False, server_default=false()),

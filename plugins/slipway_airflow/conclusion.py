@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING
 
+from design_rendering.redaction import Redactor
 from provisioner_client.errors import ProvisionerError
 from site_store import ActionState, OperationPhase
 from slipway_airflow.clock import SystemClock
@@ -84,7 +85,7 @@ def _late_results(store: SiteStore, action: ActionRecord, log: TaskLog) -> None:
         log.warning("Late results cannot be looked for: %s", error)
         return
     provisioner = DiscreetProvisioner(
-        connected, cache(lambda: secrets_of(store, *read_revision(store, action.site, action.revision)))
+        connected, cache(lambda: Redactor(secrets_of(store, *read_revision(store, action.site, action.revision))))
     )
     try:
         operations = OperationRun(store, provisioner, SystemClock(), 0.0, log)

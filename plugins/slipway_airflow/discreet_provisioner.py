@@ -10,25 +10,10 @@ from typing import TYPE_CHECKING
 from provisioner_client.errors import ProvisionerError
 
 if TYPE_CHECKING:
+    from design_rendering.redaction import Redactor
     from provisioner_client.protocol import DesignValidation, ListedNode, Provisioner, ProvisionerTask, TaskAction
     from strategy_lib.outcome import Evidence
     from strategy_lib.strategy import Selector
-
-HIDDEN = "***"
-# Drydock cuts its messages: of a secret at the end of one, so much at least is recognised.
-_RECOGNISED = 8
-
-
-def without_secrets(text: str, secrets: Collection[str]) -> str:
-    """Return a text without these secrets, nor the beginning of one where the text was cut."""
-    # Longest first: one secret may be a part of another.
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, HIDDEN)
-        for length in range(min(len(secret) - 1, len(text)), _RECOGNISED - 1, -1):
-            if text.endswith(secret[:length]):
-                text = text[:-length] + HIDDEN
-                break
-    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +24,12 @@ class DiscreetProvisioner:
     ----------
     provisioner
         The real one; it is closed with this.
-    secrets
-        Gives the design's secrets. It is called only when there are words to look through, and may be slow.
+    redactor
+        Gives what hides the design's secrets. It is called only when there are words to look through, and may be slow.
     """
 
     provisioner: Provisioner
-    secrets: Callable[[], Collection[str]]
+    redactor: Callable[[], Redactor]
 
     def check(self) -> str:
         """As the real one."""
@@ -109,7 +94,7 @@ class DiscreetProvisioner:
         return {node: self._hide(text) for node, text in messages.items()}
 
     def _hide(self, text: str) -> str:
-        return without_secrets(text, self.secrets()) if text else text
+        return self.redactor().redact(text) if text else text
 
     @contextmanager
     def _discreet(self) -> Iterator[None]:

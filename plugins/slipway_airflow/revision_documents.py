@@ -19,20 +19,19 @@ if TYPE_CHECKING:
 
     from site_store import CollectionRecord, RevisionRecord, SiteStore
     from strategy_lib.documents import Document
-    from strategy_lib.errors import Problem
-
-# Shorter ones Airflow does not mask either: they would mask ordinary words.
-_SHORTEST_SECRET = 5
 
 
 def secrets_of(store: SiteStore, revision: RevisionRecord, documents: Iterable[Document]) -> frozenset[str]:
-    """Return what of a revision must not be seen in a text.
+    """Return what of a revision must not be seen in a text: as it was stored with it, else found by rendering it again.
 
     Parameters
     ----------
     documents
         The rendered documents of the revision.
     """
+    known = store.revision_secrets(revision.site, revision.number)
+    if known is not None:
+        return known.texts
     found = secret_values(documents)
     collections = store.collections(revision.site, revision.number)
     if may_hide_secrets(record.text for record in collections):
@@ -41,19 +40,22 @@ def secrets_of(store: SiteStore, revision: RevisionRecord, documents: Iterable[D
             written = _as_written(collections)
             found |= secret_values(written)
             found |= secret_texts(written, render(written))
-    return frozenset(value for value in found if len(value) >= _SHORTEST_SECRET)
+    return found
 
 
-def exposed_in(store: SiteStore, revision: RevisionRecord) -> list[Problem]:
+def exposed_in(store: SiteStore, revision: RevisionRecord) -> list[str]:
     """Return a problem for each secret in groups and settings: a commit can be forced in spite of it, an action not.
 
-    Whoever may look at an action sees these.
+    Everybody who may look at an action sees these.
     """
+    known = store.revision_secrets(revision.site, revision.number)
+    if known is not None:
+        return list(known.exposed)
     collections = store.collections(revision.site, revision.number)
     # Secrets get there by a substitution, or with a document that is secret as a whole.
     if any(word in record.text for record in collections for word in ("substitutions", "encrypted")):
         with contextlib.suppress(DocumentError, RenderingError):
-            return exposed_secrets(render(_as_written(collections)))
+            return [str(problem) for problem in exposed_secrets(render(_as_written(collections)))]
     return []
 
 

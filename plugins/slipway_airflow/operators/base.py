@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
-from airflow.sdk.log import mask_secret
 
+from design_rendering.redaction import Redactor
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerRefused
 from site_store import RevisionNotFound, SiteBusy, SiteStore, StoreError
-from slipway_airflow.discreet_provisioner import DiscreetProvisioner, without_secrets
+from slipway_airflow.discreet_provisioner import DiscreetProvisioner
 from slipway_airflow.errors import SlipwayAirflowError, StepError
 from slipway_airflow.reporting import STEP_FAILED
 from slipway_airflow.revision_documents import read_revision, secrets_of
+from slipway_airflow.task_output import redact_output
 from strategy_lib.errors import StrategyLibError
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ _FINAL = (SlipwayAirflowError, StrategyLibError, RevisionNotFound, SiteBusy, Pro
 class SiteOperator(BaseOperator):
     """Base of the operators: a task of an action on a site."""
 
-    # None until the design was read.
-    _secrets: frozenset[str] | None = None
+    # None until the secrets of the design are known.
+    _redactor: Redactor | None = None
 
     def action(self, store: SiteStore, context: Context) -> ActionRecord:
         """Return the action that this DAG run carries out.
@@ -60,23 +61,27 @@ class SiteOperator(BaseOperator):
             There is no such revision.
         """
         revision, documents = read_revision(store, site, number)
-        self._secrets = secrets_of(store, revision, documents)
-        if self._secrets:
-            mask_secret([*sorted(self._secrets)])
+        if self._redactor is None:
+            self._hide(secrets_of(store, revision, documents))
         return revision, documents
 
-    def discreet(self, provisioner: Provisioner, store: SiteStore, action: ActionRecord) -> DiscreetProvisioner:
-        """Return a provisioner that repeats no secret of the action's revision.
+    def _hide(self, secrets: Iterable[str]) -> None:
+        """Take these secrets out of all that this task says from here on.
 
-        Airflow's masking is not enough: it leaves out what the scheduler prints of a task's log, and our own store.
+        Airflow's masking is not for this: its cost grows with the square of their number.
         """
+        self._redactor = Redactor(secrets)
+        redact_output(self._redactor)
 
-        def secrets() -> frozenset[str]:
-            if self._secrets is None:
+    def discreet(self, provisioner: Provisioner, store: SiteStore, action: ActionRecord) -> DiscreetProvisioner:
+        """Return a provisioner that repeats no secret of the action's revision: its words go to the store, too."""
+
+        def redactor() -> Redactor:
+            if self._redactor is None:
                 self.read_revision(store, action.site, action.revision)
-            return self._secrets or frozenset()
+            return self._redactor or Redactor(())
 
-        return DiscreetProvisioner(provisioner, secrets)
+        return DiscreetProvisioner(provisioner, redactor)
 
     @contextmanager
     def telling(self, context: Context) -> Iterator[SiteStore]:
@@ -91,23 +96,30 @@ class SiteOperator(BaseOperator):
         """
         with SiteStore.open() as store:
             try:
-                self._note_step(store, context)
+                self._begin(store, context)
                 yield store
             except (SlipwayAirflowError, StrategyLibError, ProvisionerError, StoreError) as error:
-                message = self._without_secrets(str(error))
+                # What it was raised from stands in the traceback.
+                (self._redactor or Redactor(())).redact_exception(error)
+                message = (self._redactor or Redactor(())).redact(str(error))
                 self._keep(store, context, message)
                 final = isinstance(error, _FINAL) and not isinstance(error, AuthenticationFailed)
                 raise (AirflowFailException if final else AirflowException)(message) from error
 
-    def _without_secrets(self, message: str) -> str:
-        return without_secrets(message, self._secrets or ())
+    def _begin(self, store: SiteStore, context: Context) -> None:
+        """Note that the action has come to this step, and hide its secrets before anything is said.
 
-    def _note_step(self, store: SiteStore, context: Context) -> None:
-        """Note that the action has come to this step; `acquire` does so itself, once there is an action."""
+        `acquire` notes the step itself, once there is an action. Of a revision whose secrets were not stored with it
+        they are found when the design is read.
+        """
         ti = context["ti"]
         action = store.action_of_run(ti.dag_id, ti.run_id)
-        if action is not None:
-            store.note_step(action.id, ti.task_id)
+        if action is None:
+            return
+        store.note_step(action.id, ti.task_id)
+        known = None if action.revision is None else store.revision_secrets(action.site, action.revision)
+        if known is not None:
+            self._hide(known.texts)
 
     def _keep(self, store: SiteStore, context: Context, message: str) -> None:
         ti = context["ti"]

@@ -45,7 +45,7 @@ class LoadDesignOperator(SiteOperator):
             revision, documents = self.read_revision(store, action.site, action.revision)
             exposed = exposed_in(store, revision)
             if exposed:
-                said = "; ".join(str(problem) for problem in exposed[:5])
+                said = "; ".join(exposed[:5])
                 raise StepError(f"{said}; mend it, commit, and start a new action: force does not help here")
             design = read_design(documents)
             targets = parameter(action, "target_nodes")

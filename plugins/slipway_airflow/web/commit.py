@@ -134,6 +134,7 @@ class _Making:
                 forced=bool(overridden),
                 problems=overridden,
                 rollback_of=rollback_of,
+                hidden=validated.secrets,
             )
         except BufferChanged as error:
             raise changed_meanwhile(error, self.store, self.site, self.if_match) from error

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from design_rendering.design_text import design_text
 from design_rendering.errors import RenderingError
 from design_rendering.judging import exposed_secrets, unrendered_problems
+from design_rendering.redaction import Redactor
 from design_rendering.rendering import Rendering, render
 from design_rendering.secret_texts import secret_texts
 from design_rendering.secrets import PLACEHOLDER, secret_values
+from site_store import RevisionSecrets
 from slipway_airflow.airflow_settings import longest_mapping
 from slipway_airflow.web import provisioner_check
 from slipway_airflow.web.collection_text import read_collection, twins
@@ -44,8 +46,9 @@ class Validated:
         How many errors were found; `messages` lists no more than a thousand things.
     documents
         The documents as written, each with its collection.
-    rendering, text, design
-        The rendered documents, their text, and what a deployment takes from them; None where there is none.
+    rendering, text, design, secrets
+        The rendered documents, their text, what a deployment takes from them, and what of them must not be seen; None
+        where there is none.
     """
 
     messages: tuple[Mapping[str, Any], ...]
@@ -54,6 +57,7 @@ class Validated:
     rendering: Rendering | None
     text: str | None
     design: Design | None
+    secrets: RevisionSecrets | None
 
 
 def validate(store: SiteStore, site: str, collections: Mapping[str, str]) -> Validated:
@@ -95,6 +99,7 @@ def _validate(store: SiteStore, site: str, collections: Mapping[str, str], token
     rendering: Rendering | None = None
     text: str | None = None
     design: Design | None = None
+    secrets: RevisionSecrets | None = None
     said: list[dict[str, Any]] = []
     if not problems:
         try:
@@ -107,19 +112,23 @@ def _validate(store: SiteStore, site: str, collections: Mapping[str, str], token
         text = design_text(rendering)
         answer = provisioner_check.ask(store, site, text, token)
         found = check_site([rendered.document for rendered in rendering.documents], longest_mapping())
-        problems += [*rendering.warnings, *exposed_secrets(rendering), *found.problems]
+        exposed = exposed_secrets(rendering)
+        secrets = RevisionSecrets(secret_texts(documents, rendering), tuple(str(problem) for problem in exposed))
+        problems += [*rendering.warnings, *exposed, *found.problems]
         design = found.design
         said = answer()
         if design is not None:
             said += provisioner_check.names_problem([node.name for node in design.nodes])
     messages = [*map(message_of, dict.fromkeys(problems)), *said]
+    texts = secret_values(documents) if secrets is None else secrets.texts
     return Validated(
-        messages=tuple(_without_secrets(_in_order(messages), documents, rendering)),
+        messages=tuple(_without_secrets(_in_order(messages), texts)),
         errors=sum(1 for message in messages if message["error"]),
         documents=tuple((document.source, document) for document in documents),
         rendering=rendering,
         text=text,
         design=design,
+        secrets=secrets,
     )
 
 
@@ -133,20 +142,11 @@ def _in_order(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [*ordered[:MOST_MESSAGES], plain_message(more, "Info")]
 
 
-def _without_secrets(
-    messages: list[dict[str, Any]], documents: Sequence[Document], rendering: Rendering | None
-) -> list[dict[str, Any]]:
+def _without_secrets(messages: list[dict[str, Any]], secrets: Iterable[str]) -> list[dict[str, Any]]:
     """Return the messages without what is secret in the documents: a sentence may repeat the value that it is about."""
-    if not messages:
-        return messages
-    values = secret_values(documents) if rendering is None else secret_texts(documents, rendering)
-    secrets = sorted((value for value in values if len(value) >= _SHORTEST_SECRET), key=len, reverse=True)
-    # Most messages repeat nothing: one look at all of them spares a look at each.
-    everything = "\n".join(str(message.get(key)) for message in messages for key in ("message", "text"))
-    for secret in secrets:
-        if secret in everything:
-            for message in messages:
-                for key in ("message", "text"):
-                    if isinstance(message.get(key), str):
-                        message[key] = message[key].replace(secret, PLACEHOLDER)
+    redactor = Redactor(secrets, PLACEHOLDER, _SHORTEST_SECRET)
+    for message in messages:
+        for key in ("message", "text"):
+            if isinstance(message.get(key), str):
+                message[key] = redactor.redact(message[key])
     return messages

@@ -1,4 +1,4 @@
-"""What a real Drydock taught: when something was first sent, which connection an action uses, what is doubtful."""
+"""What a real Drydock taught: when something was first sent, an action's connection, doubts, a design's secrets."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ branch_labels = None
 depends_on = None
 
 MOMENT = sa.DateTime(timezone=True)
+SERIAL = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
@@ -18,6 +19,7 @@ def upgrade() -> None:
     _change_operations()
     _change_actions()
     _change_nodes()
+    _change_revisions()
 
 
 def _change_operations() -> None:
@@ -33,3 +35,12 @@ def _change_actions() -> None:
 
 def _change_nodes() -> None:
     op.add_column("node", sa.Column("doubt", sa.Text()))
+
+
+def _change_revisions() -> None:
+    # NULL for what was committed before: a task finds these secrets by rendering the design again.
+    # Not by Alembic: it adds no foreign key to a table of SQLite, and SQLite itself does.
+    number = SERIAL.compile(dialect=op.get_bind().dialect)
+    op.execute(
+        f"ALTER TABLE revision ADD COLUMN secrets_id {number} CONSTRAINT fk_revision_secrets REFERENCES content (id)"
+    )

@@ -376,3 +376,6 @@ def test_rendered_documents(connected: Simulator, op: httpx.Client, user: httpx.
             assert commit(user).status_code == 200
     assert_failure(user.get(f"{API}/renderedconfigdocs"), 404)
     assert op.get(f"{API}/renderedconfigdocs?version=1&cleartext-secrets=true").text == store.revision("default").text
+    stored = store.revision_secrets("default", 1)
+    assert stored is not None
+    assert (stored.texts, stored.exposed) == (frozenset({"hunter2-hunter2"}), ())

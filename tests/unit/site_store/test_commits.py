@@ -9,6 +9,7 @@ from site_store import (
     BufferEmpty,
     BufferNotEmpty,
     RevisionNotFound,
+    RevisionSecrets,
     SiteStore,
     ValueRefused,
     Version,
@@ -53,6 +54,24 @@ def test_documents_of_a_revision_are_those_of_its_collections(desk: Desk) -> Non
     ]
     assert [d.name for d in desk.store.documents(SITE, 2)] == ["a1", "a2", "c1"]
     assert desk.store.documents(SITE, 3) == []
+
+
+def test_what_of_a_revision_is_secret_is_kept_with_it(desk: Desk) -> None:
+    hidden = RevisionSecrets(frozenset({"hunter2", "ä\n"}), ("a group shows it",))
+    desk.put("a", A)
+    desk.commit(hidden=hidden)
+    desk.put("a", B)
+    desk.commit()
+    assert desk.store.revision_secrets(SITE, 1) == hidden
+    assert desk.store.revision_secrets(SITE, 2) is None, "not known"
+    assert desk.store.revision_secrets(SITE, 3) is None
+    texts, documents = counts(desk.store)
+    assert texts is not None
+    assert documents is not None
+    desk.put("a", C)
+    desk.commit("other", hidden=hidden)
+    assert desk.store.revision_secrets(SITE, 3) == hidden
+    assert counts(desk.store) == (texts + 2, documents + 1), "a collection and a design, and no second text of secrets"
 
 
 def test_history_is_read_in_pages(desk: Desk) -> None:
