@@ -30,6 +30,7 @@ from provisioner_client.hidden_address import HiddenAddress
 from provisioner_client.http_session import HttpSession, Timeouts, TokenSource, checked_url
 from provisioner_client.node_filter import names_filter, selectors_filter
 from provisioner_client.protocol import (
+    LONG_AGO,
     DesignMessage,
     DesignValidation,
     ListedNode,
@@ -38,15 +39,15 @@ from provisioner_client.protocol import (
     TaskState,
 )
 from provisioner_client.retry import RetryPolicy
-from provisioner_client.submission import Sighting, Submission, SubmissionPolicy
+from provisioner_client.submission import Submission, SubmissionPolicy
+from provisioner_client.task_list import TaskList
 from provisioner_client.tokens import NoToken
 from provisioner_client.wire import (
+    checked_task,
     evidence_from,
     nodes_from,
     selected_from,
     task_from,
-    task_ids,
-    tasks_with_reference,
     validation_from,
 )
 from strategy_lib.outcome import Evidence
@@ -82,8 +83,8 @@ class DrydockProvisioner:
         Appears in Drydock's log with every request; any text, such as an action's id. Default: a random one.
     named_by : str, optional
         What its URL is kept in, for messages.
-    sleep, chance
-        Wait for so many seconds; a number from 0 to 1. Given by tests.
+    sleep, chance, clock
+        Wait for so many seconds; a number from 0 to 1; seconds since any moment. Given by tests.
 
     Raises
     ------
@@ -106,6 +107,7 @@ class DrydockProvisioner:
         named_by: str | None = None,
         sleep: Callable[[float], None] = time.sleep,
         chance: Callable[[], float] = random.random,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.url = checked_url(url).removesuffix(API).removesuffix("/api")
         self.context_marker = marker_of(context_marker)
@@ -129,9 +131,15 @@ class DrydockProvisioner:
             sleep=sleep,
             chance=chance,
         )
+        self._list = TaskList(self._http, f"{API}/tasks", sleep, clock)
 
     def __repr__(self) -> str:
         return f"DrydockProvisioner({self.url!r}, {self._tokens!r})"
+
+    @property
+    def settle(self) -> float:
+        """Seconds for which a request may still take effect after its answer was lost."""
+        return self._submission.settle
 
     def close(self) -> None:
         """Close all connections."""
@@ -207,6 +215,7 @@ class DrydockProvisioner:
         reference: str,
         *,
         guard: Callable[[], None] | None = None,
+        sent_ago: float | None = LONG_AGO,
     ) -> str:
         """Start a task, once (rule 12; traps 2, 5, 7, 10). See `Provisioner.submit`.
 
@@ -230,21 +239,22 @@ class DrydockProvisioner:
             body["node_filter"] = names_filter(self._whole_site(design_ref), reference)
 
         def send() -> ProvisionerTask:
-            task = task_from(self._http.post(f"{API}/tasks", body).data)
-            if task.reference != reference:
+            task = checked_task(task_from(self._http.post(f"{API}/tasks", body).data), None, action, reference)
+            if task.reference is None:
                 log.warning("task %s does not echo its reference: after a lost answer it is not found", task.task_id)
             return task
 
         task = Submission(
             reference=reference,
             send=send,
-            look=lambda: self._look(reference),
+            look=lambda: self._list.look(reference),
             pause=self._http.pause,
             sleep=self._sleep,
             policy=self._submission,
             # Not before the look: what an earlier process has sent is joined, whatever became of the design.
             prepare=name_the_site if nodes is None else _always,
             guard=guard or _always,
+            sent_ago=sent_ago,
         ).run()
         if task.action != action:
             raise ProvisionerRefused(f"reference {reference} belongs to task {task.task_id}, {task.action}")
@@ -252,29 +262,31 @@ class DrydockProvisioner:
 
     def find(self, reference: str) -> ProvisionerTask | None:
         """Look through all of Drydock's tasks for a reference (trap 10)."""
-        sighting = self._look(reference)
-        for pause in (1.0, 2.0):
-            if sighting.listed:
-                return sighting.task
-            # Drydock answers an empty list also when it cannot read its database (trap 15).
-            self._sleep(pause)
-            sighting = self._look(reference)
-        if not sighting.listed:
-            raise ProvisionerUnavailable("Drydock lists no tasks at all, as it does when it cannot read its database")
-        return sighting.task
+        return self._list.find(reference)
 
-    def task(self, task_id: str) -> ProvisionerTask:
+    def is_dead(self, task_id: str) -> bool:
+        """Look through all of Drydock's tasks for one that proves that this one does not run (trap 17)."""
+        return self._list.is_dead(task_id)
+
+    def task(self, task_id: str, *, action: TaskAction | None = None, reference: str | None = None) -> ProvisionerTask:
         """Give a task as it is now. Its lists are empty until it is complete (trap 3).
 
         That it is gone is believed only when the list of tasks, which must not be empty, does not have it either.
         """
         try:
-            return task_from(self._task_data(task_id, {}))
+            return checked_task(task_from(self._task_data(task_id, {})), task_id, action, reference)
         except TaskNotFound:
-            self._confirm_gone(task_id)
+            self._list.confirm_gone(task_id)
             raise
 
-    def evidence(self, task_id: str, sent: Collection[str]) -> Evidence:
+    def evidence(
+        self,
+        task_id: str,
+        sent: Collection[str],
+        *,
+        action: TaskAction | None = None,
+        reference: str | None = None,
+    ) -> Evidence:
         """Collect all that Drydock can say about the nodes of a task (rules 13, 14; traps 2, 3, 4, 9).
 
         The node list is left out while the task is queued: it would tell what earlier tasks did. The evidence is
@@ -284,14 +296,16 @@ class DrydockProvisioner:
         trouble: ProvisionerError | None = None
         try:
             data = self._task_data(task_id, {"layers": "2", "subtaskerrors": "true"})
-            root, evidence = evidence_from(data, task_id, sent)
+            task, evidence = evidence_from(data, task_id, sent)
+            root = checked_task(task, task_id, action, reference)
         except TaskNotFound:
-            self._confirm_gone(task_id)
+            self._list.confirm_gone(task_id)
             log.warning("task %s is gone: only the node list can tell what it did", task_id)
             evidence = Evidence(over=True)
         except ProvisionerError as failure:
             log.warning("task %s cannot be read: %s", task_id, failure)
             evidence, trouble = Evidence(over=False), failure
+            root = None
         if root is not None and root.state is TaskState.QUEUED:
             return replace(evidence, listed=True)
         try:
@@ -342,32 +356,6 @@ class DrydockProvisioner:
         if answer.status == 404:
             raise TaskNotFound(f"task {task_id}", status=404)
         return answer.data
-
-    def _confirm_gone(self, task_id: str) -> None:
-        """Ask the list of tasks, too, before it is believed that a task is gone.
-
-        Raises
-        ------
-        ProvisionerUnavailable
-            The list has it, cannot be had, or is empty, as when Drydock cannot read its database.
-        """
-        try:
-            listed = task_ids(self._http.get(f"{API}/tasks").data)
-        except AuthenticationFailed:
-            raise
-        except ProvisionerRefused as refusal:
-            detail = f"task {task_id} is not found, and the list of tasks cannot be read: {refusal.detail}"
-            raise ProvisionerUnavailable(detail, status=refusal.status) from refusal
-        if not listed or task_id in listed:
-            raise ProvisionerUnavailable(f"Drydock contradicts itself about task {task_id}", status=404)
-
-    def _look(self, reference: str) -> Sighting:
-        data = self._http.get(f"{API}/tasks").data
-        found = tasks_with_reference(data, reference)
-        if len(found) > 1:
-            others = ", ".join(task.task_id for task in found[1:])
-            log.error("reference %s is on several tasks; %s is taken, not %s", reference, found[0].task_id, others)
-        return Sighting(found[0] if found else None, len(data))
 
 
 def _always() -> None:

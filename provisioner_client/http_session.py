@@ -313,7 +313,9 @@ class HttpSession:
         if status in (401, 403):
             return AuthenticationFailed(detail, status=status)
         if 300 <= status < 400:
-            return ProvisionerRefused(f"{what}: {status}: a redirect; give the URL that it leads to", status=status)
+            # As a balancer or a login page answers for a while. It is never followed, with the token least of all.
+            said = f"{what}: {status}: a redirect, which is not followed; if it stays, give the URL that it leads to"
+            return ProvisionerUnavailable(said, status=status)
         return ProvisionerRefused(detail, status=status, answered=error.shape is ErrorShape.DRYDOCK)
 
     def _read_error(self, body: bytes) -> ErrorText:

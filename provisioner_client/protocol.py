@@ -5,13 +5,17 @@ Backends (`drydock`, others later) stand beside it as equals and need not inheri
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from strategy_lib.outcome import Evidence, NodeCondition
 from strategy_lib.strategy import Selector
+
+LONG_AGO: Final = math.inf
+"""So many seconds ago that a request can have no effect any more that is not to be seen."""
 
 
 class TaskAction(StrEnum):
@@ -101,6 +105,11 @@ class Provisioner(Protocol):
     `AuthenticationFailed`, and `ProvisionerProtocolError`. One object serves one thread.
     """
 
+    @property
+    def settle(self) -> float:
+        """Seconds for which a request may still take effect after it was sent, or after its answer was lost."""
+        ...
+
     def check(self) -> str:
         """Find out whether the provisioner can be reached and accepts the credentials.
 
@@ -141,6 +150,7 @@ class Provisioner(Protocol):
         reference: str,
         *,
         guard: Callable[[], None] | None = None,
+        sent_ago: float | None = LONG_AGO,
     ) -> str:
         """Start a provisioner task, once (rule 12).
 
@@ -157,6 +167,9 @@ class Provisioner(Protocol):
             is one task.
         guard : callable, optional
             Called right before each sending, after looks and pauses. When it raises, nothing is sent.
+        sent_ago : float or None, optional
+            Seconds since this reference was last sent by an earlier process. None: it certainly never was, and nothing
+            is looked for before it is sent. A request sent less than `settle` seconds ago may still take effect.
 
         Returns
         -------
@@ -182,18 +195,35 @@ class Provisioner(Protocol):
         """
         ...
 
-    def task(self, task_id: str) -> ProvisionerTask:
+    def task(self, task_id: str, *, action: TaskAction | None = None, reference: str | None = None) -> ProvisionerTask:
         """Give a provisioner task as it is now.
+
+        Parameters
+        ----------
+        task_id : str
+        action, reference : optional
+            What the task must be, as far as the caller knows.
 
         Raises
         ------
+        ProvisionerProtocolError
+            Also when the answer is about another task, action or reference: a stale cache must prove nothing.
         TaskNotFound
             When the provisioner certainly does not know it (any more): two different answers say so.
         """
         ...
 
-    def evidence(self, task_id: str, sent: Collection[str]) -> Evidence:
+    def evidence(
+        self,
+        task_id: str,
+        sent: Collection[str],
+        *,
+        action: TaskAction | None = None,
+        reference: str | None = None,
+    ) -> Evidence:
         """Everything that the provisioner can say about the nodes of a task, over or not (rules 13 and 14).
+
+        An answer about another task, action or reference than these is left out, as one that cannot be had.
 
         Parts that cannot be had are left empty and logged, never guessed. A task that is gone is over: nothing more
         will come of it. `Evidence.listed` says whether the node list was read, or the task is queued and the list could
@@ -203,6 +233,13 @@ class Provisioner(Protocol):
         ------
         ProvisionerError
             When nothing at all could be had.
+        """
+        ...
+
+    def is_dead(self, task_id: str) -> bool:
+        """Say whether a task that is said to run will certainly never end: its provisioner was killed under it.
+
+        False proves nothing. It may cost as much as `find`, so it is asked seldom.
         """
         ...
 

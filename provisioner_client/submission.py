@@ -4,7 +4,7 @@ again; looking and sending are given to it."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from provisioner_client.errors import (
@@ -16,7 +16,7 @@ from provisioner_client.errors import (
     SubmissionRefused,
     SubmissionUncertain,
 )
-from provisioner_client.protocol import ProvisionerTask
+from provisioner_client.protocol import LONG_AGO, ProvisionerTask
 
 log = logging.getLogger(__name__)
 
@@ -37,30 +37,31 @@ class SubmissionPolicy:
     ----------
     attempts : int
         How often to send at most.
-    looks : int
-        How often to look, after an answer was lost, before sending again.
     look_delay : float
-        Seconds before the first look; each further wait is longer by as much.
+        Seconds before the first look after an answer was lost. Each further wait is twice as long.
     settle : float
-        Seconds to go on looking when no answer came in time: the provisioner may still be at work on the request.
-        Not less than the time that it may take for one.
+        Seconds for which a request may still take effect after its answer was lost, however it was lost: the
+        provisioner, or a proxy before it, may be at work on it. Not less than the time that it may take for one.
     """
 
     attempts: int = 4
-    looks: int = 3
     look_delay: float = 1.0
     settle: float = 60.0
 
     def __post_init__(self) -> None:
-        if self.attempts < 1 or self.looks < 1:
-            raise ValueError("attempts and looks must be at least 1")
+        if self.attempts < 1:
+            raise ValueError("attempts must be at least 1")
+        if self.look_delay <= 0 or self.settle <= 0:
+            raise ValueError("look_delay and settle are seconds and must be above 0")
 
-    def look_delays(self, trouble: ProvisionerError) -> tuple[float, ...]:
-        """Seconds to wait before each look, after this trouble."""
-        delays = [self.look_delay * (number + 1) for number in range(self.looks)]
-        if getattr(trouble, "timed_out", False):
-            delays.append(max(self.look_delay, self.settle - sum(delays)))
-        return tuple(delays)
+    def look_delays(self, seconds: float) -> Iterator[float]:
+        """Yield the seconds to wait before each look, so that the last look comes after this many seconds."""
+        delay = self.look_delay
+        while seconds > delay:
+            yield delay
+            seconds -= delay
+            delay *= 2
+        yield seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,8 @@ class Submission:
         Called right before each sending; when it raises, nothing is sent.
     prepare : callable
         Called once, before the first sending and only when there is no such task yet; it may raise.
+    sent_ago : float or None
+        Seconds since an earlier process last sent the reference, None when none ever did.
     """
 
     reference: str
@@ -91,11 +94,12 @@ class Submission:
     policy: SubmissionPolicy
     guard: Callable[[], None] = lambda: None
     prepare: Callable[[], None] = lambda: None
+    sent_ago: float | None = LONG_AGO
 
     def run(self) -> ProvisionerTask:
         """Return the one task of this reference.
 
-        Looks first: a process that died after sending may have started it.
+        Looks first, unless the reference was never sent: a process that died after sending may have started it.
 
         Raises
         ------
@@ -106,14 +110,10 @@ class Submission:
         SubmissionRefused
             When the provisioner itself refused it, and no earlier sending can have been taken.
         """
-        before = self._looked()
-        if before.task is None and before.listed == 0:
-            # Drydock answers an empty list also when it cannot read its database.
-            self.sleep(self.policy.look_delay)
-            before = self._looked()
-        if before.task is not None:
-            log.info("reference %s: provisioner task %s exists and is joined", self.reference, before.task.task_id)
-            return before.task
+        found, listed = (None, 0) if self.sent_ago is None else self._look_for_earlier(self.sent_ago)
+        if found is not None:
+            log.info("reference %s: provisioner task %s exists and is joined", self.reference, found.task_id)
+            return found
         self.prepare()
         attempt = 0
         uncertain = False
@@ -135,8 +135,11 @@ class Submission:
                 detail = f"reference {self.reference}: {refusal.detail}"
                 raise SubmissionUncertain(detail, status=refusal.status) from refusal
             except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
-                uncertain = uncertain or not isinstance(trouble, ProvisionerUnavailable) or trouble.reached
-                found = self._look_after(trouble, before.listed)
+                # Only what certainly never reached the provisioner is sent again at once.
+                if not isinstance(trouble, ProvisionerUnavailable) or trouble.reached:
+                    uncertain = True
+                    log.warning("reference %s: answer lost (%s): was the task taken?", self.reference, trouble)
+                    found, listed = self._look_until_settled(self.policy.settle, listed, trouble)
                 if found is not None:
                     log.info("reference %s: the task was taken after all, %s", self.reference, found.task_id)
                     return found
@@ -161,13 +164,36 @@ class Submission:
             detail = f"reference {self.reference}: the list of tasks cannot be read: {refusal.detail}"
             raise SubmissionUncertain(detail, status=refusal.status) from refusal
 
-    def _look_after(self, trouble: ProvisionerError, listed_before: int) -> ProvisionerTask | None:
-        """Find the task that a failed attempt may have started; None when it certainly did not."""
-        if isinstance(trouble, ProvisionerUnavailable) and not trouble.reached:
-            return None
-        log.warning("reference %s: answer lost (%s), looking whether the task was taken", self.reference, trouble)
+    def _look_for_earlier(self, sent_ago: float) -> tuple[ProvisionerTask | None, int]:
+        """Find what an earlier process sent, and wait while its request may still take effect."""
+        sighting = self._looked()
+        if sighting.task is None and sighting.listed == 0:
+            # Drydock answers an empty list also when it cannot read its database.
+            self.sleep(self.policy.look_delay)
+            sighting = self._looked()
+        remaining = self.policy.settle - sent_ago
+        if sighting.task is not None or remaining <= 0:
+            return sighting.task, sighting.listed
+        log.info("reference %s: sent %.0f s ago; it may still take effect", self.reference, sent_ago)
+        return self._look_until_settled(remaining, sighting.listed, None)
+
+    def _look_until_settled(
+        self, seconds: float, listed: int, trouble: ProvisionerError | None
+    ) -> tuple[ProvisionerTask | None, int]:
+        """Find the task that a request may have started, for as long as the request may still take effect.
+
+        Parameters
+        ----------
+        listed : int
+            The most tasks that a look has shown so far; the same is returned beside the task.
+
+        Raises
+        ------
+        SubmissionUncertain
+            The last look did not tell.
+        """
         clear = False
-        for delay in self.policy.look_delays(trouble):
+        for delay in self.policy.look_delays(seconds):
             self.sleep(delay)
             try:
                 sighting = self._looked()
@@ -176,12 +202,14 @@ class Submission:
                 clear = False
                 continue
             if sighting.task is not None:
-                return sighting.task
+                return sighting.task, sighting.listed
             # Fewer than nothing to see: a list that was not empty before does not become so by itself.
-            clear = not (sighting.listed == 0 and listed_before > 0)
+            clear = sighting.listed > 0 or listed == 0
+            listed = max(listed, sighting.listed)
         if not clear:
+            why = trouble.detail if trouble is not None else "an earlier process began to send it"
             raise SubmissionUncertain(
-                f"reference {self.reference}: {trouble.detail}; and the list of tasks does not tell",
-                status=trouble.status,
+                f"reference {self.reference}: {why}; and the list of tasks does not tell",
+                status=trouble.status if trouble is not None else None,
             ) from None
-        return None
+        return None, listed

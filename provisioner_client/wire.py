@@ -78,6 +78,30 @@ def task_from(data: object) -> ProvisionerTask:
     )
 
 
+def checked_task(
+    task: ProvisionerTask, task_id: str | None, action: TaskAction | None, reference: str | None
+) -> ProvisionerTask:
+    """Return the task if it is the one that was asked for; None stands for what the caller does not know.
+
+    A task without a reference passes: an old server may not echo it.
+
+    Raises
+    ------
+    ProvisionerProtocolError
+        The answer is about another task: something between here and the provisioner answers from memory.
+    """
+    if task_id is not None and task.task_id != task_id:
+        raise ProvisionerProtocolError(f"the answer for task {task_id} is about task {one_line(task.task_id)}")
+    if action is not None and task.action != action:
+        raise ProvisionerProtocolError(f"task {task.task_id} should be {action}, and is {one_line(task.action)}")
+    if reference is not None and task.reference not in (None, reference):
+        told = one_line(task.reference)
+        raise ProvisionerProtocolError(
+            f"task {task.task_id} should have reference {reference}, and has reference {told}"
+        )
+    return task
+
+
 def tasks_with_reference(data: object, reference: str) -> list[ProvisionerTask]:
     """Read the top tasks that carry this reference out of a list of all tasks, oldest first.
 

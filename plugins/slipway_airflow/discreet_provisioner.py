@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from provisioner_client.errors import ProvisionerError
+from provisioner_client.protocol import LONG_AGO
 
 if TYPE_CHECKING:
     from design_rendering.redaction import Redactor
@@ -30,6 +31,11 @@ class DiscreetProvisioner:
 
     provisioner: Provisioner
     redactor: Callable[[], Redactor]
+
+    @property
+    def settle(self) -> float:
+        """As the real one."""
+        return self.provisioner.settle
 
     def check(self) -> str:
         """As the real one."""
@@ -55,10 +61,11 @@ class DiscreetProvisioner:
         reference: str,
         *,
         guard: Callable[[], None] | None = None,
+        sent_ago: float | None = LONG_AGO,
     ) -> str:
         """As the real one."""
         with self._discreet():
-            return self.provisioner.submit(action, design_ref, nodes, reference, guard=guard)
+            return self.provisioner.submit(action, design_ref, nodes, reference, guard=guard, sent_ago=sent_ago)
 
     def find(self, reference: str) -> ProvisionerTask | None:
         """As the real one; in the task's messages there is no secret."""
@@ -66,16 +73,28 @@ class DiscreetProvisioner:
             found = self.provisioner.find(reference)
         return None if found is None else self._task(found)
 
-    def task(self, task_id: str) -> ProvisionerTask:
+    def task(self, task_id: str, *, action: TaskAction | None = None, reference: str | None = None) -> ProvisionerTask:
         """As the real one; in its messages there is no secret."""
         with self._discreet():
-            return self._task(self.provisioner.task(task_id))
+            return self._task(self.provisioner.task(task_id, action=action, reference=reference))
 
-    def evidence(self, task_id: str, sent: Collection[str]) -> Evidence:
+    def evidence(
+        self,
+        task_id: str,
+        sent: Collection[str],
+        *,
+        action: TaskAction | None = None,
+        reference: str | None = None,
+    ) -> Evidence:
         """As the real one; in its words about nodes there is no secret."""
         with self._discreet():
-            evidence = self.provisioner.evidence(task_id, sent)
+            evidence = self.provisioner.evidence(task_id, sent, action=action, reference=reference)
         return replace(evidence, messages=self._words(evidence.messages))
+
+    def is_dead(self, task_id: str) -> bool:
+        """As the real one."""
+        with self._discreet():
+            return self.provisioner.is_dead(task_id)
 
     def nodes(self) -> dict[str, ListedNode]:
         """As the real one."""

@@ -161,7 +161,7 @@ class OperationRun:
         started = self.clock.now()
         for interval in intervals(times.interval):
             try:
-                task = self.provisioner.task(task_id)
+                task = self._task(task_id, operation)
             except TaskNotFound:
                 return Ended("gone", None, self._evidence(task_id, operation))
             except ProvisionerError as error:
@@ -213,7 +213,7 @@ class OperationRun:
         task: ProvisionerTask | None = None
         for interval in intervals(times.interval):
             try:
-                task = self.provisioner.task(task_id)
+                task = self._task(task_id, operation)
             except TaskNotFound:
                 self.log.warning("The provisioner no longer knows task %s; looking at its nodes instead.", task_id)
                 return Ended("gone", None, self._evidence(task_id, operation))
@@ -238,6 +238,10 @@ class OperationRun:
             self.clock.sleep(interval)
         raise AssertionError("unreachable: intervals() is endless")  # pragma: no cover
 
+    def _task(self, task_id: str, operation: Operation) -> ProvisionerTask:
+        """Ask after the operation's task; an answer about anything else is trouble, and asked for again."""
+        return self.provisioner.task(task_id, action=ACTIONS[operation.phase], reference=operation.reference)
+
     def _evidence(self, task_id: str, operation: Operation, *, over: bool = False) -> Evidence:
         """Gather what is known of the operation's nodes; both the task and the node list must be read for that.
 
@@ -248,7 +252,9 @@ class OperationRun:
             return Evidence(over=over)
         for pause in (1.0, 2.0, 5.0, 10.0, 10.0):
             try:
-                evidence = self.provisioner.evidence(task_id, operation.nodes)
+                evidence = self.provisioner.evidence(
+                    task_id, operation.nodes, action=ACTIONS[operation.phase], reference=operation.reference
+                )
                 if evidence.listed and (evidence.over or not over):
                     return evidence
             except AuthenticationFailed:

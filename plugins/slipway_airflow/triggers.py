@@ -76,6 +76,7 @@ class ProvisionerTaskTrigger(BaseTrigger):
         from provisioner_client.protocol import TaskState
         from site_store import SiteStore, StoreError
         from slipway_airflow.hook import DrydockHook
+        from slipway_airflow.operation_run import ACTIONS
         from slipway_airflow.polling import PhaseTimes
 
         hook = DrydockHook(self.conn_id)
@@ -89,11 +90,13 @@ class ProvisionerTaskTrigger(BaseTrigger):
         how = ""
         try:
             operation = await asyncio.to_thread(store.operation, self.op)
-            running_since = operation.running_since
+            action, running_since = ACTIONS[operation.phase], operation.running_since
             submitted = operation.submitted or datetime.now(UTC)
             while not how:
                 try:
-                    task = await asyncio.to_thread(provisioner.task, self.provisioner_task)
+                    task = await asyncio.to_thread(
+                        provisioner.task, self.provisioner_task, action=action, reference=operation.reference
+                    )
                 except TaskNotFound:
                     how = "gone"
                 except (ProvisionerError, StoreError) as error:

@@ -40,11 +40,13 @@ _SHAPES = {"a": api_error, "b": lambda status, _: framework_error(status), "c": 
 _SECONDS = {FaultKind.TIMEOUT: 3600.0, FaultKind.DRIP: 0.05, FaultKind.LATENCY: 1.0}
 _NEVER_TAKES_EFFECT = frozenset({FaultKind.RESET_BEFORE, FaultKind.UNAUTHORIZED})
 _ALWAYS_TAKES_EFFECT = frozenset({FaultKind.RESET_AFTER, FaultKind.TRUNCATED, FaultKind.LATENCY, FaultKind.DRIP})
+# The client sees nothing of the true answer, so that the request may take effect at any time.
+_MAY_TAKE_EFFECT_LATER = frozenset({FaultKind.STATUS, FaultKind.RESET_AFTER, FaultKind.HTML, FaultKind.TIMEOUT})
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault; `after`: the request takes effect first; `seconds` are real ones."""
+    """One fault; `after`: the request takes effect first; `effect_after`: so much later. All seconds are real ones."""
 
     kind: FaultKind
     path: str
@@ -54,6 +56,7 @@ class Fault:
     shape: str
     retry_after: str | None
     seconds: float
+    effect_after: float = 0.0
 
     def matches(self, method: str, path: str) -> bool:
         """Return whether the fault is meant for this request."""
@@ -106,8 +109,11 @@ def parse_fault(data: object) -> tuple[Fault, int, int]:
         status=_whole(data, "status", 502 if kind is FaultKind.HTML else 500, 100, 599),
         shape=shape,
         retry_after=None if retry_after is None else str(retry_after),
-        seconds=_seconds(data, kind),
+        seconds=_seconds(data, "seconds", _SECONDS.get(kind, 0.0)),
+        effect_after=_seconds(data, "effect_after", 0.0),
     )
+    if fault.effect_after and kind not in _MAY_TAKE_EFFECT_LATER:
+        raise BadAdminRequest(f"effect_after is for faults of kind {', '.join(sorted(_MAY_TAKE_EFFECT_LATER))}")
     return fault, _whole(data, "count", 1, 1, 1_000_000_000), _whole(data, "skip", 0, 0, 1_000_000_000)
 
 
@@ -164,8 +170,8 @@ def _whole(data: Mapping[str, Any], name: str, default: int, least: int, most: i
     return value
 
 
-def _seconds(data: Mapping[str, Any], kind: FaultKind) -> float:
-    value = data.get("seconds", _SECONDS.get(kind, 0.0))
+def _seconds(data: Mapping[str, Any], name: str, default: float) -> float:
+    value = data.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise BadAdminRequest("seconds is a number from 0")
+        raise BadAdminRequest(f"{name} is a number from 0")
     return float(value)

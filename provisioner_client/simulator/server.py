@@ -99,9 +99,17 @@ class _Handler(BaseHTTPRequestHandler):
         """Let a request meet a fault; the journal says both what took effect and what the client saw of it."""
         simulation = self.server.simulation
         true_answer = None
-        if fault.after:
+        if fault.effect_after:
+            later = threading.Timer(fault.effect_after, self._guarded, (simulation.handle, request))
+            later.daemon = True
+            later.start()
+        elif fault.after:
             true_answer = self._guarded(simulation.handle, request)
-        effect = f"fault {fault.kind}" + (f", {true_answer.effect}" if true_answer else ", no effect")
+        effect = f"fault {fault.kind}, " + (
+            f"takes effect {fault.effect_after:g} s later"
+            if fault.effect_after
+            else (true_answer.effect if true_answer else "no effect")
+        )
         reference = true_answer.reference if true_answer else None
         if (instead := fault.answer()) is not None:
             simulation.note(request, instead.status, effect, reference)

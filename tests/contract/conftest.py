@@ -74,13 +74,12 @@ def connect() -> Iterator[Connect]:
     made: list[Provisioner] = []
 
     def build(url: str, **options: Any) -> Provisioner:
-        read_timeout = options.pop("read_timeout", 5.0)
         client = DrydockProvisioner(
             url,
             options.pop("tokens", None),
-            read_timeout=read_timeout,
+            read_timeout=options.pop("read_timeout", 5.0),
             retry=RetryPolicy(attempts=4, first_wait=0.005, longest_wait=0.05, longest_retry_after=5.0),
-            submission=SubmissionPolicy(attempts=4, looks=3, look_delay=0.01, settle=read_timeout),
+            submission=SubmissionPolicy(attempts=4, look_delay=0.01, settle=options.pop("settle", 0.3)),
             **options,
         )
         made.append(client)

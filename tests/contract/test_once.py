@@ -69,6 +69,26 @@ def test_one_task_though_no_answer_comes(
     assert (len(simulator.get("tasks")), simulator.posts_of_tasks()) == (1, posts)
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param({"kind": "reset_after"}, id="reset"),
+        pytest.param({"kind": "status", "status": 500, "shape": "a"}, id="500 in the provisioner's own shape"),
+        pytest.param({"kind": "status", "status": 503, "retry_after": "0"}, id="503"),
+        pytest.param({"kind": "html", "status": 502}, id="a proxy's page"),
+        pytest.param({"kind": "html", "status": 200}, id="a proxy's page with 200"),
+        pytest.param({"kind": "html", "status": 302}, id="a redirect"),
+    ],
+)
+def test_rule_12_one_task_though_it_takes_effect_long_after_its_answer_was_lost(
+    simulator: SimulatorProcess, connect: Connect, design_ref: str, fault: dict[str, Any]
+) -> None:
+    simulator.fault("POST", "tasks", effect_after=0.4, **fault)
+    task_id = connect(simulator.url, settle=5.0).submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
+    assert [task["task_id"] for task in simulator.get("tasks")] == [task_id]
+    assert simulator.posts_of_tasks() == 1
+
+
 def test_one_task_though_it_takes_effect_after_the_client_gave_up(
     simulator: SimulatorProcess, connect: Connect, design_ref: str
 ) -> None:
@@ -89,10 +109,11 @@ def test_submitting_again_joins(simulator: SimulatorProcess, connect: Connect, d
 @pytest.mark.parametrize(
     "blind",
     [
-        pytest.param({"kind": "status", "status": 503, "count": 12}, id="busy"),
-        pytest.param({"kind": "html", "status": 404, "count": 3}, id="a proxy's 404"),
-        pytest.param({"kind": "status", "status": 400, "shape": "a", "count": 3}, id="400"),
-        pytest.param({"kind": "status", "status": 302, "shape": "c", "count": 3}, id="a redirect"),
+        # Five looks until the request is settled; what may pass by itself is tried four times in each.
+        pytest.param({"kind": "status", "status": 503, "count": 20}, id="busy"),
+        pytest.param({"kind": "html", "status": 404, "count": 5}, id="a proxy's 404"),
+        pytest.param({"kind": "status", "status": 400, "shape": "a", "count": 5}, id="400"),
+        pytest.param({"kind": "status", "status": 302, "shape": "c", "count": 20}, id="a redirect"),
     ],
 )
 def test_in_doubt_it_is_left_open_and_the_next_submission_settles_it(

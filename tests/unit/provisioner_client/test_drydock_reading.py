@@ -19,9 +19,9 @@ from provisioner_client.errors import (
     ProvisionerUnavailable,
     TaskNotFound,
 )
-from provisioner_client.protocol import Provisioner, TaskState
+from provisioner_client.protocol import Provisioner, TaskAction, TaskState
 from provisioner_client.tokens import StaticToken
-from strategy_lib.outcome import NodeCondition, judge
+from strategy_lib.outcome import Evidence, NodeCondition, judge
 from strategy_lib.phase import Phase
 from tests.unit.provisioner_client.drydock_answers import (
     API,
@@ -67,6 +67,48 @@ def test_a_task_that_drydock_does_not_know(
     http.get(f"{API}/tasks", json=[task_json("t-2")])
     with pytest.raises(TaskNotFound, match="t-1"):
         drydock.task("t-1")
+
+
+ANOTHER = [
+    pytest.param({"task_id": "t-2"}, "about task t-2", id="another id"),
+    pytest.param({"action": "deploy_nodes"}, "deploy_nodes", id="another action"),
+    pytest.param({"node_filter": {"x_client_ref": "slipway-a-1"}}, "reference slipway-a-1", id="another reference"),
+]
+
+
+@pytest.mark.parametrize(("given", "told"), ANOTHER)
+def test_an_answer_about_another_task_than_the_one_asked_for_proves_nothing(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson, given: dict[str, Any], told: str
+) -> None:
+    """A stale cache once made the document of a prepare prove a deploy."""
+    answer = {**echo(task_json, task_id="t-1", successes=["n1"]), **given}
+    http.get(f"{API}/tasks/t-1", json=answer)
+    expected: dict[str, Any] = {"action": TaskAction.PREPARE_NODES, "reference": "ref"}
+    with pytest.raises(ProvisionerProtocolError, match=told):
+        drydock.task("t-1", **expected)
+    http.get(f"{API}/nodes", json=[{"hostname": "n1", "status_name": "Deployed"}])
+    assert drydock.evidence("t-1", ["n1"], **expected) == Evidence(
+        over=False, condition={"n1": NodeCondition.DEPLOYED}, listed=True
+    )
+
+
+@pytest.mark.parametrize(("given", "told"), ANOTHER)
+def test_a_tree_about_another_task_proves_nothing(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson, given: dict[str, Any], told: str
+) -> None:
+    root = {**echo(task_json, task_id="t-1", successes=["n1"]), **given}
+    http.get(f"{API}/tasks/t-1", json={"init_task_id": "t-1", "t-1": root})
+    http.get(f"{API}/nodes", json=[])
+    evidence = drydock.evidence("t-1", ["n1"], action=TaskAction.PREPARE_NODES, reference="ref")
+    assert (evidence.over, evidence.reported_success) == (False, frozenset())
+
+
+def test_the_answer_about_the_very_task_is_taken_also_without_its_reference(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
+) -> None:
+    http.get(f"{API}/tasks/t-1", json=task_json("t-1"))
+    task = drydock.task("t-1", action=TaskAction.PREPARE_NODES, reference="ref")
+    assert (task.task_id, task.reference) == ("t-1", None)
 
 
 @pytest.mark.parametrize(

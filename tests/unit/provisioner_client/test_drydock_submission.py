@@ -28,6 +28,7 @@ from tests.unit.provisioner_client.drydock_answers import (
 )
 
 Make = Callable[..., DrydockProvisioner]
+ANOTHER: dict[str, Any] = {"task_id": "t-9", "status": "queued", "action": "prepare_nodes"}
 
 
 @pytest.mark.parametrize(
@@ -39,9 +40,14 @@ Make = Callable[..., DrydockProvisioner]
         pytest.param({"status": 502, "body": "<html><title>502</title></html>"}, id="a proxy's page"),
         pytest.param({"status": 503, "headers": {"Retry-After": "3"}}, id="503"),
         pytest.param({"status": 429}, id="429"),
+        pytest.param({"status": 302, "headers": {"Location": "https://login.test/"}}, id="a redirect"),
         pytest.param({"status": 201, "body": '{"kind": "Task", "task_'}, id="201 cut off"),
         pytest.param({"status": 201, "body": ""}, id="201 without a body"),
         pytest.param({"status": 201, "json": {"kind": "Task"}}, id="201 without an id"),
+        pytest.param({"status": 201, "json": {**ANOTHER, "action": "deploy_nodes"}}, id="201 about another action"),
+        pytest.param(
+            {"status": 201, "json": {**ANOTHER, "node_filter": {"x_client_ref": "x"}}}, id="201 about another"
+        ),
         pytest.param({"body": requests.ReadTimeout("slow")}, id="no answer in time"),
         pytest.param({"body": requests.ConnectTimeout("gone")}, id="not reached"),
     ],
@@ -71,7 +77,6 @@ STRANGERS = [
     pytest.param({"status": 404, "body": "<html><title>404 Not Found</title></html>"}, id="404 page"),
     pytest.param({"status": 404, "json": {"type": "error", "message": "not found"}}, id="404 shape a"),
     pytest.param({"status": 400, "body": "Bad Request"}, id="400"),
-    pytest.param({"status": 302, "headers": {"Location": "https://login.test/"}}, id="redirect"),
 ]
 
 
@@ -154,11 +159,24 @@ def test_a_whole_site_is_not_refused_for_what_a_stranger_says(
     assert not posted_tasks(http)
 
 
-def test_a_slow_answer_is_waited_for_as_long_as_one_may_take(
-    http: responses.RequestsMock, make_drydock: Make, task_json: TaskJson, waits: list[float]
+@pytest.mark.parametrize(
+    "lost",
+    [
+        pytest.param({"body": requests.ReadTimeout("slow")}, id="no answer"),
+        pytest.param({"body": requests.ConnectionError("reset")}, id="reset"),
+        pytest.param({"status": 500, "json": {"type": "error", "message": "busy"}}, id="500"),
+        pytest.param({"status": 201, "body": "{"}, id="cut off"),
+    ],
+)
+def test_rule_12_after_a_lost_answer_it_is_looked_for_as_long_as_it_may_take_effect(
+    http: responses.RequestsMock,
+    make_drydock: Make,
+    task_json: TaskJson,
+    waits: list[float],
+    lost: dict[str, Any],
 ) -> None:
     http.get(f"{API}/tasks", json=[task_json("old")])
-    http.post(f"{API}/tasks", body=requests.ReadTimeout("slow"))
+    http.post(f"{API}/tasks", **lost)
     http.post(f"{API}/tasks", status=201, json=echo(task_json, task_id="t-1"))
     make_drydock(read_timeout=40).submit(TaskAction.PREPARE_NODES, REF, ["n1"], "ref")
     assert sum(waits) >= 40
@@ -172,6 +190,14 @@ def test_an_unsupported_action_is_refused_at_once(
     with pytest.raises(SubmissionRefused, match="400: Unsupported action"):
         drydock.submit(TaskAction.RELABEL_NODES, REF, ["n1"], "ref")
     assert len(posted_tasks(http)) == 1
+
+
+def test_rule_12_what_was_never_sent_is_not_looked_for(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
+) -> None:
+    http.post(f"{API}/tasks", status=201, json=echo(task_json, task_id="t-1"))
+    assert drydock.submit(TaskAction.PREPARE_NODES, REF, ["n1"], "ref", sent_ago=None) == "t-1"
+    assert len(http.calls) == 1
 
 
 def test_a_reference_of_another_action_is_refused(

@@ -291,13 +291,23 @@ def test_an_endless_request_is_not_sent(session: HttpSession, monkeypatch: pytes
         session.post("/x", ["n" * 200])
 
 
-def test_a_redirect_is_not_followed_with_the_token(
-    http: responses.RequestsMock, make_session: Callable[..., HttpSession]
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize(("method", "sent"), [("GET", 4), ("POST", 1)])
+def test_a_redirect_is_tried_again_later_and_never_followed_with_the_token(
+    http: responses.RequestsMock, make_session: Callable[..., HttpSession], method: str, sent: int, status: int
 ) -> None:
-    http.get(f"{URL}/x", status=302, headers={"Location": "http://evil.test/"})
-    with pytest.raises(ProvisionerRefused, match="redirect"):
-        make_session(tokens=StaticToken("canary")).get("/x")
-    assert len(http.calls) == 1
+    http.add(method, f"{URL}/x", status=status, headers={"Location": "http://evil.test/"})
+    session = make_session(tokens=StaticToken("canary"))
+    with pytest.raises(ProvisionerUnavailable, match=f"{status}: a redirect") as caught:
+        session.get("/x") if method == "GET" else session.post("/x", {})
+    assert (caught.value.status, caught.value.reached) == (status, True)
+    assert [call.request.url for call in http.calls] == [f"{URL}/x"] * sent
+
+
+def test_a_redirect_that_goes_away_is_survived(http: responses.RequestsMock, session: HttpSession) -> None:
+    http.get(f"{URL}/x", status=302, headers={"Location": "http://login.test/"})
+    http.get(f"{URL}/x", json=[])
+    assert session.get("/x").data == []
 
 
 def test_a_refused_token_is_renewed_once(

@@ -15,7 +15,7 @@ from provisioner_client.errors import (
     SubmissionRefused,
     SubmissionUncertain,
 )
-from provisioner_client.protocol import ProvisionerTask, TaskState
+from provisioner_client.protocol import LONG_AGO, ProvisionerTask, TaskState
 from provisioner_client.submission import Sighting, Submission, SubmissionPolicy
 
 TASK = ProvisionerTask("t-1", "prepare_nodes", TaskState.QUEUED, "incomplete", frozenset(), frozenset(), (), "ref")
@@ -26,6 +26,10 @@ SEEN = Sighting(TASK, 5)
 NOT_SEEN = Sighting(None, 5)
 EMPTY = Sighting(None, 0)
 BLIND = ProvisionerUnavailable("busy")
+BUSY = ProvisionerUnavailable("503", status=503)
+CUT_OFF = ProvisionerProtocolError("half an answer")
+# For as long as a request may still take effect.
+SETTLED = [1, 2, 4, 8, 16, 29]
 
 Step = Sighting | ProvisionerTask | ProvisionerError
 
@@ -54,10 +58,11 @@ class Play:
         assert isinstance(step, ProvisionerTask)
         return step
 
-    def run(self, policy: SubmissionPolicy | None = None, guard: Callable[[], None] = lambda: None) -> ProvisionerTask:
-        policy = policy or SubmissionPolicy(attempts=3, looks=3, look_delay=1, settle=60)
+    def run(self, guard: Callable[[], None] = lambda: None, sent_ago: float | None = LONG_AGO) -> ProvisionerTask:
+        policy = SubmissionPolicy(attempts=3, look_delay=1, settle=60)
         pause: Callable[[int, ProvisionerError], None] = lambda attempt, _: self.pauses.append(attempt)  # noqa: E731
-        return Submission("ref", self.send, self.look, pause, self.waits.append, policy, guard).run()
+        wait = self.waits.append
+        return Submission("ref", self.send, self.look, pause, wait, policy, guard, sent_ago=sent_ago).run()
 
 
 @pytest.mark.parametrize(
@@ -68,14 +73,16 @@ class Play:
         pytest.param([EMPTY, SEEN], [], 0, [1], id="an empty list is not believed at once"),
         pytest.param([EMPTY], [TASK], 1, [1], id="a provisioner without any task"),
         pytest.param([NOT_SEEN, SEEN], [LOST], 1, [1], id="answer lost, task taken"),
-        pytest.param([NOT_SEEN, NOT_SEEN, NOT_SEEN, SEEN], [LOST], 1, [1, 2, 3], id="task taken, seen late"),
-        pytest.param([NOT_SEEN], [LOST, TASK], 2, [1, 2, 3], id="answer lost, task not taken"),
+        pytest.param([*[NOT_SEEN] * 3, SEEN], [LOST], 1, [1, 2, 4], id="task taken, seen late"),
+        pytest.param([*[NOT_SEEN] * 6, SEEN], [LOST], 1, SETTLED, id="connection lost, seen at the last look"),
+        pytest.param([*[NOT_SEEN] * 6, SEEN], [BUSY], 1, SETTLED, id="answered 503, seen at the last look"),
+        pytest.param([*[NOT_SEEN] * 6, SEEN], [CUT_OFF], 1, SETTLED, id="answer unreadable, seen at the last look"),
+        pytest.param([*[NOT_SEEN] * 6, SEEN], [TIMED_OUT], 1, SETTLED, id="no answer, seen at the last look"),
+        pytest.param([NOT_SEEN], [LOST, TASK], 2, SETTLED, id="answer lost, task not taken"),
         pytest.param([NOT_SEEN], [NOT_REACHED, TASK], 2, [], id="not reached, no need to look"),
-        pytest.param([NOT_SEEN, BLIND, NOT_SEEN], [LOST, TASK], 2, [1, 2, 3], id="blind for a moment"),
+        pytest.param([NOT_SEEN, BLIND, NOT_SEEN], [LOST, TASK], 2, SETTLED, id="blind for a moment"),
         pytest.param([NOT_SEEN, BLIND, SEEN], [LOST], 1, [1, 2], id="blind, then seen"),
-        pytest.param([NOT_SEEN, SEEN], [ProvisionerProtocolError("half an answer")], 1, [1], id="answer unreadable"),
-        pytest.param([NOT_SEEN, NOT_SEEN, NOT_SEEN, NOT_SEEN, SEEN], [TIMED_OUT], 1, [1, 2, 3, 54], id="slow"),
-        pytest.param([EMPTY], [LOST, TASK], 2, [1, 1, 2, 3], id="still empty"),
+        pytest.param([EMPTY], [LOST, TASK], 2, [1, *SETTLED], id="still empty"),
     ],
 )
 def test_rule_12_there_is_one_task(looks: list[Step], sends: list[Step], sent: int, waits: list[float]) -> None:
@@ -85,10 +92,37 @@ def test_rule_12_there_is_one_task(looks: list[Step], sends: list[Step], sent: i
 
 
 @pytest.mark.parametrize(
+    ("sent_ago", "looks", "sends", "waits"),
+    [
+        pytest.param(None, [BLIND], [TASK], [], id="never sent: not looked for"),
+        pytest.param(None, [SEEN], [LOST], [1], id="never sent, answer lost, task taken"),
+        pytest.param(None, [EMPTY], [LOST, TASK], SETTLED, id="never sent, answer lost, no task at all"),
+        pytest.param(50, [NOT_SEEN, NOT_SEEN, SEEN], [], [1, 2], id="sent a while ago, takes effect late"),
+        pytest.param(50, [NOT_SEEN], [TASK], [1, 2, 4, 3], id="sent a while ago, not taken"),
+        pytest.param(0, [NOT_SEEN], [TASK], SETTLED, id="sent just now, not taken"),
+        pytest.param(60, [NOT_SEEN], [TASK], [], id="sent so long ago that it would be seen"),
+    ],
+)
+def test_rule_12_what_an_earlier_process_sent_is_looked_for_while_it_may_take_effect(
+    sent_ago: float | None, looks: list[Step], sends: list[Step], waits: list[float]
+) -> None:
+    play = Play(looks, sends)
+    assert play.run(sent_ago=sent_ago) is TASK
+    assert (play.waits, play.sends) == (waits, [])
+
+
+def test_rule_12_what_an_earlier_process_sent_is_left_open_while_the_list_does_not_tell() -> None:
+    play = Play([NOT_SEEN, BLIND], [TASK])
+    with pytest.raises(SubmissionUncertain, match="an earlier process began to send it"):
+        play.run(sent_ago=5)
+    assert play.sent == 0
+
+
+@pytest.mark.parametrize(
     "looks",
     [
         pytest.param([NOT_SEEN, BLIND], id="the list cannot be read"),
-        pytest.param([NOT_SEEN, NOT_SEEN, NOT_SEEN, BLIND], id="the last look was blind"),
+        pytest.param([*[NOT_SEEN] * 6, BLIND], id="the last look was blind"),
         pytest.param([NOT_SEEN, EMPTY], id="a list that was not empty became so"),
     ],
 )
@@ -134,7 +168,7 @@ def test_rule_12_a_refusal_that_may_not_be_about_the_task_is_uncertain(looks: li
 
 
 def test_rule_12_a_second_sending_that_is_refused_because_the_first_was_taken() -> None:
-    play = Play([NOT_SEEN, NOT_SEEN, NOT_SEEN, NOT_SEEN, SEEN], [LOST, ANSWERED])
+    play = Play([*[NOT_SEEN] * 7, SEEN], [LOST, ANSWERED])
     assert play.run() is TASK
 
 
@@ -180,7 +214,11 @@ def test_a_refusal_ends_it() -> None:
     assert play.sent == 1
 
 
-@pytest.mark.parametrize("options", [{"attempts": 0}, {"looks": 0}])
-def test_a_policy_that_never_looks_is_refused(options: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="at least 1"):
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [({"attempts": 0}, "at least 1"), ({"look_delay": 0}, "above 0"), ({"settle": 0}, "above 0")],
+    ids=["attempts", "look_delay", "settle"],
+)
+def test_a_policy_that_never_sends_or_looks_is_refused(options: dict[str, int], match: str) -> None:
+    with pytest.raises(ValueError, match=match):
         SubmissionPolicy(**options)

@@ -81,6 +81,31 @@ def test_a_500_after_the_post_took_effect(drydock: Drydock, simulator: Simulator
     assert len(simulator.get("tasks")) == 1
 
 
+@pytest.mark.parametrize(
+    ("fault", "seen"),
+    [({"kind": "status", "status": 503}, 503), ({"kind": "html"}, 502), ({"kind": "reset_after"}, None)],
+    ids=["status", "html", "reset"],
+)
+def test_a_request_may_take_effect_long_after_its_answer(
+    drydock: Drydock, simulator: Simulator, design_ref: str, fault: dict[str, Any], seen: int | None
+) -> None:
+    simulator.post("faults", {"method": "POST", "path": "*/tasks", "effect_after": 0.5, **fault})
+    try:
+        assert _post(drydock, design_ref).status_code == seen
+    except requests.ConnectionError:
+        assert seen is None
+    (entry,) = simulator.get("journal")
+    assert (entry["status"], entry["effect"]) == (seen, f"fault {fault['kind']}, takes effect 0.5 s later")
+    drydock.wait_for(lambda: simulator.get("tasks"), lambda tasks: len(tasks) == 1)
+
+
+@pytest.mark.parametrize(("kind", "seconds"), [("reset_before", 1), ("drip", 1), ("reset_after", -1), ("html", "1")])
+def test_what_cannot_take_effect_later_is_refused(simulator: Simulator, kind: str, seconds: object) -> None:
+    fault = {"path": "*", "kind": kind, "effect_after": seconds}
+    answer = requests.post(f"{simulator.url}/_sim/faults", json=fault, timeout=5)
+    assert (answer.status_code, "effect_after is" in answer.text) == (400, True)
+
+
 def test_count_skip_method_and_path(drydock: Drydock, simulator: Simulator) -> None:
     simulator.post("faults", [{"method": "get", "path": "*/nodes", "kind": "unauthorized", "skip": 1, "count": 2}])
     assert drydock.get("tasks").status_code == 200

@@ -48,9 +48,9 @@ def talking_task(*texts: str) -> ProvisionerTask:
 
 def test_tasks_and_evidence() -> None:
     said = discreet(
-        task=lambda _: talking_task(f"bad {SECRET}"),
+        task=lambda _, **__: talking_task(f"bad {SECRET}"),
         find=lambda _: talking_task(f"worse {SECRET}"),
-        evidence=lambda *_: Evidence(over=True, messages={"n1": f"IPMI refuses {SECRET}"}),
+        evidence=lambda *_, **__: Evidence(over=True, messages={"n1": f"IPMI refuses {SECRET}"}),
     )
     found = said.find("r")
     assert [message.text for message in said.task("t").messages] == ["bad ***"]
@@ -81,7 +81,9 @@ def test_the_design_is_read_only_when_there_are_words_to_look_through() -> None:
     def never() -> Redactor:
         raise AssertionError("read for nothing")
 
-    quiet = SimpleNamespace(task=lambda _: talking_task(), evidence=lambda *_: Evidence(over=False), nodes=dict)
+    quiet = SimpleNamespace(
+        task=lambda _, **__: talking_task(), evidence=lambda *_, **__: Evidence(over=False), nodes=dict
+    )
     silent = DiscreetProvisioner(cast(Provisioner, quiet), never)
     assert silent.task("t").messages == ()
     assert silent.evidence("t", []).messages == {}
@@ -95,7 +97,7 @@ def test_a_task_hides_the_secrets_of_its_actions_revision(tmp_path: Path) -> Non
     with SiteStore.open(url) as store:
         commit_design(store, "alpha", site([node("n1"), secret], [group("all")]))
         action = store.ensure_action("deploy_site", "run", "deploy_site", "alpha", None, {}, "tester")
-        real = cast(Provisioner, SimpleNamespace(task=lambda _: talking_task(f"IPMI refuses {SECRET}")))
+        real = cast(Provisioner, SimpleNamespace(task=lambda _, **__: talking_task(f"IPMI refuses {SECRET}")))
         operator = AcquireSiteOperator(task_id="acquire", kind="deploy_site")
         task = operator.discreet(real, store, action).task("t")
     assert [message.text for message in task.messages] == ["IPMI refuses ***"]
