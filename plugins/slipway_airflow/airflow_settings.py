@@ -19,3 +19,8 @@ def own_url() -> str:
 def longest_mapping() -> int:
     """Return ``[core] max_map_length``: how many groups one run can have."""
     return conf.getint("core", "max_map_length", fallback=1024)
+
+
+def secret_key() -> str:
+    """Return ``[api] secret_key``, which all API servers of one Airflow share, and nobody else knows."""
+    return conf.get_mandatory_value("api", "secret_key")

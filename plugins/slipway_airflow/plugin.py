@@ -6,13 +6,16 @@ from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
 
-from slipway_airflow.web.lazy import LazyApp
+from slipway_airflow.web.lazy import LazyApp, LazyLogin
 
 
 class SlipwayPlugin(AirflowPlugin):
-    """Serves :mod:`slipway_airflow.web` below ``/slipway``."""
+    """Serves :mod:`slipway_airflow.web` below ``/slipway``, and slows down wrong passwords at Airflow's login."""
 
     name = "slipway"
     fastapi_apps: list[dict[str, Any]] = [  # noqa: RUF012 - Airflow declares it so
         {"app": LazyApp(), "url_prefix": "/slipway", "name": "Slipway"}
+    ]
+    fastapi_root_middlewares: list[dict[str, Any]] = [  # noqa: RUF012 - as above
+        {"middleware": LazyLogin, "name": "Slipway: wrong passwords wait"}
     ]

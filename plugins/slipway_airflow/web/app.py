@@ -28,7 +28,16 @@ _ROUTERS = (configdocs, commit, revisions, actions, notes, workflows, site_statu
 
 def create_app() -> FastAPI:
     """Build the application; the store is opened by the first request that needs it, so it need not exist yet."""
-    app = FastAPI(title="Slipway", version="1.0", description=TEXT, openapi_url=None, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="Slipway",
+        version="1.0",
+        description=TEXT,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        # `error_answers.py` does it, and takes no host from the request.
+        redirect_slashes=False,
+    )
     api = APIRouter(prefix="/api/v1.0", dependencies=[Depends(accept_verbosity)], responses=ERRORS)
     for module in _ROUTERS:
         api.include_router(module.router)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -114,6 +115,8 @@ def add_error_answers(app: FastAPI) -> None:
                 return Response(status_code=200, headers={"Allow": allowed})
             told = ApiError(405, f"{request.method} is not possible here: use {allowed}", headers={"Allow": allowed})
         elif told.status == 404 and told.message == "Not Found":
+            if (there := _other_slash(app, request)) is not None:
+                return Response(status_code=307, headers={"Location": there})
             told = ApiError(404, f"there is nothing at {request.url.path}")
         return _shaped(request.scope, told)
 
@@ -151,6 +154,20 @@ class Unexpected:
 
 def _shaped(scope: Scope, error: ApiError) -> JSONResponse:
     return keystone_failure(error) if is_keystone(scope) else failure(error)
+
+
+def _other_slash(app: FastAPI, request: Request) -> str | None:
+    """Return where the request would lead with a slash more or less at its end; None when that leads nowhere either.
+
+    Only a path: Starlette's own redirect has the host that the request names, which may be anybody's.
+    """
+    path: str = request.scope["path"]
+    other = path.rstrip("/") if path.endswith("/") else f"{path}/"
+    if all(route.matches({**request.scope, "path": other})[0] is Match.NONE for route in app.routes):
+        return None
+    # Two slashes at the beginning would make a host of what comes behind them.
+    location = "/" + quote(other.lstrip("/"), safe="/:@!$&'()*+,;=~")
+    return f"{location}?{request.url.query}" if request.url.query else location
 
 
 def _methods(app: FastAPI, request: Request) -> list[str]:

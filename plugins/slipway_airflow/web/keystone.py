@@ -20,11 +20,13 @@ from fastapi.security import HTTPAuthorizationCredentials
 
 from slipway_airflow.airflow_settings import airflow_base_url
 from slipway_airflow.errors import AirflowRefused
+from slipway_airflow.web import wrong_passwords
 from slipway_airflow.web.access import caller
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.bodies import JsonObject, json_body_of
 from slipway_airflow.web.failure import ApiError, EscapedJson
 from slipway_airflow.web.own_api import AirflowCalls
+from slipway_airflow.web.wrong_passwords import address_of
 
 SWITCH = "SLIPWAY_KEYSTONE"
 _SWITCHED_OFF = {"off", "false", "no", "0"}
@@ -114,7 +116,7 @@ def authenticate(
     airflow: Annotated[AirflowCalls, Depends(_outgoing)],
 ) -> JSONResponse:
     """Exchange user and password for Airflow's token, in ``X-Subject-Token``; or tell about a token that there is."""
-    login = by_token or _login_by_password(airflow, body)
+    login = by_token or _login_by_password(airflow, body, address_of(request.scope))
     begin, end = _lifetime(login.token)
     token: dict[str, Any] = {
         "methods": [login.method],
@@ -137,18 +139,23 @@ def authenticate(
     return EscapedJson({"token": token}, 201, headers={"X-Subject-Token": login.token, "Vary": "X-Auth-Token"})
 
 
-def _login_by_password(airflow: AirflowCalls, body: Mapping[str, Any]) -> _Login:
+def _login_by_password(airflow: AirflowCalls, body: Mapping[str, Any], address: str) -> _Login:
     identity = _part(_part(body, "auth"), "identity")
     if "password" not in _methods(identity):
         raise ApiError(400, "auth.identity.methods must name 'password' or 'token'")
     user = _part(_part(identity, "password"), "user")
     name = _text(user, "name" if "name" in user else "id")
-    try:
-        return _Login("password", name, airflow.log_in(name, _text(user, "password")))
-    except AirflowRefused as refused:
-        if refused.status in (400, 401, 403, 422):
-            raise ApiError(401, "Airflow does not accept this user and password") from None
-        raise
+    password = _text(user, "password")
+    with wrong_passwords.REMEMBERED.attempt(address, name) as attempt:
+        try:
+            token = airflow.log_in(name, password)
+        except AirflowRefused as refused:
+            if refused.status in (400, 401, 403, 422):
+                attempt.wrong = True
+                raise ApiError(401, "Airflow does not accept this user and password") from None
+            raise
+        attempt.right = True
+    return _Login("password", name, token)
 
 
 def _methods(identity: Mapping[str, Any]) -> list[Any]:

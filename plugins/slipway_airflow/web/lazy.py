@@ -1,8 +1,10 @@
-"""An ASGI application imported with its first request: all Airflow processes import the plugin, one serves it."""
+"""ASGI applications imported with their first request: all Airflow processes import the plugin, one serves it."""
 
 from __future__ import annotations
 
 from typing import Any
+
+_LOGINS = ("/auth/token", "/auth/token/cli")
 
 
 class LazyApp:
@@ -18,3 +20,22 @@ class LazyApp:
 
             self._app = create_app()
         await self._app(scope, receive, send)
+
+
+class LazyLogin:
+    """ASGI middleware around Airflow: stands in for :class:`slipway_airflow.web.airflow_login.SlowedLogin`."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        self._slowed: Any = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one request; all but a login pass."""
+        if scope["type"] != "http" or scope["method"] != "POST" or not scope["path"].endswith(_LOGINS):
+            await self._app(scope, receive, send)
+            return
+        if self._slowed is None:
+            from slipway_airflow.web.airflow_login import SlowedLogin
+
+            self._slowed = SlowedLogin(self._app)
+        await self._slowed(scope, receive, send)

@@ -15,6 +15,7 @@ from fastapi import Depends, Request
 from slipway_airflow.airflow_settings import own_url
 from slipway_airflow.errors import AirflowApiError, AirflowRefused
 from slipway_airflow.web.access import token_of
+from slipway_airflow.web.airflow_login import PROOF, proof_of
 
 _TIMEOUT = (5.0, 20.0)
 _LOG_TIMEOUT = (5.0, 60.0)
@@ -46,7 +47,8 @@ class AirflowCalls:
 
     def log_in(self, user: str, password: str) -> str:
         """Return a token for a user; ``AirflowRefused`` with status 401 when Airflow does not accept them."""
-        answer = self._send("logging in", "POST", "/auth/token", json={"username": user, "password": password})
+        body, headers = {"username": user, "password": password}, {PROOF: proof_of(user, password)}
+        answer = self._send("logging in", "POST", "/auth/token", json=body, headers=headers)
         return str(self._json("logging in", answer)["access_token"])
 
     def is_switched_off(self, dag_id: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,6 +15,9 @@ from keystoneauth1.identity import Password, v3
 from keystoneauth1.identity.base import BaseIdentityPlugin
 from keystoneauth1.session import Session
 
+from slipway_airflow.web import wrong_passwords
+from slipway_airflow.web.airflow_login import LARGEST, proof_of
+from slipway_airflow.web.wrong_passwords import FREE, WrongPasswords
 from tests.integration.web.conftest import PASSWORD
 
 TOKENS = "/v3/auth/tokens"
@@ -100,6 +103,54 @@ def test_wrong_password(origin: str) -> None:
     said = pytest.raises(exceptions.Unauthorized, match="does not accept this user and password")
     with logged_in(airship_login(f"{origin}/slipway", "wrong")) as session, said:
         session.get_token()
+
+
+@pytest.fixture
+def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remember nothing of other tests, and let no time pass."""
+    monkeypatch.setattr(wrong_passwords, "REMEMBERED", WrongPasswords(lambda: 5.0))
+
+
+LOGINS: dict[str, Callable[[str, str], dict[str, Any]]] = {
+    "/slipway/v3/auth/tokens": lambda user, password: {"json": password_request(user, password)},
+    "/auth/token": lambda user, password: {"json": {"username": user, "password": password}},
+    "/auth/token/cli": lambda user, password: {"json": {"username": user, "password": password}},
+    "/auth/token in a form": lambda user, password: {"data": {"username": user, "password": password}},
+}
+
+
+@pytest.mark.usefixtures("_forgetful")
+@pytest.mark.parametrize("login", LOGINS)
+def test_wrong_passwords_are_slowed_down_and_others_are_not(origin: str, login: str) -> None:
+    def status(user: str, password: str, path: str = login) -> int:
+        answer = httpx.post(f"{origin}{path.partition(' ')[0]}", **LOGINS[path](user, password))
+        if answer.status_code == 429:
+            assert answer.headers["retry-after"] == "1"
+            assert "too many wrong passwords" in answer.text
+        return answer.status_code
+
+    assert [status("user", "wrong") for _ in range(FREE)] == [401] * FREE
+    assert status("user", PASSWORD) == 429
+    assert [status("user", PASSWORD, path) for path in LOGINS] == [429] * len(LOGINS), "it counts at all doors"
+    assert status("viewer", PASSWORD) == 201
+    assert [status("nobody", "wrong") for _ in range(FREE + 1)] == [401] * FREE + [429], "as for a user that exists"
+
+
+@pytest.mark.usefixtures("_forgetful")
+def test_a_login_that_is_asked_for_by_slipway_counts_once(origin: str, anonymous: httpx.Client) -> None:
+    for number in range(FREE - 1):
+        assert anonymous.post(TOKENS, json=password_request("op", f"wrong {number}")).status_code == 401
+    forged = {"X-Slipway-Login": proof_of("op", "another password")}
+    login = {"username": "op", "password": PASSWORD + "!"}
+    assert httpx.post(f"{origin}/auth/token", json=login, headers=forged).status_code == 401
+    assert anonymous.post(TOKENS, json=password_request("op")).status_code == 429
+
+
+@pytest.mark.usefixtures("_forgetful")
+def test_a_login_that_is_none_is_airflows_to_judge(origin: str) -> None:
+    for _ in range(FREE + 2):
+        assert httpx.post(f"{origin}/auth/token", json={"user": "op"}).status_code in (400, 422)
+    assert httpx.post(f"{origin}/auth/token", content=b" " * (LARGEST + 1)).status_code == 413
 
 
 def test_a_token_that_is_none(anonymous: httpx.Client) -> None:

@@ -45,6 +45,18 @@ def test_unknown_route(viewer: httpx.Client) -> None:
     assert_failure(viewer.post("/nonsense"), 404, "there is nothing at /slipway/nonsense")
 
 
+def test_a_slash_too_many_or_too_few_leads_to_a_path_and_to_no_host_that_the_request_names(
+    anonymous: httpx.Client,
+) -> None:
+    evil = {"Host": "evil.example", "X-Forwarded-Host": "evil.example"}
+    answer = anonymous.get("/versions/?from=%2F%2Fme", headers=evil)
+    assert (answer.status_code, answer.headers["location"]) == (307, "/slipway/versions?from=%2F%2Fme")
+    answer = anonymous.post("/api/v1.0/configdocs/a%20b%3F/", headers=evil)
+    assert (answer.status_code, answer.headers["location"]) == (307, "/slipway/api/v1.0/configdocs/a%20b%3F")
+    for path in ("//versions/", "//evil.example/", "/%2Fevil.example/", "/%5C%5Cevil.example/"):
+        assert anonymous.get(path, headers=evil).status_code == 404
+
+
 def test_wrong_method_names_the_right_ones(viewer: httpx.Client) -> None:
     answer = viewer.delete(WORKFLOWS)
     assert_failure(answer, 405, "DELETE is not possible here: use GET, OPTIONS")

@@ -1,0 +1,67 @@
+"""Slipway as somebody has it who has only installed its wheel: no checkout, no make."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from uv import find_uv_bin
+
+from tests.e2e.running import leftovers
+from tests.e2e.walking import ROOT, own_environment, two_terminals, walk
+from tests.support.wheel import build_wheel
+
+pytestmark = [pytest.mark.endurance, pytest.mark.timeout(400)]
+
+
+def _uv(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([find_uv_bin(), *arguments], capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel, with what it says that it needs in the lock's versions, and return the command `slipway`."""
+    work = tmp_path_factory.mktemp("installed")
+    wheel, environment = build_wheel(work), work / "environment"
+    made = _uv("venv", "--python", sys.executable, str(environment))
+    assert made.returncode == 0, made.stderr
+    install = ["pip", "install", "--python", str(environment / "bin" / "python"), str(wheel)]
+    locked = ["--constraint", str(ROOT / "requirements.lock")]
+    # Everything is in uv's cache, if uv made the environment that the tests run in.
+    done = _uv(*install, *locked, "--offline")
+    if done.returncode != 0:
+        done = _uv(*install, *locked)
+    assert done.returncode == 0, done.stderr
+    return environment / "bin" / "slipway"
+
+
+def test_the_demo(installed: Path, tmp_path: Path) -> None:
+    environ = own_environment(tmp_path / "home", tmp_path / "config")
+    done = subprocess.run(
+        [installed, "demo", "--speed", "3000"],
+        cwd=tmp_path,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "\nSUCCESS: every group succeeded\n" in done.stdout
+    logs = "".join(log.read_text() for log in (tmp_path / "home" / "logs").glob("*.log"))
+    assert f"{ROOT}/" not in logs, "something of the checkout is used"
+    assert leftovers(tmp_path / "home", ()) == []
+
+
+def test_the_walk_through_of_the_readme(installed: Path, tmp_path: Path) -> None:
+    asked = subprocess.run([installed, "dags", "path"], capture_output=True, text=True, timeout=60, check=True)
+    packages = Path(asked.stdout.strip()).parent
+    assert packages.is_relative_to(installed.parents[1])
+    commands = [command.replace("slipway_cli/data", f"{packages}/slipway_cli/data") for command in walk()[1]]
+    up = [str(installed), "up", "--simulator"]
+    with two_terminals(tmp_path, up, folder=tmp_path, slipway=str(installed)) as walker:
+        output = "\n".join(walker.walks(commands).values())
+    assert "deploy_site of site default, revision 1: SUCCESS" in output
