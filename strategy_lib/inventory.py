@@ -17,8 +17,12 @@ from strategy_lib.strategy import label_text
 NODE_SCHEMA = "drydock/BaremetalNode/v1"
 PROFILE_SCHEMA = "drydock/HostProfile/v1"
 
+# Before a tag, a label's key, or alone as a rack: what is inherited is removed.
+_REMOVAL = "!"
 _NO_TAGS: frozenset[str] = frozenset()
 _NO_LABELS: Mapping[str, str] = MappingProxyType({})
+# Tags, labels and rack.
+_Traits = tuple[frozenset[str], Mapping[str, str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,9 @@ def nodes_from_documents(documents: Iterable[Document]) -> list[Node]:
     """Return the nodes that the design's `drydock/BaremetalNode/v1` documents describe, in document order.
 
     Labels are the `owner_data` of the host profile chain, overlaid by the node's own; tags are those of the chain and
-    the node together; the nearest rack counts. A profile that is missing adds nothing: see `missing_profiles`.
+    the node together; the nearest rack counts. A node or profile with a parent can also remove what it inherits, as in
+    Drydock: the tag `!gpu`, the key `!role` of a label whatever its value, the rack `!`. A profile that is missing adds
+    nothing: see `missing_profiles`.
 
     Raises
     ------
@@ -67,13 +73,13 @@ def nodes_from_documents(documents: Iterable[Document]) -> list[Node]:
     nodes = find_documents(all_documents, NODE_SCHEMA)
     profiles = find_documents(all_documents, PROFILE_SCHEMA)
     problems: dict[Problem, None] = {}
-    inherited: dict[str, tuple[frozenset[str], Mapping[str, str], str | None]] = {}
+    inherited: dict[str, _Traits | None] = {}
     result = []
     for name, document in nodes.items():
         parent = _mapping(document.data).get("host_profile")
         key = parent if isinstance(parent, str) else ""
         if key not in inherited:
-            traits: tuple[frozenset[str], Mapping[str, str], str | None] = (_NO_TAGS, _NO_LABELS, None)
+            traits: _Traits | None = None
             for profile in reversed(profile_chain(document, profiles).profiles):
                 traits = _overlay(traits, profile, problems)
             inherited[key] = traits
@@ -145,34 +151,51 @@ def _are_labels(labels: object) -> bool:
 def _labels(labels: Mapping[str, Any] | None) -> Mapping[str, str]:
     if not labels:
         return _NO_LABELS
-    return {key: value.strip() if type(value) is str else str(label_text(value)) for key, value in labels.items()}
+    return {key: value if type(value) is str else str(label_text(value)) for key, value in labels.items()}
 
 
-def _overlay(
-    base: tuple[frozenset[str], Mapping[str, str], str | None], document: Document, problems: dict[Problem, None]
-) -> tuple[frozenset[str], Mapping[str, str], str | None]:
-    """Return tags, labels and rack of `base` with those of a node or profile laid over them."""
-    tags, labels, rack = base
+def _overlay(base: _Traits | None, document: Document, problems: dict[Problem, None]) -> _Traits:
+    """Return tags, labels and rack of `base` with those of a node or profile laid over them.
+
+    Without a parent (None) the markers of removal are values like any other, in Drydock too.
+    """
+    tags, labels, rack = base or (_NO_TAGS, _NO_LABELS, None)
     metadata = _mapping(_mapping(document.data).get("metadata"))
     path = "$.data.metadata"
     own_tags = metadata.get("tags")
     if own_tags:
         if _are_texts(own_tags):
-            tags = tags.union(own_tags)
+            tags = _with_tags(tags, own_tags) if base else frozenset(own_tags)
         else:
             problems[document.problem(f"{path}.tags", "must be a list of texts")] = None
     owner_data = metadata.get("owner_data")
     if owner_data:
         if _are_labels(owner_data):
-            labels = {**labels, **_labels(owner_data)}
+            labels = _with_labels(labels, _labels(owner_data)) if base else _labels(owner_data)
         else:
             problems[document.problem(f"{path}.owner_data", "must be a mapping of texts to texts")] = None
     own_rack = metadata.get("rack")
     if isinstance(own_rack, str):
-        rack = own_rack
+        rack = None if base and own_rack == _REMOVAL else own_rack
     elif own_rack is not None:
         problems[document.problem(f"{path}.rack", "must be the name of a rack, as text; put it in quotes")] = None
     return tags, labels, rack
+
+
+def _with_tags(tags: frozenset[str], own: Sequence[str]) -> frozenset[str]:
+    """Return inherited tags with one's own, without those that are removed."""
+    if not any(tag.startswith(_REMOVAL) for tag in own):
+        return tags.union(own)
+    kept = {tag for tag in own if not tag.startswith(_REMOVAL)}
+    return frozenset(kept.union(tag for tag in tags if _REMOVAL + tag not in own))
+
+
+def _with_labels(labels: Mapping[str, str], own: Mapping[str, str]) -> Mapping[str, str]:
+    """Return inherited labels with one's own laid over them, without those that are removed."""
+    if not any(key.startswith(_REMOVAL) for key in own):
+        return {**labels, **own}
+    kept = {key: value for key, value in own.items() if not key.startswith(_REMOVAL)}
+    return {**{key: value for key, value in labels.items() if _REMOVAL + key not in own}, **kept}
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -18,14 +18,14 @@ def missing_parts(documents: Sequence[Document]) -> list[Problem]:
     """Return a warning for each hardware profile, network or link that is referred to and is not there.
 
     It is one for all documents that refer to it, at the first of them: thousands of nodes use the same network. Whether
-    the design can be used without it is the provisioner's to say.
+    the design can be used without it is the provisioner's to say. A name such as `!oam` removes what is inherited.
     """
     there = {(document.schema, document.name) for document in documents if document.schema in _PARTS}
     users: dict[tuple[str, str], list[Document]] = {}
     for document in documents:
         if document.schema in _MAKERS and not document.abstract:
             for part in dict.fromkeys(part_names(document.data)):
-                if part not in there:
+                if part not in there and not part[1].startswith("!"):
                     users.setdefault(part, []).append(document)
     return [_warning(schema, name, of) for (schema, name), of in users.items()]
 

@@ -180,8 +180,9 @@ def group_from_data(data: object) -> Group:
 def parse_label(value: object) -> Label | None:
     """Read a label: "key: value", "key:value", or a mapping of one key (rule 2). None when it is not one.
 
-    Everything after the first colon is the value. Values that YAML reads as numbers or truth values are
-    taken as their JSON text, here as in the labels of nodes: `true`, `7`.
+    Everything after the first colon is the value; blanks around key and value do not count in a text. A mapping is
+    taken as it is. Values that YAML reads as numbers or truth values are taken as their JSON text, here as in the labels
+    of nodes: `true`, `7`.
     """
     if isinstance(value, str):
         key, colon, rest = value.partition(":")
@@ -191,14 +192,14 @@ def parse_label(value: object) -> Label | None:
         ((raw_key, raw_value),) = value.items()
         text = label_text(raw_value)
         if isinstance(raw_key, str) and raw_key.strip() and text is not None:
-            return Label(raw_key.strip(), text)
+            return Label(raw_key, text)
     return None
 
 
 def label_text(value: object) -> str | None:
     """Return the text of a label's value, None when it is neither text, number nor truth value."""
     if isinstance(value, str):
-        return value.strip()
+        return value
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):

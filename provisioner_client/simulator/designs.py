@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from provisioner_client.simulator.errors import DesignUnresolvable
+from provisioner_client.simulator.inheritance import NoTraitError, compiled_traits
 
 if TYPE_CHECKING:
     from strategy_lib.documents import Document
@@ -93,9 +94,8 @@ def read_design(text: bytes, source: str) -> SiteDesign:
         If the text is no list of documents.
     """
     # Imported on first use: the domain brings NetworkX and JSON Schema along, and the simulator starts without them.
-    from strategy_lib.documents import load_documents
+    from strategy_lib.documents import find_documents, load_documents
     from strategy_lib.errors import DocumentError, StrategyLibError
-    from strategy_lib.inventory import nodes_from_documents
 
     try:
         documents = load_documents(text, source)
@@ -105,22 +105,22 @@ def read_design(text: bytes, source: str) -> SiteDesign:
     networks = tuple(document.name for document in documents if document.schema == "drydock/Network/v1")
     site = regions[0] if regions else "site"
     try:
-        nodes = nodes_from_documents(documents)
-    except StrategyLibError as error:
+        nodes = compiled_traits([*find_documents(documents, _NODE).values()], find_documents(documents, _PROFILE))
+    except (StrategyLibError, NoTraitError) as error:
         return SiteDesign(site, (), networks, (DesignFault(str(error), _NODE, site),))
     addresses = {document.name: _addresses(document) for document in documents if document.schema == _NODE}
     return SiteDesign(
         site=site,
         nodes=tuple(
             DesignNode(
-                name=node.name,
-                tags=frozenset(node.tags),
-                labels=dict(node.labels),
-                rack=node.rack,
-                oob_address=addresses.get(node.name, {}).get("oob"),
-                boot_address=addresses.get(node.name, {}).get("pxe"),
+                name=name,
+                tags=frozenset(traits.tags),
+                labels=dict(traits.owner_data),
+                rack=traits.rack,
+                oob_address=addresses.get(name, {}).get("oob"),
+                boot_address=addresses.get(name, {}).get("pxe"),
             )
-            for node in nodes
+            for name, traits in nodes.items()
         ),
         networks=networks,
         faults=_faults(documents),

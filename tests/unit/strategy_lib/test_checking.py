@@ -87,6 +87,12 @@ def test_what_is_referred_to_and_missing_is_warned_about(data: dict[str, Any], m
     assert result.design is not None
 
 
+def test_what_is_removed_from_what_is_inherited_needs_not_be_there() -> None:
+    removed = {"hardware_profile": "!", "primary_network": "!", "interfaces": {"e1": {"networks": ["!mgmt"]}}}
+    profile = document("drydock/HostProfile/v1", "other", {"host_profile": "compute", **removed})
+    assert check_site(_whole(GOOD, more=[profile])).problems == ()
+
+
 def test_a_missing_network_that_all_use_is_told_once() -> None:
     text = site([node(f"n{number}") for number in range(50)], [group("all", percent_successful_nodes=1)])
     documents = [entry for entry in _whole(text) if entry.schema != "drydock/Network/v1"]

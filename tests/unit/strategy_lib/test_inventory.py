@@ -134,7 +134,7 @@ def test_inventory_of_plain_entries() -> None:
         ]
     )
     assert nodes == [
-        Node("n1", frozenset({"t"}), {"k": "v", "n": "5", "b": "false"}, "r"),
+        Node("n1", frozenset({"t"}), {"k": " v ", "n": "5", "b": "false"}, "r"),
         Node("n2"),
         Node("n3"),
     ]

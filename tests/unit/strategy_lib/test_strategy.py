@@ -83,6 +83,7 @@ def test_rule_01_no_groups_is_a_strategy() -> None:
         ("key:", Label("key", "")),
         ({"key": "value"}, Label("key", "value")),
         ({"key": "a: b"}, Label("key", "a: b")),
+        ({" key": " v "}, Label(" key", " v ")),
         ({"key": True}, Label("key", "true")),
         ({"key": 7}, Label("key", "7")),
         ({"a.b/c": "x"}, Label("a.b/c", "x")),
