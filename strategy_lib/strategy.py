@@ -181,8 +181,8 @@ def parse_label(value: object) -> Label | None:
     """Read a label: "key: value", "key:value", or a mapping of one key (rule 2). None when it is not one.
 
     Everything after the first colon is the value; blanks around key and value do not count in a text. A mapping is
-    taken as it is. Values that YAML reads as numbers or truth values are taken as their JSON text, here as in the labels
-    of nodes: `true`, `7`.
+    taken as it is. Values that YAML reads as numbers or truth values are taken as their JSON text, here as in the
+    labels of nodes: `true`, `7`.
     """
     if isinstance(value, str):
         key, colon, rest = value.partition(":")
