@@ -1,7 +1,7 @@
 """Tags, owner data and rack of a design's nodes as Drydock compiles them from host profiles, removal markers included.
 
-It follows Drydock's own steps (`merge_lists`, `merge_dicts` and `apply_field_inheritance` of its objects), and shares no
-code with what Slipway resolves selectors by: tests compare the two.
+It follows Drydock's own steps (`merge_lists`, `merge_dicts`, `apply_field_inheritance` of its objects). It shares no
+code with Slipway's own resolving of selectors: tests compare the two.
 """
 
 from __future__ import annotations
