@@ -26,7 +26,8 @@ _LAYERING = ("abstract", "actions", "layer", "parentSelector")
 _ACTION = ("method", "path")
 _SUBSTITUTION = ("dest", "src")
 _SOURCE = ("deepcopy", "match_group", "name", "path", "pattern", "schema")
-_DESTINATION = ("path", "pattern")
+_DESTINATION = ("path", "pattern", "recurse")
+_RECURSE = ("depth",)
 _MOST_UNKNOWN = 20
 _LAYERING_PATH = "$.metadata.layeringDefinition"
 
@@ -61,11 +62,15 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a substitution puts its value: at a path, or in place of a pattern in the text that is there."""
+    """Where a substitution puts its value: at a path, or in place of a pattern in the text that is there.
+
+    With a `depth`, in place of the pattern in every text below the path, that many levels down; -1: in all.
+    """
 
     steps: tuple[Step, ...]
     pattern: Pattern | None
     place: str
+    depth: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +228,7 @@ class _Reader:
         for key, value in (("schema", schema), ("name", name)):
             if not isinstance(value, str) or not value:
                 self._wrong(f"{place}.{key}", f"must be the {key} of the document that is the source")
-        steps = self._path(source.get("path"), f"{place}.path")
+        steps = self._path(source.get("path"), f"{place}.path", bare=True)
         pattern = self._pattern(source.get("pattern"), f"{place}.pattern")
         group = source.get("match_group", 0)
         most = pattern.groups if pattern is not None else 0
@@ -244,23 +249,34 @@ class _Reader:
         return tuple(destination for destination in several if destination is not None)
 
     def _destination(self, destination: Any, place: str) -> Destination | None:
-        if isinstance(destination, Mapping) and "recurse" in destination:
-            message = "recurse is not supported; write one dest for each path that holds the pattern"
-            self._wrong(f"{place}.recurse", message)
-            return None
         if not self._is_mapping(destination, place, _DESTINATION, "{path: .a.b}"):
             return None
         steps = self._path(destination.get("path"), f"{place}.path")
         pattern = self._pattern(destination.get("pattern"), f"{place}.pattern")
         if pattern is not None and pattern.matches_nothing:
             self._wrong(f"{place}.pattern", "also fits where there is nothing; say what is to be replaced")
-        return Destination(steps, pattern, place) if steps is not None else None
+        depth = self._depth(destination["recurse"], f"{place}.recurse") if "recurse" in destination else None
+        if depth is not None and pattern is None:
+            message = "counts only beside a pattern; the value is put at the path itself"
+            self.findings.warning(self.document, f"{place}.recurse", message)
+        return Destination(steps, pattern, place, depth) if steps is not None else None
 
-    def _path(self, path: Any, place: str, *, action_path: bool = False) -> tuple[Step, ...] | None:
+    def _depth(self, recurse: Any, place: str) -> int | None:
+        if not self._is_mapping(recurse, place, _RECURSE, "{depth: -1}"):
+            return None
+        depth = recurse.get("depth")
+        if not isinstance(depth, int) or isinstance(depth, bool) or depth < -1:
+            shown = kind_of(depth) if not isinstance(depth, int) or isinstance(depth, bool) else depth
+            self._wrong(f"{place}.depth", f"must be a whole number, -1 (all the way down) or more, not {shown}")
+            return None
+        return depth
+
+    def _path(self, path: Any, place: str, *, action_path: bool = False, bare: bool = False) -> tuple[Step, ...] | None:
+        """Return the steps of a path; in actions, and where it may be `bare`, the first dot may be missing."""
         if not isinstance(path, str):
             self._wrong(place, f"must be a path in the data, such as .a.b, not {kind_of(path)}")
             return None
-        if action_path and not path.startswith((".", "$", "[")):
+        if path and (action_path or bare) and not path.startswith((".", "$", "[")):
             path = f".{path}"
         try:
             steps = steps_of(path)

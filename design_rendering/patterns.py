@@ -26,7 +26,7 @@ class PatternError(ValueError):
 class Pattern:
     """A regular expression, or a plain word."""
 
-    __slots__ = ("_regex", "_word", "groups")
+    __slots__ = ("_regex", "_word", "groups", "text")
 
     def __init__(self, text: str) -> None:
         """Read a pattern.
@@ -38,6 +38,7 @@ class Pattern:
         """
         if len(text) > _LONGEST:
             raise PatternError(f"is longer than {_LONGEST} characters")
+        self.text = text
         self._word = text if _PLAIN.fullmatch(text) else None
         self._regex: Any = None
         self.groups = 0

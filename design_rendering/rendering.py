@@ -225,8 +225,8 @@ class _Renderer:
             taken = take(source, state.data, tainted, self._budget)
             if taken.secret and source.pattern is not None:
                 self._secret_parts.add(taken.value)
-            if taken.warning is not None:
-                self._findings.warning(self._documents[number], f"{path}.pattern", taken.warning)
+            for where, message in taken.warnings:
+                self._findings.warning(self._documents[number], path + where, message)
             for destination in substitution.destinations:
                 path = destination.place
                 warning = put(destination, taken, draft, secrets, self._budget)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from design_rendering.budget import Budget
 from design_rendering.draft import Draft
 from strategy_lib.json_path import Step
 
@@ -54,6 +55,28 @@ class SecretPaths:
             node[steps[-1]] = tree
         else:
             node.pop(steps[-1], None)
+
+    def add(self, steps: Sequence[Step], tree: _Tree, budget: Budget) -> None:
+        """Note that more of what is at a path is secret; what was secret there still is."""
+        found = self.below(steps)
+        if found is True or not tree:
+            return
+        if not found or tree is True:
+            self.put(steps, tree)
+            return
+        waiting = [(self._draft.container(steps), tree)]
+        while waiting:
+            node, more = waiting.pop()
+            budget.work(1 + len(more))
+            for step, below in more.items():
+                known = node.get(step)
+                if known is True:
+                    continue
+                if known is None or below is True:
+                    node[step] = below
+                else:
+                    node[step] = self._draft.own(known)
+                    waiting.append((node[step], below))
 
     def merge(self, steps: Sequence[Step], child: Any, overall: Any) -> None:
         """Note that a mapping without secrets is merged over the one at a path: what it overwrites is no secret."""

@@ -8,7 +8,9 @@ from typing import Any
 from design_rendering.budget import Budget
 from design_rendering.directives import Destination, Source
 from design_rendering.draft import Draft, PlaceError
-from design_rendering.nested import MISSING, found_at, kind_of
+from design_rendering.nested import CONTAINERS, MISSING, found_at, kind_of
+from design_rendering.patterns import Pattern
+from design_rendering.recursion import replaced_below
 from design_rendering.secret_paths import SecretPaths
 from design_rendering.secrets import is_secret_at
 from strategy_lib.json_path import path_of
@@ -24,11 +26,14 @@ class SubstitutionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What was taken from a source: the value, which parts of it are secret (see SecretPaths.below), and a warning."""
+    """What was taken from a source: the value, which parts of it are secret (see SecretPaths.below), and warnings.
+
+    A warning is a path below that of the source, and a message.
+    """
 
     value: Any
     secret: Any
-    warning: str | None = None
+    warnings: tuple[tuple[str, str], ...] = ()
 
 
 def take(source: Source, data: Any, secrets: SecretPaths, budget: Budget) -> Taken:
@@ -39,9 +44,11 @@ def take(source: Source, data: Any, secrets: SecretPaths, budget: Budget) -> Tak
     SubstitutionError
         When there is none.
     """
-    steps = source.steps
-    if steps and not isinstance(data, dict | list):
-        raise SubstitutionError(".path", f"the data of {source.name!r} is {kind_of(data)}; write . to take all of it")
+    steps, warnings = source.steps, []
+    if steps and data is not None and not isinstance(data, CONTAINERS):
+        # Deckhand looks at the path only in a mapping.
+        message = f"the data of {source.name!r} is {kind_of(data)}, and all of it is taken; write . to say so"
+        steps, warnings = (), [(".path", message)]
     value = found_at(data, steps)
     if value is MISSING or value is None:
         there = "no data" if not steps else f"no .{path_of(steps).removeprefix('$').removeprefix('.')}"
@@ -50,14 +57,14 @@ def take(source: Source, data: Any, secrets: SecretPaths, budget: Budget) -> Tak
     if is_secret_at(steps, value):
         secret = True
     if source.pattern is None:
-        return Taken(value, secret)
+        return Taken(value, secret, tuple(warnings))
     if not isinstance(value, str):
         message = f"a pattern takes a part of a text, and {path_of(steps)} of {source.name!r} is {kind_of(value)}"
         raise SubstitutionError(".pattern", message)
     found = source.pattern.extracted(value, source.group, budget)
     if found is None:
-        return Taken(value, secret, f"does not fit the text in {source.name!r}; the whole text is taken")
-    return Taken(found, secret)
+        warnings.append((".pattern", f"does not fit the text in {source.name!r}; the whole text is taken"))
+    return Taken(value if found is None else found, secret, tuple(warnings))
 
 
 def put(destination: Destination, taken: Taken, draft: Draft, secrets: SecretPaths, budget: Budget) -> str | None:
@@ -70,34 +77,50 @@ def put(destination: Destination, taken: Taken, draft: Draft, secrets: SecretPat
     """
     steps = destination.steps
     if destination.pattern is not None:
-        return _put_in_text(destination, taken, draft, secrets, budget)
+        return _put_for_pattern(destination, destination.pattern, taken, draft, secrets, budget)
     if not steps and isinstance(taken.value, dict) and isinstance(draft.data, dict):
         # Deckhand lays a mapping over all data; it does not take its place.
         for key, value in taken.value.items():
             draft.place((key,), value)
             secrets.put((key,), taken.secret if taken.secret is True else (taken.secret or {}).get(key))
         return None
-    try:
-        draft.place(steps, taken.value)
-    except PlaceError as error:
-        raise SubstitutionError(".path", str(error)) from None
+    _place(destination, taken.value, draft)
     secrets.put(steps, taken.secret)
     return None
 
 
-def _put_in_text(
-    destination: Destination, taken: Taken, draft: Draft, secrets: SecretPaths, budget: Budget
+def _place(destination: Destination, value: Any, draft: Draft) -> None:
+    try:
+        draft.place(destination.steps, value)
+    except PlaceError as error:
+        raise SubstitutionError(".path", str(error)) from None
+
+
+def _put_for_pattern(
+    destination: Destination, pattern: Pattern, taken: Taken, draft: Draft, secrets: SecretPaths, budget: Budget
 ) -> str | None:
-    steps, pattern = destination.steps, destination.pattern
+    steps = destination.steps
     text = found_at(draft.data, steps)
+    if isinstance(taken.value, CONTAINERS):
+        message = f"a pattern is replaced by text, and what the source has there is {kind_of(taken.value)}"
+        raise SubstitutionError(".pattern", message)
+    if destination.depth is not None and text is MISSING:
+        _place(destination, {}, draft)
+        return f"there is nothing at {path_of(steps)}; an empty mapping is put there"
+    if destination.depth is not None and isinstance(text, CONTAINERS):
+        found = replaced_below(text, destination.depth, pattern, str(taken.value), budget)
+        if not found.places:
+            return (
+                f"fits nothing in the texts below {path_of(steps)}, which stay as they are: with recurse only texts "
+                "that hold the pattern as it is written are looked at"
+            )
+        draft.put(steps, found.value)
+        if taken.secret:
+            secrets.add(steps, found.places, budget)
+        return None
     if text is MISSING or not isinstance(text, str):
         what = "nothing" if text is MISSING else kind_of(text)
         raise SubstitutionError(".path", f"there is {what} at {path_of(steps)}; a pattern needs a text there")
-    if isinstance(taken.value, dict | list):
-        message = f"a pattern is replaced by text, and what the source has there is {kind_of(taken.value)}"
-        raise SubstitutionError(".pattern", message)
-    if pattern is None:
-        return None
     changed, matches = pattern.replaced(text, str(taken.value), budget)
     if not matches:
         return f"fits nothing in the text at {path_of(steps)}, which stays as it is"

@@ -35,6 +35,8 @@ def into(value: Any, *substitutions: dict[str, Any], **metadata: Any) -> dict[st
     ("path", "dest", "before", "expected"),
     [
         (".a.b", ".x", {}, {"x": "value"}),
+        ("a.b", ".x", {}, {"x": "value"}),
+        ("image", ".x", {}, {"x": "docker.io/hello:latest"}),
         (".a", ".x", {"x": {"old": 1}}, {"x": {"b": "value", "n": 5, "t": True}}),
         ("$.a.n", "$.x.y", {"x": {"z": 1}}, {"x": {"z": 1, "y": 5}}),
         (".l[1].one", ".x", {}, {"x": 1}),
@@ -143,6 +145,14 @@ def test_a_source_is_never_changed_by_what_takes_from_it() -> None:
     assert made["source"]["a"]["b"] == "value"
 
 
+def test_of_a_text_all_is_taken_whatever_the_path() -> None:
+    made = rendering(TEXT, into({}, substitution("text", ".a", ".x")))
+    assert made.documents[1].document.data == {"x": "the text"}
+    (warning,) = made.warnings
+    assert warning.path == "$.metadata.substitutions[0].src.path"
+    assert warning.message == "the data of 'text' is text, and all of it is taken; write . to say so"
+
+
 def test_a_source_that_is_not_there_is_warned_about_once() -> None:
     made = rendering(
         into({"x": 1}, substitution("gone", ".", ".x"), substitution("gone", ".a", ".y")),
@@ -162,7 +172,6 @@ def test_a_source_that_is_not_there_is_warned_about_once() -> None:
         (substitution("source", ".a.x", ".x"), {}, "src.path", f"there is no .a.x in {KIND} source"),
         (substitution("source", ".e", ".x"), {}, "src.path", f"there is no .e in {KIND} source"),
         (substitution("source", ".l[7]", ".x"), {}, "src.path", f"there is no .l[7] in {KIND} source"),
-        (substitution("text", ".a", ".x"), {}, "src.path", "the data of 'text' is text; write . to take all of it"),
         (substitution("abstract", ".", ".x"), {}, "src", f"{KIND} abstract is abstract; a source of substitutions"),
         (
             substitution("source", ".a", ".x.y"),
@@ -209,18 +218,14 @@ def test_what_cannot_be_substituted(made: dict[str, Any], before: Any, where: st
         ("text", "", "must be a mapping such as"),
         ({"src": {}}, ".src.schema", "must be the schema of the document that is the source"),
         ({"source": {}}, ".source", "'source' is not supported here; did you mean src?"),
-        (substitution("source", "a", ".x"), ".src.path", "must begin with a dot, as in .a"),
+        (substitution("source", "", ".x"), ".src.path", "must not be empty; write . for all data"),
+        (substitution("source", ".a", "x"), ".dest.path", "must begin with a dot, as in .x"),
         (substitution("source", ".a..b", ".x"), ".src.path", "'..' is not supported; write the path of one value"),
         (substitution("source", ".a", ".x[?(@.y)]"), ".dest.path", "'?' is not supported"),
         (substitution("source", ".a", ".x[1:2]"), ".dest.path", "':' is not supported"),
         (substitution("source", ".a", ".x y"), ".dest.path", "cannot be read from ' y' on"),
         (substitution("source", ".a", []), ".dest", "must not be an empty list"),
         (substitution("source", ".a", 5), ".dest", "must be a mapping such as {path: .a.b}, not a number"),
-        (
-            substitution("source", ".a", {"path": ".x", "pattern": "A", "recurse": {"depth": -1}}),
-            ".dest.recurse",
-            "recurse is not supported; write one dest for each path",
-        ),
         (substitution("source", ".a", {"path": ".x", "pattern": "("}), ".dest.pattern", "is no regular expression"),
         (substitution("source", ".a", {"path": ".x", "pattern": "(?=a)"}), ".dest.pattern", "is no regular expression"),
         (
