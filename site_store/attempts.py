@@ -16,7 +16,7 @@ from site_store.node_tasks import both_tasks, deploy, prepare
 from site_store.operations import LIVE, abandon_operations
 from site_store.part import StorePart
 from site_store.records import GroupRecord
-from site_store.tables import group_run, operation, task
+from site_store.tables import group_node, group_run, operation, task
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState
 from strategy_lib.task_state import TaskStatus, node_state
@@ -125,7 +125,18 @@ class Attempts(StorePart):
         tx.execute(
             update(task)
             .where(task.c.action_id == found.action_id, among(tx, task.c.node, [row.node for row in again]))
-            .values(status=TaskStatus.PENDING, op=None, owner_group=None, error=None, started=None, ended=None)
+            .values(
+                status=TaskStatus.PENDING, op=None, owner_group=None, error=None, started=None, ended=None, found=None
+            )
+        )
+        # What kept them from being submitted may be over: that is judged anew.
+        members = select(group_node.c.node).where(
+            group_node.c.action_id == found.action_id, group_node.c.group_name == found.name
+        )
+        tx.execute(
+            update(task)
+            .where(task.c.action_id == found.action_id, task.c.status == TaskStatus.WITHHELD, task.c.node.in_(members))
+            .values(status=TaskStatus.PENDING, error=None)
         )
         verdict = NewEvent(
             EventKind.NEW_ATTEMPT,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -16,10 +16,11 @@ from site_store.operations import operation_record, read_operation, reference_of
 from site_store.part import StorePart
 from site_store.records import Operation, OperationPhase, OperationStatus
 from site_store.tables import group_run, node, operation, site_lock, task
+from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.task_state import TaskStatus
 
-_NOT_DONE = {"done_revision": None, "done_digest": None, "done_at": None}
+_NOT_DONE = {"done_revision": None, "done_digest": None, "done_at": None, "doubt": None}
 
 
 class Claims(StorePart):
@@ -34,6 +35,7 @@ class Claims(StorePart):
         phase: Phase | OperationPhase | str,
         nodes: Collection[str],
         design_ref: str,
+        found: Mapping[str, str] | None = None,
     ) -> Operation:
         """Write down the intent to submit something to the provisioner, and claim the nodes for it.
 
@@ -54,6 +56,9 @@ class Claims(StorePart):
             those that an earlier attempt of it has not done, and is not at. None for a step of the whole site.
         design_ref
             Where the provisioner finds the design.
+        found
+            What the provisioner says of these nodes now (`strategy_lib.outcome.NodeCondition`); one that it does not
+            list is left out. A node that is deployed keeps what it is done in until something proves otherwise.
 
         Returns
         -------
@@ -71,7 +76,7 @@ class Claims(StorePart):
         kind = OperationPhase(str(phase))
         wanted = sorted(frozenset(nodes))
         return self._database.write(
-            lambda tx: self._begin(tx, action_id, site, group, attempt, kind, wanted, design_ref)
+            lambda tx: self._begin(tx, action_id, site, group, attempt, kind, wanted, design_ref, found or {})
         )
 
     def _begin(
@@ -84,6 +89,7 @@ class Claims(StorePart):
         phase: OperationPhase,
         nodes: list[str],
         design_ref: str,
+        found: Mapping[str, str],
     ) -> Operation:
         key = {"action_id": action_id, "group_name": group, "attempt": attempt, "phase": phase}
         same = select(operation).where(*(operation.c[column] == value for column, value in key.items()))
@@ -109,8 +115,11 @@ class Claims(StorePart):
         elif phase.is_of_nodes:
             claimed = _claim(tx, now, action_id, group, phase, op, nodes)
         if phase.is_of_nodes:
-            # Labels change nothing of what was deployed.
-            _touch_nodes(tx, site, op, claimed, undone=phase is not OperationPhase.RELABEL)
+            _note_found(tx, op, claimed, found)
+            # Neither new labels nor the phases change what is deployed on a node; only to destroy it does.
+            kept = frozenset(name for name in claimed if _stays(phase, found.get(name)))
+            _touch_nodes(tx, site, op, sorted(kept), undone=False)
+            _touch_nodes(tx, site, op, [name for name in claimed if name not in kept], undone=True)
         values: dict[str, Any] = {"reference": reference_of(action_id, op), "nodes": claimed}
         if phase.is_of_nodes and not claimed:
             values |= {"status": OperationStatus.COMPLETE, "ended": now, "over": now, "result": "nothing to do"}
@@ -177,6 +186,22 @@ def _claim(
         .returning(task.c.node)
     )
     return sorted(claimed)
+
+
+def _stays(phase: OperationPhase, found: str | None) -> bool:
+    """Whether an operation leaves what is deployed on a node as it is."""
+    return phase is OperationPhase.RELABEL or (phase is not OperationPhase.DESTROY and found == NodeCondition.DEPLOYED)
+
+
+def _note_found(tx: Connection, op: int, claimed: list[str], found: Mapping[str, str]) -> None:
+    """Keep with each node what the provisioner said of it before this operation."""
+    by_condition: dict[str, list[str]] = {}
+    for name in claimed:
+        if name in found:
+            by_condition.setdefault(str(found[name]), []).append(name)
+    tx.execute(update(task).where(task.c.op == op).values(found=None))
+    for condition, nodes in by_condition.items():
+        tx.execute(update(task).where(task.c.op == op, dialects.among(tx, task.c.node, nodes)).values(found=condition))
 
 
 def _touch_nodes(tx: Connection, site: str, op: int, nodes: list[str], *, undone: bool) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, and_, case, func, or_, select, update
 
-from site_store.dialects import whole_joins
+from site_store.dialects import among, whole_joins
 from site_store.part import StorePart
 from site_store.records import NodeTasks, TaskRecord
-from site_store.tables import group_node, group_run, operation, task
+from site_store.tables import action, group_node, group_run, node, operation, task
 from strategy_lib.node import NodeState
 from strategy_lib.phase import Phase
 from strategy_lib.task_state import TaskStatus, node_state
@@ -48,8 +49,8 @@ def read_node_tasks(tx: Connection, action_id: str, group: str | None = None) ->
     if group is not None:
         member = member.where(group_node.c.node.in_(_members(action_id, group)))
     memberships: defaultdict[str, list[str]] = defaultdict(list)
-    for node, name in tx.execute(member):
-        memberships[node].append(name)
+    for member_name, name in tx.execute(member):
+        memberships[member_name].append(name)
     with whole_joins(tx):
         rows = tx.execute(both_tasks(select(prepare.c.node, *columns), action_id, group)).all()
     found = [
@@ -71,8 +72,93 @@ def _task(row: Row[*tuple[Any, ...]], phase: str, provisioner_tasks: dict[int | 
     return TaskRecord(**facts, provisioner_task=provisioner_tasks.get(facts["op"]))
 
 
+def withhold(tx: Connection, action_id: str, phases: Collection[Phase], reasons: Mapping[str, str]) -> None:
+    """Keep these nodes from being submitted for these phases, where they are still to be; the reason is kept."""
+    by_reason: defaultdict[str, list[str]] = defaultdict(list)
+    for name, reason in reasons.items():
+        by_reason[reason].append(name)
+    for reason, nodes in by_reason.items():
+        tx.execute(
+            update(task)
+            .where(
+                task.c.action_id == action_id,
+                task.c.phase.in_([str(phase) for phase in phases]),
+                task.c.status == TaskStatus.PENDING,
+                among(tx, task.c.node, nodes),
+            )
+            .values(status=TaskStatus.WITHHELD, error=reason)
+        )
+
+
 class NodeTaskLists(StorePart):
     """Nodes in an action."""
+
+    def settle_deployed(
+        self, action_id: str, phase: Phase, as_wanted: Collection[str], withheld: Mapping[str, str]
+    ) -> None:
+        """Write down what the provisioner's list says of nodes right before they would be submitted (rule 21).
+
+        Parameters
+        ----------
+        action_id, phase
+            What they would be submitted for. Only nodes are changed that still wait for it.
+        as_wanted
+            Nodes that turn out to be as wanted: they have succeeded, and are not submitted.
+        withheld
+            Nodes that are deployed in another design, or in one that is not known, each with the reason: they are not
+            submitted for this phase, nor for what comes after it.
+        """
+        phases = tuple(Phase)[tuple(Phase).index(phase) :]
+
+        def work(tx: Connection) -> None:
+            withhold(tx, action_id, phases, withheld)
+            if as_wanted:
+                tx.execute(
+                    update(task)
+                    .where(
+                        task.c.action_id == action_id,
+                        task.c.phase.in_([str(later) for later in phases]),
+                        task.c.status == TaskStatus.PENDING,
+                        among(tx, task.c.node, as_wanted),
+                    )
+                    .values(status=TaskStatus.SUCCESS)
+                )
+
+        self._database.write(work)
+
+    def withheld(self, action_id: str, group: str | None = None) -> dict[str, str]:
+        """Return the nodes of an action, or of one of its groups, that are not to be submitted, with the reasons."""
+        query = select(task.c.node, task.c.error).where(
+            task.c.action_id == action_id, task.c.status == TaskStatus.WITHHELD
+        )
+        if group is not None:
+            query = query.where(task.c.node.in_(_members(action_id, group)))
+        return self._database.read(lambda tx: {row.node: row.error or "" for row in tx.execute(query)})
+
+    def wanted_digests(self, action_id: str, group: str) -> dict[str, str]:
+        """Return the version that an action's plan has for each node of a group; nodes without one are left out."""
+        query = select(task.c.node, task.c.digest).where(
+            task.c.action_id == action_id,
+            task.c.phase == Phase.DEPLOY,
+            task.c.digest.is_not(None),
+            task.c.node.in_(_members(action_id, group)),
+        )
+        return self._database.read(lambda tx: {row.node: row.digest for row in tx.execute(query)})
+
+    def found_before(self, op: int) -> dict[str, str]:
+        """Return what the provisioner said of an operation's nodes before it; those not listed then are left out."""
+        query = select(task.c.node, task.c.found).where(task.c.op == op, task.c.found.is_not(None))
+        return self._database.read(lambda tx: {row.node: row.found for row in tx.execute(query)})
+
+    def as_wanted_before(self, op: int) -> frozenset[str]:
+        """Return the nodes of a deploy that are done in the very version that it is to bring about, beyond doubt."""
+        query = (
+            select(task.c.node)
+            .join(action, action.c.id == task.c.action_id)
+            .join(node, and_(node.c.site == action.c.site, node.c.name == task.c.node))
+            .where(task.c.op == op, node.c.done_digest == task.c.digest, node.c.doubt.is_(None))
+        )
+        return self._database.read(lambda tx: frozenset(tx.scalars(query)))
 
     def node_states(self, action_id: str, group: str | None = None) -> dict[str, NodeState]:
         """Return the state of each node of a group, or of the whole action, in one statement (rule 10)."""

@@ -100,8 +100,10 @@ class Nodes(StorePart):
         return sorted(found, key=lambda record: record.name)
 
     def done_digests(self, site: str) -> dict[str, str]:
-        """Return the version in which each node was last successfully deployed, without those touched since."""
-        query = select(node.c.name, node.c.done_digest).where(node.c.site == site, node.c.done_digest.is_not(None))
+        """Return the version in which each node is deployed, without doubt; nodes touched since are left out."""
+        query = select(node.c.name, node.c.done_digest).where(
+            node.c.site == site, node.c.done_digest.is_not(None), node.c.doubt.is_(None)
+        )
         return self._database.read(lambda tx: {row.name: row.done_digest for row in tx.execute(query)})
 
 
@@ -116,4 +118,5 @@ def _record(row: Row[*tuple[Any, ...]]) -> NodeRecord:
         done_digest=row.done_digest,
         done_at=row.done_at,
         condition=row.condition,
+        doubt=row.doubt,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, bindparam, func, select, update
 
 from site_store.dialects import among
 from site_store.events import EventKind, NewEvent, write_events
@@ -13,7 +13,7 @@ from site_store.operations import finish, read_operation
 from site_store.part import StorePart
 from site_store.records import Operation, OperationPhase, OperationStatus
 from site_store.tables import action, node, task
-from strategy_lib.outcome import Outcome
+from strategy_lib.outcome import UNTOUCHED_BY_DEPLOY, Outcome
 from strategy_lib.task_state import TaskStatus
 
 _UNPROVEN = (TaskStatus.PROCESSING, TaskStatus.UNKNOWN)
@@ -35,7 +35,8 @@ class Outcomes(StorePart):
 
         A result that comes for a node that belongs to a newer operation goes to the history only. What was once
         proven, success or failure, is not changed by the same operation again; the contradiction goes to the history.
-        A node that was deployed is done, in the version that the action's plan has for it.
+        A node that was deployed is done, in the version that the action's plan has for it, unless it was found deployed
+        before: then the operation has done nothing to it (rule 13).
 
         Parameters
         ----------
@@ -194,6 +195,7 @@ def _mark_done(tx: Connection, now: datetime, this: Operation, succeeded: Collec
                     task.c.op == this.op,
                     task.c.status == TaskStatus.SUCCESS,
                     among(tx, task.c.node, succeeded),
+                    func.coalesce(task.c.found, "").not_in(UNTOUCHED_BY_DEPLOY),
                 )
             ),
             node.c.op == this.op,
@@ -202,6 +204,7 @@ def _mark_done(tx: Connection, now: datetime, this: Operation, succeeded: Collec
             done_revision=select(action.c.revision).where(action.c.id == this.action_id).scalar_subquery(),
             done_digest=select(task.c.digest).where(*proven).scalar_subquery(),
             done_at=now,
+            doubt=None,
         )
     )
 

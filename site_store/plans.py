@@ -21,6 +21,7 @@ from sqlalchemy import (
 from site_store.actions import read_action
 from site_store.dialects import among, names, names_parameter, names_value, pairs
 from site_store.names import require_names
+from site_store.node_tasks import withhold
 from site_store.part import StorePart
 from site_store.records import PlannedGroup
 from site_store.tables import action, group_node, group_run, task
@@ -39,6 +40,7 @@ class Plans(StorePart):
         done_nodes: Collection[str],
         digests: Mapping[str, str],
         other_nodes: Collection[str] = (),
+        withheld: Mapping[str, str] | None = None,
     ) -> bool:
         """Write down what an action is going to do; if it has a plan already, that one stays.
 
@@ -55,6 +57,8 @@ class Plans(StorePart):
             is not known to be up to date afterwards.
         other_nodes
             Nodes that the action considers though they are in no group, so that its report can name them (rule 20).
+        withheld
+            Nodes that are never submitted though they are not as wanted, each with the reason (rule 21).
 
         Returns
         -------
@@ -71,7 +75,9 @@ class Plans(StorePart):
         require_names("the group", (planned.group.name for planned in groups))
         require_names("the node", {node for planned in groups for node in planned.nodes} | frozenset(other_nodes))
         return self._database.write(
-            lambda tx: self._save(tx, action_id, groups, frozenset(done_nodes), digests, frozenset(other_nodes))
+            lambda tx: self._save(
+                tx, action_id, groups, frozenset(done_nodes), digests, frozenset(other_nodes), withheld or {}
+            )
         )
 
     def _save(
@@ -82,6 +88,7 @@ class Plans(StorePart):
         done: frozenset[str],
         digests: Mapping[str, str],
         other: frozenset[str],
+        withheld: Mapping[str, str],
     ) -> bool:
         read_action(tx, action_id)
         first = tx.execute(
@@ -129,6 +136,7 @@ class Plans(StorePart):
                 .where(task.c.action_id == action_id, among(tx, task.c.node, done))
                 .values(status=TaskStatus.SUCCESS)
             )
+        withhold(tx, action_id, tuple(Phase), withheld)
         return True
 
 

@@ -242,7 +242,8 @@ class NodeRecord:
     """A node of a site: what is wanted of it and what was last done to it. It is up to date when the digests agree.
 
     `op` is the newest operation that touched it; `done_*` is empty from the moment a node is claimed until the same
-    operation's deploy has succeeded. `condition` is what the provisioner last said of it.
+    operation's deploy has succeeded; a node that was found deployed keeps it until it is claimed to be destroyed.
+    `condition` is what the provisioner last said of it, `doubt` why what is recorded as done is not believed.
     """
 
     site: str
@@ -254,11 +255,12 @@ class NodeRecord:
     done_digest: str | None
     done_at: datetime | None
     condition: str | None
+    doubt: str | None = None
 
     @property
     def is_up_to_date(self) -> bool:
-        """Whether what was done is what is wanted."""
-        return self.wanted_digest is not None and self.wanted_digest == self.done_digest
+        """Whether what was done is what is wanted, beyond doubt."""
+        return self.wanted_digest is not None and self.wanted_digest == self.done_digest and self.doubt is None
 
 
 @dataclass(frozen=True, slots=True)

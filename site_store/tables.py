@@ -227,6 +227,8 @@ task = Table(
     Column("error", Text),
     # The version that a deploy is to bring about (deploy rows only): the wanted one may move on meanwhile.
     Column("digest", String),
+    # What the provisioner said of the node right before it was submitted: only a change proves anything (rule 13).
+    Column("found", String),
     Column("started", UtcDateTime),
     Column("ended", UtcDateTime),
     Index("ix_task_op_node", "op", "node"),

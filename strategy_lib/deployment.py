@@ -171,6 +171,8 @@ class Deployment:
         Groups that have been judged. May name groups outside `groups`, for the dependencies.
     phases_done
         Phases that are already over for the first group without a verdict.
+    withheld
+        Nodes that are never sent, whatever their state (rule 21); in the criteria they count as they are.
 
     Raises
     ------
@@ -185,7 +187,9 @@ class Deployment:
         states: Mapping[str, NodeState] | None = None,
         verdicts: Mapping[str, GroupState] | None = None,
         phases_done: Collection[Phase] = (),
+        withheld: Collection[str] = (),
     ) -> None:
+        self._withheld = frozenset(withheld)
         self._states: dict[str, NodeState] = dict(states or {})
         self._verdicts = {name: state for name, state in (verdicts or {}).items() if state in _JUDGED}
         self._unknown_since: dict[str, Phase] = {}
@@ -342,7 +346,7 @@ class Deployment:
 
     def _open(self, run: _Run, phase: Phase) -> None:
         """Issue the step of a phase; where there is nothing to send, the phase is over at once (rule 18)."""
-        nodes = self._in_state(run, _IN_FLIGHT[phase]) or self._in_state(run, _ELIGIBLE[phase])
+        nodes = self._in_state(run, _IN_FLIGHT[phase]) or self._eligible(run, phase)
         if not nodes:
             run.over.add(phase)
         elif phase is Phase.PREPARE:
@@ -375,6 +379,10 @@ class Deployment:
         if state is NodeState.NOT_STARTED:
             return tuple(name for name in run.nodes if get(name, state) is state)
         return tuple(name for name in run.nodes if get(name) is state)
+
+    def _eligible(self, run: _Run, phase: Phase) -> tuple[str, ...]:
+        nodes = self._in_state(run, _ELIGIBLE[phase])
+        return tuple(name for name in nodes if name not in self._withheld) if self._withheld else nodes
 
     def _states_of(self, nodes: Iterable[str]) -> Iterable[NodeState]:
         return map(self._states.get, nodes, repeat(NodeState.NOT_STARTED))

@@ -41,7 +41,9 @@ class Evidence:
     status_names
         The provisioner's own words for these conditions, such as "Failed deployment".
     condition_before
-        The same before the task was submitted, as far as it was noted.
+        The same right before the task was submitted, as far as it was noted.
+    as_wanted_before
+        Nodes that had been done in the very design that they were sent for (rule 21).
     messages
         The provisioner's words about a node.
     listed
@@ -57,6 +59,7 @@ class Evidence:
     condition: Mapping[str, NodeCondition] = field(default_factory=dict)
     status_names: Mapping[str, str] = field(default_factory=dict)
     condition_before: Mapping[str, NodeCondition] = field(default_factory=dict)
+    as_wanted_before: frozenset[str] = frozenset()
     messages: Mapping[str, str] = field(default_factory=dict)
     listed: bool = False
 
@@ -81,6 +84,12 @@ class Outcome:
     ignored: frozenset[str] = frozenset()
     notes: Mapping[str, str] = field(default_factory=dict)
 
+
+NEEDS_REDEPLOY = "needs redeploy (redeploy_server)"
+"""What is said of a deployed node that no deploy can bring to its design."""
+
+# A deploy of a node that is listed as one of these leaves it as it is.
+UNTOUCHED_BY_DEPLOY = frozenset({NodeCondition.DEPLOYED, NodeCondition.DEPLOYING})
 
 _PROVES: Mapping[Phase | NodeStep, frozenset[NodeCondition]] = {
     Phase.PREPARE: frozenset({NodeCondition.READY, NodeCondition.DEPLOYING, NodeCondition.DEPLOYED}),
@@ -113,6 +122,9 @@ def judge(phase: Phase | NodeStep, sent: Collection[str], evidence: Evidence) ->
     reservation; the node list, unless it said the same before the task was submitted; and what is still unproven is
     unknown. That a node was relabelled can be seen nowhere: only the provisioner task's own report proves it (rule 25).
 
+    A node that was deployed before its deploy was submitted has not been touched: a provisioner answers with success at
+    once then. It has succeeded only if it had been done in this very design, and has failed else.
+
     Parameters
     ----------
     phase
@@ -139,6 +151,19 @@ def judge(phase: Phase | NodeStep, sent: Collection[str], evidence: Evidence) ->
     return Outcome(frozenset(succeeded), frozenset(failed), frozenset(unknown), named.difference(sent), notes)
 
 
+def _judge_untouched(name: str, evidence: Evidence) -> tuple[bool | None, str]:
+    """Judge a deploy of a node that was deployed before: whatever is reported, nothing was done to it (rule 13)."""
+    before, now = evidence.condition_before[name], evidence.condition.get(name)
+    if before is NodeCondition.DEPLOYED and name in evidence.as_wanted_before and now is before:
+        return True, ""
+    if name in evidence.child_failure and name not in evidence.reported_success:
+        return False, "failed by its own provisioner task"
+    if name in evidence.reported_success | evidence.child_success:
+        return False, f"it was {before} before, so that deploy has done nothing: {NEEDS_REDEPLOY}"
+    ended = "the provisioner task ended without a word about it" if evidence.over else "no result in time"
+    return None, f"{ended}; the node list says {now}, and said {before} before"
+
+
 def _judge_node(phase: Phase | NodeStep, name: str, evidence: Evidence) -> tuple[bool | None, str]:
     """Return True (succeeded), False (failed) or None (unknown) for one node, and why."""
     condition = evidence.condition.get(name)
@@ -148,6 +173,8 @@ def _judge_node(phase: Phase | NodeStep, name: str, evidence: Evidence) -> tuple
     if name in evidence.reported_failure:
         refused = phase is Phase.PREPARE and condition in REFUSED_BY_PREPARE
         return False, f"reported failed; {listed}" if refused else "reported failed"
+    if phase is Phase.DEPLOY and not refuted and evidence.condition_before.get(name) in UNTOUCHED_BY_DEPLOY:
+        return _judge_untouched(name, evidence)
     if name in evidence.reported_success:
         return (False, f"reported as a success, but {listed}") if refuted else (True, "")
     if name in evidence.child_failure:

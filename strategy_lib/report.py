@@ -75,8 +75,11 @@ def build_report(
     steps = tuple(failed_steps)
     verdict, text = verdict_of(judged, steps)
     grouped = [node for node in considered if node.groups]
+    withheld = sum(1 for node in grouped if node.withheld)
     if verdict is Verdict.SUCCESS and grouped and all(node.as_wanted for node in grouped):
         text += "; nothing was submitted, as every node was as wanted already"
+    if withheld:
+        text += f"; {withheld} {'node was' if withheld == 1 else 'nodes were'} not submitted: the report says why"
     return Report(action, verdict, text, judged, considered, steps, tuple(notes))
 
 
@@ -152,7 +155,7 @@ def _lines(report: Report) -> Iterator[str]:
         done = {str(step): word for step, word in _DONE.items()}.get(action.kind)
         as_wanted = Counter(name for node in report.nodes if node.as_wanted for name in node.groups)
         yield from _group_table(report.groups, done, as_wanted)
-    if report.nodes:
+    if report.nodes and report.rehearsal is None:
         yield f"All {len(report.nodes)} nodes:"
         yield from _node_table(report.nodes)
 
@@ -181,12 +184,15 @@ def _criterion(result: CriterionResult) -> str:
 
 
 def _troubled_nodes(nodes: Sequence[ReportedNode]) -> Iterator[str]:
-    titles = (
-        (NodeState.FAILURE, "Nodes that failed"),
-        (NodeState.UNKNOWN, "Nodes whose outcome could not be learnt in time"),
+    kinds = (
+        ("Nodes that failed", [node for node in nodes if node.state is NodeState.FAILURE]),
+        (
+            "Nodes whose outcome could not be learnt in time",
+            [node for node in nodes if node.state is NodeState.UNKNOWN],
+        ),
+        ("Nodes that were not submitted", [node for node in nodes if node.withheld]),
     )
-    for state, title in titles:
-        found = [node for node in nodes if node.state is state]
+    for title, found in kinds:
         if found:
             yield f"{title} ({len(found)}):"
             yield from (

@@ -79,6 +79,7 @@ class ReportedNode:
     """A node at the end of the action: its state, the groups it is in, and the provisioner's words about it.
 
     `as_wanted` is a success that the action found and did not bring about: the node was not submitted (rule 21).
+    `withheld` is a node that was not submitted though it is not as wanted: the message says why.
     """
 
     name: str
@@ -86,6 +87,7 @@ class ReportedNode:
     groups: tuple[str, ...] = ()
     message: str | None = None
     as_wanted: bool = False
+    withheld: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,7 @@ def from_dict(data: Mapping[str, Any]) -> Report:
                 tuple(entry["groups"]),
                 entry["message"],
                 entry.get("as_wanted", False),  # reports of older versions have none
+                entry.get("withheld", False),
             )
             for entry in data["nodes"]
         ),

@@ -8,9 +8,10 @@ from strategy_lib.node import NodeState
 
 
 class TaskStatus(StrEnum):
-    """Status of one node's one phase, as the store keeps it."""
+    """Status of one node's one phase, as the store keeps it. `WITHHELD`: not to be submitted, and why is said."""
 
     PENDING = "pending"
+    WITHHELD = "withheld"
     PROCESSING = "processing"
     SUCCESS = "success"
     ERROR = "error"
@@ -19,6 +20,7 @@ class TaskStatus(StrEnum):
 
 _FROM_PREPARE = {
     TaskStatus.PENDING: NodeState.NOT_STARTED,
+    TaskStatus.WITHHELD: NodeState.NOT_STARTED,
     TaskStatus.PROCESSING: NodeState.PREPARING,
     TaskStatus.SUCCESS: NodeState.PREPARED,
     TaskStatus.ERROR: NodeState.FAILURE,
@@ -35,8 +37,8 @@ _FROM_DEPLOY = {
 def node_state(prepare: TaskStatus, deploy: TaskStatus) -> NodeState:
     """Return the state of a node from the status of its two phases (rule 10).
 
-    Deploy comes after prepare: once deploy is anything but pending, it alone decides.
+    Deploy comes after prepare: once deploy was submitted, it alone decides.
     """
-    if deploy is TaskStatus.PENDING:
+    if deploy in (TaskStatus.PENDING, TaskStatus.WITHHELD):
         return _FROM_PREPARE[prepare]
     return _FROM_DEPLOY[deploy]

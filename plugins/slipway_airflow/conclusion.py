@@ -59,7 +59,8 @@ def conclude_dry_run(
     data = store.report_input(action.id)
     states = {tasks.node: tasks.state for tasks in data.nodes}
     targets = sorted(action.parameters.get("target_nodes") or ())
-    rehearsal = rehearse(data.groups, states, node_step_of(action.kind), targets)
+    withheld = store.withheld(action.id)
+    rehearsal = rehearse(data.groups, states, node_step_of(action.kind), targets, withheld)
     return _closed(store, action, report_of_dry_run(data, step_states, datetime.now(UTC), rehearsal), log)
 
 

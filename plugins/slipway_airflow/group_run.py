@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 from slipway_airflow import story
 from slipway_airflow.older_work import OlderWork, Worker
 from slipway_airflow.operation_run import Ended, OperationRun, StillRunning, status_of
+from slipway_airflow.planning import judge_deployed
 from slipway_airflow.proof import note_conditions, outcome_of
 from strategy_lib.deployment import Deployment, Finished
+from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import GroupState, Phase
 
 if TYPE_CHECKING:
@@ -114,6 +116,7 @@ class GroupRun:
             self.store.attempt_states(record.action_id, record.name, record.attempt),
             self.store.group_states(record.action_id, record.definition.depends_on),
             phases_done=phases_done,
+            withheld=self.store.withheld(record.action_id, record.name),
         )
 
     def _note(self, record: GroupRecord, judged: Sequence[CriterionResult]) -> None:
@@ -137,8 +140,12 @@ class GroupRun:
         nodes = self._free_nodes(record, step)
         if isinstance(nodes, StillRunning):
             return nodes
+        found: dict[str, NodeCondition] = {}
+        if not self._has_begun(record, phase):
+            found = self._look(nodes)
+            nodes = self._without_deployed(record, phase, nodes, found)
         operation = self.store.begin_operation(
-            request.action_id, request.site, record.name, record.attempt, phase, nodes, request.design_ref
+            request.action_id, request.site, record.name, record.attempt, phase, nodes, request.design_ref, found
         )
         if not operation.nodes:
             self.log.info("%s: none of the nodes can be submitted now.", story.word(phase))
@@ -152,8 +159,7 @@ class GroupRun:
 
     def _free_nodes(self, record: GroupRecord, step: Prepare | Deploy) -> list[str] | StillRunning:
         """Return the step's nodes that no older provisioner task holds, once those have had their time to end."""
-        begun = self.store.operations(record.action_id, record.name)
-        if any((operation.attempt, operation.phase.value) == (record.attempt, step.phase.value) for operation in begun):
+        if self._has_begun(record, step.phase):
             return list(step.nodes)
         if self.request.force:
             self.older_work.warn(Worker.of_group(record, self.request.site), step.nodes)
@@ -165,6 +171,33 @@ class GroupRun:
         if isinstance(held, StillRunning):
             return held
         return [name for name in step.nodes if name not in held.nodes]
+
+    def _has_begun(self, record: GroupRecord, phase: Phase) -> bool:
+        begun = self.store.operations(record.action_id, record.name)
+        return any((operation.attempt, operation.phase.value) == (record.attempt, phase.value) for operation in begun)
+
+    def _look(self, nodes: Collection[str]) -> dict[str, NodeCondition]:
+        """Return what the provisioner says of these nodes now; afterwards only a change proves anything (rule 13)."""
+        listed = self.operations.provisioner.nodes()
+        found = {name: listed[name].condition for name in nodes if name in listed}
+        self.store.set_conditions(self.request.site, {name: said.value for name, said in found.items()})
+        return found
+
+    def _without_deployed(
+        self, record: GroupRecord, phase: Phase, nodes: list[str], found: Mapping[str, NodeCondition]
+    ) -> list[str]:
+        """Return the nodes that can be submitted: not those that are deployed by now, unless it is forced (rule 21)."""
+        if self.request.force or NodeCondition.DEPLOYED not in found.values():
+            return nodes
+        digests = self.store.wanted_digests(record.action_id, record.name)
+        wanted = {name: digests.get(name, "") for name in nodes}
+        deployed = judge_deployed(wanted, self.store.node_records(self.request.site), found)
+        self.store.settle_deployed(record.action_id, phase, deployed.as_wanted, deployed.withheld)
+        if deployed.as_wanted:
+            self.log.info("As wanted by now, not submitted: %s.", story.names(deployed.as_wanted))
+        for line in story.withheld(deployed.withheld):
+            self.log.warning("%s", line)
+        return [name for name in nodes if name not in deployed.as_wanted and name not in deployed.withheld]
 
     def _record(self, operation: Operation, phase: Phase, ended: Ended) -> None:
         operation = self.store.operation(operation.op)

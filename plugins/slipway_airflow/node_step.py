@@ -139,10 +139,9 @@ class NodeStepRun:
             wanted = [name for name in self._not_done() if name not in held.nodes]
         if not wanted:
             return None
-        if request.step is NodeStep.DESTROY:
-            self._note_conditions_before()
+        found = self._look() if request.step is NodeStep.DESTROY else {}
         operation = self.store.begin_operation(
-            request.action_id, request.site, "", request.attempt, request.phase, wanted, request.design_ref
+            request.action_id, request.site, "", request.attempt, request.phase, wanted, request.design_ref, found
         )
         if operation.nodes:
             self.log.info(story.submission(request.step, operation))
@@ -156,11 +155,12 @@ class NodeStepRun:
         tasks = self.store.step_tasks(self.request.action_id, self.request.phase)
         return {name: record.status for name, record in tasks}
 
-    def _note_conditions_before(self) -> None:
-        """Note what the node list says now: afterwards, only what has changed proves anything (rule 13)."""
+    def _look(self) -> dict[str, str]:
+        """Return what the node list says now: afterwards, only what has changed proves anything (rule 13)."""
         listed = self.operations.provisioner.nodes()
-        conditions = {name: listed[name].condition.value for name in self.request.nodes if name in listed}
-        self.store.set_conditions(self.request.site, conditions)
+        found = {name: listed[name].condition.value for name in self.request.nodes if name in listed}
+        self.store.set_conditions(self.request.site, found)
+        return found
 
     def _tell_left_out(self, nodes: frozenset[str]) -> None:
         if nodes:

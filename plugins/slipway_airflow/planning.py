@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from site_store import PlannedGroup
+from site_store import NodeRecord, PlannedGroup
 from strategy_lib.node import Node
 from strategy_lib.ordering import order_groups
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
 from strategy_lib.selectors import resolve
 from strategy_lib.strategy import Strategy
 
@@ -17,29 +17,74 @@ from strategy_lib.strategy import Strategy
 class Plan:
     """What an action will do.
 
-    ``groups`` stand in processing order; ``done`` are nodes that are already as wanted (rule 21); ``other`` are nodes
-    of the site in no group.
+    ``groups`` stand in processing order; ``done`` are nodes that are already as wanted (rule 21); ``withheld`` are
+    deployed nodes that are not submitted though they are not as wanted, each with the reason; ``other`` are nodes of
+    the site in no group.
     """
 
     groups: tuple[PlannedGroup, ...]
     done: frozenset[str]
     other: frozenset[str]
+    withheld: Mapping[str, str] = field(default_factory=dict)
 
 
-def make_plan(strategy: Strategy, nodes: Sequence[Node], done: Collection[str]) -> Plan:
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """Nodes that the provisioner lists as deployed: those that are ``as_wanted``, and why the others are not."""
+
+    as_wanted: frozenset[str] = frozenset()
+    withheld: Mapping[str, str] = field(default_factory=dict)
+
+
+def make_plan(
+    strategy: Strategy, nodes: Sequence[Node], done: Collection[str], withheld: Mapping[str, str] | None = None
+) -> Plan:
     """Order the groups and resolve their selectors (rules 5-8)."""
     members = resolve(strategy, nodes)
     groups = tuple(PlannedGroup(strategy.group(name), tuple(sorted(members[name]))) for name in order_groups(strategy))
     grouped = frozenset(name for planned in groups for name in planned.nodes)
-    return Plan(groups, grouped.intersection(done), frozenset(node.name for node in nodes) - grouped)
+    other = frozenset(node.name for node in nodes) - grouped
+    return Plan(groups, grouped.intersection(done), other, dict(withheld or {}))
 
 
-def already_done(
-    wanted: Mapping[str, str], done: Mapping[str, str], conditions: Mapping[str, NodeCondition]
-) -> frozenset[str]:
-    """Return the nodes that are as wanted: last done with this design, and still deployed there (rule 21)."""
-    return frozenset(
-        name
-        for name, digest in wanted.items()
-        if done.get(name) == digest and conditions.get(name) is NodeCondition.DEPLOYED
-    )
+def judge_deployed(
+    wanted: Mapping[str, str], records: Iterable[NodeRecord], conditions: Mapping[str, NodeCondition]
+) -> Deployed:
+    """Tell the nodes that are as wanted from those that only a redeploy would bring to the wanted design (rule 21).
+
+    A provisioner answers a prepare and a deploy of a node that is deployed with success at once, and touches nothing.
+    So such a node is as wanted only where it is recorded as done in this very design, beyond doubt.
+
+    Parameters
+    ----------
+    wanted
+        The digest of the design of each node that is considered.
+    records
+        What the store knows of the site's nodes.
+    conditions
+        What the provisioner says of them now. What it does not list as deployed is in neither part of the result.
+    """
+    known = {record.name: record for record in records}
+    as_wanted: set[str] = set()
+    withheld: dict[str, str] = {}
+    for name, digest in wanted.items():
+        if conditions.get(name) is not NodeCondition.DEPLOYED:
+            continue
+        reason = _why_not_as_wanted(digest, known.get(name))
+        if reason is None:
+            as_wanted.add(name)
+        else:
+            withheld[name] = reason
+    return Deployed(frozenset(as_wanted), withheld)
+
+
+def _why_not_as_wanted(wanted: str, record: NodeRecord | None) -> str | None:
+    """Return why a deployed node is not as wanted; None when it is."""
+    if record is None or record.done_digest is None:
+        return f"deployed already, but no action on record proves its design: it {NEEDS_REDEPLOY}"
+    if record.doubt is not None:
+        return f"its design is in doubt, {NEEDS_REDEPLOY}: {record.doubt}"
+    if record.done_digest != wanted:
+        since = f": it has that of revision {record.done_revision}" if record.done_revision is not None else ""
+        return f"design changed, {NEEDS_REDEPLOY}{since}"
+    return None

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 
 def outcome_of(store: SiteStore, operation: Operation, evidence: Evidence) -> Outcome:
-    """Judge the operation's nodes; a node list that says what it said before proves nothing."""
-    noted = store.conditions(operation.site, operation.nodes)
-    before = {name: NodeCondition(said) for name, said in noted.items()}
-    return judge(phase_from(operation.phase.value), operation.nodes, replace(evidence, condition_before=before))
+    """Judge the operation's nodes; a node list that says what it said right before it was submitted proves nothing."""
+    before = {name: NodeCondition(said) for name, said in store.found_before(operation.op).items()}
+    as_wanted = store.as_wanted_before(operation.op) if operation.phase is OperationPhase.DEPLOY else frozenset()
+    known = replace(evidence, condition_before=before, as_wanted_before=as_wanted)
+    return judge(phase_from(operation.phase.value), operation.nodes, known)
 
 
 def note_conditions(store: SiteStore, operation: Operation, evidence: Evidence) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from strategy_lib.deployment import Deployment, Finished
@@ -14,18 +15,30 @@ if TYPE_CHECKING:
     from strategy_lib.phase import NodeStep
 
 
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What a dry run finds: the submissions, and the critical groups that would fail even so."""
+
+    submissions: tuple[Submission, ...]
+    critical_failures: tuple[str, ...]
+
+
 def rehearse(
     groups: Sequence[GroupRecord],
     states: Mapping[str, NodeState],
     step: NodeStep | None = None,
     targets: Sequence[str] = (),
-) -> list[Submission]:
+    withheld: Collection[str] = (),
+) -> Rehearsal:
     """Return every provisioner task that would be submitted, in order, then the groups without any.
 
-    ``step`` is done to the ``targets`` before any group.
+    ``step`` is done to the ``targets`` before any group; ``withheld`` nodes are never submitted.
     """
     deployment = Deployment(
-        [group.definition for group in groups], {group.name: group.nodes for group in groups}, states
+        [group.definition for group in groups],
+        {group.name: group.nodes for group in groups},
+        states,
+        withheld=withheld,
     )
     submissions = [Submission(None, step.value, tuple(targets))] if step is not None else []
     while not isinstance(due := deployment.next(), Finished):
@@ -33,4 +46,4 @@ def rehearse(
         deployment.record(due, due.nodes, ())
     submitted = {submission.group for submission in submissions}
     idle = [view.name for view in deployment.groups if view.name not in submitted]
-    return submissions + [Submission(name, None) for name in idle]
+    return Rehearsal((*submissions, *(Submission(name, None) for name in idle)), deployment.critical_failures)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,6 @@ from strategy_lib.report import (
     ReportedAction,
     ReportedGroup,
     ReportedNode,
-    Submission,
     build_report,
 )
 from strategy_lib.task_state import TaskStatus
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from site_store import ActionRecord, EventRecord, GroupRecord, NodeTasks, ReportInput
+    from slipway_airflow.rehearsal import Rehearsal
 
 STEP_FAILED = "step_failed"
 STEP_WARNING = "step_warning"
@@ -83,21 +83,30 @@ def report_of(
 
 
 def report_of_dry_run(
-    data: ReportInput, step_states: Mapping[str, str | None], ended: datetime, rehearsal: Sequence[Submission]
+    data: ReportInput, step_states: Mapping[str, str | None], ended: datetime, rehearsal: Rehearsal
 ) -> Report:
-    """Make the report of a dry run: what would be submitted, unless a step before the groups failed."""
+    """Make the report of a dry run: what would be submitted and what not, unless a step before the groups failed."""
     failed = failed_steps(step_states, data.events)
+    planned = bool(data.groups) or not has_groups(data.action.kind)
+    withheld = tuple(reported_node(tasks) for tasks in data.nodes if tasks.prepare.status is TaskStatus.WITHHELD)
     verdict, text = Verdict.SUCCESS, "dry run: nothing was submitted"
     if failed:
         verdict, text = Verdict.FAILURE, f"dry run: {', '.join(step.step for step in failed)} failed"
-    elif has_groups(data.action.kind) and not data.groups:
+    elif not planned:
         verdict, text = Verdict.FAILURE, "dry run: there is no plan"
-    elif not any(submission.nodes for submission in rehearsal):
-        text = "dry run: nothing would be submitted, as every node is as wanted already"
+    elif rehearsal.critical_failures:
+        named = ", ".join(rehearsal.critical_failures)
+        verdict = Verdict.FAILURE
+        text = f"dry run: critical {'group' if len(rehearsal.critical_failures) == 1 else 'groups'} {named} would fail"
+    elif not any(submission.nodes for submission in rehearsal.submissions):
+        text = "dry run: nothing would be submitted"
+        text += "" if withheld else ", as every node is as wanted already"
     notes = tuple(_notes(data.events))
-    shown = () if verdict is Verdict.FAILURE else tuple(rehearsal)
+    shown = () if failed or not planned else rehearsal.submissions
     action = _action(data.action, ended)
-    return Report(action, verdict, text, failed_steps=tuple(failed), notes=notes, rehearsal=shown)
+    return Report(
+        action, verdict, text, nodes=withheld, failed_steps=tuple(failed), notes=notes, rehearsal=tuple(shown)
+    )
 
 
 def _action(action: ActionRecord, ended: datetime) -> ReportedAction:
@@ -164,4 +173,7 @@ def reported_node(tasks: NodeTasks) -> ReportedNode:
         message = message or tasks.prepare.error
     # A success that no operation brought about was one before (rule 21).
     as_wanted = tasks.state is NodeState.SUCCESS and tasks.prepare.op is None and tasks.deploy.op is None
-    return ReportedNode(tasks.node, tasks.state, tasks.groups, message, as_wanted)
+    withheld = TaskStatus.WITHHELD in (tasks.prepare.status, tasks.deploy.status) or (
+        tasks.state is NodeState.NOT_STARTED and bool(message)
+    )
+    return ReportedNode(tasks.node, tasks.state, tasks.groups, message, as_wanted, withheld)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -54,6 +54,15 @@ def submission(phase: Phase | NodeStep, operation: Operation) -> str:
         f"{word(phase)}: sending {count(len(operation.nodes), 'node')}: {names(operation.nodes)} "
         f"(reference {operation.reference})."
     )
+
+
+def withheld(reasons: Mapping[str, str]) -> Iterator[str]:
+    """Say which nodes are not submitted, and why: those with the same reason on one line."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        by_reason.setdefault(reason, []).append(name)
+    for reason, nodes in by_reason.items():
+        yield f"Not submitted: {names(nodes)}: {reason}."
 
 
 def older_operation(operation: Operation) -> str:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from slipway_airflow.airflow_settings import longest_mapping
+from slipway_airflow.clock import SystemClock
 from slipway_airflow.errors import StepError
 from slipway_airflow.hook import DrydockHook
+from slipway_airflow.older_work import OlderWork, Worker
+from slipway_airflow.operation_run import OperationRun
 from slipway_airflow.operators.base import SiteOperator, marker, parameter
-from slipway_airflow.planning import already_done, make_plan
+from slipway_airflow.planning import Deployed, judge_deployed, make_plan
+from slipway_airflow.polling import PhaseTimes
 from slipway_airflow.steps import node_step_of
-from slipway_airflow.story import count, names
+from slipway_airflow.story import count, names, withheld
 from strategy_lib.design import read_design
 from strategy_lib.phase import NodeStep
 from strategy_lib.strategy import parse_strategy
@@ -18,8 +22,11 @@ from strategy_lib.strategy import parse_strategy
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from provisioner_client.protocol import Provisioner
     from site_store import ActionRecord, SiteStore
     from strategy_lib.design import Design
+
+_ONE_LOOK = PhaseTimes(interval=1.0, timeout=0.0, queue_timeout=0.0)
 
 
 class PlanGroupsOperator(SiteOperator):
@@ -56,8 +63,8 @@ class PlanGroupsOperator(SiteOperator):
                     f"the strategy has {len(strategy.groups)} groups and Airflow maps at most {longest_mapping()}: "
                     "merge groups, or raise [core] max_map_length"
                 )
-            done = self._done(store, action, design)
-            plan = make_plan(strategy, design.nodes, done)
+            deployed = self._deployed(store, action, design)
+            plan = make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld)
             if not plan.groups:
                 raise StepError("the strategy has no groups: there is nothing to deploy")
             for planned in plan.groups:
@@ -67,24 +74,39 @@ class PlanGroupsOperator(SiteOperator):
                 )
             if plan.done:
                 self.log.info("Already as wanted, not submitted: %s.", names(plan.done))
+            for line in withheld(plan.withheld):
+                self.log.warning("%s", line)
             if not parameter(action, "dry_run"):
                 store.set_wanted(action.site, revision.number, design.digests)
             # An action on named nodes considers no other (rule 21): its report names those alone.
             other = () if parameter(action, "target_nodes") else plan.other
-            store.save_plan(action.id, plan.groups, plan.done, design.digests, other)
+            store.save_plan(action.id, plan.groups, plan.done, design.digests, other, plan.withheld)
             return [planned.group.name for planned in plan.groups]
 
-    def _done(self, store: SiteStore, action: ActionRecord, design: Design) -> frozenset[str]:
-        """Return the nodes that are already as wanted, and note what the provisioner says of the site's nodes."""
-        provisioner = DrydockHook.for_site(action.site).get_conn(marker(action))
+    def _deployed(self, store: SiteStore, action: ActionRecord, design: Design) -> Deployed:
+        """Tell the deployed nodes that are as wanted from the others, and note what the provisioner says of all."""
+        dry_run = bool(parameter(action, "dry_run"))
+        provisioner = self.discreet(DrydockHook.for_site(action.site).get_conn(marker(action)), store, action)
         try:
+            if not dry_run:
+                self._look_at_older_work(store, action, provisioner, design)
             listed = provisioner.nodes()
         finally:
             provisioner.close()
         conditions = {name: listed[name].condition for name in design.digests if name in listed}
-        if not parameter(action, "dry_run"):
+        if not dry_run:
             store.set_conditions(action.site, {name: condition.value for name, condition in conditions.items()})
         # A server that is redeployed has just been destroyed (in a dry run: would have been).
         if parameter(action, "force") or node_step_of(action.kind) is NodeStep.DESTROY:
-            return frozenset()
-        return already_done(design.digests, store.done_digests(action.site), conditions)
+            return Deployed()
+        targets = parameter(action, "target_nodes")
+        wanted = {name: digest for name, digest in design.digests.items() if targets is None or name in targets}
+        return judge_deployed(wanted, store.node_records(action.site), conditions)
+
+    def _look_at_older_work(
+        self, store: SiteStore, action: ActionRecord, provisioner: Provisioner, design: Design
+    ) -> None:
+        """Record what earlier actions have brought about since they gave up waiting: their nodes may be as wanted."""
+        operations = OperationRun(store, provisioner, SystemClock(), 0.0, self.log)
+        older = OlderWork(store, operations, _ONE_LOOK, self.log)
+        older.look_once(Worker(action.id, action.site, "", None), list(design.digests))

@@ -34,6 +34,12 @@ def _change_actions() -> None:
 
 
 def _change_nodes() -> None:
+    op.add_column("task", sa.Column("found", sa.String()))
+    # What is under way was submitted in the light of what was noted last.
+    op.execute(
+        "UPDATE task SET found = (SELECT node.condition FROM node JOIN action ON action.site = node.site "
+        "WHERE action.id = task.action_id AND node.name = task.node) WHERE status IN ('processing', 'unknown')"
+    )
     op.add_column("node", sa.Column("doubt", sa.Text()))
 
 

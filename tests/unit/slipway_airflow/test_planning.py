@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from slipway_airflow.planning import already_done, make_plan
+import pytest
+
+from site_store import NodeRecord
+from slipway_airflow.planning import judge_deployed, make_plan
 from strategy_lib.inventory import nodes_from_inventory
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.strategy import parse_strategy
@@ -33,9 +36,38 @@ def test_rule_21_only_nodes_of_groups_count_as_done() -> None:
     assert make_plan(STRATEGY, NODES, ["a", "c"]).done == {"a"}
 
 
-def test_rule_21_same_design_and_still_deployed_is_done() -> None:
-    wanted = {"a": "1", "b": "1", "c": "1", "d": "1"}
-    done = {"a": "1", "b": "0", "c": "1"}
-    deployed = NodeCondition.DEPLOYED
-    conditions = {"a": deployed, "b": deployed, "c": NodeCondition.READY, "d": deployed}
-    assert already_done(wanted, done, conditions) == {"a"}
+def known(name: str, done: str | None, doubt: str | None = None) -> NodeRecord:
+    return NodeRecord("alpha", name, 2, "1", 7, 1 if done else None, done, None, "deployed", doubt)
+
+
+@pytest.mark.parametrize(
+    ("record", "condition", "as_wanted", "reason"),
+    [
+        (known("a", "1"), NodeCondition.DEPLOYED, True, None),
+        (
+            known("a", "0"),
+            NodeCondition.DEPLOYED,
+            False,
+            "design changed, needs redeploy (redeploy_server)",
+        ),
+        (
+            known("a", None),
+            NodeCondition.DEPLOYED,
+            False,
+            "deployed already, but no action on record",
+        ),
+        (None, NodeCondition.DEPLOYED, False, "deployed already, but no action on record"),
+        (known("a", "1", "why"), NodeCondition.DEPLOYED, False, "its design is in doubt, needs redeploy"),
+        (known("a", "1"), NodeCondition.READY, False, None),
+        (known("a", "0"), NodeCondition.FAILED_DEPLOYMENT, False, None),
+        (known("a", "1"), None, False, None),
+    ],
+    ids=["same", "changed", "undone", "unknown", "doubtful", "not deployed any more", "failed", "not listed"],
+)
+def test_rule_21_a_deployed_node_is_as_wanted_or_needs_a_redeploy(
+    record: NodeRecord | None, condition: NodeCondition | None, as_wanted: bool, reason: str | None
+) -> None:
+    found = judge_deployed({"a": "1"}, [record] if record else [], {"a": condition} if condition else {})
+    assert (found.as_wanted == {"a"}) is as_wanted
+    assert found.withheld.keys() == ({"a"} if reason else set())
+    assert all(said.startswith(reason or "?") for said in found.withheld.values())
