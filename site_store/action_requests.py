@@ -33,6 +33,7 @@ class ActionRequests(StorePart):
         *,
         context_marker: str | None,
         exclusive: bool,
+        connection: str | None = None,
     ) -> ActionRecord:
         """Write an action down before its DAG run is triggered, so that a lost answer leaves no run without a row.
 
@@ -52,6 +53,8 @@ class ActionRequests(StorePart):
             The user's own name for the request.
         exclusive
             Whether no other action may be open on the site. Dry runs do not count.
+        connection
+            The Airflow connection of the provisioner that the action is to use; None while it is not decided.
 
         Raises
         ------
@@ -76,6 +79,7 @@ class ActionRequests(StorePart):
                 user=user,
                 created=self._now(),
                 context_marker=context_marker,
+                connection=connection,
             )
             tx.execute(insert(action).values(row))
             return read_action(tx, action_id)
@@ -137,6 +141,22 @@ class ActionRequests(StorePart):
         """Note which step of an action was begun last."""
         change = update(action).where(action.c.id == action_id, action.c.step.is_distinct_from(step))
         self._database.write(lambda tx: tx.execute(change.values(step=step)))
+
+    def decide_connection(self, action_id: str, connection: str) -> str:
+        """Decide which Airflow connection an action uses, and return it: the one that was decided on first stays.
+
+        Raises
+        ------
+        ActionNotFound
+            There is none of this id.
+        """
+        undecided = update(action).where(action.c.id == action_id, action.c.connection.is_(None))
+
+        def work(tx: Connection) -> str:
+            tx.execute(undecided.values(connection=connection))
+            return read_action(tx, action_id).connection or connection
+
+        return self._database.write(work)
 
     def audit(self, action_id: str, command: str, user: str) -> AuditRecord:
         """Keep who gave which command to an action.

@@ -55,6 +55,7 @@ def new_action(
     user: str,
     created: datetime,
     context_marker: str | None = None,
+    connection: str | None = None,
 ) -> dict[str, Any]:
     """Return the row of an action that nobody has begun."""
     return {
@@ -69,6 +70,7 @@ def new_action(
         "created": created,
         "state": ActionState.PENDING,
         "context_marker": context_marker,
+        "connection": connection,
         "dry_run": str(parameters.get("dry_run")).lower() == "true",
         "targeted": bool(parameters.get("target_nodes")),
     }
@@ -230,4 +232,5 @@ def action_record(row: Row[*tuple[Any, ...]]) -> ActionRecord:
         targeted=row.targeted,
         step=row.step,
         paused=row.paused,
+        connection=row.connection,
     )

@@ -75,8 +75,8 @@ class ActionRecord:
     """One request to do something to a site, and how it went. `revision` is None while the site has none.
 
     `dry_run` and `targeted` (only some nodes are meant) follow from the parameters. `step` is the one that was begun
-    last, `paused` since when no further group is to start. The report itself is large, and read by `SiteStore.report`
-    alone.
+    last, `paused` since when no further group is to start. `connection` is the Airflow connection of its provisioner,
+    None before it was decided. The report itself is large, and read by `SiteStore.report` alone.
     """
 
     id: str
@@ -98,6 +98,7 @@ class ActionRecord:
     targeted: bool
     step: str | None
     paused: datetime | None
+    connection: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

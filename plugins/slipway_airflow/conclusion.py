@@ -12,7 +12,7 @@ from provisioner_client.errors import ProvisionerError
 from site_store import ActionState, OperationPhase
 from slipway_airflow.clock import SystemClock
 from slipway_airflow.discreet_provisioner import DiscreetProvisioner
-from slipway_airflow.errors import SettingsError
+from slipway_airflow.errors import ConnectionLookupFailed, SettingsError
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.late_results import look_for_late_results
 from slipway_airflow.node_step_report import StepStanding, StepTasks
@@ -81,8 +81,8 @@ def step_tasks(store: SiteStore, action: ActionRecord, step: NodeStep | None) ->
 def _late_results(store: SiteStore, action: ActionRecord, log: TaskLog) -> None:
     """Look once more at what had no result in time; the report goes on without an answer."""
     try:
-        connected = DrydockHook.for_site(action.site).get_conn()
-    except SettingsError as error:
+        connected = DrydockHook.for_action(store, action).get_conn()
+    except (SettingsError, ConnectionLookupFailed) as error:
         log.warning("Late results cannot be looked for: %s", error)
         return
     provisioner = DiscreetProvisioner(

@@ -11,6 +11,10 @@ class SettingsError(SlipwayAirflowError):
     """A field of the provisioner's connection cannot be used: correct it under Admin > Connections."""
 
 
+class ConnectionLookupFailed(SlipwayAirflowError):
+    """A connection could not be looked up in Airflow: try again. That there is none is not known."""
+
+
 class StepError(SlipwayAirflowError):
     """A step of the action failed, and repeating it by itself would not help: the message says what to mend."""
 

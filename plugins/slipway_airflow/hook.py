@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseHook
 
-from slipway_airflow.errors import SettingsError
+from slipway_airflow.connections import find_connection, site_connection
+from slipway_airflow.errors import ConnectionLookupFailed, SettingsError
 from slipway_airflow.settings import ConnectionSettings, connection_candidates
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from provisioner_client.protocol import Provisioner
     from provisioner_client.settings import DrydockSettings
+    from site_store import ActionRecord, SiteStore
 
 
 class DrydockHook(BaseHook):
@@ -44,24 +46,45 @@ class DrydockHook(BaseHook):
         ------
         SettingsError
             Neither connection exists.
+        ConnectionLookupFailed
+            It is not known whether they exist.
         """
-        own, shared = connection_candidates(site)
-        for conn_id in (own, shared):
-            hook = cls(conn_id)
-            if hook._exists():
+        found = site_connection(site)
+        if found is None:
+            own, shared = connection_candidates(site)
+            raise SettingsError(
+                f"no provisioner for site {site}: create an Airflow connection {own!r} or {shared!r} of type Drydock"
+            )
+        hook = cls(str(found.conn_id))
+        hook.use_connection(found)
+        return hook
+
+    @classmethod
+    def for_action(cls, store: SiteStore, action: ActionRecord) -> DrydockHook:
+        """Return the hook of the connection that the action uses, decided now unless it was; another is never used.
+
+        Raises
+        ------
+        SettingsError
+            There is no connection for the action's site.
+        ConnectionLookupFailed
+            It is not known whether there is one, or the one that was decided on is not there any more.
+        """
+        decided = action.connection or store.action(action.id).connection
+        if decided is None:
+            hook = cls.for_site(action.site)
+            decided = store.decide_connection(action.id, hook.conn_id)
+            if decided == hook.conn_id:
                 return hook
-        raise SettingsError(
-            f"no provisioner for site {site}: create an Airflow connection {own!r} or {shared!r} of type Drydock"
-        )
-
-    def _exists(self) -> bool:
-        from airflow.sdk.exceptions import AirflowNotFoundException
-
-        try:
-            self._connection = self.get_connection(self.conn_id)
-        except AirflowNotFoundException:
-            return False
-        return True
+        found = find_connection(decided)
+        if found is None:
+            raise ConnectionLookupFailed(
+                f"the Airflow connection {decided!r}, which action {action.id} uses, is not there any more: create it "
+                "again, or stop the action; another connection is never used for it"
+            )
+        hook = cls(decided)
+        hook.use_connection(found)
+        return hook
 
     def use_connection(self, connection: Connection) -> None:
         """Use this connection instead of looking it up (the triggerer looks it up asynchronously)."""

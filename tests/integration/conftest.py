@@ -12,6 +12,7 @@ import pytest
 import uvicorn
 
 from site_store import SiteStore
+from slipway_airflow import connections
 from slipway_airflow.planning import make_plan
 from strategy_lib.design import read_design
 from strategy_lib.documents import load_documents
@@ -113,4 +114,5 @@ def runs(
     monkeypatch.setenv("SLIPWAY_URL", api)
     connection = {"conn_type": "drydock", "host": simulator.url, "extra": {"poll_interval": 0.05}}
     monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(connection))
+    monkeypatch.setattr(connections, "_BETWEEN_LOOKS", 0.0)
     return Runs(dagbag, simulator)

@@ -13,7 +13,7 @@ from design_rendering.redaction import Redactor
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerRefused
 from site_store import RevisionNotFound, SiteBusy, SiteStore, StoreError
 from slipway_airflow.discreet_provisioner import DiscreetProvisioner
-from slipway_airflow.errors import SlipwayAirflowError, StepError
+from slipway_airflow.errors import ConnectionLookupFailed, SlipwayAirflowError, StepError
 from slipway_airflow.reporting import STEP_FAILED
 from slipway_airflow.revision_documents import read_revision, secrets_of
 from slipway_airflow.task_output import redact_output
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from site_store import ActionRecord, RevisionRecord
     from strategy_lib.documents import Document
 
-# Trouble that is the same however often one tries. AuthenticationFailed is not: Keystone has bad minutes.
+# Trouble that is the same however often one tries.
 _FINAL = (SlipwayAirflowError, StrategyLibError, RevisionNotFound, SiteBusy, ProvisionerRefused)
+# Keystone has bad minutes, and so has Airflow.
+_PASSING = (AuthenticationFailed, ConnectionLookupFailed)
 
 
 class SiteOperator(BaseOperator):
@@ -103,7 +105,7 @@ class SiteOperator(BaseOperator):
                 (self._redactor or Redactor(())).redact_exception(error)
                 message = (self._redactor or Redactor(())).redact(str(error))
                 self._keep(store, context, message)
-                final = isinstance(error, _FINAL) and not isinstance(error, AuthenticationFailed)
+                final = isinstance(error, _FINAL) and not isinstance(error, _PASSING)
                 raise (AirflowFailException if final else AirflowException)(message) from error
 
     def _begin(self, store: SiteStore, context: Context) -> None:

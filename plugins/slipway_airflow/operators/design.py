@@ -93,7 +93,7 @@ class ValidateDesignOperator(SiteOperator):
             action = self.action(store, context)
             # Its secrets are known by this, too: the provisioner's remarks may quote the design.
             _, design_documents = self.read_revision(store, action.site, action.revision)
-            hook = DrydockHook.for_site(action.site)
+            hook = DrydockHook.for_action(store, action)
             design_ref = design_address(store, action, hook.settings)
             provisioner = self.discreet(hook.get_conn(marker(action)), store, action)
             try:

@@ -86,7 +86,7 @@ class PlanGroupsOperator(SiteOperator):
     def _deployed(self, store: SiteStore, action: ActionRecord, design: Design) -> Deployed:
         """Tell the deployed nodes that are as wanted from the others, and note what the provisioner says of all."""
         dry_run = bool(parameter(action, "dry_run"))
-        provisioner = self.discreet(DrydockHook.for_site(action.site).get_conn(marker(action)), store, action)
+        provisioner = self.discreet(DrydockHook.for_action(store, action).get_conn(marker(action)), store, action)
         try:
             if not dry_run:
                 self._look_at_older_work(store, action, provisioner, design)

@@ -53,7 +53,7 @@ class WaitingOperator(SiteOperator):
     def _run(self, context: Context, *, resumed: bool) -> Any:
         with self.telling(context) as store:
             action = self.action(store, context)
-            hook = DrydockHook.for_site(action.site)
+            hook = DrydockHook.for_action(store, action)
             patience = hook.settings.poll_in_worker
             if resumed:
                 patience = min(patience, _PATIENCE_AFTER_DEFERRAL)

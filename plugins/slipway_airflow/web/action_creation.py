@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from site_store import ActionState, SiteBusy, Version
+from slipway_airflow.connections import site_connection
 from slipway_airflow.errors import AirflowApiError, AirflowRefused
 from slipway_airflow.site_lock import reconcile
 from slipway_airflow.steps import STEPS, TARGETED
@@ -69,6 +70,8 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowCalls, call
         403: the caller may not trigger this DAG. 409: it is switched off, commits were skipped, critical groups would
         fall short, or another action is on the site. 503: it is not known whether Airflow started the run; the action
         is pending.
+    ConnectionLookupFailed
+        It is not known which provisioner is the site's: nothing was started.
     """
     kind = _kind(request.kind)
     caller.require_create(kind)
@@ -81,6 +84,8 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowCalls, call
     if kind in TARGETED and parameters.target_nodes is None:
         raise ApiError(400, f"{kind} needs the parameter target_nodes: name the nodes", "Bad Request")
     revision = _revision(store, request, kind, parameters)
+    # Decided once: whatever becomes of the site's connections, this action uses no other.
+    connection = site_connection(request.site)
     validated = validation_of_revision(request.site, revision)
     overridden = _judge(validated, parameters, request.site, revision)
     if validated.design is not None:
@@ -89,7 +94,8 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowCalls, call
     elif parameters.target_nodes is not None:
         raise ApiError(400, f"the nodes of revision {revision} cannot be read, so target_nodes cannot be checked")
     recorded = parameters.recorded() | ({ALLOW_INTERMEDIATE: True} if request.allow_intermediate else {})
-    action = _write_down(store, airflow, request, kind, revision, recorded, caller.name, parameters.dry_run)
+    conn_id = None if connection is None else str(connection.conn_id)
+    action = _write_down(store, airflow, request, kind, revision, recorded, caller.name, parameters.dry_run, conn_id)
     if overridden:
         said = f"started by {caller.name} in spite of {overridden[0]['message']}"
         more = f", and {len(overridden) - 1} more" if len(overridden) > 1 else ""
@@ -183,6 +189,7 @@ def _write_down(
     recorded: Mapping[str, Any],
     user: str,
     dry_run: bool,
+    connection: str | None,
 ) -> ActionRecord:
     """Return the action's new row; the one that is on the site may turn out to be over (rule 24)."""
     for last in (False, True):
@@ -195,6 +202,7 @@ def _write_down(
                 user,
                 context_marker=request.context_marker,
                 exclusive=not dry_run,
+                connection=connection,
             )
         except SiteBusy as busy:
             if last or not _is_over(store, airflow, busy.owner.action_id):

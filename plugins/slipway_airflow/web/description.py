@@ -23,8 +23,11 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     404: {"model": ErrorBody, "description": "There is no such thing."},
     409: {"model": ErrorBody, "description": "It does not fit what there is; with `retry`, it may later."},
     413: {"model": ErrorBody, "description": "The body is too large."},
-    502: {"model": ErrorBody, "description": "The provisioner does not answer, or refuses."},
-    503: {"model": ErrorBody, "description": "The store or Airflow does not answer, or no provisioner is connected."},
+    502: {"model": ErrorBody, "description": "The provisioner refuses."},
+    503: {
+        "model": ErrorBody,
+        "description": "The store, Airflow or the provisioner does not answer, or none is connected.",
+    },
 }
 """The errors of every route below ``/api/v1.0``."""
 

@@ -34,7 +34,7 @@ from site_store import (
     StoreUnavailable,
     ValueRefused,
 )
-from slipway_airflow.errors import AirflowApiError, AirflowRefused, SettingsError
+from slipway_airflow.errors import AirflowApiError, AirflowRefused, ConnectionLookupFailed, SettingsError
 from slipway_airflow.web.failure import ApiError, failure, plain_message
 from slipway_airflow.web.headers import request_id
 from slipway_airflow.web.keystone_errors import is_keystone, keystone_failure
@@ -73,11 +73,14 @@ def as_api_error(error: Exception) -> ApiError:
             return ApiError(error.status, str(error), "Refused by Airflow")
         case AirflowApiError():
             return ApiError(503, str(error), "Airflow unreachable", retry=True)
+        case ConnectionLookupFailed():
+            return ApiError(503, str(error), "Connection unknown", retry=True)
         case SettingsError():
             return ApiError(503, str(error), "Provisioner not configured")
+        case ProvisionerUnavailable():
+            return ApiError(503, str(error), "Provisioner unreachable", retry=True)
         case ProvisionerError():
-            unreachable = isinstance(error, ProvisionerUnavailable)
-            return ApiError(502, str(error), "Provisioner", retry=unreachable)
+            return ApiError(502, str(error), "Provisioner")
         case StoreError():
             status, retry = next(_STORE_ERRORS[kind] for kind in type(error).__mro__ if kind in _STORE_ERRORS)
             return ApiError(status, str(error), retry=retry)
@@ -100,6 +103,7 @@ def add_error_answers(app: FastAPI) -> None:
     for kind in (
         ApiError,
         AirflowApiError,
+        ConnectionLookupFailed,
         SettingsError,
         ProvisionerError,
         StoreError,

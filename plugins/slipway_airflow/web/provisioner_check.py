@@ -15,7 +15,7 @@ from provisioner_client.drydock_limits import checked_names
 from provisioner_client.errors import ProvisionerError, SubmissionRefused
 from site_store import StoreError
 from slipway_airflow.design_address import address_of
-from slipway_airflow.errors import SettingsError, StepError
+from slipway_airflow.errors import ConnectionLookupFailed, SettingsError, StepError
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.web.failure import plain_message
 
@@ -56,7 +56,7 @@ def ask(store: SiteStore, site: str, text: str, token: str | None = None) -> Cal
         if token is None:
             token = candidate = store.add_candidate(site, text)
         address = address_of(token, hook.settings)
-    except (SettingsError, StepError, AirflowException) as error:
+    except (SettingsError, ConnectionLookupFailed, StepError, AirflowException) as error:
         if candidate is not None:
             _forget(store, candidate)
         message = _unknown(str(error), committed)

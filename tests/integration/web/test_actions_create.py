@@ -6,9 +6,12 @@ import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NoReturn
 
 import httpx
 import pytest
+from airflow.secrets.metastore import MetastoreBackend
+from sqlalchemy.exc import OperationalError
 
 from site_store import ActionState, SiteStore, Version
 from tests.integration.web.airflow_runs import ACTIONS, DESIGN, AirflowRuns, ask, commit, create
@@ -354,6 +357,33 @@ def test_nodes_that_are_broken_or_in_no_critical_group_may_be_redeployed(
     create(user, "destroy_nodes", "?site=b", target_nodes="n3")
 
 
+def test_the_connection_is_decided_with_the_action(user: httpx.Client, store: SiteStore) -> None:
+    commit(store)
+    assert store.action(create(user)["id"]).connection == "slipway_provisioner"
+
+
+@pytest.mark.parametrize(
+    "parameters", [("deploy_site", {}), ("destroy_nodes", {"target_nodes": "n2", "force": "true"})]
+)
+def test_a_site_whose_connection_cannot_be_looked_up_is_not_given_to_another_provisioner(
+    user: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch, parameters: tuple[str, dict[str, str]]
+) -> None:
+    """That of all sites is known from the environment; the site's own would be in the database."""
+    commit(store)
+
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise OperationalError("SELECT", {}, Exception("the database system is starting up"))
+
+    monkeypatch.setattr(MetastoreBackend, "get_connection", fail)
+    kind, more = parameters
+    answer = ask(user, kind, **{"continue-on-fail": "true"}, **more)
+    assert (answer.status_code, answer.json()["retry"]) == (503, True)
+    assert (
+        "whether there is an Airflow connection 'slipway_provisioner_default' is not known" in answer.json()["message"]
+    )
+    assert store.list_actions("default") == []
+
+
 def test_what_the_provisioner_does_not_say_is_never_taken_for_nothing(
     user: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -363,5 +393,5 @@ def test_what_the_provisioner_does_not_say_is_never_taken_for_nothing(
     )
     # The provisioner's part of the validation may be passed over; the look at what is deployed may not.
     answer = ask(user, "redeploy_server", target_nodes="n2", **{"continue-on-fail": "true"})
-    assert (answer.status_code, answer.json()["retry"]) == (502, True)
+    assert (answer.status_code, answer.json()["retry"]) == (503, True)
     assert store.list_actions("default") == []

@@ -81,7 +81,7 @@ def test_a_provisioner_that_does_not_answer(viewer: httpx.Client, monkeypatch: p
     connection = {"conn_type": "drydock", "host": "http://127.0.0.1:9", "extra": {"connect_timeout": 1}}
     monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(connection))
     answer = viewer.get(STATUSES)
-    assert_failure(answer, 502, "at 127.0.0.1:9 (Airflow connection 'slipway_provisioner'): no connection")
+    assert_failure(answer, 503, "at 127.0.0.1:9 (Airflow connection 'slipway_provisioner'): no connection")
     assert answer.json()["retry"] is True
 
 

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 import site_store.errors
 from provisioner_client.errors import ProvisionerRefused, ProvisionerUnavailable
 from site_store import StoreError
-from slipway_airflow.errors import AirflowApiError, AirflowRefused, SettingsError
+from slipway_airflow.errors import AirflowApiError, AirflowRefused, ConnectionLookupFailed, SettingsError
 from slipway_airflow.web.error_answers import as_api_error
 from slipway_airflow.web.failure import ApiError, failure, message_of, plain_message, status
 from strategy_lib.documents import load_documents
@@ -91,7 +91,8 @@ def test_a_problem_of_no_document() -> None:
         (AirflowRefused(409, "there is a run"), 409, False),
         (AirflowApiError("no answer"), 503, True),
         (SettingsError("no connection"), 503, False),
-        (ProvisionerUnavailable("no answer"), 502, True),
+        (ProvisionerUnavailable("no answer"), 503, True),
+        (ConnectionLookupFailed("the database"), 503, True),
         (ProvisionerRefused("no"), 502, False),
         (HTTPException(405), 405, False),
         (RequestValidationError([]), 400, False),

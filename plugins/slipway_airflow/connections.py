@@ -1,0 +1,123 @@
+"""Which Airflow connection leads to a site's provisioner. "There is none" is only said where that is known.
+
+Airflow's own look-up says "not found" for any error on the way, and so does the API server when a task asks it. A
+site's own connection that only seems to be missing would send its servers to the provisioner of all other sites.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.log import mask_secret
+
+from slipway_airflow.errors import ConnectionLookupFailed
+from slipway_airflow.settings import connection_candidates
+
+if TYPE_CHECKING:
+    from airflow.sdk import Connection
+
+# The API server answers a task 404 also when its database fails. So often, so far apart in seconds, and each time with
+# proof that the database answers, it has to say so before it is believed.
+_LOOKS = 3
+_BETWEEN_LOOKS = 0.5
+
+
+def site_connection(site: str) -> Connection | None:
+    """Return the connection of a site's provisioner: its own, else the one for all sites; None when there is neither.
+
+    Raises
+    ------
+    ConnectionLookupFailed
+        It is not known whether there is one.
+    """
+    for conn_id in connection_candidates(site):
+        found = find_connection(conn_id)
+        if found is not None:
+            return found
+    return None
+
+
+def find_connection(conn_id: str) -> Connection | None:
+    """Return an Airflow connection, None when there certainly is none; in a task or in the API server.
+
+    Raises
+    ------
+    ConnectionLookupFailed
+        It could not be looked up.
+    """
+    from airflow.sdk.execution_time.secrets import ExecutionAPISecretsBackend
+    from airflow.sdk.execution_time.supervisor import ensure_secrets_backend_loaded
+
+    for backend in ensure_secrets_backend_loaded():
+        if isinstance(backend, ExecutionAPISecretsBackend):
+            found = _ask_repeatedly(conn_id)
+        else:
+            try:
+                found = backend.get_connection(conn_id=conn_id)
+            except Exception as error:
+                raise _failed(conn_id, f"{type(backend).__name__}: {type(error).__name__}") from error
+        if found is not None:
+            if found.password:
+                mask_secret(found.password)
+            if found.extra:
+                mask_secret(found.extra)
+            return found
+    return None
+
+
+def _ask_repeatedly(conn_id: str) -> Connection | None:
+    for look in range(_LOOKS):
+        if look:
+            time.sleep(_BETWEEN_LOOKS)
+        found = _ask_api_server(conn_id)
+        if found is not None:
+            return found
+        _require_database(conn_id)
+    return None
+
+
+def _ask_api_server(conn_id: str) -> Connection | None:
+    """Ask Airflow's API server, as a task does."""
+    from airflow.sdk import Connection
+    from airflow.sdk.exceptions import ErrorType
+    from airflow.sdk.execution_time.comms import ConnectionResult, ErrorResponse, GetConnection
+
+    answer = _send(GetConnection(conn_id=conn_id), conn_id)
+    if isinstance(answer, ErrorResponse) and answer.error is ErrorType.CONNECTION_NOT_FOUND:
+        return None
+    if not isinstance(answer, ConnectionResult):
+        raise _failed(conn_id, f"Airflow's API server answers {_said(answer)}")
+    return Connection(**answer.model_dump(exclude={"type"}, by_alias=True))
+
+
+def _require_database(conn_id: str) -> None:
+    """Make sure that the API server's database answers, by a question whose failure is not hidden."""
+    from airflow.sdk.execution_time.comms import DRCount, GetDRCount
+
+    answer = _send(GetDRCount(dag_id="deploy_site"), conn_id)
+    if not isinstance(answer, DRCount):
+        raise _failed(conn_id, f"Airflow's database does not answer: {_said(answer)}")
+
+
+def _send(question: Any, conn_id: str) -> Any:
+    from airflow.sdk.exceptions import AirflowRuntimeError
+    from airflow.sdk.execution_time import task_runner
+
+    try:
+        return task_runner.SUPERVISOR_COMMS.send(question)
+    except AirflowRuntimeError as error:
+        return error.error
+    except Exception as error:
+        raise _failed(conn_id, type(error).__name__) from error
+
+
+def _said(answer: Any) -> str:
+    return str(getattr(getattr(answer, "error", None), "value", type(answer).__name__))
+
+
+def _failed(conn_id: str, why: str) -> ConnectionLookupFailed:
+    return ConnectionLookupFailed(
+        f"whether there is an Airflow connection {conn_id!r} is not known ({why}), so that none is chosen: "
+        "see the API server's log"
+    )
