@@ -14,7 +14,8 @@ from site_store.errors import StoreNotConfigured
 URL_VARIABLE = "SLIPWAY_DATABASE_URL"
 HOME_VARIABLE = "SLIPWAY_HOME"
 DEFAULT_HOME = ".slipway"
-FILE_NAME = "slipway.db"
+URL_FILE = "store.url"
+"""A home's file with the URL of its database: `slipway up` writes it."""
 
 _DRIVERS = {
     "sqlite": "sqlite",
@@ -32,22 +33,22 @@ def resolve(url: str | None = None, environment: Mapping[str, str] | None = None
     Parameters
     ----------
     url
-        What the caller named; None or empty: `SLIPWAY_DATABASE_URL`, else the file `slipway.db` in the directory
-        `SLIPWAY_HOME`, else in `.slipway` below the current directory.
+        What the caller named; None or empty: `SLIPWAY_DATABASE_URL`, else the database of the `slipway up` whose home
+        is `SLIPWAY_HOME`, else `.slipway` below the current directory.
     environment
         The environment variables; those of the process by default.
 
     Raises
     ------
     StoreNotConfigured
-        The URL cannot be read, or names a database that Slipway cannot use. The URL itself is not repeated.
+        None is named; the URL cannot be read, or names a database that Slipway cannot use. It is not repeated.
     """
     variables = os.environ if environment is None else environment
     given = url or variables.get(URL_VARIABLE)
-    if not given:
-        home = Path(variables.get(HOME_VARIABLE) or DEFAULT_HOME).expanduser().absolute()
-        return URL.create("sqlite", database=str(home / FILE_NAME))
     origin = "the database URL" if url else URL_VARIABLE
+    if not given:
+        file = Path(variables.get(HOME_VARIABLE) or DEFAULT_HOME).expanduser().absolute() / URL_FILE
+        given, origin = _home_url(file), str(file)
     try:
         parsed = make_url(given)
     except (ArgumentError, ValueError):
@@ -66,6 +67,16 @@ def resolve(url: str | None = None, environment: Mapping[str, str] | None = None
             raise StoreNotConfigured(f"{origin} names no plain file: the store is shared by processes, so it needs one")
         parsed = parsed.set(database=str(Path(parsed.database).expanduser().absolute()))
     return parsed
+
+
+def _home_url(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except OSError:
+        raise StoreNotConfigured(
+            f"no database is named: set {URL_VARIABLE}, or {HOME_VARIABLE} to the home of a `slipway up` that was "
+            f"started at least once (there is no {file})"
+        ) from None
 
 
 def sqlite_file(url: URL) -> Path | None:

@@ -10,6 +10,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import psycopg
+from psycopg.abc import PQGen
+from psycopg.pq import TransactionStatus
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
@@ -21,7 +24,20 @@ T = TypeVar("T")
 BUSY_SECONDS = 30
 _ATTEMPTS = 6
 _WRITE = "slipway_write"
-_POSTGRESQL_DEFAULTS = {"connect_timeout": 10, "application_name": "slipway"}
+_POSTGRESQL_DEFAULTS = {
+    "connect_timeout": 10,
+    "application_name": "slipway",
+    # A server that is gone without a word: seconds until it is asked for a sign of life, and between two questions.
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    # Milliseconds until what was sent has to be taken over there.
+    "tcp_user_timeout": 30_000,
+}
+STATEMENT_SECONDS = 60
+"""So long a statement may take, with its waiting for others; the largest need some seconds."""
+ANSWER_SECONDS = 75
+"""So long an answer is waited for: a server that is silent does not end its statements either."""
 _RETRIED_SQLSTATES = frozenset({"40001", "40P01"})  # serialization failure, deadlock
 _LIMIT_EXCEEDED = "54"
 
@@ -43,10 +59,17 @@ class Database:
     Every failure comes out as a `StoreError`; no parameter and no password is ever part of a message.
     """
 
-    def __init__(self, url: URL) -> None:
+    def __init__(self, url: URL, *, bounded: bool = True) -> None:
+        """Nothing is opened yet.
+
+        Parameters
+        ----------
+        bounded
+            Whether statements have to end in time. Migrations take as long as they take.
+        """
         self.url = url
         self.name = describe(url)
-        self.engine = _postgresql_engine(url) if sqlite_file(url) is None else _sqlite_engine(url)
+        self.engine = _postgresql_engine(url, bounded) if sqlite_file(url) is None else _sqlite_engine(url)
         self._writing = self.engine.execution_options(**{_WRITE: True})
         # One snapshot for all statements of a read; SQLite's WAL gives that by itself.
         isolation = {"isolation_level": "REPEATABLE READ"} if self.engine.dialect.name == "postgresql" else {}
@@ -112,8 +135,21 @@ def _dump_json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def _postgresql_engine(url: URL) -> Engine:
-    return create_engine(
+class _BoundedConnection(psycopg.Connection[Any]):
+    """A connection that waits for no answer longer than `ANSWER_SECONDS`."""
+
+    def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
+        """Wait for an answer; the connection of one that never came can be used no more."""
+        try:
+            return super().wait(gen, interval, ANSWER_SECONDS if timeout is None else timeout)
+        except psycopg.OperationalError:
+            if timeout is None and self.pgconn.transaction_status == TransactionStatus.ACTIVE:
+                self.pgconn.finish()
+            raise
+
+
+def _postgresql_engine(url: URL, bounded: bool) -> Engine:
+    engine = create_engine(
         url,
         hide_parameters=True,
         json_serializer=_dump_json,
@@ -123,6 +159,22 @@ def _postgresql_engine(url: URL) -> Engine:
         pool_recycle=1800,
         connect_args={key: value for key, value in _POSTGRESQL_DEFAULTS.items() if key not in url.query},
     )
+    if not bounded:
+        return engine
+
+    @event.listens_for(engine, "do_connect")
+    def connect(_dialect: Any, _record: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
+        return _BoundedConnection.connect(*arguments, **options)
+
+    if "statement_timeout" not in str(url.query.get("options", "")):
+
+        @event.listens_for(engine, "connect")
+        def connected(connection: Any, _record: Any) -> None:
+            # Not among the options of the connection: poolers refuse those.
+            connection.execute(f"SET statement_timeout = '{STATEMENT_SECONDS}s'")
+            connection.commit()
+
+    return engine
 
 
 def _sqlite_engine(url: URL) -> Engine:

@@ -19,7 +19,11 @@ class StoreUnavailable(StoreError):
 
 
 class StoreNotConfigured(StoreError):
-    """No usable database is named: set SLIPWAY_DATABASE_URL, or SLIPWAY_HOME to a directory that can be written."""
+    """No usable database is named: set SLIPWAY_DATABASE_URL, or SLIPWAY_HOME to the home of a `slipway up`."""
+
+
+class CopyRefused(StoreError):
+    """The database has something else in it, or the copy was not equal: nothing was changed; name an empty one."""
 
 
 class SchemaNotCurrent(StoreError):

@@ -65,7 +65,7 @@ class SiteStore(
         Parameters
         ----------
         url
-            Its database; None: `SLIPWAY_DATABASE_URL`, else `slipway.db` in `SLIPWAY_HOME`, else in `.slipway`.
+            Its database; None: `SLIPWAY_DATABASE_URL`, else that of the `slipway up` in `SLIPWAY_HOME` or `.slipway`.
         now
             The clock, in aware times; the machine's by default.
 
@@ -104,7 +104,7 @@ class SiteStore(
         StoreUnavailable
             The database could not be reached.
         """
-        database = Database(resolve(url))
+        database = Database(resolve(url), bounded=False)
         try:
             return schema_version.upgrade(database)
         finally:

@@ -51,7 +51,7 @@ class AirflowApi:
         self.session = session
 
     def _change(self, what: str, method: str, path: str, **arguments: Any) -> None:
-        # Airflow's SQLite is at times too busy to write. No change made here is made twice by sending it again.
+        # Airflow's database may be away for a moment. No change made here is made twice by sending it again.
         for pause in _PAUSES:
             try:
                 self.session.request(what, method, path, **arguments)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Self
 
 from slipway_cli.airflow_api import AirflowApi
-from slipway_cli.api_session import ApiError
+from slipway_cli.api_session import ApiError, ApiRefused, ApiUnreachable
 from slipway_cli.embedded.ports import LOOPBACK, claim_port
 from slipway_cli.embedded.settings import EmbeddedSettings, environment_port
 from slipway_cli.embedded.simulator_process import SimulatorProcess
@@ -20,6 +20,9 @@ ALL_SITES = "slipway_provisioner"
 _MARK = "Made by Slipway: a simulated Drydock"
 _PAUSE = 2.0
 """Seconds between two starts."""
+_RETRY = 1.0
+"""Seconds between two attempts to connect it."""
+_SERVER_ERROR = 500
 
 
 class ConnectionTaken(ApiError):
@@ -102,6 +105,48 @@ class SimulatedDrydock:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+class Connecting:
+    """Makes a connection, again and again while Airflow's API server is away: it is started again when it dies."""
+
+    def __init__(self, attempt: Callable[[], None], patience: float) -> None:
+        """Nothing is done yet.
+
+        Parameters
+        ----------
+        attempt : makes the connection; safe to repeat.
+        patience : seconds to try it.
+        """
+        self._attempt = attempt
+        self._end = time.monotonic() + patience
+        self._next = 0.0
+        self.is_done = False
+
+    def go_on(self) -> bool:
+        """Try it, if it is not made yet and the last attempt was not just now.
+
+        Returns
+        -------
+        Whether this very attempt made it.
+
+        Raises
+        ------
+        ApiError
+            Airflow refused, or did not answer for too long.
+        """
+        if self.is_done or time.monotonic() < self._next:
+            return False
+        try:
+            self._attempt()
+        except (ApiUnreachable, ApiRefused) as error:
+            away = isinstance(error, ApiUnreachable) or error.status >= _SERVER_ERROR
+            if not away or time.monotonic() > self._end:
+                raise
+            self._next = time.monotonic() + _RETRY
+            return False
+        self.is_done = True
+        return True
 
 
 def connect(airflow: AirflowApi, connection_id: str, url: str, whose: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -15,6 +16,9 @@ from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.embedded.supervisor import Supervisor
 from slipway_cli.errors import SlipwayCliError
 from slipway_cli.examples import examples
+
+_ANSWER = 5.0
+"""Seconds for an answer of Airflow's, while nothing else is looked after."""
 
 
 @click.command(epilog=examples("slipway up", "slipway up --simulator --fail deploy:r1-compute-07"))
@@ -32,7 +36,7 @@ from slipway_cli.examples import examples
 def up(port: int | None, home: Path | None, simulator: bool, speed: float | None, fail: tuple[str, ...]) -> None:
     """Run Slipway in the foreground until Ctrl-C.
 
-    Starts Airflow's API server, scheduler, DAG processor and triggerer on this machine, reachable from this machine
+    Starts PostgreSQL and Airflow's API server, scheduler, DAG processor and triggerer, reachable from this machine
     only, and prints where they are and how to log in. Passwords are taken from SLIPWAY_ADMIN_PASSWORD and
     SLIPWAY_VIEWER_PASSWORD, or made up and kept in passwords.json in the home.
 
@@ -57,7 +61,7 @@ def _run(settings: EmbeddedSettings, simulator: bool, speed: float | None, fail:
     from slipway_cli.airflow_api import AirflowApi
     from slipway_cli.api_session import ApiSession
     from slipway_cli.demo_order import read_fail
-    from slipway_cli.simulated_drydock import ALL_SITES, DEFAULT_SPEED, SimulatedDrydock, connect
+    from slipway_cli.simulated_drydock import ALL_SITES, DEFAULT_SPEED, Connecting, SimulatedDrydock, connect
 
     for text in fail:
         read_fail(text)
@@ -65,14 +69,27 @@ def _run(settings: EmbeddedSettings, simulator: bool, speed: float | None, fail:
     if running is not None and running.state != STOPPING:
         raise AlreadyRunning(settings.home, f"process {running.pid}, {running.url}")
     with SimulatedDrydock(settings, "simulator", speed or DEFAULT_SPEED, fail) as drydock:
+        begun: list[tuple[Connecting, Callable[[], None]]] = []
 
         def on_ready(runtime: Runtime, credentials: Credentials) -> None:
             url = drydock.start().wait_ready()  # now that the home is ours
-            with contextlib.closing(ApiSession(runtime.url, "admin", runtime.password("admin"))) as session:
-                connect(AirflowApi(session), ALL_SITES, url, "of `slipway up --simulator`")
-            _welcome(runtime, credentials, began, f"  simulated Drydock for all sites: {drydock.address}")
 
-        supervisor.run(on_ready, lambda: drydock.look_after(click.echo))
+            def attempt() -> None:
+                session = ApiSession(runtime.url, "admin", runtime.password("admin"), _ANSWER)
+                with contextlib.closing(session):
+                    connect(AirflowApi(session), ALL_SITES, url, "of `slipway up --simulator`")
+
+            more = f"  simulated Drydock for all sites: {drydock.address}"
+            connecting = Connecting(attempt, settings.start_timeout)
+            begun.append((connecting, lambda: _welcome(runtime, credentials, began, more)))
+
+        def look_after() -> None:
+            for connecting, say_welcome in begun:
+                if connecting.go_on():
+                    say_welcome()
+            drydock.look_after(click.echo)
+
+        supervisor.run(on_ready, look_after)
 
 
 def _welcome(runtime: Runtime, credentials: Credentials, began: float, more: str = "") -> None:

@@ -7,10 +7,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from slipway_cli.embedded.logfiles import open_log
+from slipway_cli.embedded.sessions import kill_sessions
 
 COMPONENTS: Mapping[str, tuple[str, ...]] = {
     # The order is that of starting: who takes longest comes first.
@@ -38,20 +39,43 @@ def tied_command(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", "slipway_cli.embedded.launcher", str(os.getpid()), module, *arguments]
 
 
+def airflow_component(name: str, environment: Mapping[str, str], log: Path, home: Path) -> Component:
+    """One of Airflow's components."""
+    return Component(name, tied_command("airflow", *COMPONENTS[name]), environment, log, home)
+
+
 class Component:
     """A component's process, in a session of its own. Start it from the main thread: its life hangs on that thread."""
 
-    def __init__(self, name: str, environment: Mapping[str, str], log: Path, home: Path) -> None:
+    stop_signal = signal.SIGTERM
+    """What asks it to stop."""
+
+    def __init__(
+        self, name: str, command: Sequence[str], environment: Mapping[str, str], log: Path, folder: Path
+    ) -> None:
+        """Nothing is started yet.
+
+        Parameters
+        ----------
+        command : ends when this process does, see `tied_command`.
+        folder : its current folder.
+        """
         self.name = name
         self.log = log
         self.deaths = 0
+        self._command = list(command)
         self._environment = environment
-        self._home = home
+        self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         self._born = 0.0
         self.start_at: float | None = None
         """When to start it again (monotonic seconds), if it is dead."""
         self.log_start = log.stat().st_size if log.exists() else 0
+
+    @property
+    def title(self) -> str:
+        """The component in words, to begin a sentence with."""
+        return f"Airflow's {self.name}"
 
     @property
     def pid(self) -> int | None:
@@ -63,12 +87,12 @@ class Component:
         self.start_at = None
         with open_log(self.log) as out:
             self._process = subprocess.Popen(
-                tied_command("airflow", *COMPONENTS[self.name]),
+                self._command,
                 env=dict(self._environment),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
-                cwd=self._home,
+                cwd=self._folder,
                 start_new_session=True,
             )
         self._born = time.monotonic()
@@ -93,4 +117,13 @@ class Component:
     def ask_to_stop(self) -> None:
         """Ask the component's main process alone: a scheduler whose whole group is told waits for ever."""
         if self._process is not None and self._process.poll() is None:
-            self._process.send_signal(signal.SIGTERM)
+            self._process.send_signal(self.stop_signal)
+
+    def kill_rest(self) -> list[int]:
+        """Kill all that it has started and that is still there.
+
+        Returns
+        -------
+        The ids of processes that cannot be killed; normally none.
+        """
+        return [] if self.pid is None else kill_sessions({self.pid})

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from slipway_cli.embedded.credentials import ROLES, Credentials
+from slipway_cli.embedded.leftovers import MARK
 from slipway_cli.embedded.ports import LOOPBACK
+from slipway_cli.embedded.postgres_cluster import AIRFLOW, STORE
 from slipway_cli.embedded.settings import EmbeddedSettings
 
 HEARTBEAT = 2
@@ -16,13 +18,18 @@ COMPONENT_LOST_AFTER = 15
 
 
 def airflow_environment(
-    settings: EmbeddedSettings, credentials: Credentials, port: int, environ: Mapping[str, str]
+    settings: EmbeddedSettings,
+    credentials: Credentials,
+    port: int,
+    database: Callable[[str], str],
+    environ: Mapping[str, str],
 ) -> dict[str, str]:
     """Build the whole environment of a component.
 
     Parameters
     ----------
     port : the API server's port (never 0 here).
+    database : gives the URL of a database of the embedded PostgreSQL.
     environ : the caller's environment. Its AIRFLOW* variables are dropped: they belong to some other Airflow, and
         following them could migrate somebody's production database.
     """
@@ -34,18 +41,22 @@ def airflow_environment(
         env[name] = f"{env[name]},{loopback}" if env.get(name) else loopback
     env |= settings.to_environment()
     env |= {
+        "SLIPWAY_DATABASE_URL": settings.database_url or database(STORE),
+        MARK: str(settings.home),
         "NO_COLOR": "1",
         "PYTHONUNBUFFERED": "1",
         "SLIPWAY_PORT": str(port),
         "SLIPWAY_URL": f"http://{LOOPBACK}:{port}",
         "AIRFLOW_HOME": str(settings.airflow_home),
     }
-    sections = _sections(settings, credentials, port)
+    sections = _sections(settings, credentials, port, database(AIRFLOW))
     env |= {f"AIRFLOW__{s}__{key}": value for s, options in sections.items() for key, value in options.items()}
     return env | dict(settings.overrides)
 
 
-def _sections(settings: EmbeddedSettings, credentials: Credentials, port: int) -> dict[str, dict[str, str]]:
+def _sections(
+    settings: EmbeddedSettings, credentials: Credentials, port: int, database: str
+) -> dict[str, dict[str, str]]:
     plugins = settings.plugins_folder or settings.airflow_home / "plugins"
     bundle = {
         "name": "slipway",
@@ -71,7 +82,8 @@ def _sections(settings: EmbeddedSettings, credentials: Credentials, port: int) -
             # The button "Test" of a connection is off by default.
             "TEST_CONNECTION": "Enabled",
         },
-        "DATABASE": {"SQL_ALCHEMY_CONN": f"sqlite:///{settings.airflow_home / 'airflow.db'}"},
+        # psycopg 3 knows both ways; by itself Airflow would look for another driver for the second.
+        "DATABASE": {"SQL_ALCHEMY_CONN": database, "SQL_ALCHEMY_CONN_ASYNC": database},
         "API": {
             "HOST": LOOPBACK,
             "PORT": str(port),

@@ -46,11 +46,10 @@ class StepFailed(EmbeddedError):
 
 
 class ComponentFailed(EmbeddedError):
-    """A component of Airflow keeps dying or does not get healthy in time; read its log."""
+    """A component keeps dying or does not get healthy in time; read its log."""
 
-    def __init__(self, name: str, what: str, log: Path, tail: str) -> None:
-        super().__init__(f"Airflow's {name} {what}; its log {log} ends:\n{tail}")
-        self.name = name
+    def __init__(self, title: str, what: str, log: Path, tail: str) -> None:
+        super().__init__(f"{title} {what}; its log {log} ends:\n{tail}")
         self.log = log
 
 
@@ -67,3 +66,7 @@ class SimulatorFailed(EmbeddedError):
     def __init__(self, log: Path, tail: str) -> None:
         super().__init__(f"the provisioner's simulator cannot be started; its log {log} ends:\n{tail}")
         self.log = log
+
+
+class PostgresUnusable(EmbeddedError):
+    """The embedded PostgreSQL cannot be set up here; the message says why and what to do."""

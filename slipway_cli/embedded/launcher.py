@@ -1,4 +1,7 @@
-"""Runs a module as `python -m` does, in a process that ends when its parent does: `… PARENT-PID MODULE ARGUMENTS…`."""
+"""Runs a module as `python -m` does, in a process that ends when its parent does: `… PARENT-PID MODULE ARGUMENTS…`.
+
+What it forks ends with it in the same way.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import signal
 import sys
 import warnings
 
-from slipway_cli.embedded.lifeline import die_with_parent
+from slipway_cli.embedded.lifeline import die_with_parent, tie_forks
 
 
 def main() -> None:
@@ -15,6 +18,7 @@ def main() -> None:
     parent, module, *arguments = sys.argv[1:]
     if not die_with_parent(int(parent), signal.SIGKILL):
         sys.exit("the parent is gone")
+    tie_forks(signal.SIGKILL)
     # Starlette warns in each of Airflow's processes about a test client that nobody here uses.
     warnings.filterwarnings("ignore", message=".*starlette.testclient.*")
     sys.argv = [module, *arguments]

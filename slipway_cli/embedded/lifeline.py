@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import threading
 from collections.abc import Collection
 
 _PR_SET_PDEATHSIG = 1
@@ -26,6 +27,26 @@ def die_with_parent(parent: int, number: int) -> bool:
     """
     _prctl(_PR_SET_PDEATHSIG, number)
     return os.getppid() == parent
+
+
+def tie_forks(number: int) -> None:
+    """Have signal `number` sent to every process that this one forks, and that those fork, when its parent dies.
+
+    Airflow's scheduler forks its workers, they fork tasks, and none of them would notice by itself. Forks of other
+    threads than the main one are left alone: to the system a thread that ends is a parent that dies.
+    """
+    forking: dict[str, int] = {}
+
+    def before() -> None:
+        forking.clear()
+        if threading.current_thread() is threading.main_thread():
+            forking["parent"] = os.getpid()
+
+    def after() -> None:
+        if "parent" in forking and not die_with_parent(forking["parent"], number):
+            os._exit(1)
+
+    os.register_at_fork(before=before, after_in_child=after)
 
 
 def adopt_orphans() -> None:

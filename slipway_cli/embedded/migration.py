@@ -49,18 +49,22 @@ class Migration:
         return status == 0
 
 
-def airflow_is_current(airflow_home: Path) -> bool:
-    """Whether Airflow's database was made by this very version (asking Airflow itself takes seconds)."""
-    stamp = airflow_home / "migrated"
+def airflow_is_current(stamp: Path) -> bool:
+    """Whether Airflow's database was made by this very version (asking Airflow itself takes seconds).
+
+    Parameters
+    ----------
+    stamp : a file beside the database, so that it goes with it.
+    """
     try:
-        return stamp.read_text(encoding="utf-8") == _version() and (airflow_home / "airflow.db").exists()
+        return stamp.read_text(encoding="utf-8") == _version()
     except OSError:
         return False
 
 
-def stamp_airflow(airflow_home: Path) -> None:
+def stamp_airflow(stamp: Path) -> None:
     """Note that Airflow's database is now of this version."""
-    (airflow_home / "migrated").write_text(_version(), encoding="utf-8")
+    stamp.write_text(_version(), encoding="utf-8")
 
 
 def _version() -> str:
@@ -72,6 +76,14 @@ def migrate_airflow(environment: Mapping[str, str], logs: Path, home: Path) -> M
     command = tied_command("airflow", "db", "migrate")
     return Migration(
         "preparing Airflow's database (airflow db migrate)", command, environment, logs / "migrate.log", home
+    )
+
+
+def copy_store(file: Path, environment: Mapping[str, str], logs: Path, home: Path) -> Migration:
+    """Begin copying a store from its SQLite file, which stays as it is, into the one that is used from now on."""
+    command = tied_command("site_store", "copy", str(file))
+    return Migration(
+        f"copying the store from {file} (python -m site_store copy)", command, environment, logs / "store.log", home
     )
 
 

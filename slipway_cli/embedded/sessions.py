@@ -9,7 +9,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 _PROC = Path("/proc")
@@ -39,12 +39,22 @@ def kill_sessions(sessions: Collection[int], patience: float = 5.0) -> list[int]
     -------
     The ids of processes that were still there after `patience` seconds; normally none.
     """
+    return kill_found(lambda: members(sessions), patience)
+
+
+def kill_found(find: Callable[[], Collection[int]], patience: float = 5.0) -> list[int]:
+    """Kill every process that a search finds, and search again until it finds none.
+
+    Returns
+    -------
+    The ids of processes that were still there after `patience` seconds; normally none.
+    """
     end = time.monotonic() + patience
-    while alive := members(sessions):
+    while alive := find():
         for pid in alive:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         if time.monotonic() > end:
-            return alive
+            return list(alive)
         time.sleep(0.02)
     return []

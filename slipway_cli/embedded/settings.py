@@ -46,7 +46,7 @@ class EmbeddedSettings:
     port : port of Airflow's API server on loopback (SLIPWAY_PORT); 0 means any free one.
     dags_folder : SLIPWAY_DAGS_FOLDER, by default the installed package's own.
     plugins_folder : SLIPWAY_PLUGINS_FOLDER, for plugins besides Slipway's own, which comes by its entry point.
-    database_url : Slipway's own store (SLIPWAY_DATABASE_URL).
+    database_url : Slipway's own store (SLIPWAY_DATABASE_URL); None: a database of the embedded PostgreSQL.
     parallelism : task processes at a time.
     task_lost_after : seconds without a heartbeat after which a task process counts as dead.
     start_timeout : seconds until all four components must be healthy.
@@ -58,7 +58,7 @@ class EmbeddedSettings:
     port: int
     dags_folder: Path
     plugins_folder: Path | None
-    database_url: str
+    database_url: str | None
     parallelism: int = 4
     task_lost_after: int = 20
     start_timeout: float = 120.0
@@ -84,7 +84,7 @@ class EmbeddedSettings:
             port=environment_port("SLIPWAY_PORT", DEFAULT_PORT, env) if port is None else port,
             dags_folder=Path(dags).resolve() if dags else default_dags_folder(),
             plugins_folder=Path(plugins).resolve() if plugins else None,
-            database_url=env.get("SLIPWAY_DATABASE_URL") or f"sqlite:///{at / 'slipway.db'}",
+            database_url=env.get("SLIPWAY_DATABASE_URL") or None,
             overrides={
                 "AIRFLOW__" + name.removeprefix(OVERRIDE_PREFIX): value
                 for name, value in env.items()
@@ -98,8 +98,9 @@ class EmbeddedSettings:
             "SLIPWAY_HOME": str(self.home),
             "SLIPWAY_PORT": str(self.port),
             "SLIPWAY_DAGS_FOLDER": str(self.dags_folder),
-            "SLIPWAY_DATABASE_URL": self.database_url,
         }
+        if self.database_url is not None:
+            result["SLIPWAY_DATABASE_URL"] = self.database_url
         if self.plugins_folder is not None:
             result["SLIPWAY_PLUGINS_FOLDER"] = str(self.plugins_folder)
         for name, value in self.overrides.items():
@@ -108,7 +109,7 @@ class EmbeddedSettings:
 
     @property
     def airflow_home(self) -> Path:
-        """Airflow's own folder (AIRFLOW_HOME) with its database."""
+        """Airflow's own folder (AIRFLOW_HOME)."""
         return self.home / "airflow"
 
     @property

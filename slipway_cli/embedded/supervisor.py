@@ -1,4 +1,4 @@
-"""Starts Airflow's four components, keeps them running, and leaves no process behind, however it ends.
+"""Starts PostgreSQL and Airflow's four components, keeps them running, and leaves no process behind, however it ends.
 
 A single loop in the main thread: signals only set a flag, and every process is started, watched and reaped here.
 """
@@ -12,21 +12,33 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from types import FrameType
 
-from slipway_cli.embedded.component import COMPONENTS, MOST_DEATHS, MOST_DEATHS_AT_START, Component
+from slipway_cli.embedded.component import (
+    COMPONENTS,
+    MOST_DEATHS,
+    MOST_DEATHS_AT_START,
+    Component,
+    airflow_component,
+)
 from slipway_cli.embedded.credentials import Credentials, load_or_create
 from slipway_cli.embedded.environment import airflow_environment
 from slipway_cli.embedded.errors import ComponentFailed, Interrupted
 from slipway_cli.embedded.guard import Guard
 from slipway_cli.embedded.health import loopback_session, unhealthy_components
+from slipway_cli.embedded.leftovers import end_leftovers
 from slipway_cli.embedded.lifeline import adopt_orphans, reap_orphans
 from slipway_cli.embedded.logfiles import tail
-from slipway_cli.embedded.migration import Migration, airflow_is_current, migrate_airflow, migrate_store, stamp_airflow
+from slipway_cli.embedded.migration import Migration, airflow_is_current, migrate_airflow, stamp_airflow
 from slipway_cli.embedded.ports import LOOPBACK, claim_port
+from slipway_cli.embedded.postgres_cluster import PostgresCluster
+from slipway_cli.embedded.postgres_process import PostgresProcess
 from slipway_cli.embedded.runtime import READY, STARTING, STOPPING, HomeLock, Runtime
 from slipway_cli.embedded.sessions import kill_sessions
 from slipway_cli.embedded.settings import EmbeddedSettings
+from slipway_cli.embedded.store_move import StoreMove
 
 _TICK = 0.1
+_CHECKPOINT_GRACE = 12.0
+"""Seconds for PostgreSQL to write down what it has in memory; killed before, it has to recover at the next start."""
 
 
 class Supervisor:
@@ -42,7 +54,9 @@ class Supervisor:
         self._settings = settings
         self._say = say
         self._signals = 0
-        self._components: list[Component] = []
+        self._cluster = PostgresCluster(settings.home)
+        self._postgres: PostgresProcess | None = None
+        self._airflow: list[Component] = []
         self._migrations: list[Migration] = []
 
     def run(
@@ -84,7 +98,6 @@ class Supervisor:
     ) -> None:
         settings = self._settings
         credentials = load_or_create(settings.home / "secrets.json", settings.passwords_file, os.environ)
-        environment = airflow_environment(settings, credentials, port, os.environ)
         settings.airflow_home.mkdir(parents=True, exist_ok=True)
         self._runtime = Runtime(
             home=str(settings.home),
@@ -97,10 +110,10 @@ class Supervisor:
         )
         self._runtime.write()
         try:
-            self._components = [
-                Component(name, environment, settings.logs / f"{name}.log", settings.home) for name in COMPONENTS
-            ]
-            self._bring_up(environment)
+            self._end_leftovers()
+            self._postgres = self._bring_up_postgres()
+            environment = airflow_environment(settings, credentials, port, self._cluster.url, os.environ)
+            self._bring_up_airflow(environment)
             self._runtime.state = READY
             self._runtime.write()
             on_ready(self._runtime, credentials)
@@ -112,29 +125,68 @@ class Supervisor:
             self._runtime.state = STOPPING
             self._runtime.write()
             self._stop()
+            self._cluster.close()
             self._runtime.remove()
 
-    def _bring_up(self, environment: dict[str, str]) -> None:
+    @property
+    def _components(self) -> list[Component]:
+        return [*self._airflow, *([] if self._postgres is None else [self._postgres])]
+
+    def _end_leftovers(self) -> None:
+        for what in end_leftovers(self._settings.home, self._cluster.data):
+            self._say(f"ended what an earlier start has left: {what}")
+
+    def _bring_up_postgres(self) -> PostgresProcess:
+        settings, cluster = self._settings, self._cluster
+        log = settings.logs / "postgres.log"
+        if not cluster.exists():
+            self._say("making the database (first start)")
+            creation = self._begin(cluster.begin_creation(log))
+            while not creation.is_over():
+                self._pause()
+            cluster.finish_creation()
+        cluster.open()
+        self._postgres = PostgresProcess(cluster, log)
+        self._start(self._postgres)
+        end = time.monotonic() + settings.start_timeout
+        while not self._postgres.answers():
+            self._look_after()
+            self._pause(end, self._postgres)
+        self._postgres.make_databases()
+        return self._postgres
+
+    def _bring_up_airflow(self, environment: dict[str, str]) -> None:
         settings = self._settings
         began = datetime.now(UTC)
         end = time.monotonic() + settings.start_timeout
-        store = self._begin(migrate_store(environment, settings.logs, settings.home))
-        if not airflow_is_current(settings.airflow_home):
+        move = StoreMove(settings, self._cluster, environment)
+        if move.is_due():
+            self._say(f"copying {move.file.name} into PostgreSQL")
+        store = self._begin(move.begin())
+        self._airflow = [
+            airflow_component(name, environment, settings.logs / f"{name}.log", settings.home) for name in COMPONENTS
+        ]
+        stamp = self._cluster.folder / "airflow-migrated"
+        if not airflow_is_current(stamp):
             self._say("preparing Airflow's database (first start)")
             airflow = self._begin(migrate_airflow(environment, settings.logs, settings.home))
             while not airflow.is_over():
-                self._pause(end, "api-server")
-            stamp_airflow(settings.airflow_home)
+                self._look_after()
+                self._pause()
+            stamp_airflow(stamp)
         self._say("starting Airflow: " + ", ".join(COMPONENTS))
-        for component in self._components:
+        for component in self._airflow:
             self._start(component)
         self._runtime.write()
         session = loopback_session()
         while bad := unhealthy_components(session, self._runtime.url, began):
             self._look_after()
-            self._pause(end, bad[0])
+            self._pause(end, next(c for c in self._airflow if c.name == bad[0]))
         while not store.is_over():
-            self._pause(end, "api-server")
+            self._look_after()
+            self._pause()
+        for line in move.finish():
+            self._say(line)
         for migration in self._migrations:
             self._guard.forget(migration.pid)
 
@@ -143,16 +195,16 @@ class Supervisor:
         self._migrations.append(migration)
         return migration
 
-    def _pause(self, end: float, waiting_for: str) -> None:
+    def _pause(self, end: float | None = None, waiting_for: Component | None = None) -> None:
+        """Pause for a tick; a step that ends or fails by itself is waited for without an end."""
         if self._signals:
             raise Interrupted
-        if time.monotonic() > end:
+        if end is not None and waiting_for is not None and time.monotonic() > end:
             self._give_up(waiting_for, f"did not get healthy in {self._settings.start_timeout:g} s")
         time.sleep(_TICK)
 
-    def _give_up(self, name: str, what: str) -> None:
-        component = next(c for c in self._components if c.name == name)
-        raise ComponentFailed(name, what, component.log, tail(component.log, start=component.log_start))
+    def _give_up(self, component: Component, what: str) -> None:
+        raise ComponentFailed(component.title, what, component.log, tail(component.log, start=component.log_start))
 
     def _start(self, component: Component) -> None:
         pid = component.start()
@@ -169,6 +221,7 @@ class Supervisor:
             if component.start_at is not None and now >= component.start_at:
                 self._start(component)
                 self._runtime.write()
+        self._cluster.look_after()
         self._guard.revive()
         own = {c.pid for c in self._components} | {m.pid for m in self._migrations} | {self._guard.pid}
         reap_orphans({pid for pid in own if pid is not None})
@@ -176,12 +229,12 @@ class Supervisor:
     def _bury(self, component: Component, status: int) -> None:
         how = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
         if component.deaths >= (MOST_DEATHS if self._runtime.state == READY else MOST_DEATHS_AT_START):
-            self._give_up(component.name, f"died {component.deaths} times in a row (last: {how})")
+            self._give_up(component, f"died {component.deaths} times in a row (last: {how})")
         # What it started must not go on without it: a second scheduler would run the same tasks beside the first one's.
         assert component.pid is not None
-        kill_sessions({component.pid})
+        component.kill_rest()
         self._guard.forget(component.pid)
-        self._say(f"Airflow's {component.name} ended ({how}); starting it again")
+        self._say(f"{component.title} ended ({how}); starting it again")
 
     def _stop(self) -> None:
         """Ask each component to stop, and kill what is left after the grace; at once if a second signal says so.
@@ -189,19 +242,34 @@ class Supervisor:
         The API server keeps no state of its own, so it need not be waited for. The others are asked twice: at times a
         scheduler loses the first signal, and a triggerer waits 10 s for its child unless it is asked again.
         """
-        stateful = [component for component in self._components if component.name != "api-server"]
+        stateful = [component for component in self._airflow if component.name != "api-server"]
+        grace = self._settings.stop_grace
+        self._ask_to_stop(stateful, (0.4 * grace, 0.6 * grace))
+        self._kill([c.pid for c in self._airflow if c.pid is not None] + [m.pid for m in self._migrations])
+        # The database last: the others still write down how they ended.
+        if self._postgres is not None:
+            self._ask_to_stop([self._postgres], (_CHECKPOINT_GRACE,))
+            self._tell_unkillable(self._postgres.kill_rest())
+            self._kill([] if self._postgres.pid is None else [self._postgres.pid])
+        reap_orphans({self._guard.pid})
+
+    def _ask_to_stop(self, components: list[Component], waits: tuple[float, ...]) -> None:
+        """Ask as often as there are waits (seconds), and wait each time; a further signal ends the waiting."""
         before = self._signals
-        for part in (0.4, 0.6):
-            for component in stateful:
+        for wait in waits:
+            for component in components:
                 component.ask_to_stop()
-            end = time.monotonic() + self._settings.stop_grace * part
-            while any(c.is_running() for c in stateful) and time.monotonic() < end and self._signals == before:
+            end = time.monotonic() + wait
+            while any(c.is_running() for c in components) and time.monotonic() < end and self._signals == before:
                 time.sleep(0.05)
-        sessions = {c.pid for c in self._components if c.pid is not None} | {m.pid for m in self._migrations}
-        for pid in kill_sessions(sessions):
-            self._say(f"process {pid} cannot be killed")
+
+    def _kill(self, sessions: list[int]) -> None:
+        self._tell_unkillable(kill_sessions(set(sessions)))
         for component in self._components:
             component.is_running()  # takes leave of the process
-        reap_orphans({self._guard.pid})
         for session in sessions:
             self._guard.forget(session)
+
+    def _tell_unkillable(self, left: list[int]) -> None:
+        for pid in left:
+            self._say(f"process {pid} cannot be killed")

@@ -12,10 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from site_store import SiteStore
+from site_store.address import URL_FILE
 from slipway_cli.airflow_api import AirflowApi, TaskInstance
-from slipway_cli.api_session import ApiRefused, ApiSession
+from slipway_cli.api_session import ApiSession
 from slipway_cli.embedded.background import BackgroundAirflow
 from slipway_cli.embedded.health import loopback_session, unhealthy_components
+from slipway_cli.embedded.leftovers import servers_of
 from slipway_cli.embedded.runtime import Runtime
 from slipway_cli.embedded.sessions import members
 from slipway_cli.slipway_api import SlipwayApi
@@ -32,8 +35,8 @@ def wait_until(condition: Callable[[], bool], what: str, timeout: float = 60.0) 
 
 
 def leftovers(home: Path, sessions: Collection[int]) -> list[int]:
-    """Processes that belong to the home (by their environment) or to one of the sessions."""
-    found = set(members(sessions))
+    """Processes that belong to the home (by their environment or their current folder) or to one of the sessions."""
+    found = {*members(sessions), *servers_of(home / "postgresql" / "data")}
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal() and int(entry.name) != os.getpid():
             try:
@@ -71,6 +74,10 @@ class RunningSlipway:
     @property
     def url(self) -> str:
         return self.airflow.session.url
+
+    def open_store(self) -> SiteStore:
+        """Its store, past its API."""
+        return SiteStore.open((self.home / URL_FILE).read_text())
 
     def new_session(self) -> ApiSession:
         """Another session of admin's, for a thread of its own."""
@@ -125,18 +132,8 @@ class RunningSlipway:
         return found[0]
 
     def cancel(self, run_id: str, dag_id: str = DAG) -> None:
-        """Mark a run failed, as a person does who cancels it; again when Airflow's SQLite was too busy."""
-
-        def marked() -> bool:
-            try:
-                self.airflow.set_run_state(dag_id, run_id, "failed")
-            except ApiRefused as error:
-                if error.status < 500:
-                    raise
-                return False
-            return True
-
-        wait_until(marked, f"{run_id} is marked failed")
+        """Mark a run failed, as a person does who cancels it."""
+        self.airflow.set_run_state(dag_id, run_id, "failed")
 
     def kill_task(self, task: TaskInstance, *, with_worker: bool = True) -> None:
         """Kill -9 a running task's process: together with the worker that watches it, as the end of a machine would."""

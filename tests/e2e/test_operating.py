@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
-import time
-from threading import Timer
-from uuid import uuid4
-
 import pytest
 import requests
 
-from site_store import ActionState, SiteStore
+from site_store import ActionState
 from slipway_cli.api_session import ApiRefused, ApiSession
 from slipway_cli.slipway_api import DesignRefused, SlipwayApi
 from strategy_lib.node import NodeState
@@ -80,7 +75,7 @@ def test_rule_24_a_deleted_run_frees_its_site(slipway: RunningSlipway, start_sim
     slipway.cancel(first)
     slipway.airflow.wait_for_run(DAG, first, 60)
     slipway.airflow.delete_run(DAG, first)
-    with SiteStore.open(f"sqlite:///{slipway.home / 'slipway.db'}") as store:
+    with slipway.open_store() as store:
         lost = store.action_of_run(DAG, first)
         assert lost is not None
         assert lost.state is ActionState.CANCELLED
@@ -89,33 +84,12 @@ def test_rule_24_a_deleted_run_frees_its_site(slipway: RunningSlipway, start_sim
 
 
 @pytest.mark.endurance
-def test_an_action_starts_although_airflows_database_is_locked(
-    slipway: RunningSlipway, start_simulator: StartSimulator
-) -> None:
-    slipway.connect("locked", start_simulator().url)
-    slipway.slipway.commit("locked", ONE)
-    slipway.airflow.wait_for_dag(DAG)
-    # Airflow itself waits five seconds for SQLite before it answers 500.
-    database = sqlite3.connect(slipway.home / "airflow" / "airflow.db", isolation_level=None, check_same_thread=False)
-    database.execute("BEGIN IMMEDIATE")
-    unlock = Timer(7, database.close)
-    unlock.start()
-    began = time.monotonic()
-    try:
-        action = slipway.slipway.create_action("locked", "deploy_site", {}, marker=str(uuid4()))
-        assert time.monotonic() - began > 5, "Airflow has failed meanwhile"
-    finally:
-        unlock.join()
-    assert slipway.airflow.wait_for_run(DAG, action.id, 120) == "success"
-
-
-@pytest.mark.endurance
 def test_rule_24_the_lock_of_a_run_that_is_gone_is_taken_over(
     slipway: RunningSlipway, start_simulator: StartSimulator
 ) -> None:
     slipway.connect("gone", start_simulator().url)
     slipway.slipway.commit("gone", ONE)
-    with SiteStore.open(f"sqlite:///{slipway.home / 'slipway.db'}") as store:
+    with slipway.open_store() as store:
         lost = store.ensure_action(DAG, "a-run-that-was-deleted", DAG, "gone", 1, {}, "tester")
         store.acquire_site(lost.id)
         progress = slipway.slipway.progress(DAG, "a-run-that-was-deleted")
@@ -169,7 +143,7 @@ def test_rule_23_a_group_that_is_cleared_alone_renews_the_report(
     assert progress is not None
     assert progress.state == "success"
     assert slipway.report(run_id)["verdict"] == "success"
-    with SiteStore.open(f"sqlite:///{slipway.home / 'slipway.db'}") as store:
+    with slipway.open_store() as store:
         assert store.site_owner("alone") is None
     assert simulator.double() == {}
 

@@ -22,7 +22,7 @@ from slipway_cli.embedded.runtime import Runtime, read_runtime
 from slipway_cli.embedded.sessions import members
 from tests.e2e.running import DAG, RunningSlipway, leftovers, wait_until
 
-COMPONENTS = ["api-server", "scheduler", "dag-processor", "triggerer"]
+COMPONENTS = ["api-server", "scheduler", "dag-processor", "triggerer", "postgres"]
 
 
 class Up:

@@ -45,7 +45,7 @@ class LossyProxy:
         self._thread.start()
 
     def lose(self, method: str, what: Loss, times: int = 1) -> None:
-        """Lose the next requests of a method, or only their answers; or answer 500, as with a locked database."""
+        """Lose the next requests of a method, or only their answers; or answer 500, as with a database that is away."""
         self._losses[method] = [what] * times
 
     def serve(self, handler: BaseHTTPRequestHandler) -> None:

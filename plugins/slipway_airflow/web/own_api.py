@@ -23,7 +23,7 @@ _LOG_TIMEOUT = (5.0, 60.0)
 _PAGE = 100
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 _PAUSES = (0.3, 1.0)
-"""Seconds before a change is asked for again that Airflow failed to make: its SQLite is at times too busy to write."""
+"""Seconds before a change is asked for again that Airflow failed to make: its database may be away for a moment."""
 _LONGEST_LOG = 32 * 1024 * 1024
 
 

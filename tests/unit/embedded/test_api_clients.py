@@ -104,7 +104,7 @@ def test_a_busy_airflow_is_asked_again(
 ) -> None:
     pauses: list[float] = []
     monkeypatch.setattr(time, "sleep", pauses.append)
-    busy = wire.patch(f"{URL}/api/v2/connections/c", json={"detail": "database is locked"}, status=500)
+    busy = wire.patch(f"{URL}/api/v2/connections/c", json={"detail": "the database is away"}, status=500)
     good = wire.patch(f"{URL}/api/v2/connections/c", json={})
     AirflowApi(session).set_connection("c", {})
     assert (busy.call_count, good.call_count, len(pauses)) == (1, 1, 1)
@@ -115,7 +115,7 @@ def test_a_run_is_started_once_by_an_airflow_that_fails_after_it(
 ) -> None:
     monkeypatch.setattr(time, "sleep", lambda _: None)
     runs = f"{URL}/api/v2/dags/deploy_site/dagRuns"
-    wire.post(runs, json={"detail": "database is locked"}, status=500)
+    wire.post(runs, json={"detail": "the database is away"}, status=500)
     wire.post(runs, json={"detail": "there is one"}, status=409)
     run_id = AirflowApi(session).trigger("deploy_site", {"site": "a"})
     sent = [json.loads(call.request.body or "")["dag_run_id"] for call in list(wire.calls)[1:]]

@@ -15,6 +15,7 @@ import pytest
 from slipway_cli.embedded.component import back_off, tied_command
 from slipway_cli.embedded.errors import AlreadyRunning, PortInUse, SimulatorFailed, StepFailed
 from slipway_cli.embedded.guard import Guard
+from slipway_cli.embedded.leftovers import MARK, end_leftovers
 from slipway_cli.embedded.logfiles import open_log, tail
 from slipway_cli.embedded.migration import Migration
 from slipway_cli.embedded.ports import claim_port
@@ -74,6 +75,7 @@ SUPERVISOR = """
 import sys, time
 from pathlib import Path
 from slipway_cli.embedded.guard import Guard
+from slipway_cli.embedded.leftovers import MARK, end_leftovers
 from slipway_cli.embedded.runtime import HomeLock
 lock = HomeLock(Path(sys.argv[1]))
 guard = Guard(lock.fileno())
@@ -200,6 +202,77 @@ def test_a_tied_process_ends_with_its_parent(tmp_path: Path) -> None:
         assert members({child}) == [child]
         process.kill()
         assert wait_until(lambda: members({child}) == [])
+
+
+FORKING = """
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for _ in range(2):  # a worker, and its task
+    if os.fork() == 0:
+        os.setpgid(0, 0)
+        continue
+    os.write(1, f"{os.getpid()} {os.getsid(0)}\\n".encode())
+    time.sleep(60)
+os.write(1, f"{os.getpid()} {os.getsid(0)}\\n".encode())
+time.sleep(60)
+"""
+
+
+def test_what_a_tied_process_has_forked_ends_with_it(tmp_path: Path) -> None:
+    """The supervisor and its guard may be killed together: then nobody is left to clear up."""
+    (tmp_path / "forking.py").write_text(FORKING)
+    parent = (
+        "import subprocess, time; from slipway_cli.embedded.component import tied_command\n"
+        "subprocess.Popen(tied_command('forking'), start_new_session=True); time.sleep(60)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", parent],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ) | {"PYTHONPATH": str(tmp_path)},
+    ) as process:
+        assert process.stdout is not None
+        said = [process.stdout.readline().split() for _ in range(3)]
+        session = int(said[0][1])
+        assert sorted(members({session})) == sorted(int(pid) for pid, _ in said)
+        process.kill()
+        try:
+            assert wait_until(lambda: members({session}) == [])
+        finally:
+            kill_sessions({session})
+
+
+def test_a_fork_of_a_thread_that_ends_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "threaded.py").write_text(
+        "import os, threading, time\n"
+        "def fork():\n    if os.fork() == 0:\n        time.sleep(0.5); os.write(1, b'lives\\n'); os._exit(0)\n"
+        "thread = threading.Thread(target=fork); thread.start(); thread.join(); os.wait()\n"
+    )
+    done = subprocess.run(
+        tied_command("threaded"),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env=dict(os.environ) | {"PYTHONPATH": str(tmp_path)},
+    )
+    assert done.stdout == "lives\n"
+
+
+def test_what_an_earlier_start_has_left_is_named_and_ended(tmp_path: Path) -> None:
+    def start(home: Path) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", "import time; print(flush=True); time.sleep(60)", "airflow", "scheduler"]
+        process = subprocess.Popen(command, env={MARK: str(home)}, stdout=subprocess.PIPE, start_new_session=True)
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"\n"
+        return process
+
+    with start(tmp_path) as ours, start(tmp_path / "another") as theirs:
+        (said,) = end_leftovers(tmp_path, tmp_path / "postgresql" / "data")
+        assert said.endswith(f"airflow scheduler (process {ours.pid})")
+        assert ours.wait(10) == -signal.SIGKILL
+        assert theirs.poll() is None
+        theirs.kill()
+    assert end_leftovers(tmp_path, tmp_path / "postgresql" / "data") == []
 
 
 def test_a_tied_process_refuses_a_parent_that_is_gone() -> None:

@@ -17,7 +17,7 @@ from slipway_cli.main import main
 def environment(home: Path, **environ: str) -> dict[str, str]:
     settings = EmbeddedSettings.from_environment(home, environ=environ)
     credentials = load_or_create(home / "secrets.json", settings.passwords_file, environ)
-    return airflow_environment(settings, credentials, 1234, environ)
+    return airflow_environment(settings, credentials, 1234, lambda name: f"postgresql:///{name}", environ)
 
 
 def test_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,7 +25,7 @@ def test_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = EmbeddedSettings.from_environment(environ={})
     assert settings.home == (tmp_path / ".slipway").resolve()
     assert settings.port == 8080
-    assert settings.database_url == f"sqlite:///{settings.home / 'slipway.db'}"
+    assert settings.database_url is None
 
 
 def test_the_dags_are_those_of_the_installed_package() -> None:
@@ -68,8 +68,14 @@ def test_another_airflows_variables_are_not_followed(tmp_path: Path) -> None:
         tmp_path, AIRFLOW_HOME="/prod", AIRFLOW__DATABASE__SQL_ALCHEMY_CONN="postgresql://prod", AIRFLOW__X__Y="z"
     )
     assert env["AIRFLOW_HOME"] == str(tmp_path / "airflow")
-    assert env["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] == f"sqlite:///{tmp_path / 'airflow' / 'airflow.db'}"
+    assert env["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] == "postgresql:///airflow"
+    assert env["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_ASYNC"] == "postgresql:///airflow"
     assert "AIRFLOW__X__Y" not in env
+
+
+def test_the_store_is_in_the_embedded_postgresql_unless_another_is_named(tmp_path: Path) -> None:
+    assert environment(tmp_path)["SLIPWAY_DATABASE_URL"] == "postgresql:///slipway"
+    assert environment(tmp_path, SLIPWAY_DATABASE_URL="sqlite:////srv/x.db")["SLIPWAY_DATABASE_URL"].endswith("x.db")
 
 
 def test_our_own_overrides_are_followed(tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ from click.testing import CliRunner
 
 from slipway_cli import simulated_drydock
 from slipway_cli.airflow_api import AirflowApi
-from slipway_cli.api_session import ApiSession
+from slipway_cli.api_session import ApiSession, ApiUnreachable
 from slipway_cli.embedded.runtime import HomeLock, Runtime
 from slipway_cli.embedded.settings import EmbeddedSettings
-from slipway_cli.simulated_drydock import ALL_SITES, ConnectionTaken, SimulatedDrydock, connect
+from slipway_cli.simulated_drydock import ALL_SITES, Connecting, ConnectionTaken, SimulatedDrydock, connect
 from slipway_cli.up import up
 
 URL = "http://127.0.0.1:1"
@@ -67,6 +67,35 @@ def test_a_connection_to_real_machines_is_left_alone(wire: responses.RequestsMoc
     wire.get(CONNECTION, json={"host": "https://drydock.example.org", "description": "the plant"})
     with pytest.raises(ConnectionTaken, match=r"leads to https://drydock\.example\.org and was not made by Slipway"):
         connected()
+
+
+def test_it_is_connected_once_airflows_api_server_is_back(
+    wire: responses.RequestsMock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The API server may die between "ready" and this; it is started again by then."""
+    monkeypatch.setattr(simulated_drydock, "_RETRY", 0.0)
+    monkeypatch.setattr("slipway_cli.airflow_api._PAUSES", ())
+    connecting = Connecting(connected, 60)
+    wire.get(CONNECTION, body=requests.ConnectionError("refused"))
+    assert not connecting.go_on()
+    wire.replace(responses.GET, CONNECTION, json={"detail": "the database is away"}, status=503)
+    assert not connecting.go_on()
+    wire.replace(responses.GET, CONNECTION, json={"host": DRYDOCK, "description": None})
+    wire.patch(CONNECTION, json={})
+    assert connecting.go_on(), "now it is connected"
+    assert not connecting.go_on(), "and not again"
+
+
+def test_what_airflow_refuses_is_not_asked_for_again(wire: responses.RequestsMock) -> None:
+    wire.get(CONNECTION, json={"host": "https://drydock.example.org", "description": "the plant"})
+    with pytest.raises(ConnectionTaken):
+        Connecting(connected, 60).go_on()
+
+
+def test_an_api_server_that_stays_away_is_not_waited_for_for_ever(wire: responses.RequestsMock) -> None:
+    wire.get(CONNECTION, body=requests.ConnectionError("refused"))
+    with pytest.raises(ApiUnreachable):
+        Connecting(connected, -1).go_on()
 
 
 def settings(home: Path) -> EmbeddedSettings:

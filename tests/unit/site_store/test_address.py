@@ -32,14 +32,25 @@ def test_every_usual_url_is_understood(given: str, driver: str) -> None:
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
-        ({}, ".slipway/slipway.db"),
-        ({"SLIPWAY_HOME": "house"}, "house/slipway.db"),
-        ({"SLIPWAY_HOME": "house", "SLIPWAY_DATABASE_URL": ""}, "house/slipway.db"),
-        ({"SLIPWAY_HOME": "house", "SLIPWAY_DATABASE_URL": "sqlite:///own.db"}, "own.db"),
+        ({}, "usual"),
+        ({"SLIPWAY_HOME": "house"}, "house"),
+        ({"SLIPWAY_HOME": "house", "SLIPWAY_DATABASE_URL": ""}, "house"),
+        ({"SLIPWAY_HOME": "house", "SLIPWAY_DATABASE_URL": "postgresql:///own"}, "own"),
     ],
 )
-def test_without_a_url_the_environment_says_where(environment: dict[str, str], expected: str) -> None:
-    assert resolve(None, environment).database == str(Path(expected).absolute())
+def test_without_a_url_the_environment_says_where(
+    environment: dict[str, str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for home, database in ((".slipway", "usual"), ("house", "house")):
+        (tmp_path / home).mkdir()
+        (tmp_path / home / "store.url").write_text(f"postgresql:///{database}")
+    assert resolve(None, environment).database == expected
+
+
+def test_a_home_without_a_database_is_told_how_to_get_one(tmp_path: Path) -> None:
+    with pytest.raises(StoreNotConfigured, match="set SLIPWAY_DATABASE_URL, or SLIPWAY_HOME to the home of a `slipway"):
+        resolve(None, {"SLIPWAY_HOME": str(tmp_path)})
 
 
 @pytest.mark.parametrize("given", ["mysql://h/d", "sqlite://", "sqlite:///:memory:", f"nonsense {SECRET}", "a://["])

@@ -1,0 +1,208 @@
+"""The embedded PostgreSQL's files in a home: made once, and where its socket is. Its process is `postgres_process.py`.
+
+It listens on a Unix socket alone, below the home, which is closed to other users; and it lets in the home's own user
+alone, whom the kernel names to it (`peer`): there is no password.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import re
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from sqlalchemy import URL
+
+from slipway_cli.embedded.errors import PostgresUnusable
+from slipway_cli.embedded.migration import Migration
+from slipway_cli.embedded.postgres_account import MAJOR, free_ids, programs, setup_user
+from slipway_cli.embedded.program_launcher import launch_command
+
+OWN_FOLDER = "/proc/self/cwd"
+"""PostgreSQL's data folder as it names it: its current one. So the folders above need not be open to its user."""
+SUPERUSER, ROLE = "postgres", "slipway"
+AIRFLOW, STORE = "airflow", "slipway"
+"""The databases."""
+_SOCKET = ".s.PGSQL.5432"
+_LONGEST_SOCKET = 107
+# What can stand in a database URL and in a setting of Airflow's without a meaning of its own.
+_PLAIN = re.compile(r"[A-Za-z0-9_./@+=-]+")
+INITDB = (
+    # What `initdb` is told.
+    "--username=postgres",
+    "--auth=peer",
+    "--encoding=UTF8",
+    # Names sort by their characters' numbers, as in SQLite, whatever the machine's language.
+    "--locale=C",
+    "--locale-provider=builtin",
+    "--builtin-locale=C.UTF-8",
+)
+
+
+class PostgresCluster:
+    """The files of one home's PostgreSQL."""
+
+    def __init__(self, home: Path) -> None:
+        """Nothing is made yet."""
+        self.folder = home / "postgresql"
+        self.data = self.folder / "data"
+        self.sockets = self.folder / "run"
+        self._home = home
+        self._new = self.folder / "new"
+        self._link_note = self.folder / "socket-link"
+        self._host: Path | None = None
+
+    def exists(self) -> bool:
+        """Whether it was made before."""
+        return (self.data / "PG_VERSION").exists()
+
+    @property
+    def user(self) -> tuple[int, int] | None:
+        """The user and group id that it runs as, None for the caller's own."""
+        if os.geteuid() != 0:
+            return None
+        if self.exists():
+            found = self.data.stat()
+            return found.st_uid, found.st_gid
+        return free_ids()
+
+    def program(self, name: str) -> str:
+        """A program of the version that made the data.
+
+        Raises
+        ------
+        PostgresUnusable
+            It is not installed.
+        """
+        major = int((self.data / "PG_VERSION").read_text(encoding="ascii")) if self.exists() else MAJOR
+        return str(programs(major, self.user) / name)
+
+    def begin_creation(self, log: Path) -> Migration:
+        """Begin to make the files; what an interrupted start has left of them is made anew.
+
+        Raises
+        ------
+        PostgresUnusable
+            Their owner cannot be set.
+        """
+        user = self.user
+        with _explained(self.folder):
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            shutil.rmtree(self._new, ignore_errors=True)
+            self._new.mkdir(mode=0o700)
+            if user is not None:
+                # The server's group may go through the folder, nobody else; and write in its own below it alone.
+                os.chown(self.folder, 0, user[1])
+                self.folder.chmod(0o710)
+                user = (setup_user(), user[1])
+                os.chown(self._new, *user)
+        command = launch_command(signal.SIGKILL, user, self.program("initdb"), "-D", OWN_FOLDER, *INITDB)
+        return Migration("making the database (initdb)", command, server_environment(), log, self._new)
+
+    def finish_creation(self) -> None:
+        """Say who is let in, and put the files where they belong: from here on they exist.
+
+        Raises
+        ------
+        PostgresUnusable
+            Their owner cannot be set.
+        """
+        user = self.user
+        owner = pwd.getpwuid(os.geteuid()).pw_name
+        with _explained(self.folder):
+            (self._new / "pg_hba.conf").write_text("local all all peer map=home\n", encoding="utf-8")
+            quoted = '"' + owner.replace('"', '""') + '"'
+            roles = "".join(f"home {quoted} {role}\n" for role in (SUPERUSER, ROLE))
+            (self._new / "pg_ident.conf").write_text(roles, encoding="utf-8")
+            if user is not None:
+                for folder, _, files in os.walk(self._new):
+                    os.chown(folder, *user)
+                    for file in files:
+                        os.chown(Path(folder) / file, *user, follow_symlinks=False)
+            self._new.rename(self.data)
+
+    def open(self) -> None:
+        """Make ready for a start: the folder of the socket, and a short way to it where its own path is too long.
+
+        Nothing of this home may be running: what a killed server has left is cleared away.
+
+        Raises
+        ------
+        PostgresUnusable
+            It cannot be made.
+        """
+        with _explained(self.folder):
+            # A server that looks for the process named there would take any other of the same number for its own.
+            (self.data / "postmaster.pid").unlink(missing_ok=True)
+            shutil.rmtree(self.sockets, ignore_errors=True)
+            self.sockets.mkdir(mode=0o700)
+            if (user := self.user) is not None:
+                os.chown(self.sockets, *user)
+            self._host = self._short_way()
+
+    def look_after(self) -> None:
+        """Make the short way again if a cleaner of temporary files has taken it away."""
+        if self.host != self.sockets and not self.host.is_symlink():
+            with contextlib.suppress(OSError):
+                self.host.parent.mkdir(mode=0o700, exist_ok=True)
+                if self.host.parent.lstat().st_uid == os.geteuid():
+                    self.host.symlink_to(self.sockets)
+
+    def close(self) -> None:
+        """Take the short way away again."""
+        with contextlib.suppress(OSError):
+            self._remove_link()
+
+    @property
+    def host(self) -> Path:
+        """The folder of the socket, for those who connect."""
+        assert self._host is not None, "it is opened first"
+        return self._host
+
+    def url(self, database: str) -> str:
+        """SQLAlchemy's URL of a database; it holds no secret."""
+        url = URL.create("postgresql+psycopg", ROLE, database=database, query={"host": str(self.host)})
+        return url.render_as_string(hide_password=False)
+
+    def _short_way(self) -> Path:
+        self._remove_link()
+        if len(os.fsencode(self.sockets / _SOCKET)) <= _LONGEST_SOCKET and _PLAIN.fullmatch(str(self.sockets)):
+            return self.sockets
+        # A folder that only its owner can enter; the socket itself stays in the home.
+        folder = Path(tempfile.mkdtemp(prefix="slipway-", dir="/tmp"))
+        self._link_note.write_text(str(folder), encoding="utf-8")
+        (folder / "run").symlink_to(self.sockets)
+        return folder / "run"
+
+    def _remove_link(self) -> None:
+        try:
+            folder = Path(self._link_note.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return
+        with contextlib.suppress(OSError):
+            if folder.lstat().st_uid == os.geteuid():
+                (folder / "run").unlink()
+                folder.rmdir()
+        self._link_note.unlink()
+
+
+def server_environment() -> dict[str, str]:
+    """Nothing of the caller's: PGDATA and its like would lead elsewhere."""
+    return {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+
+
+@contextlib.contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise PostgresUnusable(
+            f"PostgreSQL's folder {folder} cannot be made ({error.strerror or error}); choose another home with --home "
+            "or SLIPWAY_HOME, on a local disk"
+            + ("; under root its files must belong to another user" if os.geteuid() == 0 else "")
+        ) from error

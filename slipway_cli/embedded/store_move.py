@@ -1,0 +1,64 @@
+"""The store of a home: brought up to date, and moved into PostgreSQL from the SQLite file that earlier versions had."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from site_store.address import URL_FILE
+from slipway_cli.embedded.credentials import write_private
+from slipway_cli.embedded.migration import Migration, copy_store, migrate_store
+from slipway_cli.embedded.postgres_cluster import STORE, PostgresCluster
+from slipway_cli.embedded.settings import EmbeddedSettings
+
+BACKUP = "slipway.db.before-postgresql"
+
+
+class StoreMove:
+    """What is to be done about the store at a start; if that is killed meanwhile, the next one does it."""
+
+    def __init__(self, settings: EmbeddedSettings, cluster: PostgresCluster, environment: Mapping[str, str]) -> None:
+        self.file = settings.home / "slipway.db"
+        self._settings = settings
+        self._cluster = cluster
+        self._environment = environment
+
+    def is_due(self) -> bool:
+        """Whether there is a file to move; where the user names a database, theirs is left alone."""
+        return self._settings.database_url is None and self.file.exists()
+
+    def begin(self) -> Migration:
+        """Begin the copy, or bring the store up to date where there is nothing to copy."""
+        settings = self._settings
+        if self.is_due():
+            return copy_store(self.file, self._environment, settings.logs, settings.home)
+        return migrate_store(self._environment, settings.logs, settings.home)
+
+    def finish(self) -> list[str]:
+        """Keep the file that was copied as a backup, and say where the store is.
+
+        Returns
+        -------
+        What was done, in sentences.
+        """
+        url_file = self._settings.home / URL_FILE
+        if self._settings.database_url is not None:
+            url_file.unlink(missing_ok=True)
+            return []
+        write_private(url_file, self._cluster.url(STORE))
+        if not self.is_due():
+            return []
+        backup = self._backup_name()
+        self.file.rename(backup)
+        for ending in ("-wal", "-shm"):
+            rest = self.file.with_name(self.file.name + ending)
+            if rest.exists():
+                rest.rename(backup.with_name(backup.name + ending))
+        return [f"the store is in PostgreSQL now; {backup.name} is a backup of what it was, and is not used any more"]
+
+    def _backup_name(self) -> Path:
+        backup, number = self.file.with_name(BACKUP), 1
+        while backup.exists():
+            number += 1
+            backup = self.file.with_name(f"{BACKUP}-{number}")
+        return backup
