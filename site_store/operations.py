@@ -47,13 +47,14 @@ def read_operations(tx: Connection, action_id: str, group: str | None = None) ->
 def abandon_operations(tx: Connection, now: datetime, action_id: str, group: str | None = None) -> None:
     """Stop waiting for the live operations of an action, or of one of its groups (rule 24).
 
-    Whether the provisioner is still at work on them is open, but for those that nobody ever had the right to submit.
+    Whether the provisioner is still at work on them is open, but for those whose sending was never begun: nobody can
+    begin it any more, as that asks for the site.
     """
-    never_submitted = and_(operation.c.status == OperationStatus.INTENDED, operation.c.lease_owner.is_(None))
+    never_sent = and_(operation.c.status == OperationStatus.INTENDED, operation.c.sending.is_(None))
     query = (
         update(operation)
         .where(operation.c.action_id == action_id, operation.c.status.in_(LIVE))
-        .values(status=OperationStatus.ABANDONED, ended=now, over=case((never_submitted, now)))
+        .values(status=OperationStatus.ABANDONED, ended=now, over=case((never_sent, now)))
     )
     if group is not None:
         query = query.where(operation.c.group_name == group)
@@ -95,7 +96,7 @@ class Operations(StorePart):
         """Return the operations of an action, or of one of its groups ("" for the steps of the site), oldest first."""
         return self._database.read(lambda tx: read_operations(tx, action_id, group))
 
-    def lease(self, op: int, owner: str, seconds: float) -> bool:
+    def lease(self, op: int, owner: str, seconds: float, *, sending: bool = False) -> bool:
         """Ask for the right to submit an operation, so that of two processes only one does.
 
         Parameters
@@ -106,12 +107,15 @@ class Operations(StorePart):
             Who asks, unique to the process. The same owner may ask again, which prolongs its right.
         seconds
             For how long; afterwards another may take it. Clocks of the machines may differ by far less than this.
+        sending
+            Ask so right before each request, and send it only if the right is given: in the same step it is noted
+            that it may have been sent, and when. An operation that has no such note holds nothing at the provisioner.
 
         Returns
         -------
         bool
-            True: submit it now, after looking for its reference at the provisioner if anyone else held the right
-            before. False: another has the right, or it is submitted or over, or the action has lost its site.
+            True: submit it now, after looking for its reference at the provisioner if its sending was begun before.
+            False: another has the right, or it is submitted or over, or the action has lost its site.
         """
 
         def work(tx: Connection) -> bool:
@@ -120,11 +124,14 @@ class Operations(StorePart):
                 operation.c.lease_owner.is_(None), operation.c.lease_owner == owner, operation.c.lease_until <= now
             )
             holds = exists().where(site_lock.c.site == operation.c.site, site_lock.c.action_id == operation.c.action_id)
+            values: dict[str, Any] = {"lease_owner": owner, "lease_until": now + timedelta(seconds=seconds)}
+            if sending:
+                values["sending"] = now
             return bool(
                 tx.execute(
                     update(operation)
                     .where(operation.c.op == op, operation.c.status == OperationStatus.INTENDED, free, holds)
-                    .values(lease_owner=owner, lease_until=now + timedelta(seconds=seconds))
+                    .values(values)
                 ).rowcount
             )
 
@@ -215,13 +222,13 @@ class Operations(StorePart):
         Returns
         -------
         list of Operation
-            In the order in which they were begun. One without `provisioner_task` may have been submitted by a process
-            that died: look for its reference, and believe that there is none only after `lease_until`. Settle each
-            by `record_late`, or by `finish_operation` when it concerns no nodes.
+            In the order in which they were begun. One without `provisioner_task` may have been sent by a process that
+            died: look for its reference, and believe that there is none only when a request of `sending` cannot take
+            effect any more. Settle each by `record_late`, or by `finish_operation` when it concerns no nodes.
         """
-        # Somebody had the right to submit it, and the action lost its site (`release_site`) before it said more.
+        # Its sending was begun, and the action lost its site (`release_site`) before anybody said more.
         holds = exists().where(site_lock.c.site == operation.c.site, site_lock.c.action_id == operation.c.action_id)
-        lost = and_(operation.c.status == OperationStatus.INTENDED, operation.c.lease_owner.is_not(None), ~holds)
+        lost = and_(operation.c.status == OperationStatus.INTENDED, operation.c.sending.is_not(None), ~holds)
         query = (
             select(operation)
             .where(
@@ -254,6 +261,7 @@ def operation_record(row: Row[*tuple[Any, ...]]) -> Operation:
         lease_owner=row.lease_owner,
         lease_until=row.lease_until,
         created=row.created,
+        sending=row.sending,
         submitted=row.submitted,
         running_since=row.running_since,
         ended=row.ended,

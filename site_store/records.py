@@ -190,6 +190,7 @@ class Operation:
     """One intended provisioner task. `nodes` are those that it claimed; empty for a step that concerns a whole site.
 
     `reference` travels in the request to the provisioner, so that the task can be found again after a lost answer.
+    `sending` is the moment right before it was last sent; None: it certainly never was, and holds nothing.
     `over` is when the provisioner task was seen to be over (None: it may still be at work, rules 14 and 24).
     """
 
@@ -206,6 +207,7 @@ class Operation:
     lease_owner: str | None
     lease_until: datetime | None
     created: datetime
+    sending: datetime | None
     submitted: datetime | None
     running_since: datetime | None
     ended: datetime | None

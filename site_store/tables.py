@@ -252,7 +252,7 @@ operation = Table(
     Column("lease_owner", String),
     Column("lease_until", UtcDateTime),
     Column("created", UtcDateTime, nullable=False),
-    # Right before the first request that could start it; NULL: nothing was ever sent, and nothing is to be looked for.
+    # Right before the newest request that could start it; NULL: nothing was ever sent, and nothing is to be looked for.
     Column("sending", UtcDateTime),
     Column("submitted", UtcDateTime),
     Column("running_since", UtcDateTime),

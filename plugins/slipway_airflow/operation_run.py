@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from provisioner_client.errors import (
 )
 from provisioner_client.protocol import TaskAction, TaskState
 from site_store import OperationPhase, OperationStatus, SiteNotHeld
+from slipway_airflow.death_watch import WHILE_HELD, WHILE_OWN, DeathWatch
 from slipway_airflow.lease import LEASE_SECONDS, renewed
 from slipway_airflow.polling import PhaseTimes, intervals
 from strategy_lib.outcome import Evidence
@@ -48,8 +49,8 @@ ACTIONS = {
 class Ended:
     """The provisioner's task is over, gone, or out of time; ``evidence`` is what can be proven about its nodes.
 
-    ``how`` is ``complete``, ``timed_out``, ``gone``, or ``refused`` (never submitted, ``refusal`` says why). ``task``
-    is None when the provisioner does not know it.
+    ``how`` is ``complete``, ``timed_out``, ``gone``, ``dead`` (the provisioner was killed under it), or ``refused``
+    (never submitted, ``refusal`` says why). ``task`` is None when the provisioner does not know it.
     """
 
     how: str
@@ -147,21 +148,26 @@ class OperationRun:
         None
             It is still not over at ``give_up``.
         """
-        while operation.provisioner_task is None and _leased(operation, self.clock.now()):
-            # Its process may be about to submit it this very moment.
+        while operation.sending is not None and operation.provisioner_task is None:
+            if not _leased(operation, self.clock.now()):
+                break
+            # Its process is submitting it this very moment.
             self.clock.sleep(2.0)
             operation = self.store.operation(operation.op)
         task_id = operation.provisioner_task
         if task_id is None:
-            found = self.provisioner.find(operation.reference)
-            if found is None:
-                return Ended("gone", None, Evidence(over=True))
-            task_id = found.task_id
+            found = self._find_sent(operation, give_up)
+            if not isinstance(found, str):
+                return found
+            task_id = found
             self.store.submitted(operation.op, task_id)
         started = self.clock.now()
+        watch = DeathWatch(self.provisioner, self.clock.now, started, WHILE_HELD)
         for interval in intervals(times.interval):
             try:
                 task = self._task(task_id, operation)
+                if task.state is TaskState.RUNNING and watch.says_dead(task_id):
+                    return self._died(task, operation)
             except TaskNotFound:
                 return Ended("gone", None, self._evidence(task_id, operation))
             except ProvisionerError as error:
@@ -177,6 +183,25 @@ class OperationRun:
             self.clock.sleep(interval)
         raise AssertionError("unreachable: intervals() is endless")  # pragma: no cover
 
+    def _find_sent(self, operation: Operation, give_up: datetime) -> str | Ended | None:
+        """Return the provisioner task of an operation that was sent, though nobody noted what came of it.
+
+        ``gone`` when there is certainly none: it was never sent, or no request of it can take effect any more. None
+        when that is still open at ``give_up``.
+        """
+        while operation.sending is not None:
+            asked = self.clock.now()
+            found = self.provisioner.find(operation.reference)
+            if found is not None:
+                return found.task_id
+            remaining = operation.sending + timedelta(seconds=self.provisioner.settle) - asked
+            if remaining <= timedelta(0):
+                break
+            if self.clock.now() >= give_up:
+                return None
+            self.clock.sleep(min(15.0, remaining.total_seconds()))
+        return Ended("gone", None, Evidence(over=True))
+
     def _submit(self, operation: Operation) -> Operation:
         while not self.store.lease(operation.op, self.owner, LEASE_SECONDS):
             operation = self.store.operation(operation.op)
@@ -186,22 +211,30 @@ class OperationRun:
                 raise SiteNotHeld(f"site {operation.site}: nothing may be submitted for operation {operation.op}")
             self.log.info("Another process is submitting operation %s; waiting for it.", operation.op)
             self.clock.sleep(2.0)
+        # Only now: whoever held the lease before may have got as far as sending it.
+        operation = self.store.operation(operation.op)
         with renewed(self.store, operation.op, self.owner):
-            # Looks for the reference first: whoever held the lease before may have got as far as the submission.
             task_id = self.provisioner.submit(
                 ACTIONS[operation.phase],
                 operation.design_ref,
                 operation.nodes or None,
                 operation.reference,
-                guard=lambda: self._require_lease(operation),
+                guard=lambda: self._begin_sending(operation),
+                sent_ago=self._sent_ago(operation),
             )
             self.store.submitted(operation.op, task_id)
         self.log.info("Provisioner task: %s.", task_id)
         return self.store.operation(operation.op)
 
-    def _require_lease(self, operation: Operation) -> None:
-        """Ask once more, right before sending: pauses and looks may have taken longer than the right lasted."""
-        if not self.store.lease(operation.op, self.owner, LEASE_SECONDS):
+    def _sent_ago(self, operation: Operation) -> float | None:
+        """Return the seconds since the operation was last sent, None when it never was."""
+        if operation.sending is None:
+            return None
+        return max(0.0, (self.clock.now() - operation.sending).total_seconds())
+
+    def _begin_sending(self, operation: Operation) -> None:
+        """Note that it is sent, if the right to do so still holds: pauses and looks may have taken longer."""
+        if not self.store.lease(operation.op, self.owner, LEASE_SECONDS, sending=True):
             raise SiteNotHeld(f"operation {operation.op}: the right to submit it was lost; nothing is sent")
 
     def _wait(self, operation: Operation, times: PhaseTimes) -> Ended | StillRunning:
@@ -211,9 +244,12 @@ class OperationRun:
         running_since: datetime | None = operation.running_since
         submitted = operation.submitted or started
         task: ProvisionerTask | None = None
+        watch = DeathWatch(self.provisioner, self.clock.now, (running_since or started) + WHILE_OWN, WHILE_OWN)
         for interval in intervals(times.interval):
             try:
                 task = self._task(task_id, operation)
+                if task.state is TaskState.RUNNING and watch.says_dead(task_id):
+                    return self._died(task, operation)
             except TaskNotFound:
                 self.log.warning("The provisioner no longer knows task %s; looking at its nodes instead.", task_id)
                 return Ended("gone", None, self._evidence(task_id, operation))
@@ -237,6 +273,15 @@ class OperationRun:
                 self.log.info("Provisioner task %s: %s.", task_id, task.state.value if task else "unknown")
             self.clock.sleep(interval)
         raise AssertionError("unreachable: intervals() is endless")  # pragma: no cover
+
+    def _died(self, task: ProvisionerTask, operation: Operation) -> Ended:
+        """Gather what is known of the nodes of a dead task: it says nothing more, and holds nothing (rule 13)."""
+        self.log.warning(
+            "Provisioner task %s is dead: it is said to run, but a newer task has begun since. The provisioner was "
+            "killed under it; looking at what it has done.",
+            task.task_id,
+        )
+        return Ended("dead", task, replace(self._evidence(task.task_id, operation), over=True))
 
     def _task(self, task_id: str, operation: Operation) -> ProvisionerTask:
         """Ask after the operation's task; an answer about anything else is trouble, and asked for again."""

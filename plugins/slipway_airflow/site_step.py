@@ -72,4 +72,6 @@ def _why(name: str, ended: Ended, times: PhaseTimes) -> str:
         return f"{name} did not end within {times.timeout:g} s"
     if ended.how == "refused":
         return f"{name}: {ended.refusal}"
+    if ended.how == "dead":
+        return f"{name}: the provisioner was killed under the task, which will never end; clear the step to repeat it"
     return f"{name}: the provisioner no longer knows the task"

@@ -18,6 +18,7 @@ _SHOWN = 40
 _HOW = {
     "complete": "is complete",
     "gone": "is not known to the provisioner any more",
+    "dead": "is dead, as the provisioner was killed under it",
     "timed_out": "ran out of time",
     "refused": "was refused",
 }

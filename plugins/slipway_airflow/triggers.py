@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
@@ -71,10 +72,11 @@ class ProvisionerTaskTrigger(BaseTrigger):
         )
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Poll until there is something to come back for, and say what (``complete``, ``gone`` or ``timed_out``)."""
+        """Poll until there is something to come back for: ``complete``, ``gone``, ``dead`` or ``timed_out``."""
         from provisioner_client.errors import ProvisionerError, TaskNotFound
         from provisioner_client.protocol import TaskState
         from site_store import SiteStore, StoreError
+        from slipway_airflow.death_watch import WHILE_HELD, WHILE_OWN, DeathWatch
         from slipway_airflow.hook import DrydockHook
         from slipway_airflow.operation_run import ACTIONS
         from slipway_airflow.polling import PhaseTimes
@@ -92,11 +94,16 @@ class ProvisionerTaskTrigger(BaseTrigger):
             operation = await asyncio.to_thread(store.operation, self.op)
             action, running_since = ACTIONS[operation.phase], operation.running_since
             submitted = operation.submitted or datetime.now(UTC)
+            every = WHILE_HELD if give_up else WHILE_OWN
+            watch = DeathWatch(provisioner, partial(datetime.now, UTC), datetime.now(UTC) + every, every)
             while not how:
                 try:
                     task = await asyncio.to_thread(
                         provisioner.task, self.provisioner_task, action=action, reference=operation.reference
                     )
+                    running = task.state is TaskState.RUNNING
+                    if running and await asyncio.to_thread(watch.says_dead, self.provisioner_task):
+                        how = "dead"
                 except TaskNotFound:
                     how = "gone"
                 except (ProvisionerError, StoreError) as error:

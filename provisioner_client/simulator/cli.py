@@ -58,6 +58,13 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Nodes worked on at a time inside one task.",
 )
 @click.option(
+    "--task-cost",
+    type=click.FloatRange(0),
+    default=0.0,
+    show_default=True,
+    help="Real seconds that each task, subtasks included, costs the list of tasks.",
+)
+@click.option(
     "--fail", "fails", multiple=True, metavar="PHASE:NODE[:KIND]", help="Let nodes fail (repeatable), e.g. deploy:n1."
 )
 @click.option("--scripts", "script_file", type=_FILE, help="YAML or JSON list of scripts.")
@@ -72,6 +79,7 @@ def main(
     restart_mode: str,
     grace: float,
     fan_out: int,
+    task_cost: float,
     fails: Sequence[str],
     script_file: Path | None,
     tokens: Sequence[str],
@@ -90,6 +98,7 @@ def main(
         restart_mode=RestartMode(restart_mode),
         grace=grace,
         fan_out=fan_out,
+        task_cost=task_cost,
         sites=tuple(sites),
         scripts=tuple(scripts),
         tokens=frozenset(tokens),

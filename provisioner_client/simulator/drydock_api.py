@@ -114,7 +114,9 @@ class DrydockApi:
         return json_answer(status_object("Success", 200, "", [], reason="HealthCheck"))
 
     def _all_tasks(self, _: Request) -> Answer:
-        return self._tasks.everything()
+        answer, listed = self._tasks.everything()
+        # A delay is in simulated seconds, and this cost is not.
+        return replace(answer, delay=self._settings.task_cost * listed * self._settings.speed)
 
     def _one_task(self, request: Request, task_id: str) -> Answer:
         return self._tasks.one(task_id, request.parameters)

@@ -19,13 +19,14 @@ class RestartMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """See the README's table; `grace` is in simulated seconds."""
+    """See the README's table; `grace` is in simulated seconds, `task_cost` in real ones."""
 
     speed: float = 1.0
     seed: int = 1
     restart_mode: RestartMode = RestartMode.ORPHAN
     grace: float = 300.0
     fan_out: int = 64
+    task_cost: float = 0.0
     sites: tuple[Path, ...] = ()
     scripts: tuple[Script, ...] = ()
     tokens: frozenset[str] = field(default_factory=frozenset)

@@ -27,15 +27,15 @@ class TaskAnswers:
         effect = f"created task {row['task_id']}"
         return json_answer(task_document(row, tree.root(), fresh=True), 201, effect=effect, reference=row["reference"])
 
-    def everything(self) -> Answer:
-        """Return all tasks and all their subtasks, without pages, filters or order."""
+    def everything(self) -> tuple[Answer, int]:
+        """Return all tasks and all their subtasks, without pages, filters or order; and how many they are."""
         trees = [self._tree(row) for row in self._ledger.roots()]
         documents = []
         for tree in trees:
             documents += [task_document(tree.row, task) for task in tree.descendants()]
             documents += [task_document(tree.row, task) for task in tree.parentless()]
             documents.append(task_document(tree.row, tree.root()))
-        return json_answer(documents)
+        return json_answer(documents), len(documents)
 
     def one(self, task_id: str, parameters: dict[str, str]) -> Answer:
         """Return a task, with its tree when `layers` asks for it."""

@@ -6,9 +6,10 @@ import threading
 
 import pytest
 
+from provisioner_client.protocol import TaskAction
 from site_store import ActionState, GroupRecord, SiteNotHeld
 from slipway_airflow.operation_run import StillRunning
-from strategy_lib.phase import GroupState, Reason
+from strategy_lib.phase import GroupState, Phase, Reason
 from tests.support.driving import Begin
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
@@ -205,7 +206,8 @@ def test_rule_11_a_group_leaves_alone_what_another_group_is_doing(begin: Begin, 
     shared = [group("one", ["a", "b"], critical=False), group("two", ["b", "c"], critical=False)]
     driving = begin(site(ABC, shared))
     driving.patience = 0.5
-    assert isinstance(driving.group("two"), StillRunning), "b is being deployed by group two"
+    while ("deploy_nodes", ["b", "c"]) not in simulator.submissions():
+        assert isinstance(driving.group("two"), StillRunning), "b is being deployed by group two"
     assert isinstance(driving.group("one"), StillRunning), "the provisioner does one thing after the other"
     simulator.post("release")
     driving.patience = 60.0
@@ -227,13 +229,102 @@ def test_rule_11_a_group_leaves_alone_what_another_group_is_doing(begin: Begin, 
 
 def test_rule_12_a_right_that_is_lost_while_looking_sends_nothing(begin: Begin, simulator: Simulator) -> None:
     driving = begin(site(ABC, [group("all")]))
-    simulator.post("faults", {"method": "GET", "path": "/api/v1.0/tasks", "kind": "latency", "seconds": 1.0})
+    simulator.fault("POST", "tasks", "reset_before")
+    simulator.fault("GET", "tasks", "latency", seconds=1.0)
     lost = threading.Timer(0.5, driving.store.release_site, [driving.action.id])
     lost.start()
     with pytest.raises(SiteNotHeld):
         driving.group("all")
     lost.join()
     assert simulator.submissions() == []
+
+
+def test_rule_12_what_was_never_sent_is_not_looked_for(begin: Begin, simulator: Simulator) -> None:
+    """The list of all tasks that the provisioner ever had may take minutes."""
+    driving = begin(site(ABC, [group("one", ["a"]), group("two", ["b", "c"])]))
+    driving.group("one")
+    begun = driving.store.open_attempt(driving.action.id, "two", "6")
+    arguments = (driving.action.id, driving.action.site, "two", begun.attempt, Phase.PREPARE, ["b", "c"])
+    intended = driving.store.begin_operation(*arguments, driving.design_ref)
+    assert driving.store.lease(intended.op, "a process that died before it sent anything", 0.0)
+    driving.group("two")
+    assert driving.states() == {"a": "success", "b": "success", "c": "success"}
+    assert simulator.looks() == 0
+
+
+@pytest.mark.parametrize("taken", [True, False], ids=["taken", "not taken"])
+def test_rule_12_what_a_dead_process_may_have_sent_is_looked_for(
+    begin: Begin, simulator: Simulator, taken: bool
+) -> None:
+    driving = begin(site(ABC, [group("all")]))
+    begun = driving.store.open_attempt(driving.action.id, "all", "6")
+    arguments = (driving.action.id, driving.action.site, "all", begun.attempt, Phase.PREPARE, ["a", "b", "c"])
+    intended = driving.store.begin_operation(*arguments, driving.design_ref)
+    assert driving.store.lease(intended.op, "a process that was killed while it sent", 0.0, sending=True)
+    if taken:
+        provisioner = driving.connect()
+        action, nodes = TaskAction.PREPARE_NODES, intended.nodes
+        provisioner.submit(action, driving.design_ref, nodes, intended.reference, sent_ago=None)
+        provisioner.close()
+    driving.group("all")
+    assert len(simulator.submissions()) == 2
+    assert simulator.looks() >= 1
+    assert simulator.double() == {}
+
+
+def test_rule_12_an_answer_that_is_lost_before_its_request_takes_effect_sends_nothing_twice(
+    begin: Begin, simulator: Simulator
+) -> None:
+    simulator.fault("POST", "tasks", "reset_after", effect_after=0.5)
+    driving = begin(site(ABC, [group("all", percent_successful_nodes=100)]))
+    driving.settle = 5.0
+    record = driving.group("all")
+    assert isinstance(record, GroupRecord)
+    assert record.state is GroupState.SUCCESS
+    assert len(simulator.submissions()) == 2
+    assert simulator.double() == {}
+
+
+def test_rule_24_what_a_stopped_action_never_sent_holds_nothing(begin: Begin, simulator: Simulator) -> None:
+    text = site(ABC, [group("all")])
+    driving = begin(text)
+    begun = driving.store.open_attempt(driving.action.id, "all", "6")
+    arguments = (driving.action.id, driving.action.site, "all", begun.attempt, Phase.PREPARE, ["a", "b", "c"])
+    intended = driving.store.begin_operation(*arguments, driving.design_ref)
+    assert driving.store.lease(intended.op, "a process that still had the right when its action was stopped", 600.0)
+    driving.store.close_action(driving.action.id, ActionState.CANCELLED, "cancelled")
+    second = begin(text, "run-2")
+    second.group("all")
+    assert set(second.states().values()) == {"success"}
+    assert simulator.looks() == 0
+
+
+@pytest.mark.parametrize("taken", [True, False], ids=["taken", "not taken"])
+def test_rule_24_what_a_stopped_action_may_have_sent_is_waited_for_while_it_may_take_effect(
+    begin: Begin, simulator: Simulator, taken: bool
+) -> None:
+    text = site(ABC, [group("all", maximum_failed_nodes=0)])
+    driving = begin(text)
+    begun = driving.store.open_attempt(driving.action.id, "all", "6")
+    arguments = (driving.action.id, driving.action.site, "all", begun.attempt, Phase.PREPARE, ["a", "b", "c"])
+    intended = driving.store.begin_operation(*arguments, driving.design_ref)
+    assert driving.store.lease(intended.op, "a process that was killed while it sent", 0.0, sending=True)
+    driving.store.close_action(driving.action.id, ActionState.CANCELLED, "killed")
+    second = begin(text, "run-2")
+    provisioner = second.connect()
+    if taken:
+        simulator.script("b", "prepare", "stuck")
+        action, nodes = TaskAction.PREPARE_NODES, intended.nodes
+        provisioner.submit(action, driving.design_ref, nodes, intended.reference, sent_ago=None)
+    else:
+        # Or the list is empty, which proves nothing.
+        provisioner.submit(TaskAction.VERIFY_SITE, driving.design_ref, None, "slipway-other-1", sent_ago=None)
+    provisioner.close()
+    second.timeout = 3.0
+    second.group("all")
+    assert simulator.looks() >= 1
+    assert second.states()["b"] == ("not_started" if taken else "success")
+    assert simulator.double() == {}
 
 
 def test_an_action_that_lost_its_site_submits_nothing(begin: Begin, simulator: Simulator) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from provisioner_client.drydock import DrydockProvisioner
+from provisioner_client.submission import SubmissionPolicy
 from site_store import ActionRecord, GroupRecord, OperationPhase, SiteStore
 from slipway_airflow.clock import SystemClock
 from slipway_airflow.group_run import GroupRequest, GroupRun
@@ -31,10 +32,16 @@ class Driving:
     timeout: float = 60.0
     patience: float = 60.0
     queue_timeout: float = 60.0
+    settle: float = 1.0
+
+    def connect(self) -> DrydockProvisioner:
+        """Return a client of the simulator, with short waits after a lost answer."""
+        policy = SubmissionPolicy(look_delay=0.1, settle=self.settle)
+        return DrydockProvisioner(self.simulator.url, submission=policy)
 
     def group(self, name: str, attempt_key: str = "6", **more: Any) -> GroupRecord | StillRunning:
         """Drive one group, as its Airflow task does."""
-        provisioner = DrydockProvisioner(self.simulator.url)
+        provisioner = self.connect()
         times = PhaseTimes(0.05, self.timeout, self.queue_timeout)
         request = GroupRequest(
             self.action.id,
@@ -55,7 +62,7 @@ class Driving:
         self, step: NodeStep, nodes: Collection[str], attempt: int = 20, **more: Any
     ) -> NodeStepVerdict | StillRunning:
         """Drive a step on nodes, as its Airflow task does."""
-        provisioner = DrydockProvisioner(self.simulator.url)
+        provisioner = self.connect()
         clock = SystemClock()
         request = NodeStepRequest(
             self.action.id,

@@ -80,6 +80,10 @@ class SimulatorProcess:
         """Return how many submissions were seen, whether or not they took effect."""
         return len([one for one in self.get("journal", method="POST") if one["path"] == "/api/v1.0/tasks"])
 
+    def looks(self) -> int:
+        """Return how often the list of all tasks was asked for."""
+        return len([one for one in self.get("journal", method="GET") if one["path"] == "/api/v1.0/tasks"])
+
     def submissions(self) -> list[tuple[str, list[str]]]:
         """Return (action, sorted nodes) of every task that is about named nodes, in order."""
         return [

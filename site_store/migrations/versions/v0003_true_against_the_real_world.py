@@ -25,7 +25,10 @@ def upgrade() -> None:
 def _change_operations() -> None:
     op.add_column("operation", sa.Column("sending", MOMENT))
     # Whoever had the right to send may have sent.
-    op.execute("UPDATE operation SET sending = created WHERE lease_owner IS NOT NULL OR provisioner_task IS NOT NULL")
+    op.execute(
+        "UPDATE operation SET sending = coalesce(submitted, lease_until, created)"
+        " WHERE lease_owner IS NOT NULL OR provisioner_task IS NOT NULL"
+    )
 
 
 def _change_actions() -> None:

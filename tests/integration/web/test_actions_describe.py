@@ -181,7 +181,7 @@ def test_nodes_in_trouble_are_named_and_with_the_highest_verbosity_all(
         ("n3", "not_started", ["compute"]),
     ]
     begun = store.begin_operation(under_way, "default", "control", 1, Phase.PREPARE, ["n1", "n2"], "file:///design")
-    assert store.lease(begun.op, "me", 30)
+    assert store.lease(begun.op, "me", 30, sending=True)
     store.submitted(begun.op, "task")
     store.close_action(under_way, ActionState.CANCELLED, "stopped")
     assert [(node["name"], node["state"]) for node in described(viewer, under_way)["nodes"]] == [

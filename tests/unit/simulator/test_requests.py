@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -115,3 +116,13 @@ def test_a_required_token(start_simulator: StartSimulator) -> None:
         assert client.get("health").status_code == 204
         client.session.headers["X-Auth-Token"] = "other"
         assert client.get("nodes").json() == []
+
+
+def test_the_list_of_tasks_costs_a_time_for_each_task(start_simulator: StartSimulator, design_ref: str) -> None:
+    simulator = start_simulator("--task-cost", "0.05")
+    with (drydock := Drydock(simulator)).session:
+        drydock.run("verify_site", design_ref, [])
+        drydock.run("prepare_nodes", design_ref, ["n1"])
+        started = time.monotonic()
+        listed = len(drydock.get("tasks").json())
+        assert time.monotonic() - started > 0.05 * listed > 0.2

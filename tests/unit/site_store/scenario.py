@@ -79,7 +79,7 @@ class Scenario:
         )
 
     def submit(self, operation: Operation) -> Operation:
-        assert self.store.lease(operation.op, "me", 30)
+        assert self.store.lease(operation.op, "me", 30, sending=True)
         self.store.submitted(operation.op, f"task-{operation.op}")
         return self.store.operation(operation.op)
 

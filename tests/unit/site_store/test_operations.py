@@ -171,7 +171,8 @@ def test_rule_24_an_intent_may_be_at_work_once_its_action_has_lost_the_site(site
     action = site.running({"a": ["n1"], "b": ["n2"]})
     perhaps = site.begin(site.open(action, "a"), Phase.PREPARE)
     never = site.begin(site.open(action, "b"), Phase.PREPARE)
-    assert site.store.lease(perhaps.op, "me", 30)
+    assert site.store.lease(perhaps.op, "me", 30, sending=True)
+    assert site.store.lease(never.op, "you", 30), "it had the right, and sent nothing"
 
     def unfinished(*nodes: str) -> list[int]:
         return [item.op for item in site.store.unfinished_operations(SITE, nodes or None)]
@@ -179,7 +180,8 @@ def test_rule_24_an_intent_may_be_at_work_once_its_action_has_lost_the_site(site
     assert unfinished() == [], "its own action sees to it"
     site.store.release_site(action.id)
     assert unfinished() == [perhaps.op], "nobody could submit the other, and nobody can"
-    assert site.store.lease(never.op, "me", 30) is False
+    assert site.store.lease(never.op, "you", 30, sending=True) is False
+    assert site.store.operation(never.op).sending is None
     site.store.acquire_site(site.action("run-2").id)
     assert (unfinished("n1"), unfinished("n2")) == ([perhaps.op], [])
     site.store.record_late(perhaps.op, outcome(unknown=["n1"]))
@@ -187,11 +189,30 @@ def test_rule_24_an_intent_may_be_at_work_once_its_action_has_lost_the_site(site
     assert site.states(action) == {"n1": "unknown", "n2": "preparing"}
 
 
-def test_rule_24_only_what_nobody_may_have_submitted_is_surely_not_at_work(site: Scenario) -> None:
+def test_rule_12_right_before_it_is_sent_that_is_noted_in_the_same_step(site: Scenario) -> None:
+    operation = site.begin(site.open(site.running({"a": ["n1"]}), "a"), Phase.PREPARE)
+    assert operation.sending is None
+    assert site.store.lease(operation.op, "one", 30)
+    assert site.store.operation(operation.op).sending is None, "it looks, and has not sent yet"
+    assert site.store.lease(operation.op, "one", 30, sending=True)
+    first = site.clock.time
+    assert site.store.operation(operation.op).sending == first
+    site.clock.move(10)
+    assert site.store.lease(operation.op, "one", 30)
+    assert site.store.lease(operation.op, "two", 30, sending=True) is False
+    assert site.store.operation(operation.op).sending == first, (
+        "a renewal sends nothing, nor does one without the right"
+    )
+    assert site.store.lease(operation.op, "one", 30, sending=True)
+    assert site.store.operation(operation.op).sending == site.clock.time, "sent once more: the newest counts"
+
+
+def test_rule_24_only_what_nobody_may_have_sent_is_surely_not_at_work(site: Scenario) -> None:
     action = site.running({"a": ["n1"], "b": ["n2"]})
     never = site.begin(site.open(action, "a"), Phase.PREPARE)
     perhaps = site.begin(site.open(action, "b"), Phase.PREPARE)
-    site.store.lease(perhaps.op, "a process that dies now", 30)
+    site.store.lease(never.op, "a process that dies while it looks", 30)
+    site.store.lease(perhaps.op, "a process that dies now", 30, sending=True)
     site.store.close_action(action.id, ActionState.CANCELLED, "killed")
     (found,) = site.store.unfinished_operations(SITE)
     assert (found.op, found.provisioner_task, found.reference) == (perhaps.op, None, perhaps.reference)
@@ -202,7 +223,7 @@ def test_rule_24_only_what_nobody_may_have_submitted_is_surely_not_at_work(site:
 def test_rule_24_a_submission_after_the_end_is_not_forgotten(site: Scenario, settled: bool) -> None:
     action = site.running({"a": ["n1"]})
     operation = site.begin(site.open(action, "a"), Phase.PREPARE)
-    assert site.store.lease(operation.op, "slow", 30)
+    assert site.store.lease(operation.op, "slow", 30, sending=True)
     site.store.close_action(action.id, ActionState.CANCELLED, "cancelled")
     if settled:
         site.store.record_late(operation.op, outcome(unknown=["n1"]), "the provisioner knows no such reference")

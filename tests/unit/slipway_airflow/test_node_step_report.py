@@ -48,7 +48,17 @@ def action(kind: str) -> ActionRecord:
 
 def operation(step: NodeStep, status: OperationStatus) -> Operation:
     nothing: dict[str, Any] = dict.fromkeys(
-        ("provisioner_task", "lease_owner", "lease_until", "submitted", "running_since", "ended", "over", "result")
+        (
+            "provisioner_task",
+            "lease_owner",
+            "lease_until",
+            "sending",
+            "submitted",
+            "running_since",
+            "ended",
+            "over",
+            "result",
+        )
     )
     return Operation(
         op=7,
