@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, and_, exists, literal, or_, select, true, update
+from sqlalchemy import Connection, and_, bindparam, exists, literal, or_, select, true, update
 
 from site_store import dialects
 from site_store.errors import AttemptNotOpen, SiteNotHeld
@@ -52,7 +52,8 @@ class Claims(StorePart):
             What to do.
         nodes
             Nodes to claim. For prepare only those are taken whose prepare is still pending; for deploy those that are
-            prepared and whose deploy is still pending, whichever group prepared them (rule 11); for a step of nodes
+            prepared and whose deploy is still pending, whichever group prepared them (rule 11); for release the same as
+            for prepare, and those that are released become pending again; for a step of nodes
             those that an earlier attempt of it has not done, and is not at. None for a step of the whole site.
         design_ref
             Where the provisioner finds the design.
@@ -78,6 +79,58 @@ class Claims(StorePart):
         return self._database.write(
             lambda tx: self._begin(tx, action_id, site, group, attempt, kind, wanted, design_ref, found or {})
         )
+
+    def fail_unsent(
+        self, action_id: str, site: str, group: str, attempt: int, reasons: Mapping[str, str]
+    ) -> frozenset[str]:
+        """Fail nodes that cannot be sent for prepare as they are, each for its reason (rule 11).
+
+        Parameters
+        ----------
+        action_id, site, group, attempt
+            Who has come to that, as for `begin_operation`.
+        reasons
+            Why, for each node.
+
+        Returns
+        -------
+        frozenset of str
+            Those whose prepare was still pending, and so has failed now.
+
+        Raises
+        ------
+        SiteNotHeld
+            The action does not hold the site.
+        AttemptNotOpen
+            The group's attempt has its verdict or was replaced.
+        """
+
+        def work(tx: Connection) -> frozenset[str]:
+            _require_site(tx, action_id, site)
+            _require_attempt(tx, action_id, group, attempt)
+            now = self._now()
+            prepare = (task.c.action_id == action_id, task.c.phase == Phase.PREPARE)
+            failed = frozenset(
+                tx.scalars(
+                    update(task)
+                    .where(*prepare, task.c.status == TaskStatus.PENDING, dialects.among(tx, task.c.node, reasons))
+                    .values(status=TaskStatus.ERROR, owner_group=group, ended=now)
+                    .returning(task.c.node)
+                )
+            )
+            if failed:
+                tx.execute(
+                    update(task).where(*prepare, task.c.node == bindparam("the_node")).values(error=bindparam("why")),
+                    [{"the_node": name, "why": reasons[name]} for name in sorted(failed)],
+                )
+            events = [
+                NewEvent(EventKind.OUTCOME, f"prepare failure: not sent: {reasons[name]}", group, name)
+                for name in sorted(failed)
+            ]
+            write_events(tx, now, site, action_id, events)
+            return failed
+
+        return self._database.write(work)
 
     def _begin(
         self,
@@ -160,11 +213,14 @@ def _require_attempt(tx: Connection, action_id: str, group: str, attempt: int) -
 def _claim(
     tx: Connection, now: datetime, action_id: str, group: str, phase: OperationPhase, op: int, nodes: list[str]
 ) -> list[str]:
-    """Take the nodes that are still eligible at this moment, and return them by name."""
+    """Take the nodes that are still eligible at this moment, and return them by name.
+
+    A release has the nodes' prepare: nobody may prepare them meanwhile, and one that fails or is lost decides it.
+    """
     prepared = task.alias("prepared")
     eligible = [
         task.c.action_id == action_id,
-        task.c.phase == phase,
+        task.c.phase == (Phase.PREPARE if phase is OperationPhase.RELEASE else phase),
         task.c.status == TaskStatus.PENDING,
         dialects.among(tx, task.c.node, nodes),
     ]
@@ -190,7 +246,9 @@ def _claim(
 
 def _stays(phase: OperationPhase, found: str | None) -> bool:
     """Whether an operation leaves what is deployed on a node as it is."""
-    return phase is OperationPhase.RELABEL or (phase is not OperationPhase.DESTROY and found == NodeCondition.DEPLOYED)
+    if phase in (OperationPhase.DESTROY, OperationPhase.RELEASE):
+        return False
+    return phase is OperationPhase.RELABEL or found == NodeCondition.DEPLOYED
 
 
 def _note_found(tx: Connection, op: int, claimed: list[str], found: Mapping[str, str]) -> None:

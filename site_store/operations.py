@@ -8,10 +8,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, case, exists, func, or_, select, update
 
+from site_store.dialects import among
 from site_store.errors import OperationConflict, OperationNotFound
 from site_store.part import StorePart
 from site_store.records import Operation, OperationPhase, OperationStatus
-from site_store.tables import operation, site_lock
+from site_store.tables import node, operation, site_lock, task
+from strategy_lib.task_state import TaskStatus
 
 LIVE = (OperationStatus.INTENDED, OperationStatus.SUBMITTED)
 _UNFINISHED = (OperationStatus.SUBMITTED, OperationStatus.TIMED_OUT, OperationStatus.ABANDONED)
@@ -243,6 +245,30 @@ class Operations(StorePart):
             return found
         wanted = frozenset(nodes)
         return [item for item in found if not wanted.isdisjoint(item.nodes)]
+
+    def left_undeployed(self, site: str, nodes: Collection[str]) -> frozenset[str]:
+        """Return those of these nodes that an operation of ours was about to deploy, and left without success.
+
+        Their newest operation is a deploy that the provisioner took, or a release that failed, and it is over. What
+        the provisioner says of such a node is our doing (rule 11).
+        """
+        left = or_(
+            and_(operation.c.phase == OperationPhase.DEPLOY, operation.c.provisioner_task.is_not(None)),
+            and_(operation.c.phase == OperationPhase.RELEASE, operation.c.result == "failure"),
+        )
+        deployed = exists().where(
+            task.c.op == node.c.op, task.c.node == node.c.name, task.c.status == TaskStatus.SUCCESS
+        )
+        query = (
+            select(node.c.name)
+            .join(operation, operation.c.op == node.c.op)
+            .where(node.c.site == site, node.c.done_at.is_(None), operation.c.over.is_not(None), left, ~deployed)
+        )
+
+        def work(tx: Connection) -> frozenset[str]:
+            return frozenset(tx.scalars(query.where(among(tx, node.c.name, nodes))))
+
+        return self._database.read(work)
 
 
 def operation_record(row: Row[*tuple[Any, ...]]) -> Operation:

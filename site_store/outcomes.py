@@ -63,7 +63,7 @@ class Outcomes(StorePart):
         def work(tx: Connection) -> frozenset[str]:
             now = self._now()
             this = read_operation(tx, op)
-            settled = _settle(tx, now, this, TaskStatus.SUCCESS, outcome.succeeded, _UNPROVEN)
+            settled = _succeed(tx, now, this, outcome.succeeded)
             settled |= _settle(tx, now, this, TaskStatus.ERROR, outcome.failed, _UNPROVEN)
             settled |= _settle(tx, now, this, TaskStatus.UNKNOWN, outcome.unknown, (TaskStatus.PROCESSING,))
             _explain(tx, this, outcome.notes, settled)
@@ -121,7 +121,7 @@ class Outcomes(StorePart):
         def work(tx: Connection) -> frozenset[str]:
             now = self._now()
             this = read_operation(tx, op)
-            known = _settle(tx, now, this, TaskStatus.SUCCESS, outcome.succeeded, _UNPROVEN)
+            known = _succeed(tx, now, this, outcome.succeeded)
             _clear_errors(tx, this, known)
             known |= _settle(tx, now, this, TaskStatus.ERROR, outcome.failed, _UNPROVEN)
             lost = _settle(tx, now, this, TaskStatus.UNKNOWN, outcome.unknown, (TaskStatus.PROCESSING,))
@@ -140,6 +140,22 @@ class Outcomes(StorePart):
             return known
 
         return self._database.write(work)
+
+
+def _succeed(tx: Connection, now: datetime, this: Operation, nodes: Collection[str]) -> frozenset[str]:
+    """Note what has succeeded; a node that was released can be prepared, as if nothing had been sent for it yet."""
+    if this.phase is not OperationPhase.RELEASE:
+        return _settle(tx, now, this, TaskStatus.SUCCESS, nodes, _UNPROVEN)
+    if not nodes:
+        return frozenset()
+    return frozenset(
+        tx.scalars(
+            update(task)
+            .where(task.c.op == this.op, among(tx, task.c.node, nodes), task.c.status.in_(_UNPROVEN))
+            .values(status=TaskStatus.PENDING, op=None, owner_group=None, error=None, started=None, ended=None)
+            .returning(task.c.node)
+        )
+    )
 
 
 def _settle(

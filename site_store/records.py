@@ -33,12 +33,13 @@ class ActionState(StrEnum):
 class OperationPhase(StrEnum):
     """What one provisioner task is asked to do.
 
-    The first two are the phases of a group, the next two concern a whole site, and the last two are steps of an action
-    that concern some of its nodes without a group.
+    The first two are the phases of a group, and what may come before them; the next two concern a whole site, and the
+    last two are steps of an action that concern some of its nodes without a group.
     """
 
     PREPARE = "prepare"
     DEPLOY = "deploy"
+    RELEASE = "release"
     VERIFY_SITE = "verify_site"
     PREPARE_SITE = "prepare_site"
     DESTROY = "destroy_nodes"

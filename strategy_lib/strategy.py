@@ -56,6 +56,8 @@ class Group:
         Which nodes are members; empty means all nodes (rule 6).
     criteria
         What must hold after each phase; None means nothing is asked for (rule 17).
+    release_failed
+        Release nodes whose deployment has failed before they are prepared, as provisioners refuse them so (rule 11).
     """
 
     name: str
@@ -63,6 +65,7 @@ class Group:
     depends_on: tuple[str, ...] = ()
     selectors: tuple[Selector, ...] = ()
     criteria: SuccessCriteria | None = None
+    release_failed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +161,8 @@ def group_to_data(group: Group) -> dict[str, Any]:
             for name in ("percent_successful_nodes", "minimum_successful_nodes", "maximum_failed_nodes")
             if (value := getattr(group.criteria, name)) is not None
         }
+    if not group.release_failed:
+        data["release_failed"] = False
     return data
 
 
@@ -217,6 +222,7 @@ def _group(entry: Any) -> Group:
         selectors=tuple(_selector(selector) for selector in entry["selectors"]),
         # `int`: JSON has one kind of number, and 90.0 is as good as 90.
         criteria=None if criteria is None else SuccessCriteria(**{k: int(v) for k, v in criteria.items()}),
+        release_failed=entry.get("release_failed", True),
     )
 
 

@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from slipway_airflow import story
+from slipway_airflow.group_release import GroupRelease
 from slipway_airflow.older_work import OlderWork, Worker
 from slipway_airflow.operation_run import Ended, OperationRun, StillRunning, status_of
 from slipway_airflow.planning import judge_deployed
@@ -23,6 +24,7 @@ from strategy_lib.phase import GroupState, Phase
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from provisioner_client.protocol import ListedNode
     from site_store import GroupRecord, Operation, SiteStore
     from slipway_airflow.polling import PhaseTimes
     from slipway_airflow.task_log import TaskLog
@@ -35,7 +37,8 @@ class GroupRequest:
     """Which group of which action is to be driven, and how.
 
     ``attempt_key`` tells a retry by Airflow (same key) from a person's clear (another key), rule 23.
-    ``force`` submits nodes although an older provisioner task still holds them.
+    ``release_times`` are those of releasing nodes before they are prepared. ``force`` submits nodes although an older
+    provisioner task still holds them.
     """
 
     action_id: str
@@ -44,6 +47,7 @@ class GroupRequest:
     attempt_key: str
     design_ref: str
     times: Mapping[Phase, PhaseTimes]
+    release_times: PhaseTimes
     force: bool = False
 
 
@@ -65,6 +69,7 @@ class GroupRun:
         self.request = request
         self.log = log
         self.older_work = OlderWork(store, operations, request.times[Phase.PREPARE], log)
+        self.release = GroupRelease(store, operations, request.site, request.design_ref, request.release_times, log)
 
     def advance(self) -> GroupRecord | StillRunning:
         """Go on until the group has its verdict (the record is returned) or a long wait is better deferred.
@@ -95,6 +100,12 @@ class GroupRun:
             if view.criteria:
                 judged = list(view.criteria)
                 self._note(record, judged)
+            if step.phase is Phase.PREPARE:
+                released = self.release.resume(record)
+                if isinstance(released, StillRunning):
+                    return released
+                if released:
+                    continue
             still_running = self._carry_out(record, step)
             if still_running is not None:
                 return still_running
@@ -142,7 +153,14 @@ class GroupRun:
             return nodes
         found: dict[str, NodeCondition] = {}
         if not self._has_begun(record, phase):
-            found = self._look(nodes)
+            listed = self._look(nodes)
+            if phase is Phase.PREPARE:
+                released = self.release.release(record, listed)
+                if isinstance(released, StillRunning):
+                    return released
+                if released:
+                    listed = self._look(nodes)
+            found = {name: node.condition for name, node in listed.items()}
             nodes = self._without_deployed(record, phase, nodes, found)
         operation = self.store.begin_operation(
             request.action_id, request.site, record.name, record.attempt, phase, nodes, request.design_ref, found
@@ -156,6 +174,11 @@ class GroupRun:
             return ended
         self._record(operation, phase, ended)
         return None
+
+    def _has_begun(self, record: GroupRecord, phase: Phase) -> bool:
+        """Whether this attempt has its operation for a phase."""
+        begun = self.store.operations(record.action_id, record.name)
+        return any((operation.attempt, operation.phase.value) == (record.attempt, phase.value) for operation in begun)
 
     def _free_nodes(self, record: GroupRecord, step: Prepare | Deploy) -> list[str] | StillRunning:
         """Return the step's nodes that no older provisioner task holds, once those have had their time to end."""
@@ -172,15 +195,11 @@ class GroupRun:
             return held
         return [name for name in step.nodes if name not in held.nodes]
 
-    def _has_begun(self, record: GroupRecord, phase: Phase) -> bool:
-        begun = self.store.operations(record.action_id, record.name)
-        return any((operation.attempt, operation.phase.value) == (record.attempt, phase.value) for operation in begun)
-
-    def _look(self, nodes: Collection[str]) -> dict[str, NodeCondition]:
+    def _look(self, nodes: Collection[str]) -> dict[str, ListedNode]:
         """Return what the provisioner says of these nodes now; afterwards only a change proves anything (rule 13)."""
         listed = self.operations.provisioner.nodes()
-        found = {name: listed[name].condition for name in nodes if name in listed}
-        self.store.set_conditions(self.request.site, {name: said.value for name, said in found.items()})
+        found = {name: listed[name] for name in nodes if name in listed}
+        self.store.set_conditions(self.request.site, {name: node.condition.value for name, node in found.items()})
         return found
 
     def _without_deployed(

@@ -40,6 +40,7 @@ ACTIONS = {
     OperationPhase.PREPARE_SITE: TaskAction.PREPARE_SITE,
     OperationPhase.PREPARE: TaskAction.PREPARE_NODES,
     OperationPhase.DEPLOY: TaskAction.DEPLOY_NODES,
+    OperationPhase.RELEASE: TaskAction.DESTROY_NODES,
     OperationPhase.DESTROY: TaskAction.DESTROY_NODES,
     OperationPhase.RELABEL: TaskAction.RELABEL_NODES,
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from site_store import OperationPhase
 from strategy_lib.outcome import NodeCondition, judge
-from strategy_lib.phase import phase_from
+from strategy_lib.phase import NodeStep, phase_from
 
 if TYPE_CHECKING:
     from site_store import Operation, SiteStore
@@ -19,13 +19,16 @@ def outcome_of(store: SiteStore, operation: Operation, evidence: Evidence) -> Ou
     before = {name: NodeCondition(said) for name, said in store.found_before(operation.op).items()}
     as_wanted = store.as_wanted_before(operation.op) if operation.phase is OperationPhase.DEPLOY else frozenset()
     known = replace(evidence, condition_before=before, as_wanted_before=as_wanted)
-    return judge(phase_from(operation.phase.value), operation.nodes, known)
+    # A release is nothing but destroying what is on the nodes.
+    released = operation.phase is OperationPhase.RELEASE
+    phase = NodeStep.DESTROY if released else phase_from(operation.phase.value)
+    return judge(phase, operation.nodes, known)
 
 
 def note_conditions(store: SiteStore, operation: Operation, evidence: Evidence) -> None:
     """Keep what the node list says now, for the next operation. Call it after the outcome is recorded."""
     conditions = {name: said.value for name, said in evidence.condition.items()}
-    if operation.phase is OperationPhase.DESTROY and evidence.over and evidence.listed:
+    if operation.phase in (OperationPhase.DESTROY, OperationPhase.RELEASE) and evidence.over and evidence.listed:
         # Whoever destroys nodes takes them off the list; what it said of them before is not true any more.
         gone = set(operation.nodes).difference(conditions)
         conditions |= dict.fromkeys(gone, NodeCondition.OTHER.value)

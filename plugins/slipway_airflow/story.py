@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from site_store import GroupRecord, Operation
+    from site_store import GroupRecord, Operation, OperationPhase
     from slipway_airflow.operation_run import Ended
     from strategy_lib.criteria import CriterionResult
     from strategy_lib.deployment import GroupView
@@ -44,12 +44,12 @@ def opening(record: GroupRecord) -> str:
     return f"Group {record.name} ({kind}{again}): {count(len(record.nodes), 'node')}: {names(record.nodes)}."
 
 
-def word(phase: Phase | NodeStep) -> str:
+def word(phase: Phase | NodeStep | OperationPhase) -> str:
     """Return ``Prepare``, ``Destroy``, …"""
     return phase.value.removesuffix("_nodes").capitalize()
 
 
-def submission(phase: Phase | NodeStep, operation: Operation) -> str:
+def submission(phase: Phase | NodeStep | OperationPhase, operation: Operation) -> str:
     """Say what is sent."""
     return (
         f"{word(phase)}: sending {count(len(operation.nodes), 'node')}: {names(operation.nodes)} "
@@ -76,7 +76,11 @@ def older_operation(operation: Operation) -> str:
 
 
 def outcome(
-    phase: Phase | NodeStep, operation: Operation, ended: Ended, result: Outcome, superseded: Collection[str]
+    phase: Phase | NodeStep | OperationPhase,
+    operation: Operation,
+    ended: Ended,
+    result: Outcome,
+    superseded: Collection[str],
 ) -> Iterator[str]:
     """Say what came back, node by node where it is not plain success."""
     yield (

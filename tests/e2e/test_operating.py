@@ -112,7 +112,6 @@ def test_rule_23_clearing_a_failed_group_tries_again_and_clearing_all_resumes(
     assert state == "failed"
     report = slipway.report(run_id)
     assert [(g["name"], g["reason"]) for g in report["groups"]] == [("one", "deploy_criteria"), ("two", "dependency")]
-    simulator.post("nodes/a", {"status": "New"})  # a person released it
     slipway.airflow.clear(DAG, run_id, ["deploy_group"])
     assert slipway.airflow.wait_for_run(DAG, run_id, 90) == "success"
     report = slipway.report(run_id)
@@ -136,7 +135,6 @@ def test_rule_23_a_group_that_is_cleared_alone_renews_the_report(
     slipway.connect("alone", simulator.url)
     run_id, state = slipway.deploy("alone", ONE)
     assert state == "failed"
-    simulator.post("nodes/a", {"status": "New"})  # a person released it
     slipway.airflow.clear(DAG, run_id, ["deploy_group"], downstream=False)
     slipway.wait_for_task(run_id, "deploy_group", "success")
     progress = slipway.slipway.progress(DAG, run_id)

@@ -118,11 +118,14 @@ def test_rule_23_clearing_a_failed_group_tries_what_is_not_done(begin: Begin, si
     same = driving.group("all", "6")
     assert isinstance(same, GroupRecord)
     assert same.reason is Reason.DEPLOY_CRITERIA, "a retry by Airflow is not another attempt"
-    simulator.post("nodes/a", {"status": "New"})  # a person released it
     cleared = driving.group("all", "8")
     assert isinstance(cleared, GroupRecord)
     assert (cleared.state, cleared.attempt) == (GroupState.SUCCESS, 2)
-    assert [nodes for _, nodes in simulator.submissions()] == [["a", "b", "c"], ["a", "b", "c"], ["a"], ["a"]]
+    assert simulator.submissions()[2:] == [
+        ("destroy_nodes", ["a"]),
+        ("prepare_nodes", ["a"]),
+        ("deploy_nodes", ["a"]),
+    ], "its deployment failed, and the provisioner prepares it only when it is released"
     assert simulator.double() == {}
 
 

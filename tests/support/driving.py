@@ -50,6 +50,7 @@ class Driving:
             attempt_key,
             self.design_ref,
             {Phase.PREPARE: times, Phase.DEPLOY: times},
+            times,
             **more,
         )
         try:

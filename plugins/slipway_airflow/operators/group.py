@@ -16,10 +16,11 @@ from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operation_run import OperationRun, StillRunning
 from slipway_airflow.operators.acquire import run_states
 from slipway_airflow.operators.base import parameter, task_states
+from slipway_airflow.operators.node_step import step_times
 from slipway_airflow.operators.waiting import WaitingOperator
 from slipway_airflow.polling import PhaseTimes
 from slipway_airflow.site_lock import take_site
-from strategy_lib.phase import GroupState, Phase
+from strategy_lib.phase import GroupState, NodeStep, Phase
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -79,6 +80,7 @@ class DeployGroupOperator(WaitingOperator):
             attempt_key=attempt_key,
             design_ref=design_address(store, action, hook.settings),
             times=phase_times(self.configuration, hook.settings),
+            release_times=step_times(NodeStep.DESTROY, self.configuration, hook.settings),
             force=bool(parameter(action, "force")),
         )
         result = GroupRun(store, operations, request, self.log).advance()

@@ -10,6 +10,7 @@ from site_store import (
     ActionRecord,
     GroupRecord,
     Operation,
+    OperationPhase,
     OperationStatus,
     PlannedGroup,
     SiteStore,
@@ -71,7 +72,11 @@ class Scenario:
         return self.store.open_attempt(action.id, group, key)
 
     def begin(
-        self, record: GroupRecord, phase: Phase, nodes: Collection[str] | None = None, site: str = SITE
+        self,
+        record: GroupRecord,
+        phase: Phase | OperationPhase,
+        nodes: Collection[str] | None = None,
+        site: str = SITE,
     ) -> Operation:
         wanted = record.nodes if nodes is None else nodes
         return self.store.begin_operation(

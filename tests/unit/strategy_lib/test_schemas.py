@@ -142,6 +142,7 @@ groups = st.fixed_dictionaries(
         "depends_on": maybe(st.just([])),
         "selectors": maybe(st.lists(maybe(selectors), max_size=2)),
         "success_criteria": maybe(criteria),
+        "release_failed": maybe(st.booleans()),
         "extra": scalars,
     },
 )

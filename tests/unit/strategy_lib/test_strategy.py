@@ -317,7 +317,7 @@ def test_a_strategy_survives_being_written_as_data() -> None:
         {
             "groups": [
                 group("a", "b", selectors=[selector, {}], success_criteria=wanted),
-                group("b", success_criteria={}),
+                group("b", success_criteria={}, release_failed=False),
             ]
         }
     )
@@ -325,6 +325,7 @@ def test_a_strategy_survives_being_written_as_data() -> None:
     assert [group_from_data(group_to_data(each)) for each in strategy.groups] == list(strategy.groups)
     assert isinstance(strategy, Strategy)
     assert isinstance(strategy.groups[0], Group)
+    assert [each.release_failed for each in strategy.groups] == [True, False]
 
 
 def test_a_stored_group_that_is_broken_is_refused() -> None:

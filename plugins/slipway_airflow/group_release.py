@@ -1,0 +1,136 @@
+"""Release nodes that the provisioner refuses to prepare, before a group is prepared (rule 11).
+
+A release is a ``destroy_nodes`` operation of the group's attempt, with a row, a reference and a lease of its own: it is
+joined again after a crash as every other (rules 12 to 14 and 23).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from site_store import OperationPhase
+from slipway_airflow import story
+from slipway_airflow.operation_run import OperationRun, StillRunning, status_of
+from slipway_airflow.proof import note_conditions, outcome_of
+from strategy_lib.release import plan_release
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provisioner_client.protocol import ListedNode
+    from site_store import GroupRecord, Operation, SiteStore
+    from slipway_airflow.polling import PhaseTimes
+    from slipway_airflow.task_log import TaskLog
+
+
+class GroupRelease:
+    """Releases nodes for one group.
+
+    Parameters
+    ----------
+    store, operations
+        Where everything is kept; who carries out one operation.
+    site, design_ref : str
+        Where the nodes are, and where the provisioner reads the design.
+    times : PhaseTimes
+        Interval and timeout of the release: those of destroying nodes.
+    log : TaskLog
+        The Airflow task's log.
+    """
+
+    def __init__(
+        self, store: SiteStore, operations: OperationRun, site: str, design_ref: str, times: PhaseTimes, log: TaskLog
+    ) -> None:
+        self.store = store
+        self.operations = operations
+        self.site = site
+        self.design_ref = design_ref
+        self.times = times
+        self.log = log
+
+    def resume(self, record: GroupRecord) -> bool | StillRunning:
+        """Finish a release of this attempt that is under way; False when there is none."""
+        operation = self._operation(record)
+        if operation is None or operation.ended is not None:
+            return False
+        return self._finish(operation)
+
+    def release(self, record: GroupRecord, seen: Mapping[str, ListedNode]) -> bool | StillRunning:
+        """Release those of these nodes that need it, once an attempt; nodes that have to stay as they are fail.
+
+        Parameters
+        ----------
+        record : GroupRecord
+        seen : mapping of str to ListedNode
+            What the provisioner's list says of the nodes that are about to be prepared.
+
+        Returns
+        -------
+        bool or StillRunning
+            Whether something was released, so that the list is to be read again.
+
+        Raises
+        ------
+        provisioner_client.errors.ProvisionerError
+            The release could not be submitted; starting again is safe.
+        """
+        if self._operation(record) is not None:
+            return False
+        found = {name: node.condition for name, node in seen.items()}
+        plan = plan_release(found, self.store.left_undeployed(self.site, seen), record.definition.release_failed)
+        if plan.refused:
+            why = {
+                name: f"the node list says {seen[name].status_name}: {reason}. "
+                f"`{redeploy_command(self.site, name)}` releases it and deploys it"
+                for name, reason in plan.refused.items()
+            }
+            for name, text in why.items():
+                self.log.warning("  %s is not submitted: %s", name, text)
+            self.store.fail_unsent(record.action_id, self.site, record.name, record.attempt, why)
+        if not plan.release:
+            return False
+        operation = self.store.begin_operation(
+            record.action_id,
+            self.site,
+            record.name,
+            record.attempt,
+            OperationPhase.RELEASE,
+            plan.release,
+            self.design_ref,
+            found,
+        )
+        if not operation.nodes:
+            return False
+        for status in sorted({seen[name].status_name for name in operation.nodes}):
+            those = [name for name in operation.nodes if seen[name].status_name == status]
+            self.log.info("The node list says %s, and so they are released first: %s.", status, story.names(those))
+        self.log.info(story.submission(operation.phase, operation))
+        return self._finish(operation)
+
+    def _operation(self, record: GroupRecord) -> Operation | None:
+        key = (record.attempt, OperationPhase.RELEASE)
+        begun = self.store.operations(record.action_id, record.name)
+        return next((operation for operation in begun if (operation.attempt, operation.phase) == key), None)
+
+    def _finish(self, operation: Operation) -> bool | StillRunning:
+        ended = self.operations.carry_out(operation, self.times)
+        if isinstance(ended, StillRunning):
+            return ended
+        operation = self.store.operation(operation.op)
+        outcome = outcome_of(self.store, operation, ended.evidence)
+        outcome = replace(
+            outcome, notes={name: f"not released, and so not prepared: {why}" for name, why in outcome.notes.items()}
+        )
+        superseded = self.store.record_outcome(
+            operation.op, outcome, status=status_of(ended), result=ended.task.result if ended.task else ended.how
+        )
+        note_conditions(self.store, operation, ended.evidence)
+        for line in story.outcome(operation.phase, operation, ended, outcome, superseded):
+            self.log.info(line)
+        return True
+
+
+def redeploy_command(site: str, node: str) -> str:
+    """Return the command that frees a node, whatever is on it, and deploys it."""
+    return f"slipway create action redeploy_server --param target_nodes={node} --site {site}"
