@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from provisioner_client.simulator.answers import Answer, json_answer
-from provisioner_client.simulator.designs import DesignCache
+from provisioner_client.simulator.design_cache import DesignCache
 from provisioner_client.simulator.double_submissions import find_double_submissions
 from provisioner_client.simulator.drydock_api import Request
 from provisioner_client.simulator.errors import BadAdminRequest

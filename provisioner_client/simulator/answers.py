@@ -13,7 +13,7 @@ HTML = "text/html"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer before any fault distorts it; `delay` is in simulated seconds, `effect` is for the journal."""
+    """An answer before any fault distorts it; `delay` is in real seconds, `effect` is for the journal."""
 
     status: int
     body: bytes = b""
@@ -41,6 +41,13 @@ def api_error(status: int, message: str, effect: str = "refused") -> Answer:
 def framework_error(status: int, effect: str = "refused") -> Answer:
     """Shape b: falcon's error."""
     return json_answer({"title": f"{status} {phrase(status)}"}, status, effect=effect)
+
+
+def keystone_error() -> Answer:
+    """Return the 401 of Keystone's middleware, which stands before Drydock."""
+    told = {"message": "The request you have made requires authentication.", "code": 401, "title": "Unauthorized"}
+    answer = json_answer({"error": told}, 401, effect="refused")
+    return answer.with_headers(("WWW-Authenticate", 'Keystone uri="http://keystone.invalid"'))
 
 
 def text_error(status: int, text: str = "Unexpected error.", effect: str = "refused") -> Answer:

@@ -15,7 +15,7 @@ import yaml
 from provisioner_client.simulator.errors import BadAdminRequest, SimulatorError
 from provisioner_client.simulator.scripts import Script, parse_fail_option, parse_script
 from provisioner_client.simulator.server import SimulatorServer, serve_in_background
-from provisioner_client.simulator.settings import RestartMode, Settings
+from provisioner_client.simulator.settings import Ingester, RestartMode, Settings
 from provisioner_client.simulator.simulation import Simulation
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -65,6 +65,13 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Real seconds that each task, subtasks included, costs the list of tasks.",
 )
 @click.option(
+    "--ingester",
+    type=click.Choice([kind.value for kind in Ingester]),
+    default=Ingester.DECKHAND.value,
+    show_default=True,
+    help="How designs are read. yaml is a real Drydock's default, and finds no nodes in Airship's documents.",
+)
+@click.option(
     "--fail", "fails", multiple=True, metavar="PHASE:NODE[:KIND]", help="Let nodes fail (repeatable), e.g. deploy:n1."
 )
 @click.option("--scripts", "script_file", type=_FILE, help="YAML or JSON list of scripts.")
@@ -80,6 +87,7 @@ def main(
     grace: float,
     fan_out: int,
     task_cost: float,
+    ingester: str,
     fails: Sequence[str],
     script_file: Path | None,
     tokens: Sequence[str],
@@ -99,6 +107,7 @@ def main(
         grace=grace,
         fan_out=fan_out,
         task_cost=task_cost,
+        ingester=Ingester(ingester),
         sites=tuple(sites),
         scripts=tuple(scripts),
         tokens=frozenset(tokens),

@@ -1,23 +1,19 @@
-"""Site designs behind a design_ref, kept for ever as the real server does: later edits are not seen."""
+"""Site designs as the simulator needs them, read from the documents behind a design_ref. Pure."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
-from provisioner_client.simulator.errors import DesignUnresolvable
+from provisioner_client.simulator.errors import DesignUnresolvable, FilterCrash
+from provisioner_client.simulator.filters import select_names
 from provisioner_client.simulator.inheritance import NoTraitError, compiled_traits
 
 if TYPE_CHECKING:
     from strategy_lib.documents import Document
 
-MISSING_DESIGN_DELAY = 30.0
-FETCH_TIMEOUT = 30.0
-_NODE, _PROFILE = "drydock/BaremetalNode/v1", "drydock/HostProfile/v1"
+_NODE, _PROFILE, _BOOT_ACTION = "drydock/BaremetalNode/v1", "drydock/HostProfile/v1", "drydock/BootAction/v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,50 +39,28 @@ class DesignFault:
 
 @dataclass(frozen=True, slots=True)
 class SiteDesign:
-    """A design as the simulator needs it; `site` is the name of its drydock/Region document."""
+    """A design as the simulator needs it.
+
+    `site` is the name of its drydock/Region document. `booted` are the nodes that some drydock/BootAction is for;
+    a deploy of any other crashes.
+    """
 
     site: str
     nodes: tuple[DesignNode, ...]
     networks: tuple[str, ...]
+    booted: frozenset[str] = frozenset()
     faults: tuple[DesignFault, ...] = ()
 
-
-class DesignCache:
-    """Designs by reference; each is read once, by whoever asks first."""
-
-    def __init__(self) -> None:
-        self._designs: dict[str, SiteDesign] = {}
-        self._lock = threading.Lock()
-
-    def resolve(self, reference: str) -> SiteDesign:
-        """Return the design behind a reference.
-
-        Raises
-        ------
-        DesignUnresolvable
-            If nothing readable is there; this is not remembered.
-        """
-        with self._lock:
-            known = self._designs.get(reference)
-        if known is not None:
-            return known
-        design = read_design(_fetch(reference), reference)
-        with self._lock:
-            return self._designs.setdefault(reference, design)
-
-    def references(self) -> list[str]:
-        """Return the references known so far, sorted."""
-        with self._lock:
-            return sorted(self._designs)
-
-    def forget(self) -> None:
-        """Forget all designs, as a restart does."""
-        with self._lock:
-            self._designs.clear()
+    @staticmethod
+    def empty() -> SiteDesign:
+        """Return a design in which nothing was found."""
+        return SiteDesign("site", (), ())
 
 
 def read_design(text: bytes, source: str) -> SiteDesign:
     """Turn a design's YAML documents into what the simulator needs.
+
+    Mappings without a schema are passed over: a refusal in JSON is a design without nodes.
 
     Raises
     ------
@@ -100,6 +74,8 @@ def read_design(text: bytes, source: str) -> SiteDesign:
     try:
         documents = load_documents(text, source)
     except DocumentError as error:
+        if _has_no_schemas(text):
+            return SiteDesign.empty()
         raise DesignUnresolvable(f"{source}: {error}") from error
     regions = [document.name for document in documents if document.schema == "drydock/Region/v1"]
     networks = tuple(document.name for document in documents if document.schema == "drydock/Network/v1")
@@ -107,49 +83,48 @@ def read_design(text: bytes, source: str) -> SiteDesign:
     try:
         nodes = compiled_traits([*find_documents(documents, _NODE).values()], find_documents(documents, _PROFILE))
     except (StrategyLibError, NoTraitError) as error:
-        return SiteDesign(site, (), networks, (DesignFault(str(error), _NODE, site),))
+        return SiteDesign(site, (), networks, faults=(DesignFault(str(error), _NODE, site),))
     addresses = {document.name: _addresses(document) for document in documents if document.schema == _NODE}
-    return SiteDesign(
-        site=site,
-        nodes=tuple(
-            DesignNode(
-                name=name,
-                tags=frozenset(traits.tags),
-                labels=dict(traits.owner_data),
-                rack=traits.rack,
-                oob_address=addresses.get(name, {}).get("oob"),
-                boot_address=addresses.get(name, {}).get("pxe"),
-            )
-            for name, traits in nodes.items()
-        ),
-        networks=networks,
-        faults=_faults(documents),
+    found = tuple(
+        DesignNode(
+            name=name,
+            tags=frozenset(traits.tags),
+            labels=dict(traits.owner_data),
+            rack=traits.rack,
+            oob_address=addresses.get(name, {}).get("oob"),
+            boot_address=addresses.get(name, {}).get("pxe"),
+        )
+        for name, traits in nodes.items()
     )
+    booted, bad_filters = _booted(documents, found)
+    return SiteDesign(site, found, networks, booted, (*_faults(documents), *bad_filters))
 
 
-def _fetch(reference: str) -> bytes:
-    parts = urlsplit(reference.removeprefix("deckhand+"))
-    if parts.scheme == "file":
-        try:
-            return Path(unquote(parts.path)).read_bytes()
-        except OSError as error:
-            raise DesignUnresolvable(f"{reference}: {error.strerror}", MISSING_DESIGN_DELAY) from error
-    if parts.scheme in ("http", "https"):
-        return _fetch_http(parts.geturl())
-    raise DesignUnresolvable(f"{reference}: no file:// or http:// reference")
+def _has_no_schemas(text: bytes) -> bool:
+    """Return whether a text is YAML of mappings, none of which says what it is."""
+    import yaml
+
+    try:
+        found = list(yaml.safe_load_all(text))
+    except yaml.YAMLError:
+        return False
+    return all(isinstance(one, Mapping) and str(one.get("schema", "")).count("/") != 2 for one in found)
 
 
-def _fetch_http(url: str) -> bytes:
-    import requests  # on first use, as above
-
-    with requests.Session() as session:
-        session.trust_env = False
-        try:
-            answer = session.get(url, timeout=FETCH_TIMEOUT)
-            answer.raise_for_status()
-        except requests.RequestException as error:
-            raise DesignUnresolvable(f"{url}: {error}", MISSING_DESIGN_DELAY) from error
-        return answer.content
+def _booted(
+    documents: Sequence[Document], nodes: Sequence[DesignNode]
+) -> tuple[frozenset[str], tuple[DesignFault, ...]]:
+    """Return the nodes that boot actions are for, and the boot actions of which that cannot be said."""
+    booted: set[str] = set()
+    faults = []
+    for document in documents:
+        if document.schema == _BOOT_ACTION:
+            wanted = document.data.get("node_filter") if isinstance(document.data, Mapping) else None
+            try:
+                booted.update(select_names(wanted, nodes))
+            except FilterCrash as crash:
+                faults.append(DesignFault(str(crash), _BOOT_ACTION, document.name))
+    return frozenset(booted), tuple(faults)
 
 
 def _addresses(document: Document) -> dict[str, str]:

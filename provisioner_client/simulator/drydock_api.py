@@ -16,11 +16,12 @@ from provisioner_client.simulator.answers import (
     api_error,
     framework_error,
     json_answer,
-    simple_message,
+    keystone_error,
     status_object,
     text_error,
 )
-from provisioner_client.simulator.designs import DesignCache, SiteDesign
+from provisioner_client.simulator.design_cache import DesignCache
+from provisioner_client.simulator.designs import SiteDesign
 from provisioner_client.simulator.errors import DesignUnresolvable, FilterCrash
 from provisioner_client.simulator.executor import Executor
 from provisioner_client.simulator.filters import select_names
@@ -29,6 +30,7 @@ from provisioner_client.simulator.settings import Settings
 from provisioner_client.simulator.store import Store
 from provisioner_client.simulator.task_answers import TaskAnswers
 from provisioner_client.simulator.task_ledger import Action, TaskLedger
+from provisioner_client.simulator.validations import validation_messages
 
 BASE = "/api/v1.0"
 LONGEST_DESIGN_REF = 128
@@ -93,7 +95,7 @@ class DrydockApi:
         self._executor.advance()
         tokens = self._settings.tokens
         if tokens and request.path not in _OPEN and request.headers.get("x-auth-token") not in tokens:
-            return api_error(401, "Unauthenticated")
+            return keystone_error()
         for pattern, methods in self._routes:
             match = pattern.fullmatch(request.path)
             if match is None:
@@ -115,8 +117,7 @@ class DrydockApi:
 
     def _all_tasks(self, _: Request) -> Answer:
         answer, listed = self._tasks.everything()
-        # A delay is in simulated seconds, and this cost is not.
-        return replace(answer, delay=self._settings.task_cost * listed * self._settings.speed)
+        return replace(answer, delay=self._settings.task_cost * listed)
 
     def _one_task(self, request: Request, task_id: str) -> Answer:
         return self._tasks.one(task_id, request.parameters)
@@ -167,8 +168,8 @@ class DrydockApi:
         try:
             names = select_names(body.get("node_filter"), self._resolve(reference).nodes)
         except DesignUnresolvable as error:
-            # The trap that makes an empty group of a wrong reference: an empty list, after a long while.
-            return replace(json_answer([], effect=f"no design: {error}"), delay=error.delay)
+            # The trap that makes an empty group of a wrong reference: an empty list.
+            return json_answer([], effect=f"no design: {error}")
         except FilterCrash as crash:
             return framework_error(500, effect=f"crashed: {crash}")
         self._order.shuffle(names)
@@ -185,15 +186,12 @@ class DrydockApi:
         try:
             design = self._resolve(reference)
         except DesignUnresolvable as error:
-            return replace(api_error(500, str(error)), delay=error.delay)
-        messages = [_validation_message(fault.message, (fault.schema, fault.name)) for fault in design.faults]
-        if messages:
-            return json_answer(
-                status_object("Failure", 400, "Site design failed validation", messages), 400, effect="validated"
-            )
-        return json_answer(
-            status_object("Success", 200, "", [_validation_message("Site design is valid", None)]), effect="validated"
-        )
+            return api_error(500, str(error))
+        refused, messages = validation_messages(design, self._designs.uses(reference))
+        code, verdict = (400, "Failure") if refused else (200, "Success")
+        text = f"Site design {'failed' if refused else 'passed'} validation"
+        reason = "See detail messages." if refused else ""
+        return json_answer(status_object(verdict, code, text, messages, reason), code, effect="validated")
 
     def _designs_broken(self, _: Request) -> Answer:
         return framework_error(500)
@@ -216,16 +214,3 @@ def _json_object(request: Request) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise _Unreadable("Request body is not an object")
     return body
-
-
-def _validation_message(text: str, document: tuple[str, str] | None) -> dict[str, object]:
-    return {
-        **simple_message(text),
-        "kind": "ValidationMessage",
-        "name": "DD1001" if document else "DD0001",
-        "error": document is not None,
-        "level": "Error" if document else "Info",
-        "diagnostic": "",
-        "ts": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime()),
-        "documents": [{"schema": document[0], "name": document[1]}] if document else [],
-    }

@@ -12,19 +12,7 @@ class BadAdminRequest(SimulatorError):
 
 
 class DesignUnresolvable(SimulatorError):
-    """A design_ref leads to no readable design: give a file:// or http:// reference to YAML documents.
-
-    Parameters
-    ----------
-    message
-        What was tried and what came back.
-    delay
-        Simulated seconds that the real server takes to give up.
-    """
-
-    def __init__(self, message: str, delay: float = 0.0) -> None:
-        super().__init__(message)
-        self.delay = delay
+    """A design_ref leads to no readable design: give a file:// or http:// reference to YAML documents."""
 
 
 class FilterCrash(SimulatorError):

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from provisioner_client.simulator.designs import DesignCache
+from provisioner_client.simulator.design_cache import DesignCache
 from provisioner_client.simulator.errors import DesignUnresolvable
 from provisioner_client.simulator.machine_park import MachinePark
 from provisioner_client.simulator.plans import NodePlan

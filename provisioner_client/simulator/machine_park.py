@@ -24,11 +24,11 @@ class MachinePark:
         with self._store.transaction():
             self._store.execute_many(
                 "INSERT INTO node"
-                " (site, name, position, rack, tags, labels, oob_address, boot_address, status, power_state)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'New', 'off')"
+                " (site, name, position, rack, tags, labels, oob_address, boot_address, booted, status, power_state)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'New', 'off')"
                 " ON CONFLICT (site, name) DO UPDATE SET rack = excluded.rack,"
                 " tags = excluded.tags, labels = excluded.labels, oob_address = excluded.oob_address,"
-                " boot_address = excluded.boot_address",
+                " boot_address = excluded.boot_address, booted = excluded.booted",
                 [
                     (
                         design.site,
@@ -39,6 +39,7 @@ class MachinePark:
                         json.dumps(dict(sorted(node.labels.items()))),
                         node.oob_address,
                         node.boot_address,
+                        int(node.name in design.booted),
                     )
                     for position, node in enumerate(design.nodes)
                 ],
@@ -48,6 +49,12 @@ class MachinePark:
         """Return the status of every machine of a site."""
         rows = self._store.rows("SELECT name, status FROM node WHERE site = ?", (site,))
         return {row["name"]: MachineStatus(row["status"]) for row in rows}
+
+    def booted(self, site: str) -> frozenset[str]:
+        """Return the machines that a boot action of the design last used is for."""
+        return frozenset(
+            row["name"] for row in self._store.rows("SELECT name FROM node WHERE site = ? AND booted", (site,))
+        )
 
     def wire_list(self) -> list[dict[str, Any]]:
         """Return Drydock's `GET /nodes`: every machine that MAAS lists, whatever its site."""

@@ -73,7 +73,10 @@ class NodePlan:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A node as a task finds it; `attempt` counts its submissions from 1, `seconds` are simulated, per stage."""
+    """A node as a task finds it; `attempt` counts its submissions from 1, `seconds` are simulated, per stage.
+
+    `booted`: some boot action of the design is for it.
+    """
 
     node: str
     phase: Phase
@@ -81,6 +84,7 @@ class Submission:
     attempt: int
     script: Script | None
     seconds: tuple[float, ...]
+    booted: bool = True
 
 
 class _Ending(StrEnum):
@@ -138,7 +142,9 @@ def plan_node(submission: Submission, start: float, speed: float) -> NodePlan:
             break
         if index == hardware and course.after is not None and (works or _is_deleted(submission)):
             stays = course.ending is _Ending.STUCK and index == course.stage
-            change = MachineChange(now, DURING[submission.phase], None if stays else now + span, course.after)
+            # MAAS was not told to deploy a machine that stays allocated.
+            during = course.after if course.after is MachineStatus.ALLOCATED else DURING[submission.phase]
+            change = MachineChange(now, during, None if stays else now + span, course.after)
         ending = course.ending if index == course.stage else _Ending.OK
         attempts += _attempts(submission.phase, ending, index + 1, now, span, course)
         now = attempts[-1].end
@@ -214,6 +220,9 @@ def _course(submission: Submission) -> _Course:
         echo = _echo(submission, failed)
         return _Course(_Ending.FAIL, hardware, succeeded=True, failed=True, after=failed, message=message, echo=echo)
     if behaviour is Behaviour.POWER:
+        if phase is Phase.PREPARE:
+            # Drydock's own IPMI; its driver's error is not caught: nobody is reported, and the leaf stays running.
+            return _Course(_Ending.CRASH, 0, power="unknown")
         return _Course(_Ending.FAIL, 0, failed=True, message=f"Node {submission.node} has no power", power="unknown")
     if behaviour is Behaviour.STUCK:
         return _Course(_Ending.STUCK, stage, after=done if stage >= hardware else None)
@@ -223,6 +232,9 @@ def _course(submission: Submission) -> _Course:
         both = phase is Phase.PREPARE and stage > 0
         echo = _echo(submission, after)
         return _Course(_Ending.FAIL, stage, succeeded=both, failed=True, after=after, message=message, echo=echo)
+    if phase is Phase.DEPLOY and not submission.booted and start_of(phase, submission.status) is Start.WORK:
+        # The driver takes the node's key for boot actions for granted: nobody is reported.
+        return _Course(_Ending.CRASH, hardware, after=MachineStatus.ALLOCATED)
     return _Course(_Ending.OK, last, succeeded=True, after=done)
 
 

@@ -140,14 +140,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(self._bytes(answer))
 
     def _bytes(self, answer: Answer) -> bytes:
-        """Return the whole answer, so that it goes out in one piece."""
+        """Return the whole answer, so that it goes out in one piece. uwsgi closes the connection after each."""
         body = b"" if self.command == "HEAD" else answer.body
         lines = [f"HTTP/1.1 {answer.status} {phrase(answer.status)}", f"Date: {self.date_time_string()}"]
         if answer.content_type:
             lines.append(f"Content-Type: {answer.content_type}")
         if answer.status != 204:
             lines.append(f"Content-Length: {len(answer.body)}")
-        lines.append(f"X-Drydock-Req: {uuid.uuid4()}")
+        lines += [f"X-Drydock-Req: {uuid.uuid4()}", "Connection: close"]
+        self.close_connection = True
         lines += [f"{name}: {value}" for name, value in answer.headers]
         return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
 

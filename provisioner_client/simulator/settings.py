@@ -17,6 +17,13 @@ class RestartMode(StrEnum):
     LOST = "lost"
 
 
+class Ingester(StrEnum):
+    """How a Drydock reads designs. Its own default is `yaml`, which finds nothing in documents of Deckhand's form."""
+
+    DECKHAND = "deckhand"
+    YAML = "yaml"
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """See the README's table; `grace` is in simulated seconds, `task_cost` in real ones."""
@@ -27,6 +34,7 @@ class Settings:
     grace: float = 300.0
     fan_out: int = 64
     task_cost: float = 0.0
+    ingester: Ingester = Ingester.DECKHAND
     sites: tuple[Path, ...] = ()
     scripts: tuple[Script, ...] = ()
     tokens: frozenset[str] = field(default_factory=frozenset)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from provisioner_client.simulator.admin_api import PREFIX, AdminApi
 from provisioner_client.simulator.answers import Answer
-from provisioner_client.simulator.designs import DesignCache, read_design
+from provisioner_client.simulator.design_cache import DesignCache
+from provisioner_client.simulator.designs import read_design
 from provisioner_client.simulator.drydock_api import DrydockApi, Request
 from provisioner_client.simulator.errors import DesignUnresolvable, SimulatorError
 from provisioner_client.simulator.executor import Executor
@@ -37,7 +37,7 @@ class Simulation:
         self._store = Store(state)
         self._park = MachinePark(self._store)
         self._ledger = TaskLedger(self._store)
-        designs = DesignCache()
+        designs = DesignCache(settings.speed, settings.ingester)
         self._executor = Executor(self._store, self._park, self._ledger, designs, settings)
         self._journal = Journal(self._store)
         self._faults = FaultBook(self._store)
@@ -84,11 +84,11 @@ class Simulation:
         """Return the fault that this request meets."""
         return self._faults.take(request.method, request.path)
 
-    def handle(self, request: Request, sleep: Callable[[float], None] = time.sleep) -> Answer:
+    def handle(self, request: Request) -> Answer:
         """Let a request take effect and return its true answer, after the time that Drydock itself takes."""
         answer = self._drydock.handle(request)
         if answer.delay:
-            sleep(answer.delay / self._settings.speed)
+            time.sleep(answer.delay)
         return answer
 
     def note(self, request: Request, status: int | None, effect: str, reference: str | None = None) -> None:

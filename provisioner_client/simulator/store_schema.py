@@ -3,7 +3,13 @@
 TABLES = ("node", "task", "node_run", "submission", "script", "fault", "journal")
 
 # Columns that a file made by an earlier version lacks.
-LATER_COLUMNS = {"node": {"destroys": "INTEGER NOT NULL DEFAULT 0", "relabels": "INTEGER NOT NULL DEFAULT 0"}}
+LATER_COLUMNS = {
+    "node": {
+        "destroys": "INTEGER NOT NULL DEFAULT 0",
+        "relabels": "INTEGER NOT NULL DEFAULT 0",
+        "booted": "INTEGER NOT NULL DEFAULT 1",
+    }
+}
 
 SCHEMA = """
 -- the simulator's notes to itself
@@ -12,7 +18,7 @@ CREATE TABLE IF NOT EXISTS meta (
     value TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- MAAS's machines; due_*: what MAAS has under way on its own
+-- MAAS's machines; due_*: what MAAS has under way on its own; booted: some boot action of the design is for it
 CREATE TABLE IF NOT EXISTS node (
     site TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -22,6 +28,7 @@ CREATE TABLE IF NOT EXISTS node (
     labels TEXT NOT NULL,
     oob_address TEXT,
     boot_address TEXT,
+    booted INTEGER NOT NULL DEFAULT 1,
     status TEXT NOT NULL,
     power_state TEXT NOT NULL,
     hidden INTEGER NOT NULL DEFAULT 0,

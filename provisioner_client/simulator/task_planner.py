@@ -10,9 +10,10 @@ import time
 from collections.abc import Sequence
 
 from provisioner_client.simulator import latencies
-from provisioner_client.simulator.designs import DesignCache, SiteDesign
+from provisioner_client.simulator.design_cache import DesignCache
+from provisioner_client.simulator.designs import SiteDesign
 from provisioner_client.simulator.errors import FilterCrash
-from provisioner_client.simulator.filters import select_names
+from provisioner_client.simulator.filters import named_nodes, select_names
 from provisioner_client.simulator.machine_park import MachinePark
 from provisioner_client.simulator.machines import Phase
 from provisioner_client.simulator.plans import NodePlan, Submission, plan_node, release, schedule
@@ -48,7 +49,9 @@ class TaskPlanner:
         DesignUnresolvable
             If there is none; the real server then runs the task for ever.
         """
-        return self._designs.resolve(row["design_ref"])
+        # It is used for the task, and again for every node of it.
+        names = named_nodes(json.loads(row["node_filter"]))
+        return self._designs.resolve(row["design_ref"], uses=1 + len(names or ()))
 
     def hang(self, row: sqlite3.Row, reason: str) -> None:
         """Let the task run for ever."""
@@ -159,6 +162,7 @@ class TaskPlanner:
         counts = self._store.rows(f"SELECT name, {_COUNTERS[phase]} FROM node WHERE site = ?", (site,))  # noqa: S608
         attempts: dict[str, int] = {row[0]: row[1] for row in counts}
         scripts = self._scripts.all()
+        booted = self._park.booted(site)
         return [
             Submission(
                 node=name,
@@ -167,6 +171,7 @@ class TaskPlanner:
                 attempt=attempts[name],
                 script=choose_script(scripts, name, phase, attempts[name]),
                 seconds=latencies.stage_seconds(self._settings.seed, name, phase, attempts[name]),
+                booted=name in booted,
             )
             for name in names
         ]

@@ -100,7 +100,6 @@ def test_a_partial_failure_names_the_node_and_says_why(
         pytest.param("false_success", "failed", id="trap 9: false success"),
         pytest.param("unreported", "unknown", id="trap 2: in no list"),
         pytest.param("unreported_done", "succeeded", id="rule 13: in no list, proven by the node list"),
-        pytest.param("power", "failed", id="failure in the first stage"),
         pytest.param("slow", "succeeded", id="slow"),
     ],
 )
@@ -121,6 +120,15 @@ def test_what_becomes_of_a_node(
     answer = outcome(provisioner, phase, task_id, nodes)
     assert "c2" in getattr(answer, expected)
     assert answer.succeeded >= set(nodes) - {"c2"}
+
+
+def test_a_node_whose_ipmi_does_not_answer_is_in_no_list(
+    simulator: SimulatorProcess, provisioner: Provisioner, run: Run
+) -> None:
+    simulator.script("c2", "prepare", "power")
+    answer = outcome(provisioner, Phase.PREPARE, run(TaskAction.PREPARE_NODES, NODES, "slipway-a-1"), NODES)
+    assert answer.succeeded == {"c1", "w1"}
+    assert (set(answer.failed), set(answer.unknown)) == (set(), {"c2"})
 
 
 @pytest.fixture

@@ -18,6 +18,10 @@ schema: drydock/HostProfile/v1
 metadata: {schema: metadata/Document/v1, name: compute, layeringDefinition: {abstract: false, layer: site}}
 data: {metadata: {owner_data: {role: compute}}}
 ---
+schema: drydock/BootAction/v1
+metadata: {schema: metadata/Document/v1, name: greeting, layeringDefinition: {abstract: false, layer: site}}
+data: {signaling: false, assets: [{path: /etc/motd, type: file, data: deployed}]}
+---
 schema: drydock/BaremetalNode/v1
 metadata:
   schema: metadata/Document/v1

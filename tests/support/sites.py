@@ -47,16 +47,32 @@ def group(
     return data
 
 
+def boot_action(name: str = "greeting", **data: Any) -> dict[str, Any]:
+    """Return a ``drydock/BootAction/v1`` for all nodes: without one, a deploy crashes in the real driver."""
+    asset = {
+        "path": "/etc/motd",
+        "type": "file",
+        "permissions": "644",
+        "data_pipeline": ["utf8_decode"],
+        "data": "deployed\n",
+    }
+    return document("drydock/BootAction/v1", name, {"signaling": False, "assets": [asset], **data})
+
+
 def site(
     nodes: Iterable[dict[str, Any]],
     groups: Iterable[dict[str, Any]],
     times: Mapping[str, int] | None = None,
     region: str = "alpha",
+    *,
+    boot_actions: Iterable[dict[str, Any]] | None = None,
 ) -> str:
-    """Return a whole site design as YAML text."""
+    """Return a whole site design as YAML text; with a boot action for all nodes, unless others are given."""
     documents = [
         document("drydock/Region/v1", region, {"tag_definitions": [], "authorized_keys": []}),
         document("drydock/HostProfile/v1", "compute", {"metadata": {"owner_data": {"role": "compute"}}}),
+        document("drydock/Network/v1", "oob", {"cidr": "10.0.0.0/24"}),
+        *([boot_action()] if boot_actions is None else boot_actions),
         *nodes,
         document("shipyard/DeploymentStrategy/v1", "deployment-strategy", {"groups": list(groups)}),
         document(

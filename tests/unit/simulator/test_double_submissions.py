@@ -43,6 +43,7 @@ def test_different_nodes_and_phases_are_no_double_submission(
 def test_a_second_submission_while_the_first_is_queued_overlaps(
     drydock: Drydock, simulator: Simulator, design_ref: str
 ) -> None:
+    simulator.script("n1", "prepare", "stuck")
     for op, names in ((1, ["n1", "n2"]), (2, ["n2"])):
         drydock.submit("prepare_nodes", design_ref, names_filter(names, f"slipway-A-{op}"))
     assert _found(simulator) == {"overlapping": 1, "repeated": 1}

@@ -15,7 +15,7 @@ BEHAVIOURS: dict[str, tuple[dict[str, object], dict[str, tuple[list[str], list[s
     "ok": ({}, {"prepare": (N1, NONE, "Ready"), "deploy": (N1, NONE, "Deployed")}),
     "slow": ({"factor": 2}, {"prepare": (N1, NONE, "Ready"), "deploy": (N1, NONE, "Deployed")}),
     "fail": ({}, {"prepare": (N1, N1, "Failed commissioning"), "deploy": (NONE, N1, "Failed deployment")}),
-    "power": ({}, {"prepare": (NONE, N1, "New"), "deploy": (NONE, N1, "Ready")}),
+    "power": ({}, {"prepare": (NONE, NONE, "New"), "deploy": (NONE, N1, "Ready")}),
     "both_lists": ({}, {"prepare": (N1, N1, "Failed commissioning"), "deploy": (N1, N1, "Failed deployment")}),
     "false_success": ({}, {"prepare": (N1, NONE, "Failed commissioning"), "deploy": (N1, NONE, "Failed deployment")}),
     "unreported": ({}, {"prepare": (NONE, NONE, "New"), "deploy": (NONE, NONE, "Ready")}),
@@ -108,7 +108,7 @@ def test_a_given_attempt_beats_none_and_a_name_beats_a_glob(
 ) -> None:
     simulator.script("n*", "prepare", "fail")
     simulator.script("n1", "prepare", "ok")
-    simulator.script("n1", "prepare", "power", attempt=2)
+    simulator.script("n1", "prepare", "fail", attempt=2, stage="set_node_boot")
     drydock.post("validatedesign", {"href": design_ref})
     for names, successes in ((["n1"], ["n1"]), (["n1"], []), (["n2"], ["n2"])):
         simulator.post("nodes/n1", {"status": "New"})

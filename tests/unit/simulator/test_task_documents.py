@@ -150,13 +150,19 @@ def test_the_list_of_tasks_holds_all_subtasks_and_those_without_a_parent(drydock
     assert len(tasks) == (1 + 2 + 8 + 8) * 2 + 2
 
 
-def test_a_crashed_leaf_runs_on_below_a_complete_task(drydock: Drydock, simulator: Simulator, design_ref: str) -> None:
-    simulator.script("n1", "prepare", "unreported")
+@pytest.mark.parametrize(
+    ("behaviour", "action"),
+    [pytest.param("unreported", "configure_hardware", id="a crash"), pytest.param("power", "set_node_boot", id="IPMI")],
+)
+def test_a_crashed_leaf_runs_on_below_a_complete_task(
+    drydock: Drydock, simulator: Simulator, design_ref: str, behaviour: str, action: str
+) -> None:
+    simulator.script("n1", "prepare", behaviour)
     task = drydock.run("prepare_nodes", design_ref, ["n1", "n2"])
     tree = drydock.task(task["task_id"], "?layers=-1")
     del tree["init_task_id"]
     running = [one for one in tree.values() if one["status"] == "running"]
-    assert [one["action"] for one in running] == ["configure_hardware"]
+    assert [one["action"] for one in running] == [action]
     assert (task["result"]["status"], task["result"]["successes"]) == ("success", ["n2"])
 
 

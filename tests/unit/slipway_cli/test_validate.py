@@ -81,7 +81,7 @@ def test_problems_as_data(slipway: Slipway, write: Write, form: str) -> None:
 
 def test_the_example_site_is_valid_without_warnings(slipway: Slipway, example: Path) -> None:
     result = slipway("validate", example, "--strict")
-    expected = "57 documents read (1 strategy, 1 configuration, 40 nodes): 0 errors, 0 warnings\n"
+    expected = "58 documents read (1 strategy, 1 configuration, 40 nodes): 0 errors, 0 warnings\n"
     assert (result.exit_code, result.stdout, result.stderr) == (0, expected, "")
 
 

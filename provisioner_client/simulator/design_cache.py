@@ -1,0 +1,125 @@
+"""What Drydock remembers of designs: what a reference led to, for ever, and what was said of a content, ever longer."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from provisioner_client.simulator.designs import SiteDesign, read_design
+from provisioner_client.simulator.errors import DesignUnresolvable
+from provisioner_client.simulator.settings import Ingester
+
+FETCH_TIMEOUT = 30.0
+PAUSES = (5.0, 25.0)
+"""Simulated seconds after the first and the second fetch that failed; there are three."""
+
+
+@dataclass(slots=True)
+class _Reference:
+    """What a reference led to: bytes, or None where nothing could be fetched."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    is_known: bool = False
+    content: bytes | None = None
+
+
+class DesignCache:
+    """Designs by reference and by content. Only a restart forgets.
+
+    A reference is fetched once: what it led to is kept, also that it led nowhere. The HTTP status is not looked at:
+    the body of a refusal is a design without nodes. A design's validation belongs to its content: each use adds its
+    messages once more, and a refusal stays.
+
+    Parameters
+    ----------
+    speed
+        Simulated seconds per second.
+    ingester
+        How a content is read.
+    """
+
+    def __init__(
+        self,
+        speed: float = 1.0,
+        ingester: Ingester = Ingester.DECKHAND,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._speed, self._ingester, self._sleep = speed, ingester, sleep
+        self._references: dict[str, _Reference] = {}
+        self._designs: dict[str, SiteDesign] = {}
+        self._uses: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def resolve(self, reference: str, uses: int = 1) -> SiteDesign:
+        """Return the design behind a reference, and count how often it is used for what is asked.
+
+        Raises
+        ------
+        DesignUnresolvable
+            Nothing was there when it was fetched, or nothing that can be read.
+        """
+        with self._lock:
+            known = self._references.setdefault(reference, _Reference())
+        with known.lock:
+            if not known.is_known:
+                known.content = self._fetched(reference)
+                known.is_known = True
+        if known.content is None:
+            raise DesignUnresolvable(f"{reference}: nothing could be fetched when it was first asked for")
+        key = _key(known.content)
+        with self._lock:
+            design = self._designs.get(key)
+        if design is None:
+            design = SiteDesign.empty() if self._ingester is Ingester.YAML else read_design(known.content, reference)
+        with self._lock:
+            self._uses[key] = self._uses.get(key, 0) + uses
+            return self._designs.setdefault(key, design)
+
+    def uses(self, reference: str) -> int:
+        """Return how often the content behind a reference was used: so often its validation's messages stand there."""
+        with self._lock:
+            known = self._references.get(reference)
+            return self._uses.get(_key(known.content), 0) if known is not None and known.content is not None else 0
+
+    def references(self) -> list[str]:
+        """Return the references known so far, sorted."""
+        with self._lock:
+            return sorted(self._references)
+
+    def forget(self) -> None:
+        """Forget everything, as a restart does."""
+        with self._lock:
+            self._references.clear()
+            self._designs.clear()
+            self._uses.clear()
+
+    def _fetched(self, reference: str) -> bytes | None:
+        """Fetch a reference, up to three times; a scheme that Drydock does not know is the only thing not kept."""
+        parts = urlsplit(reference.removeprefix("deckhand+"))
+        if parts.scheme not in ("file", "http", "https"):
+            raise DesignUnresolvable(f"{reference}: no file:// or http:// reference")
+        for pause in (*PAUSES, None):
+            try:
+                return Path(unquote(parts.path)).read_bytes() if parts.scheme == "file" else _get(parts.geturl())
+            except OSError:
+                if pause is not None:
+                    self._sleep(pause / self._speed)
+        return None
+
+
+def _key(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _get(url: str) -> bytes:
+    """Return the body, whatever the status (`requests`' exceptions are kinds of OSError)."""
+    import requests  # on first use: the simulator starts without it
+
+    with requests.Session() as session:
+        session.trust_env = False
+        return session.get(url, timeout=FETCH_TIMEOUT).content
