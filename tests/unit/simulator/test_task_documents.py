@@ -200,7 +200,7 @@ def test_health_leaves_a_task_behind_and_versions_does_not(drydock: Drydock) -> 
     [
         pytest.param("validate_design", "failure", [], id="validate_design-always-fails-as-a-task"),
         pytest.param("verify_site", "success", [], id="verify_site"),
-        pytest.param("prepare_site", "success", [], id="prepare_site-names-networks-of-which-there-are-none"),
+        pytest.param("prepare_site", "success", ["oob"], id="prepare_site-names-networks"),
         pytest.param("verify_nodes", "success", [], id="verify_nodes-names-nobody"),
         pytest.param("relabel_nodes", "success", ["n1", "n2", "n3"], id="relabel_nodes"),
     ],
