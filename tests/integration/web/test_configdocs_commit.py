@@ -22,7 +22,7 @@ from tests.support.sites import document, group, node, site
 NODES = [node("n1"), node("n2")]
 GROUPS = [group("all", percent_successful_nodes=50)]
 DESIGN = site(NODES, GROUPS)
-NETWORK = yaml.safe_dump(document("drydock/Network/v1", "oob", {}))
+NETWORK = yaml.safe_dump(document("drydock/Network/v1", "storage", {}))
 BAD = site(NODES, [group("all", after=["ghost"]), group("spare", ["nobody"])])
 
 
@@ -36,7 +36,7 @@ def test_a_good_commit(connected: Simulator, user: httpx.Client, viewer: httpx.C
     assert (body["status"], body["message"], body["code"]) == ("Success", "Validations succeeded", "200 OK")
     assert (body["kind"], body["reason"], body["revision"], body["forced"]) == ("Status", "Validation", 1, False)
     assert body["details"]["errorCount"] == 0
-    assert [message["source"] for message in body["details"]["messageList"]] == ["Drydock"]
+    assert {message["source"] for message in body["details"]["messageList"]} == {"Drydock"}
     assert answer.headers["ETag"] == '"3"'
     revision = store.revision("default")
     assert (revision.number, revision.created_by, revision.forced, revision.problems) == (1, "user", False, ())
