@@ -91,6 +91,7 @@ class PostgresCluster:
             Their owner cannot be set.
         """
         user = self.user
+        _identity()  # without an account nothing is begun
         with _explained(self.folder):
             self.folder.mkdir(mode=0o700, exist_ok=True)
             shutil.rmtree(self._new, ignore_errors=True)
@@ -113,11 +114,9 @@ class PostgresCluster:
             Their owner cannot be set.
         """
         user = self.user
-        owner = pwd.getpwuid(os.geteuid()).pw_name
         with _explained(self.folder):
             (self._new / "pg_hba.conf").write_text("local all all peer map=home\n", encoding="utf-8")
-            quoted = '"' + owner.replace('"', '""') + '"'
-            roles = "".join(f"home {quoted} {role}\n" for role in (SUPERUSER, ROLE))
+            roles = "".join(f"{_identity()} {role}\n" for role in (SUPERUSER, ROLE))
             (self._new / "pg_ident.conf").write_text(roles, encoding="utf-8")
             if user is not None:
                 for folder, _, files in os.walk(self._new):
@@ -134,9 +133,16 @@ class PostgresCluster:
         Raises
         ------
         PostgresUnusable
-            It cannot be made.
+            It cannot be made, or the files are another user's.
         """
         with _explained(self.folder):
+            lets_in = (self.data / "pg_ident.conf").read_text(encoding="utf-8")
+            if _identity() not in lets_in:
+                owner = lets_in.partition('"')[2].partition('"')[0] or "another user"
+                raise PostgresUnusable(
+                    f"the database in {self.folder} was made by {owner} and lets in nobody else; start Slipway as that "
+                    "user, or choose another home with --home or SLIPWAY_HOME"
+                )
             # A server that looks for the process named there would take any other of the same number for its own.
             (self.data / "postmaster.pid").unlink(missing_ok=True)
             shutil.rmtree(self.sockets, ignore_errors=True)
@@ -189,6 +195,17 @@ class PostgresCluster:
                 (folder / "run").unlink()
                 folder.rmdir()
         self._link_note.unlink()
+
+
+def _identity() -> str:
+    """The user of this process, as PostgreSQL's file of identities names who is let in."""
+    try:
+        name = pwd.getpwuid(os.geteuid()).pw_name.replace('"', '""')
+    except KeyError:
+        raise PostgresUnusable(
+            f"the user id {os.geteuid()} has no account on this machine, and PostgreSQL lets in accounts alone: add one"
+        ) from None
+    return f'home "{name}"'
 
 
 def server_environment() -> dict[str, str]:

@@ -131,3 +131,13 @@ def test_rule_12_kill_9_of_the_scheduler_and_of_the_api_server(
     slipway.kill_component("scheduler")
     slipway.wait_healthy()
     finish(slipway, simulator, run_id)
+
+
+def test_rule_12_kill_9_of_postgresql(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
+    """Airflow's components may end with it; they are started again, and nothing that was committed is lost."""
+    simulator = start_simulator()
+    run_id = start(slipway, simulator, "kill-postgresql", "deploy")
+    wait_for_phase(simulator, "deploy")
+    slipway.kill_component("postgres")
+    slipway.wait_healthy()
+    finish(slipway, simulator, run_id)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import pytest
 import requests
 
@@ -81,6 +85,45 @@ def test_rule_24_a_deleted_run_frees_its_site(slipway: RunningSlipway, start_sim
         assert lost.state is ActionState.CANCELLED
         assert store.site_owner("deleted") is None
         assert store.node_states(lost.id)["a"] is NodeState.UNKNOWN
+
+
+@pytest.mark.endurance
+@pytest.mark.timeout(900)
+def test_sixteen_actions_are_started_at_once_on_sixteen_sites(
+    slipway: RunningSlipway, start_simulator: StartSimulator
+) -> None:
+    """With SQLite 14 of 16 were answered 503, and three of Airflow's components died."""
+    simulator = start_simulator()
+    sites = [f"crowd-{number:02}" for number in range(16)]
+    for name in sites:
+        slipway.connect(name, simulator.url)
+        names = [f"{name}-a", f"{name}-b"]
+        slipway.slipway.commit(name, site(map(node, names), [group("one", names, percent_successful_nodes=100)]))
+    slipway.airflow.wait_for_dag(DAG)
+    before = dict(slipway.runtime.components)
+    together = Barrier(len(sites))
+
+    def create(name: str) -> tuple[int, str]:
+        with contextlib.closing(slipway.new_session()) as session:
+            session.token()
+            together.wait()
+            answer = session.request(
+                f"creating an action of {name}",
+                "POST",
+                "/slipway/api/v1.0/actions",
+                params={"site": name},
+                json={"name": DAG, "parameters": {}},
+                timeout=120,
+            )
+            return answer.status_code, answer.json()["id"]
+
+    with ThreadPoolExecutor(len(sites)) as pool:
+        answers = list(pool.map(create, sites))
+    assert [status for status, _ in answers] == [201] * len(sites)
+    ended = {name: slipway.airflow.wait_for_run(DAG, run, 600) for name, (_, run) in zip(sites, answers, strict=True)}
+    assert set(ended.values()) == {"success"}, ended
+    assert slipway.runtime.components == before, "nothing of Airflow has died"
+    assert simulator.double() == {}
 
 
 @pytest.mark.endurance

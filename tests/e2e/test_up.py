@@ -16,13 +16,15 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]  # comes with Airflow, without types
 import pytest
 
+from site_store import SiteStore
 from slipway_cli.airflow_api import AirflowApi
 from slipway_cli.api_session import ApiRefused, ApiSession
 from slipway_cli.embedded.runtime import Runtime, read_runtime
 from slipway_cli.embedded.sessions import members
 from tests.e2e.running import DAG, RunningSlipway, leftovers, wait_until
+from tests.support.revisions import commit_design
 
-COMPONENTS = ["api-server", "scheduler", "dag-processor", "triggerer", "postgres"]
+COMPONENTS = ["api-server", "scheduler", "dag-processor", "triggerer"]
 
 
 class Up:
@@ -77,15 +79,24 @@ def sessions_of(runtime: Runtime) -> set[int]:
 @pytest.mark.endurance
 @pytest.mark.timeout(300)
 def test_up_tells_how_to_log_in_and_leaves_nothing_behind(home: Path) -> None:
+    before = f"sqlite:///{home / 'slipway.db'}"  # as an earlier version left it
+    SiteStore.upgrade(before)
+    with SiteStore.open(before) as store:
+        commit_design(store, "earlier", "a: 1\n", [])
     up = Up(home, SLIPWAY_VIEWER_PASSWORD="only-looking")
     runtime = up.wait_ready()
     wait_until(lambda: "stop with Ctrl-C" in up.output(), "the welcome")
     assert runtime.url in up.output()
     assert f"user admin, password {runtime.password('admin')}" in up.output()
     assert "only-looking" not in up.output()
-    assert sorted(runtime.components) == sorted(COMPONENTS)
+    assert sorted(runtime.components) == sorted([*COMPONENTS, "postgres"])
     for name in ("passwords.json", "secrets.json", "runtime.json"):
         assert stat.S_IMODE((home / name).stat().st_mode) == 0o600
+
+    with SiteStore.open((home / "store.url").read_text()) as store:
+        assert store.sites() == ["earlier"]
+    assert (home / "slipway.db.before-postgresql").exists()
+    assert not (home / "slipway.db").exists()
 
     viewer = AirflowApi(ApiSession(runtime.url, "viewer", "only-looking"))
     viewer.wait_for_dag(DAG)
@@ -105,6 +116,18 @@ def test_up_tells_how_to_log_in_and_leaves_nothing_behind(home: Path) -> None:
     up.process.kill()
     up.end()
     wait_until(lambda: leftovers(home, sessions_of(runtime)) == [], "all processes gone after kill -9", 20)
+
+    # And a third; now nobody gets a chance to clear up.
+    up = Up(home)
+    runtime = up.wait_ready()
+    guards = [child for child in psutil.Process(runtime.pid).children() if any("guard" in a for a in child.cmdline())]
+    assert len(guards) == 1
+    for process in (guards[0].pid, runtime.pid):
+        os.kill(process, signal.SIGSTOP)  # so that neither sees the other die
+    for process in (guards[0].pid, runtime.pid):
+        os.kill(process, signal.SIGKILL)
+    up.end()
+    wait_until(lambda: leftovers(home, sessions_of(runtime)) == [], "all processes have ended by themselves", 30)
 
 
 def test_a_busy_port_is_reported_by_name(home: Path) -> None:
@@ -150,7 +173,7 @@ def test_a_killed_component_is_started_again(slipway: RunningSlipway, name: str)
     slipway.kill_component(name)
     slipway.wait_healthy(moment)
     after = slipway.runtime.components
-    assert {other for other in COMPONENTS if after[other] != before[other]} == {name}
+    assert {other for other in before if after[other] != before[other]} == {name}
     assert members({before[name]}) == [], "what it had started is gone"
 
 

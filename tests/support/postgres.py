@@ -2,25 +2,49 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
+import shutil
+import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from slipway_cli.embedded.postgres_cluster import PostgresCluster
+import pytest
+
+from slipway_cli.embedded.postgres_cluster import INITDB, PostgresCluster
 from slipway_cli.embedded.postgres_process import PostgresProcess
 
 _PATIENCE = 60.0
 
 
+def make_cluster(home: Path) -> PostgresCluster:
+    """Make a home's files as `slipway up` does; but nobody waits until they are on the disk."""
+    cluster = PostgresCluster(home)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("slipway_cli.embedded.postgres_cluster.INITDB", (*INITDB, "--no-sync"))
+        creation = cluster.begin_creation(home / "postgres.log")
+    while not creation.is_over():
+        time.sleep(0.02)
+    cluster.finish_creation()
+    return cluster
+
+
+@functools.cache
+def _template() -> Path:
+    """Such files, made once: to copy them takes a tenth of the time."""
+    home = Path(tempfile.mkdtemp(prefix="slipway-pg-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    return make_cluster(home).folder
+
+
 def start_server(home: Path) -> tuple[PostgresCluster, PostgresProcess]:
-    """Make the cluster if it is not there, start its server, and wait until it answers."""
+    """Start a home's server, with new files unless it has some, and wait until it answers."""
     cluster, log = PostgresCluster(home), home / "postgres.log"
     if not cluster.exists():
-        creation = cluster.begin_creation(log)
-        while not creation.is_over():
-            time.sleep(0.02)
-        cluster.finish_creation()
+        subprocess.run(["cp", "-a", _template(), cluster.folder], check=True)
     cluster.open()
     process = PostgresProcess(cluster, log)
     process.start()

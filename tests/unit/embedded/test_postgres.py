@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pwd
 import signal
 import socket
 import stat
@@ -19,25 +20,18 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
+from slipway_cli.embedded.errors import PostgresUnusable
 from slipway_cli.embedded.leftovers import end_leftovers, servers_of
 from slipway_cli.embedded.postgres_account import MAJOR, free_ids, packages, programs
-from slipway_cli.embedded.postgres_cluster import AIRFLOW, INITDB, STORE, PostgresCluster
+from slipway_cli.embedded.postgres_cluster import AIRFLOW, STORE, PostgresCluster
 from slipway_cli.embedded.postgres_process import PostgresProcess
 from slipway_cli.embedded.sessions import members
-from tests.support.postgres import running_server, start_server
+from tests.support.postgres import make_cluster, running_server, start_server
 
 SOCKET = ".s.PGSQL.5432"
 STRANGER = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 Server = tuple[PostgresCluster, PostgresProcess]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _unsynced() -> Iterator[None]:
-    """Nothing of this is kept, so nothing need be waited for until it is on the disk."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("slipway_cli.embedded.postgres_cluster.INITDB", (*INITDB, "--no-sync"))
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +140,7 @@ def test_no_rights_of_folders_that_were_there_change(tmp_path: Path) -> None:
     for folder in (closed, home):
         folder.chmod(0o700)
     before = [(f, f.stat().st_mode, f.stat().st_uid, f.stat().st_gid) for f in [home, *home.parents]]
+    make_cluster(home)
     with running_server(home) as (cluster, _), connect(cluster, STORE) as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
     assert [(f, f.stat().st_mode, f.stat().st_uid, f.stat().st_gid) for f in [home, *home.parents]] == before
@@ -185,11 +180,20 @@ def test_after_kill_9_of_all_it_starts_again_with_what_was_committed(tmp_path: P
         assert connection.execute("SELECT n FROM kept").fetchone() == (7,)
 
 
+def test_files_of_another_user_are_refused_by_name(tmp_path: Path) -> None:
+    cluster = make_cluster(tmp_path)
+    identities = cluster.data / "pg_ident.conf"
+    identities.write_text(identities.read_text().replace(pwd.getpwuid(os.geteuid()).pw_name, "ann"))
+    with pytest.raises(PostgresUnusable, match="was made by ann and lets in nobody else"):
+        cluster.open()
+
+
 def test_files_that_were_half_made_are_made_anew(tmp_path: Path) -> None:
     half = tmp_path / "postgresql" / "new"
     half.mkdir(parents=True)
     (half / "PG_VERSION").write_text("18\n")
     assert not PostgresCluster(tmp_path).exists()
+    make_cluster(tmp_path)
     with running_server(tmp_path) as (cluster, _):
         assert cluster.exists()
     assert not half.exists()
