@@ -13,10 +13,11 @@ from slipway_cli.output import OutputFormat, console, deliver, output_option, pr
 from slipway_cli.printable import counted, listed, printable
 from slipway_cli.suggestion import suggestion
 from slipway_cli.wanted import load_wanted, strategy_option
+from strategy_lib.deployment import nothing_to_deploy
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.simulation import NodeOutcome, rehearsal_to_dict, rehearse
-from strategy_lib.warnings import NO_GROUPS, draft_warnings
+from strategy_lib.warnings import draft_warnings
 
 FAILURE_EXIT = 1
 REASONS = {
@@ -171,8 +172,8 @@ def _show_verdict(target: Console, result: Mapping[str, Any]) -> None:
     text = f"Verdict: {result['verdict']}"
     if critical:
         text += f"; critical groups that failed: {listed(critical)}"
-    elif not result["order"]:
-        text += f"; {NO_GROUPS}"
+    elif nothing := nothing_to_deploy([len(result["groups"][group]["nodes"]) for group in result["order"]]):
+        text += f"; {nothing}, so nothing would be deployed"
     elif failed:
         text += f"; groups that failed, none of them critical: {listed(failed)}"
     target.print(Text(text, style=STATE_STYLES[GroupState(result["verdict"])]))

@@ -30,6 +30,7 @@ __all__ = [
     "Step",
     "Verdict",
     "counts_of",
+    "nothing_to_deploy",
 ]
 
 
@@ -146,6 +147,19 @@ def counts_of(states: Iterable[NodeState]) -> GroupCounts:
         unknown=tally[NodeState.UNKNOWN],
         not_started=tally[NodeState.NOT_STARTED],
     )
+
+
+def nothing_to_deploy(group_sizes: Sequence[int]) -> str:
+    """Say why groups of these numbers of nodes have nothing to deploy, which is never a success (rule 19).
+
+    Returns
+    -------
+    str
+        A clause without an end, and "" where there is something. An empty group beside others is no reason.
+    """
+    if not group_sizes:
+        return "there are no groups"
+    return "" if any(group_sizes) else "no group has a node"
 
 
 class Deployment:
@@ -312,9 +326,9 @@ class Deployment:
     def verdict(self) -> Verdict | None:
         """Failure as soon as a critical group has failed; success when all groups are judged; else None (rule 19).
 
-        No groups at all is a success here. That a run which deployed nothing is none is the report's rule.
+        Where there is no group, or no group has a node, it is a failure.
         """
-        if self.critical_failures:
+        if self.critical_failures or nothing_to_deploy([len(run.nodes) for run in self._runs.values()]):
             return Verdict.FAILURE
         return None if self._waiting else Verdict.SUCCESS
 

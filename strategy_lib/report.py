@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from strategy_lib.criteria import CriterionResult
+from strategy_lib.deployment import nothing_to_deploy
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, NodeStep, Reason, Verdict
 from strategy_lib.report_record import (
@@ -99,11 +100,11 @@ def verdict_of(groups: Sequence[ReportedGroup], failed_steps: Sequence[FailedSte
     if critical:
         return Verdict.FAILURE, f"{_groups('critical', critical)} failed{also}"
     if not groups:
-        return Verdict.FAILURE, "there were no groups, so nothing was deployed"
+        return Verdict.FAILURE, f"{nothing_to_deploy(())}, so nothing was deployed"
     if all(group.reason in (Reason.INTERRUPTED, Reason.DEPENDENCY) for group in groups):
         return Verdict.FAILURE, "no group was processed to its end"
-    if all(group.counts.total == 0 for group in groups):
-        return Verdict.FAILURE, "no group had any node, so nothing was deployed"
+    if nothing := nothing_to_deploy([group.counts.total for group in groups]):
+        return Verdict.FAILURE, f"{nothing}, so nothing was deployed"
     if others:
         return Verdict.SUCCESS, f"every critical group succeeded; {_groups('non-critical', others)} failed"
     return Verdict.SUCCESS, "every group succeeded"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from site_store.events import EventKind
 from slipway_airflow.node_step_report import StepStanding, report_step
 from slipway_airflow.steps import has_groups
-from strategy_lib.deployment import counts_of
+from strategy_lib.deployment import counts_of, nothing_to_deploy
 from strategy_lib.node import NodeState
 from strategy_lib.phase import Reason, Verdict
 from strategy_lib.report import (
@@ -94,6 +94,8 @@ def report_of_dry_run(
         verdict, text = Verdict.FAILURE, f"dry run: {', '.join(step.step for step in failed)} failed"
     elif not planned:
         verdict, text = Verdict.FAILURE, "dry run: there is no plan"
+    elif data.groups and (nothing := nothing_to_deploy([len(group.nodes) for group in data.groups])):
+        verdict, text = Verdict.FAILURE, f"dry run: {nothing}, so nothing would be deployed"
     elif rehearsal.critical_failures:
         named = ", ".join(rehearsal.critical_failures)
         verdict = Verdict.FAILURE

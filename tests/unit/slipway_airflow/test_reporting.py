@@ -1,12 +1,16 @@
-"""What the report says of one node."""
+"""What the report says of one node, and of a dry run with nothing to deploy."""
 
 from __future__ import annotations
 
 import pytest
 
-from site_store.records import NodeTasks, TaskRecord
-from slipway_airflow.reporting import reported_node
+from site_store.records import GroupRecord, NodeTasks, ReportInput, TaskRecord
+from slipway_airflow.rehearsal import rehearse
+from slipway_airflow.reporting import report_of_dry_run, reported_node
+from strategy_lib.phase import GroupState, Verdict
+from strategy_lib.strategy import Group
 from strategy_lib.task_state import TaskStatus, node_state
+from tests.unit.slipway_airflow.action_records import CREATED, record
 
 S = TaskStatus
 
@@ -31,3 +35,25 @@ def test_rule_20_the_message_is_that_of_the_phase_that_decides(
         node_state(prepare[0], deploy[0]),
     )
     assert reported_node(tasks).message == message
+
+
+@pytest.mark.parametrize(
+    ("members", "verdict", "words"),
+    [
+        pytest.param({"a": (), "b": ()}, Verdict.FAILURE, "no group has a node, so nothing would be", id="empty ones"),
+        pytest.param(
+            {"a": (), "b": ("n1",)}, Verdict.SUCCESS, "nothing was submitted", id="an empty one beside others"
+        ),
+    ],
+)
+def test_rule_19_a_dry_run_without_a_node_is_a_failure(
+    members: dict[str, tuple[str, ...]], verdict: Verdict, words: str
+) -> None:
+    action = record(dry_run=True)
+    groups = tuple(
+        GroupRecord(action.id, name, position, True, Group(name, critical=True), nodes, GroupState.PENDING)
+        for position, (name, nodes) in enumerate(members.items())
+    )
+    report = report_of_dry_run(ReportInput(action, groups, (), (), ()), {}, CREATED, rehearse(groups, {}))
+    assert report.verdict is verdict
+    assert words in report.verdict_text

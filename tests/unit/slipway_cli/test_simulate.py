@@ -108,7 +108,15 @@ def test_a_strategy_without_groups_is_said_to_deploy_nothing(slipway: Slipway, w
     path = write("s.yaml", STRATEGY.partition("  groups:")[0] + "  groups: []\n")
     result = slipway("simulate", path, "--inventory", write("nodes.json", json.dumps(NODES)))
     assert "$.data.groups: there are no groups: nothing would be deployed" in result.stderr
-    assert result.stdout.endswith("Verdict: success; there are no groups: nothing would be deployed\n")
+    assert result.stdout.endswith("Verdict: failure; there are no groups, so nothing would be deployed\n")
+    assert result.exit_code == 1
+
+
+def test_rule_19_groups_without_any_node_are_said_to_deploy_nothing(slipway: Slipway, write: Write) -> None:
+    path = write("s.yaml", STRATEGY.replace("selectors: []", "selectors: [{node_tags: [nowhere]}]"))
+    result = slipway("simulate", path, "--inventory", write("nodes.json", '[{"name": "stranger"}]'))
+    assert result.stdout.endswith("Verdict: failure; no group has a node, so nothing would be deployed\n")
+    assert result.exit_code == 1
 
 
 MISTAKES = {

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from strategy_lib import InventoryError, OutcomesError, StrategyError, load_documents, parse_strategy, simulate
-from strategy_lib.deployment import Deployment, Finished
+from strategy_lib.deployment import Deployment, Finished, counts_of
 from strategy_lib.inventory import nodes_from_inventory
+from strategy_lib.node import NodeState
+from strategy_lib.phase import GroupState
+from strategy_lib.report import ReportedGroup, verdict_of
 from strategy_lib.selectors import NodeIndex
 from tests.support.blueprint import EXAMPLE, SELECTORS_FRAGMENT
 
@@ -214,14 +217,41 @@ def test_arguments_are_left_as_they_were() -> None:
     assert json.dumps([strategy, nodes, outcomes]) == before
 
 
-def test_no_groups_is_a_vacuous_success_of_a_rehearsal() -> None:
+def test_rule_19_no_groups_is_a_failure_of_a_rehearsal_too() -> None:
     assert simulate({"groups": []}, [{"name": "n1"}]) == {
-        "verdict": "success",
+        "verdict": "failure",
         "order": [],
         "groups": {},
         "nodes": {"n1": "not_started"},
         "submissions": [],
     }
+
+
+@pytest.mark.parametrize(
+    ("groups", "verdict"),
+    [
+        pytest.param([], "failure", id="no group"),
+        pytest.param([group("a", selectors=[{"node_tags": ["nowhere"]}])], "failure", id="one empty group"),
+        pytest.param(
+            [group(name, selectors=[{"node_tags": ["nowhere"]}], critical=False) for name in "ab"],
+            "failure",
+            id="empty groups only, none critical",
+        ),
+        pytest.param(
+            [group("a", selectors=[{"node_tags": ["nowhere"]}]), group("b")], "success", id="an empty one beside others"
+        ),
+    ],
+)
+def test_rule_19_the_rehearsal_and_the_report_agree_where_there_is_nothing_to_deploy(
+    groups: list[dict[str, Any]], verdict: str
+) -> None:
+    result = simulate({"groups": groups}, [{"name": "n1"}])
+    counts = {name: counts_of([NodeState.SUCCESS] * len(each["nodes"])) for name, each in result["groups"].items()}
+    reported = [
+        ReportedGroup(name, each["critical"], GroupState(each["state"]), None, counts=counts[name])
+        for name, each in result["groups"].items()
+    ]
+    assert (result["verdict"], verdict_of(reported)[0]) == (verdict, verdict)
 
 
 def test_unknown_counts_as_failed_and_is_told_apart() -> None:

@@ -168,6 +168,8 @@ def by_the_rules(
             "failed_criteria": failed,
         }
     bad = any(result["critical"] and result["state"] == "failure" for result in results.values())
+    # Rule 19: where there is nothing to deploy there is no success.
+    bad |= not any(members.values())
     return {
         "verdict": "failure" if bad else "success",
         "order": order,
