@@ -9,7 +9,8 @@ from design_rendering.rendering import Rendering
 def design_text(rendering: Rendering) -> str:
     """Return the rendered design as a YAML stream.
 
-    A document that rendering left alone is there as it was written, comments included; the others are written anew.
+    A document that rendering left alone is there as it was written, comments included; the others are written anew, and
+    so are those in which a key stands twice.
     Secrets are in it: see `secrets.py` for what may be shown to everybody.
     """
     writer = DocumentWriter()

@@ -108,6 +108,14 @@ def read_directives(document: Document, findings: Findings) -> Directives | None
     return _Reader(document, findings).directives()
 
 
+def labels_of(document: Document) -> tuple[Label, ...]:
+    """Return the labels by which a document can be found as a parent; none where they cannot be read."""
+    labels = document.metadata.get("labels")
+    if not isinstance(labels, Mapping):
+        return ()
+    return tuple((key, value) for key, value in labels.items() if not isinstance(value, dict | list))
+
+
 class _Reader:
     """Reads the directives of one document."""
 
@@ -138,12 +146,9 @@ class _Reader:
         return Directives(labels, selector, actions, replacement is True, substitutions)
 
     def _labels(self, labels: Any) -> tuple[Label, ...]:
-        if labels is None:
-            return ()
-        if not isinstance(labels, Mapping):
+        if labels is not None and not isinstance(labels, Mapping):
             self._wrong("$.metadata.labels", f"must be a mapping such as {{hosttype: cp}}, not {kind_of(labels)}")
-            return ()
-        return tuple((key, value) for key, value in labels.items() if not isinstance(value, dict | list))
+        return labels_of(self.document)
 
     def _layering(self, definition: Any) -> tuple[frozenset[Label], tuple[Action, ...]]:
         if definition is None:

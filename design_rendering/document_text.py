@@ -45,12 +45,12 @@ class DocumentWriter:
     def written(self, document: Document) -> str:
         """Return the document as it was written, comments kept; ends with a newline.
 
-        One that was not read from a text, or that would not mean the same by itself, is dumped.
+        One that was not read from a text, that has a key twice, or that would not mean the same by itself, is dumped.
         """
         if document.marks is None:
             return self.dumped(document)
         text = document.marks.text
-        if _TAG.search(text):
+        if document.warnings or _TAG.search(text):
             return self.dumped(document)
         if text.endswith("\n"):
             return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from design_rendering.errors import RenderingError
@@ -35,6 +36,14 @@ class Findings:
             self._warnings.append(replace(document.problem(path, message), level="warning"))
         else:
             self.more_warnings += 1
+
+    def read(self, documents: Iterable[Document]) -> None:
+        """Note what was found when the documents were read."""
+        for warning in (warning for document in documents for warning in document.warnings):
+            if len(self._warnings) < _MOST:
+                self._warnings.append(warning)
+            else:
+                self.more_warnings += 1
 
     def warnings(self) -> tuple[Problem, ...]:
         """Return the warnings."""

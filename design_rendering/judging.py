@@ -8,7 +8,7 @@ from dataclasses import replace
 from design_rendering.errors import RenderingError
 from design_rendering.rendering import RenderedDocument, Rendering, render
 from design_rendering.secrets import is_secret
-from strategy_lib.checking import check, check_site
+from strategy_lib.checking import check, check_alone, check_site
 from strategy_lib.configuration import CONFIGURATION_SCHEMA
 from strategy_lib.documents import Document
 from strategy_lib.errors import Problem
@@ -46,14 +46,22 @@ def _render_files(documents: Sequence[Document]) -> tuple[Rendering, list[Proble
     return rendering, list(rendering.warnings)
 
 
-def judge_files(documents: Sequence[Document]) -> list[Problem]:
-    """Return all errors and warnings of any mixture of documents, drafts included, in the order of the files."""
+def judge_files(documents: Sequence[Document], *, complete: bool = True) -> list[Problem]:
+    """Return all errors and warnings of any mixture of documents, drafts included, in the order of the files.
+
+    Parameters
+    ----------
+    complete
+        False where more files belong to these and cannot be read: nothing is said of what they may hold.
+    """
+    if not complete:
+        return _in_order(documents, unrendered_problems(documents))
     try:
-        rendering, found = _render_files(documents)
+        rendering = render(documents)
     except RenderingError as error:
         return _in_order(documents, [*error.problems, *unrendered_problems(documents)])
     rendered = [rendered.document for rendered in rendering.documents]
-    return _in_order(documents, [*found, *exposed_secrets(rendering), *check(rendered)])
+    return _in_order(documents, [*rendering.warnings, *exposed_secrets(rendering), *check(rendered)])
 
 
 def judge_site(documents: Sequence[Document], most_groups: int | None = None) -> list[Problem]:
@@ -79,14 +87,16 @@ def exposed_secrets(rendering: Rendering) -> list[Problem]:
 
 
 def unrendered_problems(documents: Sequence[Document]) -> list[Problem]:
-    """Return what can be said although the documents cannot be rendered: of those that nothing is put into."""
-    return check(
-        [
-            document
-            for document in documents
-            if document.schema in _SHOWN and "substitutions" not in document.metadata and not _has_parent(document)
-        ]
-    )
+    """Return what can be said although the documents cannot be rendered, or some cannot be read.
+
+    That is what is wrong with documents that nothing is put into, each by itself; and secrets in what all may see. What
+    seems to be missing may be there once the rest is mended.
+    """
+    shown = [document for document in documents if document.schema in _SHOWN]
+    plain = [one for one in shown if "substitutions" not in one.metadata and not _has_parent(one)]
+    written = Rendering(tuple(map(RenderedDocument, shown)))
+    read = [warning for document in documents for warning in document.warnings]
+    return [*read, *exposed_secrets(written), *check_alone(plain)]
 
 
 def _has_parent(document: Document) -> bool:

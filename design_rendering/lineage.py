@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from design_rendering.directives import Directives, Label
 from design_rendering.findings import Findings
 from design_rendering.layers import Layers
-from strategy_lib.documents import Document
+from strategy_lib.documents import READ_KINDS, Document
 
 _SELECTOR = "$.metadata.layeringDefinition.parentSelector"
 _REPLACEMENT = "$.metadata.replacement"
@@ -34,18 +34,31 @@ class Lineage:
         Schema and name to the document that substitutions take values from.
     failed
         Documents with a problem in this.
+    outranked
+        Documents that are not used, because another one in a more specific layer replaces the same document.
     """
 
     parents: Mapping[int, int]
     replaced_by: Mapping[int, int]
     sources: Mapping[tuple[str, str], int]
     failed: frozenset[int]
+    outranked: frozenset[int] = frozenset()
 
 
 class LineageReader:
     """Finds out the lineage of the documents of a design."""
 
-    __slots__ = ("_absent", "_by_label", "_directives", "_documents", "_failed", "_findings", "_fitting", "_ranks")
+    __slots__ = (
+        "_absent",
+        "_by_label",
+        "_directives",
+        "_documents",
+        "_failed",
+        "_findings",
+        "_fitting",
+        "_outranked",
+        "_ranks",
+    )
 
     def __init__(
         self, documents: Sequence[Document], directives: Sequence[Directives], layers: Layers, findings: Findings
@@ -55,6 +68,7 @@ class LineageReader:
         self._ranks = layers.ranks
         self._findings = findings
         self._failed: set[int] = set()
+        self._outranked: set[int] = set()
         self._by_label = self._labelled()
         self._fitting: dict[tuple[str, frozenset[Label]], dict[int, list[int]]] = {}
         # Selectors that fit nothing at all, with the documents that have them.
@@ -74,7 +88,8 @@ class LineageReader:
         for number, parent in chosen.items():
             replacement = replaced_by.get(parent, number)
             parents[number] = parent if replacement == number else replacement
-        return Lineage(parents, replaced_by, self._sources(replaced_by), frozenset(self._failed))
+        sources = self._sources(replaced_by)
+        return Lineage(parents, replaced_by, sources, frozenset(self._failed), frozenset(self._outranked))
 
     def _labelled(self) -> dict[Label, list[int]]:
         """Return which documents have each label that is asked for."""
@@ -178,17 +193,34 @@ class LineageReader:
                 wrong = f"the parentSelector fits {other.name!r}; a document replaces one of its own name only"
             elif self._directives[parent].replacement:
                 wrong = f"what is in the layer {other.layer} is a replacement itself, and cannot be replaced"
-            elif parent in replaced_by:
-                first = self._documents[replaced_by[parent]]
-                wrong = f"{other.name!r} is already replaced by the one in the layer {first.layer}"
             else:
-                wrong = None
-                replaced_by[parent] = number
+                wrong = self._second(number, replaced_by[parent]) if parent in replaced_by else None
+                if parent not in replaced_by or replaced_by[parent] in self._outranked:
+                    replaced_by[parent] = number
             if wrong is not None:
                 self._failed.add(number)
                 path = _REPLACEMENT if self._directives[number].replacement else "$.metadata.name"
                 self._findings.error(document, path, wrong)
         return replaced_by
+
+    def _second(self, number: int, first: int) -> str | None:
+        """Judge the second document that replaces one: return what is wrong, or None where one of the two is used.
+
+        Deckhand takes the one that it comes to last, which is the more specific one in all but odd orders of files.
+        """
+        document, other = self._documents[number], self._documents[first]
+        if document.schema in READ_KINDS or self._rank(number) == self._rank(first):
+            place = f"the one in the layer {other.layer}"
+            return f"{document.name!r} is already replaced by {place}; let one of them replace it"
+        unused, used = (first, other), (number, document)
+        if self._rank(number) < self._rank(first):
+            unused, used = used, unused
+        self._outranked.add(unused[0])
+        message = (
+            f"not used: {document.name!r} is replaced by the one in the layer {used[1].layer}, too; keep one of them"
+        )
+        self._findings.warning(unused[1], _REPLACEMENT, message)
+        return None
 
     def _sources(self, replaced_by: Mapping[int, int]) -> dict[tuple[str, str], int]:
         """Return the concrete documents by schema and name, the most specific layer of each."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from design_rendering.budget import Budget, TooMuchError
 from design_rendering.dependency_order import dependency_order
-from design_rendering.directives import NO_DIRECTIVES, Directives, Substitution, read_directives
+from design_rendering.directives import Directives, Substitution, labels_of, read_directives
 from design_rendering.draft import Draft
 from design_rendering.findings import Findings
 from design_rendering.layering import LayeringError, carry_out
@@ -116,6 +116,7 @@ class _Renderer:
     def __init__(self, documents: Sequence[Document]) -> None:
         self._documents = documents
         self._findings = Findings()
+        self._findings.read(documents)
         self._budget = Budget()
         self._failed: set[int] = set()
         self._needs: dict[int, list[int]] = {}
@@ -151,7 +152,8 @@ class _Renderer:
             directives = read_directives(document, self._findings)
             if directives is None:
                 self._failed.add(number)
-            found.append(directives or NO_DIRECTIVES)
+            # Its labels are known all the same, so that nothing is said to lack the parent that it is.
+            found.append(directives or Directives(labels=labels_of(document)))
         return found
 
     def _order(self) -> tuple[int, ...]:
@@ -251,7 +253,7 @@ class _Renderer:
     def _counts(self, number: int) -> bool:
         """Return whether a document is part of the rendered design."""
         document = self._documents[number]
-        if document.abstract or number in self._lineage.replaced_by:
+        if document.abstract or number in self._lineage.replaced_by or number in self._lineage.outranked:
             return False
         other = self._documents[self._lineage.sources[document.schema, document.name]]
         ranks = self._layers.ranks

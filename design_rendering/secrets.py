@@ -86,8 +86,9 @@ def redacted_text(
 ) -> str:
     """Return a text of YAML without its secrets.
 
-    Documents that hold no secret stay as they are written, comments included; the others are written anew. Comments
-    around a document that is secret as a whole, which may be about it, are left out.
+    Documents that hold no secret stay as they are written, comments included; the others are written anew. So are those
+    in which a key stands twice, for nobody looked at the first. Comments around a document that is secret as a whole,
+    which may be about it, are left out.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ def redacted_text(
         shown = redacted(document, (secret_paths or {}).get(number, ()))
         whole = is_secret(document)
         before = _between(text[position:start], behind=behind, ahead=whole)
-        anew = whole or shown is not document
+        anew = whole or shown is not document or bool(document.warnings)
         _add(parts, before.rstrip(" \t") if anew else before, on_new_line=whole or behind)
         _add(parts, writer.dumped(shown) if anew else text[start:end], on_new_line=anew)
         position = end

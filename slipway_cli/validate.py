@@ -31,7 +31,7 @@ def validate(files: tuple[str, ...], strict: bool, output: str) -> None:
     kinds are read and not judged. Warnings do not fail, unless --strict is given.
     """
     documents, problems = load_sources(read_sources(files))
-    problems += judge_files(documents)
+    problems += judge_files(documents, complete=not problems)
     errors = [problem for problem in problems if problem.level == "error"]
     warnings = [problem for problem in problems if problem.level == "warning"]
     valid = not errors and not (strict and warnings)

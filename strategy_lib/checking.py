@@ -19,7 +19,7 @@ from strategy_lib.kinds import unknown_kinds
 from strategy_lib.node import Node
 from strategy_lib.references import missing_parts
 from strategy_lib.strategy import STRATEGY_SCHEMA, parse_strategy
-from strategy_lib.unused import unused_strategies
+from strategy_lib.unused import unused_strategies, used_strategies
 from strategy_lib.warnings import NO_GROUPS, draft_warnings
 
 CHECKED = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA, NODE_SCHEMA)
@@ -46,6 +46,14 @@ def check(documents: Sequence[Document]) -> list[Problem]:
     if documents and not any(counts.values()):
         message = "nothing here is checked: there is no deployment strategy, no configuration and no node"
         found.append(Problem("$", message, source=documents[0].source, level="warning"))
+    return _in_order(documents, found)
+
+
+def check_alone(documents: Sequence[Document]) -> list[Problem]:
+    """Return what is wrong with each strategy and configuration by itself, whatever else there may be."""
+    found = [*unknown_kinds(documents), *_settings_problems(documents)]
+    for document in _concrete(documents, STRATEGY_SCHEMA):
+        found += _strategy_problems(document, ())
     return _in_order(documents, found)
 
 
@@ -84,22 +92,32 @@ def document_counts(documents: Sequence[Document]) -> dict[str, int]:
 
 def _problems(documents: Sequence[Document]) -> list[Problem]:
     """Return what is wrong with, or to be said of, each part by itself."""
-    found = [
-        *unknown_kinds(documents),
-        *_errors(find_documents, documents, STRATEGY_SCHEMA),
-        *_errors(find_document, documents, CONFIGURATION_SCHEMA),
-    ]
-    for document in _concrete(documents, CONFIGURATION_SCHEMA):
-        found += _errors(parse_configuration, document.data, document)
+    found = [*unknown_kinds(documents), *_settings_problems(documents)]
     nodes: list[Node] = []
     try:
         nodes = nodes_from_documents(documents)
     except StrategyLibError as error:
         found += error.problems
+    # Without its host profile nobody knows which groups a node is in.
+    known = () if _profile_warnings(documents) else nodes
+    used = used_strategies(documents)
     for document in _concrete(documents, STRATEGY_SCHEMA):
-        found += _strategy_problems(document, nodes)
+        problems = _strategy_problems(document, known)
+        unused = used is not None and document.name not in used
+        found += [replace(problem, level="warning") for problem in problems] if unused else problems
     with contextlib.suppress(StrategyLibError):  # what is wrong is told already
         found += unused_strategies(documents)
+    return found
+
+
+def _settings_problems(documents: Sequence[Document]) -> list[Problem]:
+    """Return names that are there twice, and what is wrong with configurations."""
+    found = [
+        *_errors(find_documents, documents, STRATEGY_SCHEMA),
+        *_errors(find_document, documents, CONFIGURATION_SCHEMA),
+    ]
+    for document in _concrete(documents, CONFIGURATION_SCHEMA):
+        found += _errors(parse_configuration, document.data, document)
     return found
 
 

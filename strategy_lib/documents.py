@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from strategy_lib.errors import DocumentError, Problem
@@ -11,7 +11,18 @@ from strategy_lib.json_path import split
 from strategy_lib.line_marks import LineMarks
 from strategy_lib.yaml_reader import MOST_PROBLEMS, Limits, RawDocument, YamlReader
 
-__all__ = ["Document", "Limits", "find_document", "find_documents", "load_documents"]
+__all__ = ["READ_KINDS", "Document", "Limits", "find_document", "find_documents", "load_documents"]
+
+# What in these is unclear could change what is deployed: it is refused. Elsewhere Slipway takes what Deckhand takes.
+READ_KINDS = frozenset(
+    {
+        "shipyard/DeploymentStrategy/v1",
+        "shipyard/DeploymentConfiguration/v1",
+        "drydock/BaremetalNode/v1",
+        "drydock/HostProfile/v1",
+        "deckhand/LayeringPolicy/v1",
+    }
+)
 
 # The more specific layer wins where one name is defined in several (Airship's order of layers).
 _LAYERS = ("global", "type", "region", "site")
@@ -33,6 +44,8 @@ class Document:
         Name of the text it was read from.
     line
         Line of its first key, from 1; 0 when it was not read from a text.
+    warnings
+        What reading it found, each of level "warning": keys that stand twice in a mapping.
     """
 
     schema: str
@@ -43,6 +56,7 @@ class Document:
     source: str = "<text>"
     line: int = 0
     marks: LineMarks | None = field(default=None, repr=False, compare=False)
+    warnings: tuple[Problem, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def label(self) -> str:
@@ -69,8 +83,8 @@ class Document:
 def load_documents(text: str | bytes, source: str = "<text>", limits: Limits | None = None) -> list[Document]:
     """Read all documents of a YAML text.
 
-    Unknown tags such as `!include` are tolerated and read as the value they stand on. Keys are taken as written.
-    Empty documents are left out.
+    Unknown tags such as `!include` are tolerated and read as the value they stand on. Keys are taken as written; of one
+    that stands twice in a mapping the last is taken, with a warning. Empty documents are left out.
 
     Parameters
     ----------
@@ -84,7 +98,8 @@ def load_documents(text: str | bytes, source: str = "<text>", limits: Limits | N
     Raises
     ------
     DocumentError
-        With every problem at once: syntax, duplicate keys, broken limits, documents without schema or name.
+        With every problem at once: syntax, broken limits, documents without schema or name, and duplicate keys in
+        documents of `READ_KINDS`.
     """
     bounds = limits or Limits()
     reader = YamlReader(_decoded(text, source, bounds), source, bounds)
@@ -195,11 +210,13 @@ def _document(raw: RawDocument, text: str, source: str, problems: list[Problem])
         lacking.append(("metadata.name", "must be the document's name, as text"))
     for path, message in lacking:
         problems.append(Problem(f"$.{path}", message, marks.line_of(split(f"$.{path}")), source=source))
+    if raw.repeated and schema in READ_KINDS:
+        problems.extend(raw.repeated)
     if lacking or not isinstance(metadata, dict) or not isinstance(schema, str) or not isinstance(name, str):
         return None
     layering = metadata.get("layeringDefinition")
     layer = layering.get("layer") if isinstance(layering, dict) else None
-    return Document(
+    document = Document(
         schema=schema,
         name=name,
         layer=layer if isinstance(layer, str) else None,
@@ -208,4 +225,15 @@ def _document(raw: RawDocument, text: str, source: str, problems: list[Problem])
         source=source,
         line=raw.line,
         marks=marks,
+    )
+    return replace(document, warnings=_taken(raw.repeated, document.label)) if raw.repeated else document
+
+
+def _taken(repeated: Iterable[Problem], label: str) -> tuple[Problem, ...]:
+    """Return the warnings that of each of these keys the last is taken."""
+    return tuple(
+        replace(
+            one, message=one.message.replace("keep one of them", "this one is taken"), document=label, level="warning"
+        )
+        for one in repeated
     )

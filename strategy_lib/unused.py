@@ -1,12 +1,36 @@
 """Strategies that stand among a site's documents and that a deployment of them would not use."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from strategy_lib.configuration import CONFIGURATION_SCHEMA, DEFAULT_STRATEGY_NAME, parse_configuration
+from strategy_lib.configuration import (
+    CONFIGURATION_SCHEMA,
+    DEFAULT_STRATEGY_NAME,
+    named_strategy,
+    parse_configuration,
+)
 from strategy_lib.documents import Document, find_document, find_documents
-from strategy_lib.errors import Problem
+from strategy_lib.errors import Problem, StrategyLibError
 from strategy_lib.inventory import NODE_SCHEMA
 from strategy_lib.strategy import STRATEGY_SCHEMA
+
+
+def used_strategies(documents: Sequence[Document]) -> Collection[str] | None:
+    """Return the name of the strategy that a deployment of these documents uses, nothing for the default one (rule 22).
+
+    None where that is not clear: there are no nodes and no configuration, the configuration names a strategy that is
+    not there, or there are two of one name.
+    """
+    try:
+        strategies = find_documents(documents, STRATEGY_SCHEMA)
+        configuration = find_document(documents, CONFIGURATION_SCHEMA)
+        if configuration is None and not find_documents(documents, NODE_SCHEMA):
+            return None
+    except StrategyLibError:
+        return None
+    name = named_strategy(configuration.data) if configuration is not None else None
+    if name is None:
+        return {DEFAULT_STRATEGY_NAME}.intersection(strategies)
+    return {name} if name in strategies else None
 
 
 def unused_strategies(documents: Sequence[Document]) -> list[Problem]:

@@ -1,4 +1,4 @@
-"""Reading YAML safely into plain JSON values: bounded, duplicate keys refused, unknown tags tolerated, lines kept.
+"""Reading YAML safely into plain JSON values: bounded, duplicate keys noted, unknown tags tolerated, lines kept.
 
 It works on libyaml's events and never recurses, so that no input can exhaust the stack. It knows nothing of schemas.
 """
@@ -72,13 +72,18 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class RawDocument:
-    """One YAML document: its value and its place in the text (`line` from 1, `start` and `end` in characters)."""
+    """One YAML document: its value and its place in the text (`line` from 1, `start` and `end` in characters).
+
+    Of a key that stands twice in a mapping the value has the last; `repeated` has a problem for each such key. After a
+    thousand of them in a text it has only the first of each document.
+    """
 
     value: Any
     line: int
     column: int
     start: int
     end: int
+    repeated: tuple[Problem, ...] = ()
 
 
 class _TooMuchError(Exception):
@@ -117,6 +122,8 @@ class YamlReader:
     _length: int = 0
     _documents: int = 0
     _plain: dict[str, Any] = field(default_factory=dict)
+    _repeated: list[Problem] = field(default_factory=list)
+    _repetitions: int = 0
 
     def documents(self) -> Iterator[RawDocument]:
         """Yield every document that can be read. After a syntax error, go on at the next `---`."""
@@ -161,6 +168,7 @@ class YamlReader:
             parser.dispose()
 
     def _document(self, next_event: Any, offset: int, first_line: int) -> RawDocument:
+        self._repeated = []
         stack: list[_Frame] = []
         anchors: dict[str, tuple[Any, int, int, int]] = {}
         root: Any = None
@@ -208,7 +216,8 @@ class YamlReader:
                     raise _TooMuchError(f"nested more than {max_depth} deep", first_line + event.start_mark.line)
             elif kind is DocumentEndEvent:
                 line = first_line + mark.line
-                return RawDocument(root, line, mark.column, offset + mark.index, offset + end)
+                repeated = tuple(self._repeated)
+                return RawDocument(root, line, mark.column, offset + mark.index, offset + end, repeated)
             if self._nodes > max_nodes:
                 message = f"more than {max_nodes} values, every alias counted as if it were written out"
                 raise _TooMuchError(message, first_line + event.start_mark.line)
@@ -241,8 +250,7 @@ class YamlReader:
                 value = event.value
             name = "<<" if value is _MERGE else value
             if name in keys:
-                message = f"the key {name!r} is already there on line {keys[name]}; keep one of them"
-                self._problem((*_steps(stack), name), message, line)
+                self._repetition((*_steps(stack), name), keys[name], line)
             keys[name] = line
             frame.key = value
             return
@@ -252,7 +260,8 @@ class YamlReader:
             return
         parts = value if isinstance(value, list) else [value]
         if all(isinstance(part, dict) for part in parts):
-            frame.merges.extend(parts)
+            # A later merge key wins over an earlier one; in one list of mappings the earlier wins.
+            frame.merges[:0] = parts
         else:
             line = first_line + event.start_mark.line
             self._problem((*_steps(stack), "<<"), "a merge key takes a mapping or a list of mappings", line)
@@ -287,6 +296,12 @@ class YamlReader:
         what = f"character U+{ord(self.text[position]):04X}" if found else "a character"
         line = self.text.count("\n", 0, position) + 1
         self._problem((), f"{what} may not stand in YAML; remove it or write it as an escape in double quotes", line)
+
+    def _repetition(self, steps: tuple[Step, ...], first: int, line: int) -> None:
+        self._repetitions += 1
+        if self._repetitions <= MOST_PROBLEMS or not self._repeated:
+            message = f"the key {steps[-1]!r} is already there on line {first}; keep one of them"
+            self._repeated.append(Problem(path_of(steps), message, line, source=self.source))
 
     def _problem(self, steps: tuple[Step, ...], message: str, line: int) -> None:
         if len(self.problems) < MOST_PROBLEMS:

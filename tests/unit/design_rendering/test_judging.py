@@ -53,5 +53,23 @@ def test_a_group_in_plain_is_none_and_neither_is_a_secret_elsewhere() -> None:
 def test_a_draft_that_cannot_be_rendered_exposes_its_secrets_too() -> None:
     read: list[Document] = documents(strategy(storagePolicy="encrypted", substitutions="wrong"))
     levels = {problem.path: problem.level for problem in judge_files(read)}
-    assert levels["$.metadata.substitutions"] == "warning"
-    assert levels["$.metadata.storagePolicy"] == "error"
+    assert levels["$.metadata.storagePolicy"] == levels["$.metadata.substitutions"] == "error"
+
+
+def test_what_cannot_be_rendered_is_an_error_in_a_draft_too() -> None:
+    wrong = layered("c", "global", {}, schema="armada/Chart/v1", substitutions="wrong")
+    (problem,) = judge_files(documents(wrong))
+    assert (problem.path, problem.level) == ("$.metadata.substitutions", "error")
+
+
+def test_a_consequence_of_a_failed_rendering_is_not_told() -> None:
+    hidden = strategy(substitutions="wrong")
+    named = {"physical_provisioner": {"deployment_strategy": "deployment-strategy", "deploy_timeout": -1}}
+    settings = layered("deployment-configuration", "site", named, schema=CONFIGURATION)
+    node = layered("n1", "site", {"host_profile": "gone"}, schema="drydock/BaremetalNode/v1")
+    for judge in (judge_files, judge_site):
+        found = [(problem.path, problem.level) for problem in judge(documents(hidden, settings, node))]
+        assert found == [
+            ("$.metadata.substitutions", "error"),
+            ("$.data.physical_provisioner.deploy_timeout", "error"),
+        ]

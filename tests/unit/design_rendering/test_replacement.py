@@ -6,7 +6,20 @@ from typing import Any
 
 import pytest
 
-from tests.support.designs import KIND, action, child, data, layered, only_problem, parent, rendering, substitution
+from tests.support.designs import (
+    KIND,
+    action,
+    child,
+    data,
+    layered,
+    only_problem,
+    parent,
+    problems,
+    rendering,
+    substitution,
+)
+
+PROFILE = "drydock/HostProfile/v1"
 
 
 def replacing(name: str = "parent", layer: str = "site", value: Any = None, **metadata: Any) -> dict[str, Any]:
@@ -70,14 +83,46 @@ def test_a_replacement_takes_part_in_substitutions_itself() -> None:
             "what is in the layer type is a replacement itself, and cannot be replaced",
         ),
         (
-            [parent({}), replacing(layer="type"), replacing()],
+            [parent({}, schema=PROFILE), replacing(layer="type", schema=PROFILE), replacing(schema=PROFILE)],
             "replacement",
-            "'parent' is already replaced by the one in the layer type",
+            "'parent' is already replaced by the one in the layer type; let one of them replace it",
         ),
     ],
 )
 def test_what_cannot_be_replaced(design: list[dict[str, Any]], path: str, message: str) -> None:
     assert only_problem(*design).startswith(f"$.metadata.{path}: {message}")
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)])
+def test_of_two_layers_that_replace_one_document_the_more_specific_one_is_used_with_a_warning(
+    order: tuple[int, ...],
+) -> None:
+    design = [
+        parent({"p": 1}, abstract=False),
+        replacing(layer="type", value={"r": "type", "t": 1}),
+        replacing(value={"r": "site"}),
+        layered("user", "site", {}, substitutions=[substitution("parent", ".r", ".taken")]),
+    ]
+    made = rendering(*(design[number] for number in order), child("other", {"o": 1}))
+    found = {one.document.name: one.document for one in made.documents}
+    assert sorted(one.document.name for one in made.documents) == ["other", "parent", "user"]
+    assert (found["parent"].layer, found["parent"].data) == ("site", {"p": 1, "r": "site"})
+    assert found["other"].data == {"p": 1, "r": "site", "o": 1}
+    assert found["user"].data == {"taken": "site"}
+    assert [(one.path, one.message) for one in made.warnings] == [
+        ("$.metadata.replacement", "not used: 'parent' is replaced by the one in the layer site, too; keep one of them")
+    ]
+
+
+def test_two_replacements_in_one_layer_are_refused() -> None:
+    assert "already replaced by the one in the layer site" in only_problem(parent({}), replacing(), replacing())
+
+
+def test_what_cannot_be_read_is_told_without_its_consequences() -> None:
+    wrong = substitution("gone", ".", {"path": ".x", "pattern": "("})
+    base = parent({"p": 1}, substitutions=[wrong])
+    (problem,) = problems(base, replacing(), child("other", {}), layered("stranger", "site", {}))
+    assert problem.path == "$.metadata.substitutions[0].dest.pattern"
 
 
 def test_a_replacement_needs_a_parent_selector() -> None:

@@ -130,6 +130,15 @@ def test_a_new_strategy_on_an_existing_site_takes_only_its_nodes(slipway: Slipwa
     assert data["order"] == ["first", "second"]
 
 
+def test_a_key_that_stands_twice_in_a_plain_list_is_refused(slipway: Slipway, write: Write) -> None:
+    strategy, nodes = write("s.yaml", STRATEGY % "mine"), write("n.yaml", "- name: n1\n  rack: r1\n  rack: r2\n")
+    result = slipway("plan", strategy, "--site", nodes)
+    assert (result.exit_code, f"{nodes}:3: $[0].rack: the key 'rack' is already there on line 2" in result.output) == (
+        1,
+        True,
+    )
+
+
 class TestWhichStrategy:
     """The configuration decides; drafts without one are read with good sense; --strategy overrules."""
 

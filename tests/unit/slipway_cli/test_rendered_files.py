@@ -87,8 +87,12 @@ def test_a_site_that_cannot_be_rendered_is_refused_with_all_that_is_wrong(slipwa
     assert slipway("plan", path).exit_code != 0
 
 
-def test_a_part_of_a_site_may_lack_what_it_is_layered_on(slipway: Slipway, write: Write) -> None:
+def test_a_part_of_a_site_may_lack_what_it_is_layered_on_but_not_what_it_replaces(
+    slipway: Slipway, write: Write
+) -> None:
+    assert slipway("validate", write("whole.yaml", yaml.safe_dump_all([PROFILE, STRATEGY]))).exit_code == 0
     path = write("part.yaml", yaml.safe_dump_all([NOTHING_TO_REPLACE, STRATEGY]))
     result = slipway("validate", path)
-    assert (result.exit_code, "there is nothing to replace" in result.stdout) == (0, True)
+    assert (result.exit_code, "there is nothing to replace" in result.stdout) == (1, True)
+    # The strategy can be looked at all the same.
     assert slipway("plan", path).exit_code == 0

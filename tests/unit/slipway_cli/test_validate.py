@@ -115,6 +115,28 @@ def test_a_strategy_that_is_named_and_missing_is_an_error_of_the_site(slipway: S
     assert f"{site}:3: $.data.physical_provisioner.deployment_strategy: " in result.stdout
 
 
+def test_a_file_that_cannot_be_read_makes_nothing_else_seem_missing(slipway: Slipway, write: Write) -> None:
+    broken = write("broken.yaml", BROKEN.replace("name: broken", "name: strict") + "---\na: [\n")
+    node = NODE.replace("data: {", "data: {host_profile: in-the-other-file, ")
+    rest = write(
+        "rest.yaml", "---\n".join([CONFIGURATION % "strict", node, LAX.replace("critical: true", "critical: 1")])
+    )
+    result = slipway("validate", broken, rest)
+    assert result.exit_code == 1
+    assert "not YAML" in result.stdout
+    assert "groups[0].critical" in result.stdout
+    assert not any(words in result.stdout for words in ("there is no", "no group", "would not use"))
+
+
+def test_files_that_cannot_be_rendered_are_not_valid(slipway: Slipway, write: Write) -> None:
+    text = (
+        "schema: armada/Chart/v1\nmetadata:\n  name: c\n  layeringDefinition: {layer: global}\n"
+        "  substitutions:\n  - {src: {schema: a/B/v1, name: b, path: .x}, dest: {path: x}}\ndata: {}\n"
+    )
+    result = slipway("validate", write("chart.yaml", text))
+    assert (result.exit_code, "must begin with a dot" in result.stdout) == (1, True)
+
+
 def test_a_configuration_by_itself_may_name_a_strategy_in_another_file(slipway: Slipway, write: Write) -> None:
     path = write("configuration.yaml", CONFIGURATION % "strict")
     assert slipway("validate", path).exit_code == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -91,6 +91,34 @@ def test_what_is_removed_from_what_is_inherited_needs_not_be_there() -> None:
     removed = {"hardware_profile": "!", "primary_network": "!", "interfaces": {"e1": {"networks": ["!mgmt"]}}}
     profile = document("drydock/HostProfile/v1", "other", {"host_profile": "compute", **removed})
     assert check_site(_whole(GOOD, more=[profile])).problems == ()
+
+
+def test_what_a_group_matches_is_not_judged_while_labels_are_unknown() -> None:
+    wanted = {**group("g"), "selectors": [{"node_labels": ["role: compute"]}, {"node_tags": ["t"]}]}
+    documents = _whole(site([node("n1", profile="gone")], [wanted]))
+    found = [problem.message for problem in check(documents)]
+    assert not any(words in text for text in found for words in ("matches no", "no node has", "in no group"))
+    assert [text for text in found if "no host profile 'gone'" in text]
+
+
+BAD = document("shipyard/DeploymentStrategy/v1", "spare", {"groups": [group("a", after=["ghost"])]})
+
+
+@pytest.mark.parametrize("judge", [check, lambda documents: list(check_site(documents).problems)])
+def test_an_unused_strategy_with_errors_is_a_warning(judge: Callable[[list[Document]], list[Problem]]) -> None:
+    found = [problem for problem in judge(_whole(GOOD, more=[BAD])) if "ghost" in problem.message]
+    assert [problem.level for problem in found] == ["warning"]
+    assert found[0].message.startswith("there is no group 'ghost'")
+    unnamed = _whole(GOOD, "shipyard/DeploymentConfiguration/v1", more=[BAD])
+    assert [problem.level for problem in judge(unnamed) if "ghost" in problem.message] == ["warning"]
+    alone = _whole(GOOD, "shipyard/DeploymentStrategy/v1", "shipyard/DeploymentConfiguration/v1", more=[BAD])
+    assert [problem.level for problem in judge(alone) if "ghost" in problem.message] == ["warning"]
+
+
+def test_a_strategy_that_may_well_be_used_keeps_its_errors() -> None:
+    drafts = (_read([BAD]), _whole(GOOD, "shipyard/DeploymentStrategy/v1", more=[BAD]))
+    for documents in drafts:
+        assert [problem.level for problem in check(documents) if "ghost" in problem.message] == ["error"]
 
 
 def test_a_missing_network_that_all_use_is_told_once() -> None:

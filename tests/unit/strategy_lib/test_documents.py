@@ -9,7 +9,14 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strategy_lib.documents import Document, Limits, find_document, find_documents, load_documents
+from strategy_lib.documents import (
+    READ_KINDS,
+    Document,
+    Limits,
+    find_document,
+    find_documents,
+    load_documents,
+)
 from strategy_lib.errors import DocumentError, Problem
 
 # What takes longer than this has no bound.
@@ -18,8 +25,8 @@ pytestmark = pytest.mark.timeout(60)
 ENVELOPE = "schema: a/B/v1\nmetadata: {name: n, layeringDefinition: {layer: site}}\n"
 
 
-def document(data: str) -> str:
-    return f"---\n{ENVELOPE}data:\n{data}\n"
+def document(data: str, schema: str = "a/B/v1") -> str:
+    return f"---\n{ENVELOPE.replace('a/B/v1', schema)}data:\n{data}\n"
 
 
 def problems_of(text: str | bytes, limits: Limits | None = None) -> tuple[Problem, ...]:
@@ -121,10 +128,42 @@ def test_a_merge_of_text_is_refused() -> None:
     assert "takes a mapping" in problem.message
 
 
-def test_duplicate_keys_are_refused_each_with_both_lines() -> None:
-    problems = problems_of(document("  x: 1\n  y:\n  - {a: 1, a: 2}\n  x: 3"))
-    assert [(problem.line, problem.path) for problem in problems] == [(7, "$.data.y[0].a"), (8, "$.data.x")]
-    assert "already there on line 5" in problems[1].message
+TWICE = "  x: 1\n  y:\n  - {a: 1, a: 2}\n  x: 3\n  z: {<<: {a: 1, b: 1}, <<: {b: 2}}"
+
+
+@pytest.mark.parametrize("schema", sorted(READ_KINDS))
+def test_duplicate_keys_in_what_is_read_here_are_refused_each_with_both_lines(schema: str) -> None:
+    problems = problems_of(document(TWICE, schema))
+    paths = [(7, "$.data.y[0].a"), (8, "$.data.x"), (9, "$.data.z['<<']")]
+    assert [(problem.line, problem.path) for problem in problems] == paths
+    assert problems[1].message == "the key 'x' is already there on line 5; keep one of them"
+    assert {problem.level for problem in problems} == {"error"}
+
+
+def test_duplicate_keys_elsewhere_are_warned_about_and_the_last_one_is_taken() -> None:
+    (read,) = load_documents(document(TWICE), "site.yaml")
+    # Just as PyYAML, and so Deckhand and Shipyard's client, read it.
+    assert read.data == yaml.safe_load(document(TWICE))["data"]
+    assert read.data == {"x": 3, "y": [{"a": 2}], "z": {"a": 1, "b": 2}}
+    assert [(warning.line, warning.path, warning.level) for warning in read.warnings] == [
+        (7, "$.data.y[0].a", "warning"),
+        (8, "$.data.x", "warning"),
+        (9, "$.data.z['<<']", "warning"),
+    ]
+    assert read.warnings[1].message == "the key 'x' is already there on line 5; this one is taken"
+    assert {(warning.source, warning.document) for warning in read.warnings} == {("site.yaml", read.label)}
+
+
+def test_a_duplicate_schema_counts_for_the_kind_that_is_taken() -> None:
+    text = "schema: a/B/v1\nschema: drydock/HostProfile/v1\nmetadata: {name: n}\ndata: {}\n"
+    assert only_problem(text).path == "$.schema"
+
+
+def test_many_duplicate_keys_do_not_fill_the_memory_and_no_document_goes_unnoticed() -> None:
+    many = document("\n".join(f"  k{number % 2}: 1" for number in range(3000)))
+    read = load_documents(many * 3 + document("  x: 1"))
+    assert [len(one.warnings) for one in read] == [1000, 1, 1, 0]
+    assert len(problems_of(many * 2 + document(TWICE, "drydock/HostProfile/v1"))) == 1
 
 
 def test_a_key_that_is_not_text() -> None:
@@ -132,7 +171,8 @@ def test_a_key_that_is_not_text() -> None:
 
 
 def test_all_documents_with_problems_are_named_at_once() -> None:
-    text = "a: 1\n---\n- 1\n---\nschema: x\nmetadata: {}\n---\nschema: [\n---\n" + document("  x: 1\n  x: 2")
+    text = "a: 1\n---\n- 1\n---\nschema: x\nmetadata: {}\n---\nschema: [\n---\n"
+    text += document("  x: 1\n  x: 2", "drydock/HostProfile/v1")
     problems = problems_of(text)
     assert [(problem.line, problem.path) for problem in problems] == [
         (1, "$.schema"),
