@@ -26,6 +26,32 @@ def test_real_sites_render_as_they_are_written(name: str, selectors: int, profil
     assert redacted_text(text, read).count("[redacted]") == profiles
 
 
+@pytest.mark.skipif(not (SITES / "full").is_dir(), reason="../shared/sites/full is absent")
+@pytest.mark.parametrize(
+    ("name", "written", "rendered", "members", "repeated"),
+    [
+        ("airship-seaworthy-v18.11.01", 396, 379, {"masters": 2, "workers": 3}, 4),
+        ("airsloop-v1.9", 427, 381, {"masters": 0, "workers": 1}, 0),
+    ],
+)
+def test_whole_document_sets_render_as_they_are(
+    name: str, written: int, rendered: int, members: dict[str, int], repeated: int
+) -> None:
+    read = load_documents((SITES / "full" / f"{name}.yaml").read_bytes(), name)
+    made = render(read)
+    assert (len(read), len(made.documents)) == (written, rendered)
+    assert sum("already there" in warning.message for warning in made.warnings) == len(made.warnings) == repeated
+    # The patterns of dest.recurse are gone, those in what is not rendered with them.
+    text = design_text(made)
+    assert "CIRROS_IMAGE_LOCATION" not in text
+    assert "SECCOMP_PROFILE_ROOT" not in text
+    again = load_documents(text)
+    assert [one.data for one in again] == [one.document.data for one in made.documents]
+    assert not any(one.warnings for one in again)
+    design = read_design(again)
+    assert {group: len(nodes) for group, nodes in design.members().items()} == members
+
+
 PUBLIC = """\
 ---
 schema: deckhand/LayeringPolicy/v1

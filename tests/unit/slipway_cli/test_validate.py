@@ -203,9 +203,21 @@ def test_control_characters_in_a_document_do_not_reach_the_terminal(slipway: Sli
     assert not {"\x1b", "\a"} & set(slipway("validate", path).stdout)
 
 
-@pytest.mark.parametrize("name", ["seaworthy", "airsloop"])
-def test_the_public_airship_sites_are_valid(slipway: Slipway, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "warnings"),
+    [
+        ("seaworthy", None),
+        ("airsloop", None),
+        ("full/airship-seaworthy-v18.11.01", ["the key 'volume_group' is already there"] * 2),
+        ("full/airsloop-v1.9", ["group 'masters' matches no node"]),
+    ],
+)
+def test_the_public_airship_sites_are_valid(slipway: Slipway, name: str, warnings: list[str] | None) -> None:
     site = Path(__file__).parents[4] / "shared" / "sites" / f"{name}.yaml"
     if not site.exists():
         pytest.skip("../shared is absent")
     assert slipway("validate", site).exit_code == 0
+    if warnings is not None:
+        found = json.loads(slipway("plan", site, "-o", "json").stdout)["warnings"]
+        assert all(text in warning["message"] for text, warning in zip(warnings, found, strict=False))
+        assert slipway("simulate", site).exit_code == 0
