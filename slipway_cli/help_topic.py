@@ -25,7 +25,7 @@ Documents of a site are loaded into its buffer, collection by collection, and co
 An action brings a revision about, or does something to single nodes.
 
   slipway create action deploy_site --follow        all nodes, group by group
-  slipway create action update_site --follow        only what differs from the design
+  slipway create action update_site --follow        nodes that are new, or no longer as they were left
   slipway create action redeploy_server -n NODE     erase and deploy anew
   slipway create action relabel_nodes -n NODE       renew labels
   slipway create action destroy_nodes -n NODE       erase

@@ -1,4 +1,4 @@
-"""Deploy one group: the task that is mapped over the plan, one box per group in Airflow's UI."""
+"""Deploy one group: the task that is mapped over the plan, one instance per group in Airflow's UI."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def test_what_is_the_same_as_committed_is_refused(user: httpx.Client, store: Sit
 
 
 def test_all_problems_of_a_text_are_told_with_their_lines(user: httpx.Client) -> None:
-    text = "schema: a/B/v1\n---\n- list\n---\nschema: a/B/v1\nmetadata: {name: x, name: y}\n---\n{{{\n"
+    text = "schema: a/B/v1\n---\n- list\n---\nschema: drydock/HostProfile/v1\nmetadata: {name: x, name: y}\n---\n{{{\n"
     answer = put(user, text, "broken")
     assert_failure(answer, 400)
     found = answer.json()["details"]["messageList"]

@@ -1,5 +1,6 @@
 """The documentation keeps its word: its examples are valid, and what it names exists."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from slipway_cli.lazy import LazyGroup
 from slipway_cli.main import COMMANDS, SERVER, main
 from strategy_lib import simulate
 from strategy_lib.documents import load_documents
-from strategy_lib.inventory import nodes_from_inventory
+from strategy_lib.inventory import nodes_from_documents, nodes_from_inventory
 from strategy_lib.strategy import parse_strategy
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -43,7 +44,13 @@ def test_every_yaml_example_is_valid(example: str) -> None:
 def test_the_whole_documents_are_valid_together(slipway: Callable[..., Result]) -> None:
     documents = "".join(example for example in EXAMPLES if example.startswith("---"))
     result = slipway("validate", "-", "--strict", stdin=documents)
-    assert (result.exit_code, result.stdout.startswith("2 documents read")) == (0, True), result.output
+    assert (result.exit_code, result.stdout.startswith("4 documents read")) == (0, True), result.output
+    planned = json.loads(slipway("plan", "-", "-o", "json", stdin=documents).stdout)
+    assert [group["nodes"] for group in planned["groups"]] == [["ntp01"], ["ntp01"]]
+    # A file can be written by these examples alone: what the page says of a node holds.
+    (node,) = nodes_from_documents(load_documents(documents))
+    assert (node.rack, node.tags) == ("rack01", {"compute", "ntp"})
+    assert node.labels == {"openstack-nova-compute": "enabled", "zone": "east"}
 
 
 def _pattern(heading: str) -> dict[str, object]:
@@ -148,10 +155,46 @@ def test_every_field_of_a_group_is_taught() -> None:
     assert all(f"| `{name}` |" in STRATEGY_DOC for name in (*criteria, *selectors))
 
 
-def test_every_link_leads_somewhere() -> None:
-    for text in (STRATEGY_DOC, CLI_DOC):
-        for target in re.findall(r"\]\(([^)#]+)", text):
-            assert (DOCS / target).exists(), target
+PAGES = sorted(DOCS.glob("*.md"))
+
+
+def _anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", [*PAGES, DOCS.parent / "README.md"], ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        path, _, anchor = target.partition("#")
+        if "://" not in target:
+            there = (page.parent / path).resolve() if path else page
+            assert there.exists(), target
+            assert not anchor or anchor in _anchors(there), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_readme_leads_to_every_page(page: Path) -> None:
+    assert f"(docs/{page.name}" in (DOCS.parent / "README.md").read_text(encoding="utf-8")
+
+
+COMMAND = re.compile(r"^(?:\$ )?slipway ([a-z-]+)(.*)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["day2", "troubleshooting", "shipyard"])
+def test_the_commands_of_the_pages_for_operators_exist(name: str) -> None:
+    text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    found = re.findall(r"`slipway ([^`]+)`", text) + [" ".join(words) for words in COMMAND.findall(text)]
+    assert found
+    for line in found:
+        words = line.split("#")[0].split()
+        command = COMMANDS[words[0]].load(words[0])
+        if isinstance(command, click.Group) and len(words) > 1:
+            command = command.commands[words[1].partition("/")[0]]
+        options = {option for parameter in (*command.params, *main.params) for option in parameter.opts}
+        assert {word for word in words if word.startswith("-")} <= options | {"-"}, line
 
 
 def test_the_example_output_of_validate_is_what_it_prints(slipway: Callable[..., Result], tmp_path: Path) -> None:
