@@ -49,7 +49,7 @@ def test_the_whole_documents_are_valid_together(slipway: Callable[..., Result]) 
     assert [group["nodes"] for group in planned["groups"]] == [["ntp01"], ["ntp01"]]
     # A file can be written by these examples alone: what the page says of a node holds.
     (node,) = nodes_from_documents(load_documents(documents))
-    assert (node.rack, node.tags) == ("rack01", {"compute", "ntp"})
+    assert (node.rack, node.tags) == ("rack01", frozenset({"compute", "ntp"}))
     assert node.labels == {"openstack-nova-compute": "enabled", "zone": "east"}
 
 
