@@ -20,7 +20,7 @@ def _read(documents: Iterable[dict[str, Any]]) -> list[Document]:
 
 def _whole(text: str, *left_out: str, more: Iterable[dict[str, Any]] = ()) -> list[Document]:
     documents = [entry for entry in yaml.safe_load_all(text) if entry["schema"] not in left_out]
-    return _read([*documents, document("drydock/Network/v1", "oob", {}), *more])
+    return _read([*documents, *more])
 
 
 def _said(result: SiteCheck, level: str) -> list[str]:
