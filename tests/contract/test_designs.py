@@ -60,6 +60,15 @@ def test_a_design_reference_that_is_too_long_is_refused(provisioner: Provisioner
         pytest.param(
             [Selector(node_labels=(Label("zone", "b"),))], {"c2", "w2"}, id="a node's label beats its profile"
         ),
+        pytest.param([Selector(node_tags=("metal",))], ALL, id="tag of a parent profile"),
+        pytest.param([Selector(node_tags=("spare",))], ALL - {"w4"}, id="a node removes a tag that it inherits"),
+        pytest.param([Selector(node_tags=("!spare",))], set(), id="what removes a tag is none"),
+        pytest.param(
+            [Selector(node_labels=(Label("hall", "north"), Label("!hall", "none")))],
+            ALL - {"w4"},
+            id="a node removes a label that it inherits",
+        ),
+        pytest.param([Selector(node_labels=(Label("hall", " north"),))], set(), id="labels are compared exactly"),
         pytest.param([Selector(node_labels=(Label("zone", "c:1"),))], {"w3"}, id="rule 2: a colon in a value"),
         pytest.param(
             [Selector(node_labels=(Label("zone", "b"), Label("zone", "c:1")))],
