@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+EXAMPLE_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 _AT = "2026-03-01T12:00:00+00:00"
 
 CREATE_BODY: dict[str, Any] = {"name": "redeploy_server", "parameters": {"target_nodes": ["r1-control-1"]}}
 
 _FACTS: dict[str, Any] = {
-    "id": _ID,
+    "id": EXAMPLE_ID,
     "name": "deploy_site",
     "parameters": {},
     "dag_id": "deploy_site",
@@ -31,13 +31,27 @@ _FACTS: dict[str, Any] = {
     "paused": None,
 }
 _STEP = {
-    "url": f"/actions/{_ID}/steps/deploy_group.control",
+    "url": f"/actions/{EXAMPLE_ID}/steps/deploy_group.control",
     "state": "running",
     "id": "deploy_group.control",
     "index": 7,
     "notes": [],
 }
-_GROUP = {"name": "control", "critical": True, "state": "running", "counts": {"total": 3, "prepared": 1}}
+GROUP: dict[str, Any] = {
+    "name": "control",
+    "critical": True,
+    "depends_on": ["ntp"],
+    "state": "running",
+    "reason": None,
+    "phase": "deploy",
+    "attempt": 1,
+    "counts": {"total": 3, "prepared": 1, "success": 1, "failure": 1},
+    "criteria": [
+        {"phase": "prepare", "criterion": "minimum_successful_nodes", "needed": 2, "actual": 3, "met": True},
+    ],
+    "started": _AT,
+    "ended": None,
+}
 
 CREATED: dict[str, Any] = _FACTS | {
     "action_lifecycle": "Pending",
@@ -59,19 +73,54 @@ DESCRIBED: dict[str, Any] = _FACTS | {
     "notes": [],
     "validations": [],
     "command_audit": [
-        {"id": "01ARZ3NDEKTSV4RRFFQ69G5FB0", "action_id": _ID, "command": "invoke", "user": "admin", "datetime": _AT}
+        {
+            "id": "01ARZ3NDEKTSV4RRFFQ69G5FB0",
+            "action_id": EXAMPLE_ID,
+            "command": "invoke",
+            "user": "admin",
+            "datetime": _AT,
+        }
     ],
-    "groups": [_GROUP],
+    "groups": [GROUP],
     "nodes": [{"name": "r1-control-2", "state": "failure", "groups": ["control"], "message": "no PXE answer"}],
 }
 STEP: dict[str, Any] = {
     "task_id": "deploy_group.control",
+    "dag_id": "deploy_site",
+    "dag_run_id": EXAMPLE_ID,
+    "map_index": 0,
     "index": 7,
     "state": "running",
+    "scheduled_when": _AT,
+    "queued_when": _AT,
     "start_date": _AT,
     "end_date": None,
     "duration": None,
     "try_number": 1,
+    "max_tries": 5,
     "operator": "DeployGroupOperator",
+    "hostname": "worker-1",
     "notes": [],
+}
+RUN: dict[str, Any] = {
+    "action": {
+        "id": EXAMPLE_ID,
+        "kind": "deploy_site",
+        "site": "default",
+        "revision": 3,
+        "parameters": {},
+        "dag_id": "deploy_site",
+        "run_id": EXAMPLE_ID,
+        "user": "admin",
+        "state": "running",
+        "verdict": None,
+        "step": "deploy_group",
+        "paused": None,
+        "created": _AT,
+        "started": _AT,
+        "ended": None,
+    },
+    "groups": [GROUP],
+    "report": None,
+    "report_text": None,
 }

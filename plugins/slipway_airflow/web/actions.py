@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from site_store import ActionListing, ActionRecord, SiteStore
@@ -16,8 +16,9 @@ from slipway_airflow.site_lock import reconcile
 from slipway_airflow.web import access, control
 from slipway_airflow.web.action_creation import ActionRequest, create
 from slipway_airflow.web.action_description import describe, describe_step, step_log
-from slipway_airflow.web.action_examples import CREATE_BODY, CREATED, DESCRIBED, LISTED, STEP
+from slipway_airflow.web.action_examples import CREATE_BODY, CREATED, DESCRIBED, EXAMPLE_ID, LISTED, STEP
 from slipway_airflow.web.action_view import created_view, listed_view
+from slipway_airflow.web.answers import CreatedAction, DescribedAction, ListedAction, Step, answers
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.bodies import JsonObject, json_body_of
 from slipway_airflow.web.failure import ApiError
@@ -25,7 +26,7 @@ from slipway_airflow.web.headers import context_marker
 from slipway_airflow.web.open_store import Store
 from slipway_airflow.web.own_api import Airflow, AirflowCalls
 from slipway_airflow.web.pages import link_to_next
-from slipway_airflow.web.plain_text import PlainText
+from slipway_airflow.web.plain_text import PlainText, text_shown
 from slipway_airflow.web.site_name import DEFAULT_SITE, SiteName
 from slipway_airflow.web.verbosity import DEFAULT_VERBOSITY, Verbosity
 
@@ -45,17 +46,23 @@ Before = Annotated[
         description="Only actions older than the one of this id: the header `Link` has it for the next page.",
     ),
 ]
+ActionId = Annotated[
+    str,
+    Path(description="The id of an action.", json_schema_extra={"pattern": "^[0-9A-Za-z]{26}$"}, examples=[EXAMPLE_ID]),
+]
+StepName = Annotated[
+    str, Path(description="A step of it: a task's name, or `deploy_group.` and a group's name.", examples=["acquire"])
+]
+Verb = Annotated[str, Path(description="The command.", json_schema_extra={"enum": ["stop", "pause", "unpause"]})]
 Try = Annotated[
     int | None,
     Query(alias="try", ge=1, le=_LARGEST_TRY, description="Which try of the step; by default the last one."),
 ]
 
 
-def _shown(example: Any) -> dict[int | str, dict[str, Any]]:
-    return {200: {"content": {"application/json": {"example": example}}}}
-
-
-@router.get("/actions", dependencies=[access.may_read], summary="List actions", responses=_shown([LISTED]))
+@router.get(
+    "/actions", dependencies=[access.may_read], summary="List actions", responses=answers(list[ListedAction], [LISTED])
+)
 def list_actions(
     request: Request,
     store: Store,
@@ -88,7 +95,7 @@ def list_actions(
     dependencies=[access.may_act],
     summary="Create an action",
     openapi_extra=json_body_of(CREATE_BODY, "The kind of action, and its parameters."),
-    responses={201: {"content": {"application/json": {"example": CREATED}}}},
+    responses=answers(CreatedAction, CREATED, 201),
 )
 def create_action(
     request: Request,
@@ -122,10 +129,13 @@ def create_action(
 
 
 @router.get(
-    "/actions/{action_id}", dependencies=[access.may_read], summary="Describe an action", responses=_shown(DESCRIBED)
+    "/actions/{action_id}",
+    dependencies=[access.may_read],
+    summary="Describe an action",
+    responses=answers(DescribedAction, DESCRIBED),
 )
 def get_action(
-    action_id: str,
+    action_id: ActionId,
     store: Store,
     airflow: Airflow,
     caller: access.CallerDep,
@@ -141,10 +151,10 @@ def get_action(
     dependencies=[access.may_read],
     summary="The log of a step",
     response_class=Response,
-    responses={200: {"content": {"text/plain": {"example": "[2026-03-01T12:00:00Z] INFO Site default is held.\n"}}}},
+    responses=text_shown("[2026-03-01T12:00:00Z] INFO Site default is held.\n"),
 )
 def get_step_log(
-    action_id: str, step: str, store: Store, airflow: Airflow, caller: access.CallerDep, attempt: Try = None
+    action_id: ActionId, step: StepName, store: Store, airflow: Airflow, caller: access.CallerDep, attempt: Try = None
 ) -> PlainText:
     """Return what Airflow has logged for one try of a step."""
     if len(action_id) != _ID_LENGTH:
@@ -158,11 +168,11 @@ def get_step_log(
     "/actions/{action_id}/steps/{step:path}",
     dependencies=[access.may_read],
     summary="Describe a step",
-    responses=_shown(STEP),
+    responses=answers(Step, STEP),
 )
 def get_step(
-    action_id: str,
-    step: str,
+    action_id: ActionId,
+    step: StepName,
     store: Store,
     airflow: Airflow,
     caller: access.CallerDep,
@@ -176,9 +186,11 @@ def get_step(
 @router.get(
     "/actions/{action_id}/validations/{validation_id}",
     dependencies=[access.may_read],
+    # There is no good answer to describe.
+    status_code=404,
     summary="Describe a failed validation",
 )
-def get_validation(action_id: str, validation_id: str, store: Store, caller: access.CallerDep) -> JSONResponse:
+def get_validation(action_id: ActionId, validation_id: str, store: Store, caller: access.CallerDep) -> JSONResponse:
     """Answer 404: an action that fails its validation is not created, and says everything at once instead."""
     _action(store, caller, action_id)
     raise ApiError(404, f"action {action_id} has no failed validation {validation_id[:64]!r}: none are kept")
@@ -198,7 +210,9 @@ _CONTROLS: dict[str, Callable[[SiteStore, AirflowCalls, ActionRecord, str], None
     summary="Stop, pause or unpause an action",
     response_class=Response,
 )
-def control_action(action_id: str, verb: str, store: Store, airflow: Airflow, caller: access.CallerDep) -> Response:
+def control_action(
+    action_id: ActionId, verb: Verb, store: Store, airflow: Airflow, caller: access.CallerDep
+) -> Response:
     """Give a command to an action: `stop`, `pause` (no new group starts, the one at work ends), `unpause`."""
     command = _CONTROLS.get(verb)
     if command is None:

@@ -12,9 +12,11 @@ from fastapi.responses import JSONResponse
 
 from site_store import BufferChanged, RevisionRecord, SiteStore, Version
 from slipway_airflow.web import access
+from slipway_airflow.web.answers import Committed, answers
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.buffer_tag import IfMatch, changed_meanwhile, require_match, tagged
-from slipway_airflow.web.configdocs_examples import COMMITTED, shown
+from slipway_airflow.web.configdocs_examples import COMMITTED
+from slipway_airflow.web.description import NOT_VALID
 from slipway_airflow.web.failure import ApiError, code_text, status
 from slipway_airflow.web.intermediate_commits import skipped_commits
 from slipway_airflow.web.open_store import Store
@@ -33,7 +35,7 @@ DryRun = Annotated[bool, Query(description="Only judge; nothing is committed, al
     "/commitconfigdocs",
     dependencies=[access.may_commit],
     summary="Commit the buffer",
-    responses=shown(COMMITTED),
+    responses={**answers(Committed, COMMITTED), **NOT_VALID},
 )
 def commit_configdocs(
     store: Store,
@@ -67,7 +69,7 @@ def commit_configdocs(
     status_code=201,
     dependencies=[access.may_commit],
     summary="Go back to an earlier revision",
-    responses=shown(COMMITTED, 201),
+    responses={**answers(Committed, COMMITTED, 201), **answers(Committed, COMMITTED), **NOT_VALID},
 )
 def roll_back(
     number: Annotated[int, Path(ge=1, le=LARGEST_NUMBER, description="The revision to go back to.")],

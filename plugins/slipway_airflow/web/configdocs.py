@@ -9,12 +9,13 @@ from fastapi.responses import JSONResponse, Response
 
 from site_store import BufferChanged, BufferMode, BufferRecord, DocumentElsewhere, SiteStore
 from slipway_airflow.web import access
+from slipway_airflow.web.answers import CollectionStatus, Loaded, answers
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.bodies import YAML_BODY, RawBody
 from slipway_airflow.web.buffer_tag import IfMatch, changed_meanwhile, require_current, tag_of, tagged
 from slipway_airflow.web.collection_statuses import collection_statuses
 from slipway_airflow.web.collection_text import read_collection
-from slipway_airflow.web.configdocs_examples import CREATED, STATUSES, YAML, shown
+from slipway_airflow.web.configdocs_examples import CREATED, STATUSES, yaml_shown
 from slipway_airflow.web.document_version import two_versions
 from slipway_airflow.web.documents_asked import YAML_TYPE, Asked
 from slipway_airflow.web.failure import ApiError, message_of, plain_message, status
@@ -37,6 +38,7 @@ Mode = Annotated[
         description="What to do with what is in the buffer: `rejectoncontents` refuses unless it is empty, `append` "
         "refuses if this collection is in it, `replace` empties it first, of other collections too.",
         examples=["append"],
+        json_schema_extra={"enum": [mode.value for mode in BufferMode]},
     ),
 ]
 
@@ -47,7 +49,7 @@ Mode = Annotated[
     dependencies=[access.may_commit],
     openapi_extra=YAML_BODY,
     summary="Put a collection into the buffer",
-    responses=shown(CREATED, 201),
+    responses=answers(Loaded, CREATED, 201),
 )
 def create_configdocs(
     request: Request,
@@ -142,7 +144,7 @@ def _buffer_view(buffer: BufferRecord) -> dict[str, Any]:
     "/configdocs",
     dependencies=[access.may_read],
     summary="Compare two versions by collection",
-    responses=shown(STATUSES),
+    responses=answers(list[CollectionStatus], STATUSES),
 )
 def list_configdocs(
     store: Store,
@@ -167,7 +169,7 @@ def list_configdocs(
     dependencies=[access.may_read],
     summary="Read a collection",
     response_class=Response,
-    responses=shown(YAML, media_type=YAML_TYPE),
+    responses=yaml_shown(YAML_TYPE),
 )
 def get_configdocs(collection: CollectionName, store: Store, asked: Asked) -> Response:
     """Return a collection as it was written; documents with secrets are written anew, without them."""

@@ -99,6 +99,6 @@ DIFFERENCES: dict[str, Any] = {
 }
 
 
-def shown(example: Any, code: int = 200, media_type: str = "application/json") -> dict[int | str, dict[str, Any]]:
-    """Return a route's ``responses``, with an example of the good answer."""
-    return {code: {"content": {media_type: {"example": example}}}}
+def yaml_shown(media_type: str) -> dict[int | str, dict[str, Any]]:
+    """Return a route's ``responses``, when it answers documents."""
+    return {200: {"content": {media_type: {"schema": {"type": "string"}, "example": YAML}}}}

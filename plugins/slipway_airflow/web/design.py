@@ -9,6 +9,8 @@ from fastapi import APIRouter, Path
 from fastapi.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from slipway_airflow.web.configdocs_examples import yaml_shown
+from slipway_airflow.web.description import errors
 from slipway_airflow.web.failure import ErrorBody
 from slipway_airflow.web.open_store import Store
 
@@ -22,7 +24,8 @@ router = APIRouter(tags=["design"])
     summary="A design, for the provisioner",
     response_class=Response,
     responses={
-        200: {"content": {"application/x-yaml": {"example": "schema: drydock/Region/v1\n"}}},
+        **yaml_shown("application/x-yaml"),
+        **errors(400, 404, 413, 500, 503),
         404: {"model": ErrorBody, "description": "The token opens nothing, or nothing any more."},
     },
 )

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from slipway_airflow.errors import SlipwayAirflowError
+from slipway_airflow.web.answers import Finding
 
 if TYPE_CHECKING:
     from strategy_lib.errors import Problem
@@ -64,20 +65,12 @@ class EscapedJson(JSONResponse):
         return json.dumps(content, separators=(",", ":")).encode("ascii")
 
 
-class ErrorMessage(BaseModel):
-    """One thing that is wrong. Messages about a document also have `name`, `documents`, `level`, `path` and `line`."""
-
-    message: str = Field(examples=["there is no action '01ARZ3NDEKTSV4RRFFQ69G5FAV'"])
-    error: bool = True
-    level: str = "Error"
-
-
 class ErrorDetails(BaseModel):
     """All things that are wrong, at once."""
 
     errorType: str = Field(examples=["Not Found"])  # noqa: N815 - Shipyard's names
     errorCount: int = Field(examples=[1])  # noqa: N815
-    messageList: list[ErrorMessage]  # noqa: N815
+    messageList: list[Finding]  # noqa: N815
 
 
 class ErrorBody(BaseModel):

@@ -22,8 +22,10 @@ from slipway_airflow.airflow_settings import airflow_base_url
 from slipway_airflow.errors import AirflowRefused
 from slipway_airflow.web import wrong_passwords
 from slipway_airflow.web.access import caller
+from slipway_airflow.web.answers import answers
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.bodies import JsonObject, json_body_of
+from slipway_airflow.web.description import keystone_errors
 from slipway_airflow.web.failure import ApiError, EscapedJson
 from slipway_airflow.web.own_api import AirflowCalls
 from slipway_airflow.web.wrong_passwords import address_of
@@ -39,7 +41,13 @@ def _switched_on() -> None:
         raise ApiError(404, "the Keystone face is switched off here: log in at Airflow, with POST /auth/token")
 
 
-router = APIRouter(prefix="/v3", tags=["keystone"], route_class=BlockingRoute, dependencies=[Depends(_switched_on)])
+router = APIRouter(
+    prefix="/v3",
+    tags=["keystone"],
+    route_class=BlockingRoute,
+    dependencies=[Depends(_switched_on)],
+    responses=keystone_errors(404),
+)
 
 _EXAMPLE = {
     "auth": {
@@ -74,7 +82,7 @@ class _Login:
 @router.get(
     "",
     summary="Keystone's version document",
-    responses={200: {"content": {"application/json": {"example": {"version": {"id": "v3.14", "status": "stable"}}}}}},
+    responses=answers(dict[str, Any], {"version": {"id": "v3.14", "status": "stable"}}),
 )
 async def version(request: Request) -> JSONResponse:
     """Say that this is Keystone v3, to clients that look before they log in."""
@@ -107,7 +115,7 @@ async def _login_by_token(request: Request, body: JsonObject) -> _Login | None:
     status_code=201,
     openapi_extra=json_body_of(_EXAMPLE, "Keystone's request, by the method `password` or `token`."),
     summary="A token for a user, and where the API is",
-    responses={201: {"content": {"application/json": {"example": _EXAMPLE_TOKEN}}}},
+    responses={**answers(dict[str, Any], _EXAMPLE_TOKEN, 201), **keystone_errors(400, 401, 413, 429, 500, 501, 503)},
 )
 def authenticate(
     request: Request,

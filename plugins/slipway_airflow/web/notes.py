@@ -15,7 +15,7 @@ from slipway_airflow.web import access
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.failure import ApiError
 from slipway_airflow.web.open_store import Store
-from slipway_airflow.web.plain_text import PlainText
+from slipway_airflow.web.plain_text import PlainText, text_shown
 from strategy_lib.report import from_dict, render
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def step_of(event: EventRecord) -> str | None:
     dependencies=[access.may_read],
     response_class=Response,
     summary="All that is known about a note",
-    responses={200: {"content": {"text/plain": {"example": "operation 4: prepare of 3 nodes\n\nphase: prepare\n"}}}},
+    responses=text_shown("operation 4: prepare of 3 nodes\n\nphase: prepare\n"),
 )
 def note_details(
     note_id: Annotated[
@@ -89,6 +89,7 @@ def note_details(
         Path(
             description="As a note has it: 26 digits, or the id of the action whose verdict the note is.",
             examples=["00000000000000000000000042"],
+            json_schema_extra={"pattern": "^[0-9A-Za-z]{26}$"},
         ),
     ],
     store: Store,

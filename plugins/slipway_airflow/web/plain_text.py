@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi.responses import PlainTextResponse
 
 
@@ -13,3 +15,8 @@ class PlainText(PlainTextResponse):
     """
 
     media_type = "text/plain; charset=utf-8; profile=not-json"
+
+
+def text_shown(example: str) -> dict[int | str, dict[str, Any]]:
+    """Return a route's ``responses``, when it answers text."""
+    return {200: {"content": {"text/plain": {"schema": {"type": "string"}, "example": example}}}}

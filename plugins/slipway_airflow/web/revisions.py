@@ -9,9 +9,10 @@ from fastapi.responses import JSONResponse, Response
 
 from site_store import Version
 from slipway_airflow.web import access
+from slipway_airflow.web.answers import Differences, Revision, answers
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.buffer_tag import tag_of
-from slipway_airflow.web.configdocs_examples import DIFFERENCES, REVISION, YAML, shown
+from slipway_airflow.web.configdocs_examples import DIFFERENCES, REVISION, yaml_shown
 from slipway_airflow.web.differences import differences
 from slipway_airflow.web.document_version import parse_version
 from slipway_airflow.web.documents_asked import YAML_TYPE, Asked
@@ -33,14 +34,19 @@ _STATE = "A version's name, or the number of a revision."
     dependencies=[access.may_read],
     summary="Read the rendered documents",
     response_class=Response,
-    responses=shown(YAML, media_type=YAML_TYPE),
+    responses=yaml_shown(YAML_TYPE),
 )
 def get_rendered(store: Store, asked: Asked) -> Response:
     """Return the documents of a version with layering and substitution applied, as the provisioner gets them."""
     return asked.answer(rendered_text(store, asked.site, asked.version, cleartext=asked.cleartext))
 
 
-@router.get("/revisions", dependencies=[access.may_read], summary="List revisions", responses=shown([REVISION]))
+@router.get(
+    "/revisions",
+    dependencies=[access.may_read],
+    summary="List revisions",
+    responses=answers(list[Revision], [REVISION]),
+)
 def list_revisions(
     request: Request,
     store: Store,
@@ -64,7 +70,10 @@ def list_revisions(
 
 
 @router.get(
-    "/revisions/{number}", dependencies=[access.may_read], summary="Describe a revision", responses=shown(REVISION)
+    "/revisions/{number}",
+    dependencies=[access.may_read],
+    summary="Describe a revision",
+    responses=answers(Revision, REVISION),
 )
 def get_revision(
     number: Annotated[int, Path(ge=1, le=LARGEST_NUMBER)], store: Store, site: SiteName = DEFAULT_SITE
@@ -78,7 +87,7 @@ def get_revision(
     "/diff/configdocs",
     dependencies=[access.may_read],
     summary="Compare two versions by document and field",
-    responses=shown(DIFFERENCES),
+    responses=answers(Differences, DIFFERENCES),
 )
 def diff_configdocs(
     store: Store,

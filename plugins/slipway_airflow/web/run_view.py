@@ -12,6 +12,8 @@ from fastapi.responses import JSONResponse
 from slipway_airflow.errors import AirflowApiError
 from slipway_airflow.site_lock import reconcile
 from slipway_airflow.web import access
+from slipway_airflow.web.action_examples import RUN
+from slipway_airflow.web.answers import Run, answers
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.failure import ApiError
 from slipway_airflow.web.open_store import Store
@@ -28,19 +30,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 router = APIRouter(tags=["actions"], route_class=BlockingRoute)
 
-_EXAMPLE = {
-    "action": {"id": "01ARZ3NDEKTSV4RRFFQ69G5FAV", "kind": "deploy_site", "site": "default", "state": "running"},
-    "groups": [{"name": "control", "critical": True, "state": "running", "counts": {"total": 3, "prepared": 1}}],
-    "report": None,
-    "report_text": None,
-}
-
 
 @router.get(
     "/runs/{dag_id}/{run_id:path}",
     dependencies=[access.may_read_run],
     summary="The action of a DAG run",
-    responses={200: {"content": {"application/json": {"example": _EXAMPLE}}}},
+    responses=answers(Run, RUN),
 )
 def run(
     dag_id: str,

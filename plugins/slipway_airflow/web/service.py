@@ -8,6 +8,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from slipway_airflow.web import access
+from slipway_airflow.web.answers import ApiVersion, answers
+from slipway_airflow.web.description import errors
 
 router = APIRouter(tags=["service"])
 VERSIONS = {"v1.0": {"path": "/api/v1.0", "status": "stable"}}
@@ -16,7 +18,7 @@ VERSIONS = {"v1.0": {"path": "/api/v1.0", "status": "stable"}}
 @router.get(
     "/versions",
     summary="The versions of this API",
-    responses={200: {"content": {"application/json": {"example": VERSIONS}}}},
+    responses=answers(dict[str, ApiVersion], VERSIONS),
 )
 async def versions() -> JSONResponse:
     """Return the versions of this API, and below which path each is. No token is needed."""
@@ -34,7 +36,7 @@ async def health() -> Response:
     "/openapi.json",
     dependencies=[access.may_read],
     summary="This description",
-    responses={200: {"content": {"application/json": {"example": {"openapi": "3.1.0", "paths": {}}}}}},
+    responses={**answers(dict[str, Any], {"openapi": "3.1.0", "paths": {}}), **errors(401, 403)},
 )
 async def openapi(request: Request) -> JSONResponse:
     """Return the description of this API in OpenAPI's form."""

@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse
 
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.web import access
+from slipway_airflow.web.answers import SiteStatuses, answers
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.failure import ApiError
 from slipway_airflow.web.site_name import DEFAULT_SITE, SiteName
@@ -31,7 +32,7 @@ _EXAMPLE = {
     "/site_statuses",
     dependencies=[access.may_read],
     summary="What the provisioner says of the machines",
-    responses={200: {"content": {"application/json": {"example": _EXAMPLE}}}},
+    responses=answers(SiteStatuses, _EXAMPLE),
 )
 def site_statuses(
     filters: Annotated[

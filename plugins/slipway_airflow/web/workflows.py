@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse
 
 from slipway_airflow.web import access
 from slipway_airflow.web.access import ACTION_DAGS
+from slipway_airflow.web.answers import DescribedWorkflow, Workflow, answers
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.failure import ApiError
 from slipway_airflow.web.own_api import Airflow
@@ -23,10 +24,15 @@ _SEPARATOR = "__"
 _LARGEST_OFFSET = 1_000_000
 _EXAMPLE = {
     "workflow_id": "deploy_site__2026-01-01T10:00:00.000000",
+    "id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "dag_id": "deploy_site",
     "run_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "state": "success",
     "execution_date": "2026-01-01T10:00:00Z",
+    "start_date": "2026-01-01T10:00:01Z",
+    "end_date": "2026-01-01T10:30:00Z",
+    "external_trigger": True,
+    "conf": {"site": "default", "revision": 3},
 }
 
 
@@ -34,7 +40,7 @@ _EXAMPLE = {
     "/workflows",
     dependencies=[access.may_read],
     summary="The runs of Slipway's DAGs",
-    responses={200: {"content": {"application/json": {"example": [_EXAMPLE]}}}},
+    responses=answers(list[Workflow], [_EXAMPLE]),
 )
 def workflows(
     request: Request,
@@ -69,7 +75,7 @@ def workflows(
     "/workflows/{workflow_id}",
     dependencies=[access.may_read],
     summary="One run with its steps",
-    responses={200: {"content": {"application/json": {"example": {**_EXAMPLE, "sub_dags": [], "steps": []}}}}},
+    responses=answers(DescribedWorkflow, {**_EXAMPLE, "sub_dags": [], "steps": []}),
 )
 def workflow(
     workflow_id: Annotated[str, Path(max_length=300, examples=["deploy_site__2026-01-01T10:00:00.000000"])],
