@@ -23,7 +23,7 @@ help:
 	@echo 'make demo   deploy an example site with a real Airflow and simulated machines'
 	@echo 'make up     run Slipway in the foreground until Ctrl-C'
 	@echo 'make test   linter, type checker, tests'
-	@echo 'make endurance  longer tests: kills of processes, repetitions, examples of the blueprint, a thousand hostile designs'
+	@echo 'make endurance  longer tests: kills of processes, repetitions, examples of the blueprint, hostile designs, the wheel'
 	@echo 'make wheel  build dist/slipway-….whl, to install in an Airflow of your own'
 	@echo 'make bench  measure strategy_lib, the list of actions, and what Airflow adds'
 	@echo 'make clean  remove .venv, .slipway and caches'

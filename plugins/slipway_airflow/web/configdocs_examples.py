@@ -100,5 +100,5 @@ DIFFERENCES: dict[str, Any] = {
 
 
 def yaml_shown(media_type: str) -> dict[int | str, dict[str, Any]]:
-    """Return a route's ``responses``, when it answers documents."""
-    return {200: {"content": {media_type: {"schema": {"type": "string"}, "example": YAML}}}}
+    """Return a route's ``responses``, when it answers documents: a schema would be that of a single one."""
+    return {200: {"description": "Documents, separated by `---`.", "content": {media_type: {"example": YAML}}}}
