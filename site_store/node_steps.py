@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import Connection, Text, literal, select, true
+from sqlalchemy import Connection, Text, literal, select, true, update
 
-from site_store.dialects import insert, names
+from site_store.dialects import among, insert, names
 from site_store.part import StorePart
 from site_store.records import OperationPhase, TaskRecord
 from site_store.tables import operation, task
@@ -37,6 +38,44 @@ def claim_for_step(
 
 class NodeSteps(StorePart):
     """What came of such steps. Beginning one is `begin_operation`, its result `record_outcome`."""
+
+    def explain_pending(self, action_id: str, phase: OperationPhase, nodes: Collection[str], why: str | None) -> None:
+        """Keep why these nodes are not submitted yet, where they still wait for this phase or step of nodes.
+
+        Parameters
+        ----------
+        why
+            A sentence for the report and the description of the action; None when nothing holds them any more. It
+            is forgotten when a node is claimed.
+        """
+        wanted = sorted(frozenset(nodes))
+
+        def work(tx: Connection) -> None:
+            if phase.is_node_step and why is not None:
+                # A group's nodes have their rows from the plan on; those of a step come with its claim.
+                values = names(tx, wanted).subquery()
+                facts = (literal(action_id, Text()), values.c.value, literal(str(phase), Text()))
+                rows = select(*facts, literal(str(TaskStatus.PENDING))).where(true())
+                columns = ["action_id", "node", "phase", "status"]
+                tx.execute(insert(tx, task).from_select(columns, rows).on_conflict_do_nothing())
+            tx.execute(
+                update(task)
+                .where(
+                    task.c.action_id == action_id,
+                    task.c.phase == phase,
+                    task.c.status == TaskStatus.PENDING,
+                    among(tx, task.c.node, wanted),
+                )
+                .values(error=why)
+            )
+
+        self._database.write(work)
+
+    def explains_any(self, action_id: str) -> bool:
+        """Whether a node of an action was not submitted for a reason that is known."""
+        unsent = task.c.status.in_((TaskStatus.PENDING, TaskStatus.WITHHELD))
+        query = select(task.c.node).where(task.c.action_id == action_id, unsent, task.c.error.is_not(None)).limit(1)
+        return self._database.read(lambda tx: tx.execute(query).first() is not None)
 
     def step_tasks(self, action_id: str, phase: OperationPhase) -> list[tuple[str, TaskRecord]]:
         """Return each node of such a step with what came of it, by name."""

@@ -121,7 +121,7 @@ class NodeTaskLists(StorePart):
                         task.c.status == TaskStatus.PENDING,
                         among(tx, task.c.node, as_wanted),
                     )
-                    .values(status=TaskStatus.SUCCESS)
+                    .values(status=TaskStatus.SUCCESS, error=None)
                 )
 
         self._database.write(work)

@@ -190,7 +190,7 @@ class GroupRun:
         # From the beginning of the attempt, so that coming back later does not start the clock again.
         since = record.started or self.operations.clock.now()
         give_up = since + timedelta(seconds=self.request.times[Phase.PREPARE].timeout)
-        held = self.older_work.wait(Worker.of_group(record, self.request.site), step.nodes, give_up)
+        held = self.older_work.wait(Worker.of_group(record, self.request.site), step.phase, step.nodes, give_up)
         if isinstance(held, StillRunning):
             return held
         return [name for name in step.nodes if name not in held.nodes]

@@ -14,7 +14,6 @@ from slipway_airflow import story
 from slipway_airflow.older_work import OlderWork, Worker
 from slipway_airflow.operation_run import Ended, OperationRun, StillRunning, status_of
 from slipway_airflow.proof import note_conditions, outcome_of
-from slipway_airflow.reporting import STEP_WARNING
 from strategy_lib.criteria import EVERY_NODE, evaluate
 from strategy_lib.phase import NodeStep
 from strategy_lib.task_state import TaskStatus
@@ -131,10 +130,9 @@ class NodeStepRun:
             self.older_work.warn(self.worker, wanted)
         else:
             give_up = request.since + timedelta(seconds=request.times.timeout)
-            held = self.older_work.wait(self.worker, wanted, give_up)
+            held = self.older_work.wait(self.worker, request.step, wanted, give_up)
             if isinstance(held, StillRunning):
                 return held
-            self._tell_left_out(held.nodes)
             # What was waited for may have been an earlier attempt of this very step.
             wanted = [name for name in self._not_done() if name not in held.nodes]
         if not wanted:
@@ -161,12 +159,6 @@ class NodeStepRun:
         found = {name: listed[name].condition.value for name in self.request.nodes if name in listed}
         self.store.set_conditions(self.request.site, found)
         return found
-
-    def _tell_left_out(self, nodes: frozenset[str]) -> None:
-        if nodes:
-            request = self.request
-            message = f"{request.step}: left out, because an older provisioner task is not over: {story.names(nodes)}"
-            self.store.add_event(request.site, STEP_WARNING, message, action_id=request.action_id)
 
     def _record(self, operation: Operation, ended: Ended) -> None:
         operation = self.store.operation(operation.op)

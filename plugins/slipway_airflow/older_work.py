@@ -11,14 +11,17 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from provisioner_client.errors import ProvisionerError
+from site_store import OperationPhase
 from slipway_airflow import story
 from slipway_airflow.late_results import record_late_result
 from slipway_airflow.operation_run import Ended, OperationRun, StillRunning
 from slipway_airflow.polling import PhaseTimes
+from slipway_airflow.reporting import STEP_WARNING
 
 if TYPE_CHECKING:
     from site_store import GroupRecord, Operation, SiteStore
     from slipway_airflow.task_log import TaskLog
+    from strategy_lib.phase import NodeStep, Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +69,17 @@ class OlderWork:
             if isinstance(ended, Ended):
                 record_late_result(self.store, operation, ended, self.log)
 
-    def wait(self, worker: Worker, nodes: Collection[str], give_up: datetime) -> Held | StillRunning:
+    def wait(
+        self, worker: Worker, phase: Phase | NodeStep, nodes: Collection[str], give_up: datetime
+    ) -> Held | StillRunning:
         """Wait until nobody else works on these nodes, at most until ``give_up``.
+
+        What holds a node is kept with it, for the report and the description of the action.
+
+        Parameters
+        ----------
+        phase
+            What the nodes are to be submitted for.
 
         Returns
         -------
@@ -79,20 +91,33 @@ class OlderWork:
         held: set[str] = set()
         for operation in self._of(worker, nodes):
             self.log.info(story.older_operation(operation))
+            mine = set(operation.nodes).intersection(nodes)
+            self._explain(worker, phase, mine, story.held(operation))
             ended = self.operations.await_older(operation, self.times, give_up)
+            # It may have been found, or seen to run, only now.
+            operation = self.store.operation(operation.op)
             if isinstance(ended, StillRunning):
+                self._explain(worker, phase, mine, story.held(operation))
                 return ended
             if ended is not None:
+                self._explain(worker, phase, mine, None)
                 record_late_result(self.store, operation, ended, self.log)
                 continue
-            mine = set(operation.nodes).intersection(nodes)
             held |= mine
-            self.log.warning(
-                "Provisioner task %s is still not over; left out: %s. Use force to submit them all the same.",
-                operation.provisioner_task,
-                story.names(mine),
-            )
+            self._explain(worker, phase, mine, story.held(operation))
+            self._tell_left_out(worker, phase, operation, mine)
         return Held(frozenset(held))
+
+    def _explain(self, worker: Worker, phase: Phase | NodeStep, nodes: Collection[str], why: str | None) -> None:
+        self.store.explain_pending(worker.action_id, OperationPhase(phase.value), nodes, why)
+
+    def _tell_left_out(
+        self, worker: Worker, phase: Phase | NodeStep, operation: Operation, nodes: Collection[str]
+    ) -> None:
+        message = story.left_out(phase, operation, nodes)
+        self.log.warning("%s.", message)
+        group, data = worker.group or None, {"phase": phase.value, "provisioner_task": operation.provisioner_task}
+        self.store.add_event(worker.site, STEP_WARNING, message, action_id=worker.action_id, group=group, data=data)
 
     def warn(self, worker: Worker, nodes: Collection[str]) -> None:
         """Say which nodes are submitted although an older task may hold them, because the action forces it."""

@@ -175,7 +175,8 @@ def reported_node(tasks: NodeTasks) -> ReportedNode:
         message = message or tasks.prepare.error
     # A success that no operation brought about was one before (rule 21).
     as_wanted = tasks.state is NodeState.SUCCESS and tasks.prepare.op is None and tasks.deploy.op is None
-    withheld = TaskStatus.WITHHELD in (tasks.prepare.status, tasks.deploy.status) or (
-        tasks.state is NodeState.NOT_STARTED and bool(message)
+    withheld = any(
+        task.status is TaskStatus.WITHHELD or (task.status is TaskStatus.PENDING and task.error is not None)
+        for task in (tasks.prepare, tasks.deploy)
     )
     return ReportedNode(tasks.node, tasks.state, tasks.groups, message, as_wanted, withheld)

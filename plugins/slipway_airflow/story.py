@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from site_store import GroupRecord, Operation, OperationPhase
     from slipway_airflow.operation_run import Ended
     from strategy_lib.criteria import CriterionResult
@@ -66,13 +68,39 @@ def withheld(reasons: Mapping[str, str]) -> Iterator[str]:
         yield f"Not submitted: {names(nodes)}: {reason}."
 
 
+def _origin(operation: Operation) -> str:
+    what = f"{operation.phase} of group {operation.group}" if operation.group else operation.phase.value
+    return f"{what}, action {operation.action_id}"
+
+
 def older_operation(operation: Operation) -> str:
     """Say that an earlier provisioner task may still hold nodes."""
-    what = f"{operation.phase} of group {operation.group}" if operation.group else operation.phase.value
+    task = f"Provisioner task {operation.provisioner_task}" if operation.provisioner_task else "A provisioner task"
+    return f"{task} ({_origin(operation)}) was not seen to be over: looking at it first."
+
+
+def held(operation: Operation) -> str:
+    """Say for a node what holds it, since when, and what helps. A sentence without its full stop."""
+    if operation.provisioner_task is None:
+        since = f"was sent at {_moment(operation.sending)}, its answer was lost, and it may still take effect"
+        task = f"a provisioner task ({_origin(operation)}), which {since}"
+    else:
+        running, queued = operation.running_since, operation.submitted
+        since = f"runs since {_moment(running)}" if running else f"was submitted at {_moment(queued)}"
+        task = f"provisioner task {operation.provisioner_task} ({_origin(operation)}), which {since}"
     return (
-        f"Provisioner task {operation.provisioner_task} of action {operation.action_id} ({what}) was not seen to be "
-        "over: looking at it first."
+        f"held by {task}, and was not seen to be over. What helps: wait until it is over, then clear the failed task "
+        "in Airflow, or create the action again; or create it with force"
     )
+
+
+def left_out(phase: Phase | NodeStep, operation: Operation, nodes: Collection[str]) -> str:
+    """Say which nodes are not submitted, because an older provisioner task holds them."""
+    return f"{word(phase)}: left out: {names(nodes)}: {held(operation)}"
+
+
+def _moment(at: datetime | None) -> str:
+    return at.strftime("%Y-%m-%d %H:%M:%S UTC") if at else "an unknown time"
 
 
 def outcome(

@@ -146,6 +146,12 @@ class TaskLedger:
                 "UPDATE task SET status = 'running', started = ?, updated = ? WHERE task_id = ?",
                 (now, now, row["task_id"]),
             )
+            # One runs at a time: what a killed process left running is dead from now on, though it does not say so.
+            self._store.execute(
+                "UPDATE submission SET over = ? WHERE over IS NULL"
+                " AND task_id IN (SELECT task_id FROM task WHERE frozen_at IS NOT NULL)",
+                (now,),
+            )
             return self._existing(row["task_id"])
 
     def plan(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
+import requests
 
 from provisioner_client.errors import ProvisionerUnavailable, TaskNotFound
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskAction, TaskState
@@ -68,6 +70,45 @@ def test_trap_5_an_orphaned_task_runs_for_ever_and_is_not_repeated(
     assert answer.succeeded == {"c1", "w1"}
     assert answer.unknown == {"c2"}
     assert mortal.posts_of_tasks() == 1
+
+
+def test_trap_17_an_orphaned_task_is_dead_once_a_newer_root_task_has_begun(
+    mortal: SimulatorProcess, in_the_middle: tuple[Provisioner, str], design_ref: str, finish: Finish
+) -> None:
+    provisioner, task_id = in_the_middle
+    mortal.start("--restart-mode", "orphan", "--grace", "1000000")
+    provisioner.submit(TaskAction.VERIFY_SITE, design_ref, None, "slipway-b-1")
+    assert not provisioner.is_dead(task_id), "a newer task that waits proves nothing"
+    mortal.stop()
+    mortal.start("--restart-mode", "orphan", "--grace", "0")
+    newer = 1
+    while not provisioner.is_dead(task_id):
+        newer += 1
+        assert newer < 100
+        finish(provisioner, provisioner.submit(TaskAction.VERIFY_SITE, design_ref, None, f"slipway-b-{newer}"))
+    assert provisioner.task(task_id).state is TaskState.RUNNING
+    answer = judge(Phase.PREPARE, NODES, replace(provisioner.evidence(task_id, NODES), over=True))
+    assert answer.succeeded == {"c1", "w1"}
+    assert answer.unknown == {"c2"}
+
+
+def test_trap_17_a_task_that_runs_is_not_dead_whatever_stands_beside_it(
+    mortal: SimulatorProcess, connect: Connect, design_ref: str
+) -> None:
+    """Its own tasks without a parent, which are newer and over; a health check's; and tasks that wait behind it."""
+    mortal.start()
+    mortal.script("c1", "prepare", "stuck")
+    provisioner = connect(mortal.url)
+    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1", "c2"], REFERENCE)
+    provisioner.submit(TaskAction.DEPLOY_NODES, design_ref, ["w1"], "slipway-a-2")
+    deadline = time.monotonic() + 15
+    while not provisioner.evidence(task_id, ["c2"]).child_success:
+        assert time.monotonic() < deadline
+    requests.get(f"{mortal.url}/api/v1.0/health", timeout=5)
+    listed = requests.get(f"{mortal.url}/api/v1.0/tasks", timeout=5).json()
+    parentless = {task["action"] for task in listed if task["parent_task_id"] is None and task["status"] == "complete"}
+    assert parentless == {"identify_node", "noop"}
+    assert not provisioner.is_dead(task_id)
 
 
 def test_a_lost_task_is_gone_and_the_node_list_still_proves(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import threading
+from datetime import datetime, timedelta
 
 import pytest
 
-from provisioner_client.protocol import TaskAction
-from site_store import ActionState, GroupRecord, SiteNotHeld
+from provisioner_client.protocol import TaskAction, TaskState
+from site_store import ActionState, GroupRecord, OperationStatus, SiteNotHeld
+from slipway_airflow.clock import SystemClock
 from slipway_airflow.operation_run import StillRunning
+from slipway_airflow.reporting import STEP_WARNING, reported_node
 from strategy_lib.phase import GroupState, Phase, Reason
-from tests.support.driving import Begin
+from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
 
@@ -173,6 +177,108 @@ def test_rule_24_a_node_held_by_an_older_task_is_left_out_and_forced_in(begin: B
     assert second.states()["b"] == "not_started"
     assert "b" not in {name for _, nodes in simulator.submissions()[1:] for name in nodes}
     assert simulator.double() == {}
+    tasks = {tasks.node: tasks for tasks in second.store.node_tasks(second.action.id)}
+    why = reported_node(tasks["b"])
+    (older, *_) = simulator.get("tasks")
+    held = f"held by provisioner task {older['task_id']} (prepare of group all, action {driving.action.id})"
+    assert why.withheld
+    since = "which (runs since|was submitted at) 20..-..-.. ..:..:.. UTC, and was not seen to be over"
+    assert re.match(f"{re.escape(held)}, {since}. What helps: wait .* force$", why.message or "")
+    told = [event.message for event in second.store.events(second.action.id) if event.kind == STEP_WARNING]
+    assert [text.startswith(f"Prepare: left out: a, b, c: {held}") for text in told] == [True]
+
+
+def test_a_node_tells_what_it_waits_for_and_forgets_it(begin: Begin, simulator: Simulator) -> None:
+    simulator.script("b", "prepare", "stuck", attempt=1)
+    text = site(ABC, [group("all")])
+    driving = begin(text)
+    driving.patience = 0.3
+    assert isinstance(driving.group("all"), StillRunning)
+    driving.store.close_action(driving.action.id, ActionState.CANCELLED, "cancelled")
+    second = begin(text, "run-2")
+    assert not second.store.explains_any(second.action.id)
+    second.patience = 0.0
+    assert isinstance(second.group("all"), StillRunning)
+    waiting = {tasks.node: reported_node(tasks).message for tasks in second.store.node_tasks(second.action.id)}
+    assert all("held by provisioner task" in (message or "") for message in waiting.values())
+    assert second.store.explains_any(second.action.id)
+    simulator.post("release")
+    second.patience = 60.0
+    second.group("all")
+    assert set(second.states().values()) == {"success"}
+    assert not second.store.explains_any(second.action.id)
+    assert [tasks.prepare.error for tasks in second.store.node_tasks(second.action.id)] == [None] * 3
+
+
+def test_rule_24_a_task_whose_provisioner_was_killed_holds_nothing_behind_a_newer_one(
+    begin: Begin, simulator: Simulator
+) -> None:
+    simulator.script("b", "prepare", "stuck", attempt=1)
+    text = site(ABC, [group("all", percent_successful_nodes=100)])
+    driving = begin(text)
+    driving.patience = 0.3
+    waiting = driving.group("all")
+    assert isinstance(waiting, StillRunning)
+    driving.store.close_action(driving.action.id, ActionState.CANCELLED, "cancelled")
+    simulator.kill()
+    simulator.start("--restart-mode", "orphan", "--grace", "0")
+    simulator.post("nodes/b", {"status": "New"})
+    second = begin(text, "run-2")
+    _begin_newer(second, waiting.provisioner_task)
+    second.timeout = 3600.0
+    record = second.group("all")
+    assert isinstance(record, GroupRecord)
+    assert record.state is GroupState.SUCCESS
+    (dead, *_) = simulator.get("tasks")
+    assert (dead["task_id"], dead["status"]) == (waiting.provisioner_task, "running")
+    assert driving.store.unfinished_operations("alpha") == []
+    assert driving.store.operation(waiting.op).status is OperationStatus.COMPLETE
+    assert simulator.double() == {}
+
+
+def test_rule_14_ones_own_task_that_died_is_not_waited_for_to_its_timeout(begin: Begin, simulator: Simulator) -> None:
+    simulator.script("b", "prepare", "stuck", attempt=1)
+    driving = begin(site(ABC, [group("all", maximum_failed_nodes=0)]))
+    driving.patience = 0.3
+    waiting = driving.group("all")
+    assert isinstance(waiting, StillRunning)
+    while len([node for node in simulator.get("nodes") if node["status"] == "Ready"]) < 2:
+        pass
+    simulator.kill()
+    simulator.start("--restart-mode", "orphan", "--grace", "0")
+    _begin_newer(driving, waiting.provisioner_task)
+    # As after a long time in the triggerer.
+    driving.store.running(waiting.op)
+    driving.clock = Later(timedelta(minutes=10))
+    driving.timeout, driving.patience = 3600.0, 60.0
+    record = driving.group("all")
+    assert isinstance(record, GroupRecord)
+    assert record.reason is Reason.PREPARE_CRITERIA
+    assert driving.states() == {"a": "prepared", "b": "unknown", "c": "prepared"}
+    assert driving.store.unfinished_operations("alpha") == []
+
+
+class Later(SystemClock):
+    """The system's clock, moved on by a while."""
+
+    def __init__(self, by: timedelta) -> None:
+        self.by = by
+
+    def now(self) -> datetime:
+        return super().now() + self.by
+
+
+def _begin_newer(driving: Driving, task_id: str) -> None:
+    """Have the provisioner carry out other tasks until one is so much newer than this one that this one is dead."""
+    provisioner = driving.connect()
+    newer = 0
+    while not provisioner.is_dead(task_id):
+        newer += 1
+        assert newer < 100
+        begun = provisioner.submit(TaskAction.VERIFY_SITE, driving.design_ref, None, f"slipway-other-{newer}")
+        while provisioner.task(begun).state is not TaskState.COMPLETE:
+            pass
+    provisioner.close()
 
 
 def test_rule_24_only_a_group_with_something_to_send_waits_for_older_tasks(begin: Begin, simulator: Simulator) -> None:

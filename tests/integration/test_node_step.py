@@ -130,9 +130,12 @@ def test_nodes_that_an_older_task_holds_are_left_out_and_the_step_fails(
     later.timeout = later.queue_timeout = 0.5
     # The stuck task blocks the queue, so that what is sent now stays unknown.
     said = verdict(later, DESTROY, "a", "b")
-    assert said == "destroy_nodes: 2 nodes not proven done: a: no result in time; b: not submitted"
+    (older,) = (task["task_id"] for task in simulator.get("tasks") if task["action"] == "relabel_nodes")
+    assert said.startswith("destroy_nodes: 2 nodes not proven done: a: no result in time; b: held by provisioner task")
     assert simulator.submissions()[-1] == ("destroy_nodes", ["a"])
-    assert any("left out" in event.message for event in later.store.events(later.action.id))
+    (told,) = [event.message for event in later.store.events(later.action.id) if "left out" in event.message]
+    assert told.startswith(f"Destroy: left out: b: held by provisioner task {older} (relabel_nodes, action ")
+    assert later.step_states(DESTROY)["b"] == "pending"
 
 
 def test_a_forced_step_does_not_wait_for_older_tasks(listed: Driving, begin: Begin, simulator: Simulator) -> None:

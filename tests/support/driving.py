@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from provisioner_client.drydock import DrydockProvisioner
@@ -33,6 +33,7 @@ class Driving:
     patience: float = 60.0
     queue_timeout: float = 60.0
     settle: float = 1.0
+    clock: SystemClock = field(default_factory=SystemClock)
 
     def connect(self) -> DrydockProvisioner:
         """Return a client of the simulator, with short waits after a lost answer."""
@@ -54,7 +55,7 @@ class Driving:
             **more,
         )
         try:
-            operations = OperationRun(self.store, provisioner, SystemClock(), self.patience, LOG)
+            operations = OperationRun(self.store, provisioner, self.clock, self.patience, LOG)
             return GroupRun(self.store, operations, request, LOG).advance()
         finally:
             provisioner.close()

@@ -21,7 +21,9 @@ _SHOWN = ("name", "state", "groups", "message")
 def action_nodes(
     store: SiteStore, action: ActionRecord, groups: Sequence[Mapping[str, Any]], verbosity: int
 ) -> list[dict[str, Any]]:
-    """Return the nodes that failed, or of which nothing could be learnt, each with the provisioner's words.
+    """Return the nodes that failed, were not submitted for a known reason, or of which nothing could be learnt.
+
+    Each has its message: the provisioner's words, or the reason.
 
     Parameters
     ----------
@@ -32,10 +34,13 @@ def action_nodes(
     """
     troubled = any(group["counts"].get(state) for group in groups for state in _TROUBLED)
     # Without groups it is an action on named nodes, which are few.
-    if groups and not troubled and verbosity < NODE:
+    if groups and not troubled and verbosity < NODE and not store.explains_any(action.id):
         return []
     report = store.report(action.id) if action.has_report else None
     nodes = report["nodes"] if report else [asdict(reported_node(tasks)) for tasks in store.node_tasks(action.id)]
-    return [
-        {key: node[key] for key in _SHOWN} for node in nodes if verbosity >= NODE or str(node["state"]) in _TROUBLED
-    ]
+    return [{key: node[key] for key in _SHOWN} for node in nodes if verbosity >= NODE or _is_told(node)]
+
+
+def _is_told(node: Mapping[str, Any]) -> bool:
+    # Reports of earlier versions do not say which nodes were withheld.
+    return str(node["state"]) in _TROUBLED or bool(node.get("withheld"))

@@ -69,12 +69,21 @@ def test_lost_the_task_is_gone_and_its_nodes_are_free(start_simulator: StartSimu
         assert (found["overlapping"], len(found["repeated"])) == ([], 1)
 
 
-def test_an_orphan_is_never_over_for_the_detector(start_simulator: StartSimulator, design_ref: str) -> None:
+def test_an_orphan_is_not_over_for_the_detector_until_a_newer_task_begins(
+    start_simulator: StartSimulator, design_ref: str
+) -> None:
     simulator = start_simulator(*LONG_GRACE)
-    drydock, _, _ = _killed_in_the_middle(simulator, design_ref)
+    drydock, running, waiting = _killed_in_the_middle(simulator, design_ref)
     with drydock.session:
         drydock.submit("prepare_nodes", design_ref, names_filter(["n1"], "slipway-A-2"))
         assert len(simulator.get("double-submissions")["overlapping"]) == 1
+    simulator.stop()
+    simulator.start("--grace", "0")
+    with (drydock := Drydock(simulator)).session:
+        drydock.finish(waiting)
+        drydock.submit("prepare_nodes", design_ref, names_filter(["n2"], "slipway-A-3"))
+        assert [entry["node"] for entry in simulator.get("double-submissions")["overlapping"]] == ["n1"]
+        assert drydock.task(running)["status"] == "running"
 
 
 @pytest.mark.parametrize("mode", ["orphan", "resume", "lost"])
