@@ -220,6 +220,7 @@ def test_rule_24_a_task_whose_provisioner_was_killed_holds_nothing_behind_a_newe
     waiting = driving.group("all")
     assert isinstance(waiting, StillRunning)
     driving.store.close_action(driving.action.id, ActionState.CANCELLED, "cancelled")
+    _until_only_b_is_at_work(simulator)
     simulator.kill()
     simulator.start("--restart-mode", "orphan", "--grace", "0")
     simulator.post("nodes/b", {"status": "New"})
@@ -242,8 +243,7 @@ def test_rule_14_ones_own_task_that_died_is_not_waited_for_to_its_timeout(begin:
     driving.patience = 0.3
     waiting = driving.group("all")
     assert isinstance(waiting, StillRunning)
-    while len([node for node in simulator.get("nodes") if node["status"] == "Ready"]) < 2:
-        pass
+    _until_only_b_is_at_work(simulator)
     simulator.kill()
     simulator.start("--restart-mode", "orphan", "--grace", "0")
     _begin_newer(driving, waiting.provisioner_task)
@@ -266,6 +266,12 @@ class Later(SystemClock):
 
     def now(self) -> datetime:
         return super().now() + self.by
+
+
+def _until_only_b_is_at_work(simulator: Simulator) -> None:
+    wanted = {"a": "Ready", "b": "Commissioning", "c": "Ready"}
+    while {node["name"]: node["status"] for node in simulator.get("nodes")} != wanted:
+        pass
 
 
 def _begin_newer(driving: Driving, task_id: str) -> None:
