@@ -13,7 +13,8 @@ from site_store import OperationPhase
 from slipway_airflow import story
 from slipway_airflow.operation_run import OperationRun, StillRunning, status_of
 from slipway_airflow.proof import note_conditions, outcome_of
-from strategy_lib.release import plan_release
+from strategy_lib.outcome import REFUSED_BY_PREPARE
+from strategy_lib.release import ReleasePlan, plan_release
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from site_store import GroupRecord, Operation, SiteStore
     from slipway_airflow.polling import PhaseTimes
     from slipway_airflow.task_log import TaskLog
+    from strategy_lib.strategy import Group
 
 
 class GroupRelease:
@@ -77,17 +79,11 @@ class GroupRelease:
         """
         if self._operation(record) is not None:
             return False
-        found = {name: node.condition for name, node in seen.items()}
-        plan = plan_release(found, self.store.left_undeployed(self.site, seen), record.definition.release_failed)
+        plan = release_of(self.store, self.site, record.definition, seen)
         if plan.refused:
-            why = {
-                name: f"the node list says {seen[name].status_name}: {reason}. "
-                f"`{redeploy_command(self.site, name)}` releases it and deploys it"
-                for name, reason in plan.refused.items()
-            }
-            for name, text in why.items():
-                self.log.warning("  %s is not submitted: %s", name, text)
-            self.store.fail_unsent(record.action_id, self.site, record.name, record.attempt, why)
+            for name, why in plan.refused.items():
+                self.log.warning("%s is not submitted: %s.", name, why)
+            self.store.fail_unsent(record.action_id, self.site, record.name, record.attempt, plan.refused)
         if not plan.release:
             return False
         operation = self.store.begin_operation(
@@ -98,7 +94,7 @@ class GroupRelease:
             OperationPhase.RELEASE,
             plan.release,
             self.design_ref,
-            found,
+            {name: node.condition for name, node in seen.items()},
         )
         if not operation.nodes:
             return False
@@ -131,6 +127,17 @@ class GroupRelease:
         return True
 
 
-def redeploy_command(site: str, node: str) -> str:
-    """Return the command that frees a node, whatever is on it, and deploys it."""
-    return f"slipway create action redeploy_server --param target_nodes={node} --site {site}"
+def release_of(store: SiteStore, site: str, group: Group, seen: Mapping[str, ListedNode]) -> ReleasePlan:
+    """Decide which of a group's nodes are released, as the provisioner lists them; refusals name what helps."""
+    stuck = {name: node for name, node in seen.items() if node.condition in REFUSED_BY_PREPARE}
+    if not stuck:
+        return ReleasePlan((), {})
+    conditions = {name: node.condition for name, node in stuck.items()}
+    plan = plan_release(conditions, store.left_undeployed(site, stuck), group.release_failed)
+    command = "slipway create action redeploy_server --param target_nodes={} --site {}"
+    refused = {
+        name: f"the node list says {stuck[name].status_name}: {why}. `{command.format(name, site)}` releases it and "
+        "deploys it"
+        for name, why in plan.refused.items()
+    }
+    return replace(plan, refused=refused)

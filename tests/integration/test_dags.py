@@ -46,6 +46,27 @@ def test_rule_19_a_failed_critical_group_fails_the_run_and_stops_no_other(
     assert {n["name"]: n["state"] for n in runs.last_report()["nodes"]} == {"a": "failure", "b": "success"}
 
 
+@pytest.mark.parametrize("kind", ["deploy_site", "update_site"])
+def test_rule_11_a_node_whose_deploy_failed_is_deployed_by_the_next_action(runs: Runs, kind: str) -> None:
+    runs.simulator.script("a", "deploy", "fail", attempt=1, message="no disk with the serial number 42")
+    runs.commit(site(AB, [group("one", ["a"], minimum_successful_nodes=1), group("two", ["b"])]))
+    assert runs.run()[0] == "failed"
+    said = {n["name"]: n["message"] for n in runs.last_report()["nodes"]}
+    assert said == {"a": "reported failed: no disk with the serial number 42", "b": None}
+    note = "Erased and released before they are prepared: a."
+    assert runs.run(kind, dry_run=True)[0] == "success"
+    assert note in runs.last_report()["notes"]
+    before = len(runs.simulator.submissions())
+    assert runs.run(kind)[0] == "success"
+    assert [sent for sent in runs.simulator.submissions()[before:] if "_nodes" in sent[0]] == [
+        ("destroy_nodes", ["a"]),
+        ("prepare_nodes", ["a"]),
+        ("deploy_nodes", ["a"]),
+    ]
+    assert note in runs.last_report()["notes"]
+    assert runs.simulator.double() == {}
+
+
 def test_rule_19_failed_groups_that_are_not_critical_do_not_fail_the_run(runs: Runs) -> None:
     runs.simulator.script("b", "prepare", "fail")
     runs.commit(site(AB, [group("one", ["a"]), group("two", ["b"], critical=False, maximum_failed_nodes=0)]))

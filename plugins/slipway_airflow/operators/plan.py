@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 from slipway_airflow.airflow_settings import longest_mapping
 from slipway_airflow.clock import SystemClock
 from slipway_airflow.errors import StepError
+from slipway_airflow.group_release import release_of
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.older_work import OlderWork, Worker
 from slipway_airflow.operation_run import OperationRun
 from slipway_airflow.operators.base import SiteOperator, marker, parameter
-from slipway_airflow.planning import Deployed, judge_deployed, make_plan
+from slipway_airflow.planning import Deployed, Plan, judge_deployed, make_plan
 from slipway_airflow.polling import PhaseTimes
+from slipway_airflow.reporting import STEP_WARNING
 from slipway_airflow.steps import node_step_of
 from slipway_airflow.story import count, names, withheld
 from strategy_lib.design import read_design
@@ -20,9 +22,11 @@ from strategy_lib.phase import NodeStep
 from strategy_lib.strategy import parse_strategy
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from airflow.sdk import Context
 
-    from provisioner_client.protocol import Provisioner
+    from provisioner_client.protocol import ListedNode, Provisioner
     from site_store import ActionRecord, SiteStore
     from strategy_lib.design import Design
 
@@ -63,7 +67,8 @@ class PlanGroupsOperator(SiteOperator):
                     f"the strategy has {len(strategy.groups)} groups and Airflow maps at most {longest_mapping()}: "
                     "merge groups, or raise [core] max_map_length"
                 )
-            deployed = self._deployed(store, action, design)
+            listed = self._listed(store, action, design)
+            deployed = self._deployed(store, action, design, listed)
             plan = make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld)
             if not plan.groups:
                 raise StepError("the strategy has no groups: there is nothing to deploy")
@@ -76,6 +81,7 @@ class PlanGroupsOperator(SiteOperator):
                 self.log.info("Already as wanted, not submitted: %s.", names(plan.done))
             for line in withheld(plan.withheld):
                 self.log.warning("%s", line)
+            self._tell_releases(store, action, plan, listed)
             if not parameter(action, "dry_run"):
                 store.set_wanted(action.site, revision.number, design.digests)
             # An action on named nodes considers no other (rule 21): its report names those alone.
@@ -83,8 +89,8 @@ class PlanGroupsOperator(SiteOperator):
             store.save_plan(action.id, plan.groups, plan.done, design.digests, other, plan.withheld)
             return [planned.group.name for planned in plan.groups]
 
-    def _deployed(self, store: SiteStore, action: ActionRecord, design: Design) -> Deployed:
-        """Tell the deployed nodes that are as wanted from the others, and note what the provisioner says of all."""
+    def _listed(self, store: SiteStore, action: ActionRecord, design: Design) -> dict[str, ListedNode]:
+        """Return what the provisioner says of the design's nodes, and note it."""
         dry_run = bool(parameter(action, "dry_run"))
         provisioner = self.discreet(DrydockHook.for_action(store, action).get_conn(marker(action)), store, action)
         try:
@@ -93,15 +99,42 @@ class PlanGroupsOperator(SiteOperator):
             listed = provisioner.nodes()
         finally:
             provisioner.close()
-        conditions = {name: listed[name].condition for name in design.digests if name in listed}
+        seen = {name: listed[name] for name in design.digests if name in listed}
         if not dry_run:
-            store.set_conditions(action.site, {name: condition.value for name, condition in conditions.items()})
+            store.set_conditions(action.site, {name: node.condition.value for name, node in seen.items()})
+        return seen
+
+    def _deployed(
+        self, store: SiteStore, action: ActionRecord, design: Design, listed: Mapping[str, ListedNode]
+    ) -> Deployed:
+        """Tell the deployed nodes that are as wanted from the others."""
         # A server that is redeployed has just been destroyed (in a dry run: would have been).
         if parameter(action, "force") or node_step_of(action.kind) is NodeStep.DESTROY:
             return Deployed()
         targets = parameter(action, "target_nodes")
         wanted = {name: digest for name, digest in design.digests.items() if targets is None or name in targets}
+        conditions = {name: node.condition for name, node in listed.items()}
         return judge_deployed(wanted, store.node_records(action.site), conditions)
+
+    def _tell_releases(
+        self, store: SiteStore, action: ActionRecord, plan: Plan, listed: Mapping[str, ListedNode]
+    ) -> None:
+        """Say in the report which nodes are erased before they are prepared, and which cannot be prepared (rule 11)."""
+        if node_step_of(action.kind) is NodeStep.DESTROY:
+            return  # they are destroyed anyway
+        released: set[str] = set()
+        refused: dict[str, str] = {}
+        considered: set[str] = set()
+        for planned in plan.groups:
+            seen = {name: listed[name] for name in planned.nodes if name in listed and name not in considered}
+            considered.update(seen)
+            found = release_of(store, action.site, planned.group, seen)
+            released.update(found.release)
+            refused.update(found.refused)
+        lines = [f"Erased and released before they are prepared: {names(released)}."] if released else []
+        for line in (*lines, *withheld(refused)):
+            self.log.warning("%s", line)
+            store.add_event(action.site, STEP_WARNING, line, action_id=action.id)
 
     def _look_at_older_work(
         self, store: SiteStore, action: ActionRecord, provisioner: Provisioner, design: Design
