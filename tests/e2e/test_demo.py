@@ -73,7 +73,7 @@ def test_rule_19_a_critical_failure_exits_1_and_shows_the_run_failed(slipway: Ru
 @pytest.mark.endurance
 @pytest.mark.timeout(240)
 @pytest.mark.skipif(not SITES.is_dir(), reason="the real sites are not beside the repository")
-@pytest.mark.parametrize("name", ["seaworthy", "airsloop"])
+@pytest.mark.parametrize("name", ["seaworthy", "airsloop", "full/airship-seaworthy-v18.11.01", "full/airsloop-v1.9"])
 def test_a_real_site(slipway: RunningSlipway, name: str) -> None:
     done = demo(slipway.home, *FAST, "--site", str(SITES / f"{name}.yaml"))
     assert done.returncode == 0, done.stdout + done.stderr
