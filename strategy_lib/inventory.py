@@ -164,7 +164,11 @@ def _overlay(base: _Traits | None, document: Document, problems: dict[Problem, N
     path = "$.data.metadata"
     own_tags = metadata.get("tags")
     if own_tags:
-        if _are_texts(own_tags):
+        if _are_texts(own_tags) and "" in own_tags:
+            # To YAML an exclamation mark without quotes is no text, but what kind of text follows it.
+            message = "must not hold an empty tag; put one that removes another in quotes, as in '!gpu'"
+            problems[document.problem(f"{path}.tags", message)] = None
+        elif _are_texts(own_tags):
             tags = _with_tags(tags, own_tags) if base else frozenset(own_tags)
         else:
             problems[document.problem(f"{path}.tags", "must be a list of texts")] = None

@@ -125,6 +125,16 @@ def test_wrong_types_in_documents_are_named_with_their_line() -> None:
     ]
 
 
+@pytest.mark.parametrize("tags", ["[!gpu ]", "[gpu, '']", "[!gpu , ssd]"])
+def test_a_removal_without_quotes_is_an_empty_tag_and_refused(tags: str) -> None:
+    text = f"schema: drydock/BaremetalNode/v1\nmetadata: {{name: n}}\ndata:\n  metadata:\n    tags: {tags}\n"
+    with pytest.raises(InventoryError) as caught:
+        nodes_from_documents(load_documents(text))
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.path) == (5, "$.data.metadata.tags")
+    assert "in quotes, as in '!gpu'" in problem.message
+
+
 def test_inventory_of_plain_entries() -> None:
     nodes = nodes_from_inventory(
         [
