@@ -19,6 +19,8 @@ from provisioner_client.drydock_limits import check_design_ref, checked_names, s
 from provisioner_client.error_shapes import ErrorShape, ErrorText
 from provisioner_client.errors import (
     AuthenticationFailed,
+    DesignEmpty,
+    DesignUnreadable,
     ProvisionerError,
     ProvisionerProtocolError,
     ProvisionerRefused,
@@ -31,7 +33,6 @@ from provisioner_client.http_session import HttpSession, Timeouts, TokenSource, 
 from provisioner_client.node_filter import names_filter, selectors_filter
 from provisioner_client.protocol import (
     LONG_AGO,
-    DesignMessage,
     DesignValidation,
     ListedNode,
     ProvisionerTask,
@@ -42,13 +43,13 @@ from provisioner_client.retry import RetryPolicy
 from provisioner_client.submission import Submission, SubmissionPolicy
 from provisioner_client.task_list import TaskList
 from provisioner_client.tokens import NoToken
+from provisioner_client.validation_answer import reasons, validation_from
 from provisioner_client.wire import (
     checked_task,
     evidence_from,
     nodes_from,
     selected_from,
     task_from,
-    validation_from,
 )
 from strategy_lib.outcome import Evidence
 from strategy_lib.strategy import Selector
@@ -57,6 +58,7 @@ log = logging.getLogger(__name__)
 
 API: Final = "/api/v1.0"
 _WHOLE_SITE: Final = frozenset({TaskAction.VERIFY_SITE, TaskAction.PREPARE_SITE})
+_NO_NODES: Final = "the design has no nodes"
 _NO_SUCH_TASK: Final = "00000000-0000-4000-8000-000000000000"
 
 
@@ -166,8 +168,8 @@ class DrydockProvisioner:
 
         Raises
         ------
-        ProvisionerUnavailable
-            Also when Drydock cannot read the design, which is not known to be its fault.
+        DesignUnreadable
+            Drydock cannot read the design. It remembers a fetch that failed for ever, by the address.
         """
         check_design_ref(design_ref)
         hidden = self._http.hide(HiddenAddress(design_ref))
@@ -179,7 +181,7 @@ class DrydockProvisioner:
             answer = self._http.post(f"{API}/validatedesign", body, attempts=1, accept=_verdict)
         if answer.status == 500:
             # Whoever serves the design may be starting: a run should not end for that.
-            raise ProvisionerUnavailable(f"Drydock could not read {hidden.shown}", status=500)
+            raise DesignUnreadable(f"Drydock could not read {hidden.shown}", status=500)
         validation = validation_from(answer.status, answer.data, hidden)
         if validation.valid:
             self._valid_designs.add(design_ref)
@@ -194,13 +196,13 @@ class DrydockProvisioner:
         Raises
         ------
         ProvisionerRefused
-            When the design is not valid, or the whole of it has no node.
+            When the design is not valid; `DesignEmpty` when the whole of it has no node.
         ProvisionerProtocolError
             When the answer names nodes that were not asked for.
         """
         fault, names = self._selected(design_ref, selectors)
         if fault:
-            raise ProvisionerRefused(fault)
+            raise (DesignEmpty if fault == _NO_NODES else ProvisionerRefused)(fault)
         if selectors and all(selector.node_names for selector in selectors):
             extra = names.difference(*(selector.node_names for selector in selectors))
             if extra:
@@ -332,12 +334,12 @@ class DrydockProvisioner:
         if design_ref not in self._valid_designs:
             validation = self.validate_design(design_ref)
             if not validation.valid:
-                return f"the design is not valid: {_reasons(validation.messages)}", frozenset()
+                return f"the design is not valid: {reasons(validation)}", frozenset()
         self._http.hide(HiddenAddress(design_ref))
         node_filter = selectors_filter(selectors)
         body = {"design_ref": design_ref, "node_filter": node_filter}
         names = selected_from(self._http.post(f"{API}/nodefilter", body, attempts=self._http.retry.attempts).data)
-        return "the design has no nodes" if node_filter is None and not names else "", names
+        return _NO_NODES if node_filter is None and not names else "", names
 
     def _whole_site(self, design_ref: str) -> list[str]:
         """All nodes of the design. Only what is said about the design is a refusal of the task."""
@@ -372,11 +374,3 @@ def _verdict(status: int, error: ErrorText) -> bool:
     if status == 400:
         return error.shape in (ErrorShape.STATUS, ErrorShape.DRYDOCK)
     return status == 500 and error.shape is ErrorShape.DRYDOCK
-
-
-def _reasons(messages: Sequence[DesignMessage]) -> str:
-    errors = [message.text for message in messages if message.level.lower() == "error"] or [
-        message.text for message in messages
-    ]
-    more = f" (and {len(errors) - 5} more)" if len(errors) > 5 else ""
-    return "; ".join(errors[:5]) + more

@@ -64,6 +64,10 @@ class SubmissionUncertain(ProvisionerUnavailable):
     """It is not known whether the provisioner took the task. Submit again with the same reference."""
 
 
+class DesignUnreadable(ProvisionerUnavailable):
+    """The provisioner cannot read the design at its address, and may remember that. Does it reach Slipway's URL?"""
+
+
 class ProvisionerRefused(ProvisionerError):
     """The provisioner refuses the request. Repeating it will not help: correct what the detail names.
 
@@ -83,6 +87,10 @@ class ProvisionerRefused(ProvisionerError):
 
 class SubmissionRefused(ProvisionerRefused):
     """The provisioner did not take the task, and never will. Correct what the detail names, then start again."""
+
+
+class DesignEmpty(ProvisionerRefused):
+    """The provisioner sees no node in the design. How does it read designs, and what did it get at the address?"""
 
 
 class AuthenticationFailed(ProvisionerRefused):

@@ -83,19 +83,29 @@ class ListedNode:
 
 @dataclass(frozen=True, slots=True)
 class DesignMessage:
-    """One remark on a design. `documents` are written `schema/name`."""
+    """One remark on a design. `documents` are written `schema/name`, `code` is the check's, such as `DD1001`."""
 
     level: str
     text: str
     documents: tuple[str, ...]
+    code: str = ""
+
+    def __str__(self) -> str:
+        """Return the remark with its code and documents, for a log or a message."""
+        about = f" [{', '.join(self.documents)}]" if self.documents else ""
+        return f"{self.code}{': ' if self.code else ''}{self.text}{about}"
 
 
 @dataclass(frozen=True, slots=True)
 class DesignValidation:
-    """Whether the provisioner can use a design, and what it says about it."""
+    """Whether the provisioner can use a design, and what it says about it.
+
+    Each remark stands here once, errors first. `omitted` counts those that are left out because there are so many.
+    """
 
     valid: bool
     messages: tuple[DesignMessage, ...]
+    omitted: int = 0
 
 
 class Provisioner(Protocol):
@@ -125,8 +135,8 @@ class Provisioner(Protocol):
 
         Raises
         ------
-        ProvisionerUnavailable
-            Also when the provisioner cannot read the design at its address: whoever serves it may be starting.
+        DesignUnreadable
+            The provisioner cannot read the design at its address. It may remember that: try another address.
         """
         ...
 
@@ -136,9 +146,10 @@ class Provisioner(Protocol):
         Raises
         ------
         ProvisionerRefused
-            When the design is not valid, or has no node at all: an empty answer would look like an empty group.
-        ProvisionerUnavailable
-            Also when the provisioner cannot read the design.
+            When the design is not valid. Its kind `DesignEmpty`: the provisioner sees no node in the whole of it, and
+            an empty answer would look like an empty group.
+        DesignUnreadable
+            The provisioner cannot read the design at its address.
         """
         ...
 

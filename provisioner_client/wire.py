@@ -12,8 +12,6 @@ from provisioner_client.errors import ProvisionerProtocolError
 from provisioner_client.hidden_address import HiddenAddress
 from provisioner_client.node_filter import REFERENCE_KEY
 from provisioner_client.protocol import (
-    DesignMessage,
-    DesignValidation,
     ListedNode,
     ProvisionerTask,
     TaskAction,
@@ -239,45 +237,6 @@ def selected_from(data: object) -> frozenset[str]:
     if not isinstance(data, list):
         raise ProvisionerProtocolError("the selected nodes are not a list")
     return _names(data, "the selected nodes")
-
-
-def validation_from(status: int, data: object, design: HiddenAddress) -> DesignValidation:
-    """Read the answer to a validation: valid is 200 and `Success` and no code that says otherwise.
-
-    The design's address is taken out of what is said about it.
-
-    Raises
-    ------
-    ProvisionerProtocolError
-        When it is neither a validation nor an error.
-    """
-
-    def said(text: object) -> str:
-        return one_line(design.hide(str(text)))
-
-    raw = _mapping(data, "a validation")
-    if raw.get("type") == "error":
-        return DesignValidation(False, (DesignMessage("Error", said(raw.get("message")), ()),))
-    if "status" not in raw:
-        raise ProvisionerProtocolError("a validation without a status")
-    valid = status == 200 and raw["status"] == "Success" and raw.get("code", 200) in (200, "200")
-    messages = [
-        DesignMessage(
-            level=str(item.get("level") or ("Error" if item.get("error") else "Info")),
-            text=said(item.get("message", "")),
-            documents=tuple(said(name) for name in _document_names(item.get("documents"))),
-        )
-        for item in _message_list(raw)
-    ]
-    if not valid and not messages:
-        messages.append(DesignMessage("Error", said(raw.get("message") or raw.get("reason") or "no reason"), ()))
-    return DesignValidation(valid, tuple(messages))
-
-
-def _document_names(documents: object) -> Iterator[str]:
-    for document in documents if isinstance(documents, list) else []:
-        if isinstance(document, dict):
-            yield "/".join(str(document[key]) for key in ("schema", "name") if document.get(key))
 
 
 def _reference(task: dict[str, Any]) -> str | None:

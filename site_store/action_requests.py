@@ -142,6 +142,21 @@ class ActionRequests(StorePart):
         change = update(action).where(action.c.id == action_id, action.c.step.is_distinct_from(step))
         self._database.write(lambda tx: tx.execute(change.values(step=step)))
 
+    def design_fetch(self, site: str, revision: int | None) -> int:
+        """Return at which address of a revision's design the provisioner found it last; 0 while it found it at once."""
+        newest = (
+            select(action.c.design_fetch)
+            .where(action.c.site == site, action.c.revision == revision, action.c.design_fetch > 0)
+            .order_by(action.c.created.desc(), action.c.id.desc())
+            .limit(1)
+        )
+        return self._database.read(lambda tx: int(tx.scalar(newest) or 0))
+
+    def note_design_fetch(self, action_id: str, fetch: int) -> None:
+        """Note at which address of its design an action's provisioner finds it."""
+        change = update(action).where(action.c.id == action_id)
+        self._database.write(lambda tx: tx.execute(change.values(design_fetch=fetch)))
+
     def decide_connection(self, action_id: str, connection: str) -> str:
         """Decide which Airflow connection an action uses, and return it: the one that was decided on first stays.
 

@@ -233,4 +233,5 @@ def action_record(row: Row[*tuple[Any, ...]]) -> ActionRecord:
         step=row.step,
         paused=row.paused,
         connection=row.connection,
+        design_fetch=row.design_fetch,
     )

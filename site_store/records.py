@@ -76,7 +76,8 @@ class ActionRecord:
     """One request to do something to a site, and how it went. `revision` is None while the site has none.
 
     `dry_run` and `targeted` (only some nodes are meant) follow from the parameters. `step` is the one that was begun
-    last, `paused` since when no further group is to start. `connection` is the Airflow connection of its provisioner,
+    last, `paused` since when no further group is to start. `design_fetch` says at which address of its design the
+    provisioner finds it: the first is 0. `connection` is the Airflow connection of its provisioner,
     None before it was decided. The report itself is large, and read by `SiteStore.report` alone.
     """
 
@@ -100,6 +101,7 @@ class ActionRecord:
     step: str | None
     paused: datetime | None
     connection: str | None = None
+    design_fetch: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,20 +26,30 @@ def design_address(store: SiteStore, action: ActionRecord, settings: ConnectionS
     StepError
         It is longer than Drydock takes.
     """
+    return address_of(masked_token(store, action), settings, action.design_fetch)
+
+
+def masked_token(store: SiteStore, action: ActionRecord) -> str:
+    """Return the token of the action's revision; from here on it is kept out of this task's log."""
     token = store.revision(action.site, action.revision).design_token
     mask_secret(token)
-    return address_of(token, settings)
+    return token
 
 
-def address_of(token: str, settings: ConnectionSettings) -> str:
-    """Return the address that a token opens.
+def address_of(token: str, settings: ConnectionSettings, fetch: int = 0) -> str:
+    """Return an address that a token opens.
+
+    Parameters
+    ----------
+    fetch
+        Another one for each number: the provisioner never asks again at an address at which it once got nothing.
 
     Raises
     ------
     StepError
         It is longer than Drydock takes.
     """
-    address = f"{design_base_url(settings, airflow_base_url())}/slipway/d/{token}"
+    address = f"{design_base_url(settings, airflow_base_url())}/slipway/d/{token}" + (f"?n={fetch}" if fetch else "")
     if len(address) > _LONGEST:
         raise StepError(
             f"the design's address would be {len(address)} characters, and Drydock takes {_LONGEST}: "

@@ -18,6 +18,9 @@ from slipway_cli.online.versions import REVISION
 from slipway_cli.output import console
 from slipway_cli.printable import listed
 
+_MOST = 20
+"""How many warnings, and how many notes, are printed beside a new action."""
+
 
 @click.command(
     "action",
@@ -87,11 +90,11 @@ def create_action(
     )
     if following:
         action = answer.json()
-        print_messages(console(stderr=True), action.get("warnings") or [])
+        print_messages(console(stderr=True), action.get("warnings") or [], most=_MOST)
         follow_to_the_end(client, action, output)
 
     def table(created: Any) -> None:
-        print_messages(console(stderr=True), created.get("warnings") or [])
+        print_messages(console(stderr=True), created.get("warnings") or [], most=_MOST)
         name = f"action/{created['id']}"
         click.echo(
             f"{name}: {kind} of site {client.where.site}, revision {created.get('revision')}: "

@@ -15,6 +15,7 @@ from slipway_cli.printable import counted, printable
 Message = Mapping[str, Any]
 Sentence = Callable[[Message], str]
 
+_CODE = re.compile(r"[A-Z]+\d+")
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold"}
 
 
@@ -26,9 +27,18 @@ def messages_of(body: Any) -> list[Message]:
 
 
 def sentence(message: Message) -> str:
-    """A message as a line; the provisioner's words are marked as such."""
-    source = message.get("source")
-    return f"{'' if source in (None, 'Slipway') else f'{source}: '}{message.get('message', message)}"
+    """A message as a line; the provisioner's words are marked as such, with the code of its check and its documents."""
+    source, text = message.get("source"), message.get("message", message)
+    if source in (None, "Slipway"):
+        return str(text)
+    code = message.get("name")
+    about = [_document(item) for item in message.get("documents") or [] if isinstance(item, Mapping)]
+    coded = f"{code}: " if isinstance(code, str) and _CODE.fullmatch(code) else ""
+    return f"{source}: {coded}{text}" + (f" [{', '.join(about)}]" if about else "")
+
+
+def _document(named: Message) -> str:
+    return "/".join(str(named[key]) for key in ("schema", "name") if named.get(key))
 
 
 def in_files(collections: Mapping[str, Collection]) -> Sentence:
@@ -67,11 +77,15 @@ def level_of(message: Message) -> str:
     return "note" if message.get("level") == "Info" else "warning"
 
 
-def print_messages(target: Console, messages: Sequence[Message], say: Sentence = sentence) -> None:
-    """Print messages: errors, then warnings, then notes."""
+def print_messages(
+    target: Console, messages: Sequence[Message], say: Sentence = sentence, most: int | None = None
+) -> None:
+    """Print errors, then warnings, then notes; of each kind not more than `most`, and how many are left out."""
     for level, style in _STYLES.items():
         chosen = [message for message in messages if level_of(message) == level]
         if chosen:
             target.print(Text(f"{counted(len(chosen), level)}:", style=style))
-            for message in chosen:
+            for message in chosen[:most]:
                 target.print(Text("  " + printable(say(message))), soft_wrap=True)
+            if most is not None and len(chosen) > most:
+                target.print(Text(f"  and {len(chosen) - most} more: -o json shows them"), soft_wrap=True)

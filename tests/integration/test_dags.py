@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from site_store import ActionState, SiteStore
+from slipway_airflow.design_check import ADDRESSES, INGESTER
 from slipway_airflow.steps import STEPS, TARGETED
 from tests.support.dag_runs import Runs
+from tests.support.file_server import FileServer
 from tests.support.sites import group, node, site
 
 if TYPE_CHECKING:
@@ -28,6 +30,37 @@ def test_a_site_is_deployed(runs: Runs) -> None:
     assert [(g["name"], g["state"]) for g in runs.last_report()["groups"]] == [("one", "success"), ("two", "success")]
     with SiteStore.open() as store:
         assert store.site_owner("alpha") is None
+
+
+def test_after_a_503_in_the_very_fetch_of_the_design_this_action_and_a_later_one_succeed(
+    runs: Runs, api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Drydock keeps the 503 as a design without nodes for ever, by its address."""
+    runs.commit(PLAIN)
+    with FileServer(upstream=api) as between:
+        monkeypatch.setenv("SLIPWAY_URL", between.url)
+        between.refuse(503, b'{"detail": "no worker is free"}')
+        for force in (False, True):
+            state, _ = runs.run(force=force)
+            assert state == "success"
+    assert len(between.asked) == 2, "each address once; the later action goes on with the one that was good"
+    last = runs.last_action()
+    assert last.design_fetch > 0
+    with SiteStore.open() as store:
+        assert {operation.design_ref for operation in store.operations(last.id)} == {between.url + between.asked[1]}
+
+
+def test_an_outage_of_slipways_route_does_not_outlast_its_action(
+    runs: Runs, api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs.commit(PLAIN)
+    with FileServer(upstream=api) as between:
+        monkeypatch.setenv("SLIPWAY_URL", between.url)
+        between.refuse(503, b"{}", count=ADDRESSES)
+        assert runs.run()[0] == "failed"
+        (failed,) = runs.last_report()["failed_steps"]
+        assert (failed["step"], INGESTER in failed["message"]) == ("validate_design", True)
+        assert runs.run()[0] == "success"
 
 
 def test_rule_19_a_failed_critical_group_fails_the_run_and_stops_no_other(

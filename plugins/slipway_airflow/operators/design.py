@@ -6,7 +6,9 @@ import dataclasses
 import difflib
 from typing import TYPE_CHECKING, Any
 
-from slipway_airflow.design_address import design_address
+from provisioner_client.validation_answer import reasons
+from slipway_airflow.design_address import address_of, masked_token
+from slipway_airflow.design_check import REFUSAL_STAYS, DesignCheck, check_design
 from slipway_airflow.errors import StepError
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operators.base import SiteOperator, marker, parameter
@@ -14,9 +16,10 @@ from slipway_airflow.revision_documents import exposed_in
 from slipway_airflow.steps import TARGETED, node_step_of
 from slipway_airflow.story import count, names
 from strategy_lib.design import read_design
+from strategy_lib.inventory import nodes_from_documents
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import NodeStep
-from strategy_lib.strategy import Selector, strategy_to_data, targeted_strategy
+from strategy_lib.strategy import strategy_to_data, targeted_strategy
 from strategy_lib.withdrawal import shortfalls
 
 if TYPE_CHECKING:
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from provisioner_client.protocol import Provisioner
-    from site_store import ActionRecord
+    from site_store import ActionRecord, SiteStore
     from strategy_lib.documents import Document
 
 CONFIGURATION_KEY = "configuration"
@@ -94,24 +97,43 @@ class ValidateDesignOperator(SiteOperator):
             # Its secrets are known by this, too: the provisioner's remarks may quote the design.
             _, design_documents = self.read_revision(store, action.site, action.revision)
             hook = DrydockHook.for_action(store, action)
-            design_ref = design_address(store, action, hook.settings)
             provisioner = self.discreet(hook.get_conn(marker(action)), store, action)
             try:
-                validation = provisioner.validate_design(design_ref)
-                for message in validation.messages:
-                    documents = f" [{', '.join(message.documents)}]" if message.documents else ""
-                    self.log.info("  %s: %s%s", message.level, message.text, documents)
-                if not validation.valid:
-                    said = "; ".join(message.text for message in validation.messages) or "it gave no message"
-                    raise StepError(f"the provisioner refuses the design: {said}")
-                nodes = provisioner.select_nodes(design_ref, [Selector()])
+                check = self._check(store, action, hook, provisioner, design_documents)
                 if node_step_of(action.kind) is NodeStep.DESTROY:
                     self._guard_critical_groups(action, design_documents, provisioner)
             finally:
                 provisioner.close()
-            if not nodes:
-                raise StepError("the provisioner sees no node in the design")
-            self.log.info("The provisioner accepts the design and sees %s in it.", count(len(nodes), "node"))
+            self.log.info("The provisioner accepts the design and sees %s in it.", count(check.nodes, "node"))
+
+    def _check(
+        self,
+        store: SiteStore,
+        action: ActionRecord,
+        hook: DrydockHook,
+        provisioner: Provisioner,
+        documents: Sequence[Document],
+    ) -> DesignCheck:
+        """Check the design, and keep the address at which it was found for all that follows in this action."""
+        token = masked_token(store, action)
+        check = check_design(
+            provisioner,
+            lambda fetch: address_of(token, hook.settings, fetch),
+            [node.name for node in nodes_from_documents(documents)],
+            action.design_fetch or store.design_fetch(action.site, action.revision),
+        )
+        store.note_design_fetch(action.id, check.fetch)
+        for message in check.validation.messages:
+            self.log.info("  %s: %s", message.level, message)
+        if check.validation.omitted:
+            self.log.info("  and %d more", check.validation.omitted)
+        if not check.validation.valid:
+            raise StepError(f"the provisioner refuses the design: {reasons(check.validation)}. {REFUSAL_STAYS}")
+        if not check.nodes:
+            raise StepError("the design has no nodes")
+        if check.shortage:
+            raise StepError(check.shortage)
+        return check
 
     def _guard_critical_groups(
         self, action: ActionRecord, documents: Sequence[Document], provisioner: Provisioner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TookTooLong
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,14 @@ from provisioner_client.drydock_limits import checked_names
 from provisioner_client.errors import ProvisionerError, SubmissionRefused
 from site_store import StoreError
 from slipway_airflow.design_address import address_of
+from slipway_airflow.design_check import REFUSAL_STAYS, DesignCheck, check_design
 from slipway_airflow.errors import ConnectionLookupFailed, SettingsError, StepError
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.web.failure import plain_message
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import DesignMessage, DesignValidation
-    from site_store import SiteStore
+    from site_store import RevisionRecord, SiteStore
 
 log = logging.getLogger(__name__)
 
@@ -33,15 +34,19 @@ PATIENCE = 100.0
 Messages = list[dict[str, Any]]
 
 
-def ask(store: SiteStore, site: str, text: str, token: str | None = None) -> Callable[[], Messages]:
+def ask(
+    store: SiteStore, site: str, text: str, nodes: Collection[str], committed: RevisionRecord | None = None
+) -> Callable[[], Messages]:
     """Begin to have a rendered design checked by the site's provisioner.
 
     Parameters
     ----------
     text
         The design; it is kept as a candidate for as long as the provisioner needs it.
-    token
-        What opens the design where it is committed already.
+    nodes
+        The names of its nodes, all of which the provisioner has to see.
+    committed
+        The revision that has this design already.
 
     Returns
     -------
@@ -49,25 +54,34 @@ def ask(store: SiteStore, site: str, text: str, token: str | None = None) -> Cal
         Waits for the answer, and returns it as messages in Airship's shape. Where there is none, that is an error
         among them: not to know is not to be right.
     """
-    candidate, committed = None, token is not None
+    candidate: str | None = None
+    fetch = 0
     try:
         hook = DrydockHook.for_site(site)
         provisioner = hook.get_conn()
-        if token is None:
+        if committed is None:
             token = candidate = store.add_candidate(site, text)
-        address = address_of(token, hook.settings)
+        else:
+            token, fetch = committed.design_token, store.design_fetch(site, committed.number)
+        address_of(token, hook.settings, fetch)
     except (SettingsError, ConnectionLookupFailed, StepError, AirflowException) as error:
         if candidate is not None:
             _forget(store, candidate)
-        message = _unknown(str(error), committed)
+        message = _unknown(str(error), committed is not None)
         return lambda: [message]
 
-    answer: Future[DesignValidation] = Future()
+    answer: Future[DesignCheck] = Future()
 
     def work() -> None:
         try:
             try:
-                validation = provisioner.validate_design(address)
+                check = check_design(
+                    provisioner,
+                    lambda fetch: address_of(token, hook.settings, fetch),
+                    nodes,
+                    fetch,
+                    patience=PATIENCE / 3,
+                )
             finally:
                 provisioner.close()
                 if candidate is not None:
@@ -75,18 +89,22 @@ def ask(store: SiteStore, site: str, text: str, token: str | None = None) -> Cal
         except Exception as error:  # noqa: BLE001 - raised again by whoever waits
             answer.set_exception(error)
         else:
-            answer.set_result(validation)
+            answer.set_result(check)
 
     # A daemon: a server that stops does not wait for a provisioner that hangs.
     threading.Thread(target=work, name="validatedesign", daemon=True).start()
 
     def wait() -> Messages:
         try:
-            return messages_of(answer.result(timeout=PATIENCE))
+            check = answer.result(timeout=PATIENCE)
         except ProvisionerError as error:
-            return [_unknown(str(error), committed)]
+            return [_unknown(str(error), committed is not None)]
         except TookTooLong:
-            return [_unknown(f"it has not answered for {PATIENCE:.0f} s", committed)]
+            return [_unknown(f"it has not answered for {PATIENCE:.0f} s", committed is not None)]
+        said = messages_of(check.validation)
+        if check.shortage:
+            said.append(plain_message(check.shortage, "Error", SOURCE, NAME))
+        return said
 
     return wait
 
@@ -105,6 +123,10 @@ def messages_of(validation: DesignValidation) -> Messages:
     if not validation.valid and not any(message["error"] for message in found):
         text = "the provisioner refuses the design and names no error; its log may say more"
         found.append(plain_message(text, "Error", SOURCE, NAME))
+    if validation.omitted:
+        found.append(plain_message(f"and {validation.omitted} more remarks", "Info", SOURCE, NAME))
+    if not validation.valid:
+        found.append(plain_message(REFUSAL_STAYS, "Info", SOURCE, NAME))
     return found
 
 
@@ -116,7 +138,7 @@ def _message(message: DesignMessage, valid: bool) -> dict[str, Any]:
         level = "Warning"
     pairs = [text.rpartition("/") for text in message.documents]
     return {
-        **plain_message(message.text, level, SOURCE, NAME),
+        **plain_message(message.text, level, SOURCE, message.code or NAME),
         "documents": [{"schema": schema, "name": name} for schema, _, name in pairs],
     }
 

@@ -22,9 +22,10 @@ from slipway_airflow.web.open_store import open_store
 from slipway_airflow.web.turns import JUDGING
 from strategy_lib.checking import check_site
 from strategy_lib.errors import DocumentError, Problem
+from strategy_lib.inventory import NODE_SCHEMA
 
 if TYPE_CHECKING:
-    from site_store import SiteStore
+    from site_store import RevisionRecord, SiteStore
     from strategy_lib.design import Design
     from strategy_lib.documents import Document
 
@@ -84,10 +85,12 @@ def validation_of_revision(site: str, number: int) -> Validated:
     revision = store.revision(site, number)
     collections = {record.name: record.text for record in store.collections(site, number)}
     with JUDGING.one():
-        return _validate(store, site, collections, revision.design_token if revision.text is not None else None)
+        return _validate(store, site, collections, revision if revision.text is not None else None)
 
 
-def _validate(store: SiteStore, site: str, collections: Mapping[str, str], token: str | None) -> Validated:
+def _validate(
+    store: SiteStore, site: str, collections: Mapping[str, str], committed: RevisionRecord | None
+) -> Validated:
     problems: list[Problem] = []
     documents: list[Document] = []
     for name, written in collections.items():
@@ -110,8 +113,10 @@ def _validate(store: SiteStore, site: str, collections: Mapping[str, str], token
         problems += unrendered_problems(documents)
     else:
         text = design_text(rendering)
-        answer = provisioner_check.ask(store, site, text, token)
-        found = check_site([rendered.document for rendered in rendering.documents], longest_mapping())
+        rendered = [one.document for one in rendering.documents]
+        nodes = [document.name for document in rendered if document.schema == NODE_SCHEMA]
+        answer = provisioner_check.ask(store, site, text, nodes, committed)
+        found = check_site(rendered, longest_mapping())
         exposed = exposed_secrets(rendering)
         secrets = RevisionSecrets(secret_texts(documents, rendering), tuple(str(problem) for problem in exposed))
         problems += [*rendering.warnings, *exposed, *found.problems]

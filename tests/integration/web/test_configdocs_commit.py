@@ -36,7 +36,7 @@ def test_a_good_commit(connected: Simulator, user: httpx.Client, viewer: httpx.C
     assert (body["status"], body["message"], body["code"]) == ("Success", "Validations succeeded", "200 OK")
     assert (body["kind"], body["reason"], body["revision"], body["forced"]) == ("Status", "Validation", 1, False)
     assert body["details"]["errorCount"] == 0
-    assert {message["source"] for message in body["details"]["messageList"]} == {"Drydock"}
+    assert body["details"]["messageList"] == [], "not that each of Drydock's checks succeeded"
     assert answer.headers["ETag"] == '"3"'
     revision = store.revision("default")
     assert (revision.number, revision.created_by, revision.forced, revision.problems) == (1, "user", False, ())

@@ -10,6 +10,7 @@ import pytest
 from provisioner_client.errors import ProvisionerProtocolError
 from provisioner_client.hidden_address import HiddenAddress
 from provisioner_client.protocol import DesignMessage, TaskMessage, TaskState
+from provisioner_client.validation_answer import MOST_MESSAGES, reasons, validation_from
 from provisioner_client.wire import (
     condition_of,
     evidence_from,
@@ -17,7 +18,6 @@ from provisioner_client.wire import (
     selected_from,
     task_from,
     tasks_with_reference,
-    validation_from,
 )
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
@@ -337,10 +337,40 @@ def test_validation_messages() -> None:
     ]
     answer = validation_from(400, validation("Failure", 400, details={"messageList": listed}), DESIGN)
     assert answer.messages == (
-        DesignMessage("Error", "rack has no gateway", ("drydock/Rack/v1/r1", "r2")),
-        DesignMessage("Warning", "old", ()),
+        DesignMessage("Error", "rack has no gateway", ("drydock/Rack/v1/r1", "r2"), "DD1001"),
         DesignMessage("Error", "no level", ()),
+        DesignMessage("Warning", "old", ()),
     )
+    assert str(answer.messages[0]) == "DD1001: rack has no gateway [drydock/Rack/v1/r1, r2]"
+
+
+def remark(text: str, level: str, use: int = 0, **more: Any) -> dict[str, Any]:
+    made = {"message": text, "level": level, "error": level == "Error", "name": "DD2002", "documents": [], **more}
+    return {**made, "ts": f"2026-11-21 01:00:{use:02}"}
+
+
+def test_what_drydock_repeats_at_every_use_is_said_once_errors_first() -> None:
+    once = [("IP Locality Check: Validation successful.", "Info"), ("No networks found.", "Warning"), ("Bad", "Error")]
+    listed = [remark(text, level, use) for use in range(50) for text, level in once]
+    answer = validation_from(400, validation("Failure", 400, details={"messageList": listed}), DESIGN)
+    assert [(one.level, one.text) for one in answer.messages] == [("Error", "Bad"), ("Warning", "No networks found.")]
+    assert answer.omitted == 0
+
+
+def test_a_note_that_says_more_than_valid_is_kept() -> None:
+    said = ["No node driver enabled, image not validated.", "The range is valid. It overlaps with dhcp."]
+    listed = [remark(text, "Info") for text in said] + [remark("x is valid", "Info", documents=[{"name": "x"}])]
+    answer = validation_from(200, validation("Success", 200, details={"messageList": listed}), DESIGN)
+    assert [one.text for one in answer.messages] == [*said, "x is valid"]
+
+
+def test_messages_are_bounded_and_what_is_left_out_is_counted() -> None:
+    listed = [remark(f"node n{number} has no boot action", "Warning") for number in range(MOST_MESSAGES + 7)]
+    listed.append(remark("the only error", "Error", diagnostic="Mend it."))
+    answer = validation_from(400, validation("Failure", 400, details={"messageList": listed}), DESIGN)
+    assert (len(answer.messages), answer.omitted) == (MOST_MESSAGES, 8)
+    assert answer.messages[0].text == "the only error. Mend it."
+    assert reasons(answer) == "DD2002: the only error. Mend it."
 
 
 @pytest.mark.parametrize("data", [None, [], {"kind": "Status"}])

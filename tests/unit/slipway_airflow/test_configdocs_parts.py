@@ -7,6 +7,7 @@ import yaml
 
 from provisioner_client.protocol import DesignMessage, DesignValidation
 from site_store import Version
+from slipway_airflow.design_check import REFUSAL_STAYS
 from slipway_airflow.web.buffer_tag import require_match
 from slipway_airflow.web.collection_text import read_collection
 from slipway_airflow.web.document_version import parse_version, two_versions
@@ -73,7 +74,10 @@ def test_the_layer_tells_documents_apart() -> None:
 
 def _said(valid: bool, *messages: tuple[str, str]) -> list[tuple[str, bool]]:
     validation = DesignValidation(valid, tuple(DesignMessage(level, text, ()) for level, text in messages))
-    return [(message["level"], message["error"]) for message in messages_of(validation)]
+    found = messages_of(validation)
+    if not valid:
+        assert found.pop()["message"] == REFUSAL_STAYS
+    return [(message["level"], message["error"]) for message in found]
 
 
 def test_what_the_provisioner_says() -> None:
@@ -87,13 +91,14 @@ def test_what_the_provisioner_says() -> None:
 
 
 def test_the_documents_that_the_provisioner_names() -> None:
-    message = DesignMessage("Error", "bad", ("drydock/BaremetalNode/v1/n1", "odd"))
-    (shown,) = messages_of(DesignValidation(False, (message,)))
+    message = DesignMessage("Error", "bad", ("drydock/BaremetalNode/v1/n1", "odd"), "DD1001")
+    shown, left_out = messages_of(DesignValidation(True, (message,), omitted=3))
+    assert left_out["message"] == "and 3 more remarks"
     assert shown["documents"] == [
         {"schema": "drydock/BaremetalNode/v1", "name": "n1"},
         {"schema": "", "name": "odd"},
     ]
-    assert shown["source"] == "Drydock"
+    assert (shown["source"], shown["name"]) == ("Drydock", "DD1001")
 
 
 def test_names_that_the_provisioner_would_lose() -> None:

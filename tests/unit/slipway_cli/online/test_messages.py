@@ -38,6 +38,17 @@ def test_lines_of_a_collection_are_those_of_its_files(message: dict[str, object]
 def test_the_provisioners_words_are_marked() -> None:
     assert sentence({"message": "no host profile", "source": "Drydock"}) == "Drydock: no host profile"
     assert sentence({"message": "busy", "source": "Slipway"}) == "busy"
+    documents = [{"schema": "drydock/Rack/v1", "name": "r1"}, {"schema": "", "name": "r2"}]
+    said = {"message": "no gateway", "source": "Drydock", "name": "DD1001", "documents": documents}
+    assert sentence(said) == "Drydock: DD1001: no gateway [drydock/Rack/v1/r1, r2]"
+    assert sentence({**said, "name": "ValidateDesign", "documents": []}) == "Drydock: no gateway"
+
+
+def test_of_many_only_some_are_printed_and_the_rest_is_counted() -> None:
+    paper = io.StringIO()
+    notes: list[Message] = [{"message": f"note {n}", "error": False, "level": "Info"} for n in range(5)]
+    print_messages(Console(file=paper, width=80), notes, most=2)
+    assert paper.getvalue() == "5 notes:\n  note 0\n  note 1\n  and 3 more: -o json shows them\n"
 
 
 @pytest.mark.parametrize("body", [None, "text", [], {}, {"details": None}, {"details": {"messageList": None}}])
