@@ -64,7 +64,11 @@ def get_provider_info() -> dict[str, Any]:
                         "A provisioner task that has not been started after this time is given up.",
                     ),
                     "connect_timeout": _optional_seconds("Connect timeout (s)", 5, "Per request."),
-                    "read_timeout": _optional_seconds("Read timeout (s)", 60, "Per request."),
+                    "read_timeout": _optional_seconds(
+                        "Read timeout (s)",
+                        60,
+                        "Per request. For so long, too, a task is looked for whose answer was lost.",
+                    ),
                     "verify_tls": _field("Verify TLS", {"type": ["boolean", "null"], "default": True}),
                     "ca_bundle": _optional_text("CA bundle (path)", "Certificates to trust instead of the system's."),
                     "auth_token": _optional_text("Static token", "Sent as X-Auth-Token.", secret=True),

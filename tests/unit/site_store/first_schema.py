@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,12 @@ ACTIONS: list[tuple[str, dict[str, Any], int, str, Any]] = [
     ("01B", {"dry_run": False, "target_nodes": None, "force": True}, 2, "failed", None),
     ("01C", {"dry_run": True, "target_nodes": None}, 3, "success", None),
     ("01D", {"target_nodes": ["n1"]}, 3, "success", None),
+]
+#: Of action 01B: phase, status, lease's owner, until when, submitted when (hours after MOMENT), provisioner task.
+OPERATIONS: list[tuple[str, str, str | None, int | None, int | None, str | None]] = [
+    ("verify_site", "complete", "me", 1, 2, "t-1"),
+    ("prepare_site", "intended", "me", 3, None, None),
+    ("prepare", "intended", None, None, None, None),
 ]
 
 
@@ -92,5 +98,25 @@ def _make(tx: Connection) -> None:
                 ended=at,
                 state=state,
                 **said,
+            )
+        )
+    operation = metadata.tables["operation"]
+    for phase, status, owner, until, submitted, task in OPERATIONS:
+        hours = {"lease_until": until, "submitted": submitted}
+        tx.execute(
+            operation.insert().values(
+                action_id="01B",
+                site="north",
+                group_name="",
+                attempt=1,
+                phase=phase,
+                reference=f"slipway-01B-{phase}",
+                nodes=[],
+                design_ref="x",
+                created=at,
+                status=status,
+                lease_owner=owner,
+                provisioner_task=task,
+                **{name: at + timedelta(hours=after) for name, after in hours.items() if after is not None},
             )
         )

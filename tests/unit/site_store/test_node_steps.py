@@ -123,3 +123,40 @@ def test_a_destroyed_node_is_prepared_and_deployed_in_the_same_action(site: Scen
     assert tasks(site, action) == {"n1": "success"}
     assert site.store.done_digests(SITE) == {"n1": "d1", "n2": "d2"}
     assert [tasks.node for tasks in site.store.report_input(action.id).nodes] == ["n1"]
+
+
+def test_why_a_node_of_a_step_is_not_sent_is_kept_until_it_is_claimed(site: Scenario, action: ActionRecord) -> None:
+    begin(site, action, ["n1"])
+    assert not site.store.explains_any(action.id)
+    site.store.explain_pending(action.id, DESTROY, ["n1", "n2"], "held by provisioner task 7")
+    assert site.store.explains_any(action.id)
+    found = {name: (str(task.status), task.error) for name, task in site.store.step_tasks(action.id, DESTROY)}
+    assert found == {"n1": ("processing", None), "n2": ("pending", "held by provisioner task 7")}
+    assert begin(site, action, ["n2"], attempt=1).nodes == ("n2",)
+    assert {task.error for _, task in site.store.step_tasks(action.id, DESTROY)} == {None}
+
+
+def test_why_a_node_of_a_group_is_not_sent_is_kept_until_it_is_claimed(site: Scenario) -> None:
+    action = site.running({"a": ["n1", "n2", "n3"]})
+    record = site.open(action, "a")
+    site.do(record, Phase.PREPARE, outcome(["n3"]))
+
+    def said() -> dict[str, tuple[str | None, str | None]]:
+        return {one.node: (one.prepare.error, one.deploy.error) for one in site.store.node_tasks(action.id)}
+
+    site.store.explain_pending(action.id, OperationPhase.DEPLOY, ["n3", "stranger"], "held")
+    assert said()["n3"] == (None, "held")
+    assert set(said()) == {"n1", "n2", "n3"}
+    site.store.explain_pending(action.id, OperationPhase.PREPARE, ["n3"], "it waits for nothing in this phase")
+    assert said()["n3"] == (None, "held")
+    site.begin(record, Phase.DEPLOY, ["n3"])
+    assert said()["n3"] == (None, None)
+
+
+def test_a_reason_that_holds_no_more_is_forgotten(site: Scenario) -> None:
+    action = site.running({"a": ["n1", "n2"]})
+    site.store.explain_pending(action.id, OperationPhase.PREPARE, ["n1", "n2"], "held")
+    site.store.explain_pending(action.id, OperationPhase.PREPARE, ["n1"], None)
+    assert [one.prepare.error for one in site.store.node_tasks(action.id)] == [None, "held"]
+    site.store.explain_pending(action.id, OperationPhase.PREPARE, ["n2"], None)
+    assert not site.store.explains_any(action.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -34,6 +35,7 @@ def test_an_old_database_becomes_what_a_new_one_is_and_keeps_all(old: SiteStore)
     _check_tables(old)
     _check_revisions(old)
     _check_actions(old)
+    _check_operations(old)
     _check_what_comes_next(old)
 
 
@@ -88,6 +90,16 @@ def _check_actions(old: SiteStore) -> None:
         Version.COMMITTED: 3,
         Version.LAST_SITE_ACTION: 2,
         Version.SUCCESSFUL_SITE_ACTION: 1,
+    }
+
+
+def _check_operations(old: SiteStore) -> None:
+    """What somebody had the right to send may have been sent, at that time at the latest; what nobody had, was not."""
+    sending = {str(one.phase): one.sending for one in old.operations("01B")}
+    assert sending == {
+        "verify_site": MOMENT + timedelta(hours=2),
+        "prepare_site": MOMENT + timedelta(hours=3),
+        "prepare": None,
     }
 
 
