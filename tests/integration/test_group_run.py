@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from provisioner_client.protocol import TaskAction, TaskState
+from provisioner_client.protocol import TaskAction
 from site_store import ActionState, GroupRecord, OperationStatus, SiteNotHeld
 from slipway_airflow.clock import SystemClock
 from slipway_airflow.operation_run import StillRunning
 from slipway_airflow.reporting import STEP_WARNING, reported_node
 from strategy_lib.phase import GroupState, Phase, Reason
-from tests.support.driving import Begin, Driving
+from tests.support.driving import Begin
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
 
@@ -225,7 +225,7 @@ def test_rule_24_a_task_whose_provisioner_was_killed_holds_nothing_behind_a_newe
     simulator.start("--restart-mode", "orphan", "--grace", "0")
     simulator.post("nodes/b", {"status": "New"})
     second = begin(text, "run-2")
-    _begin_newer(second, waiting.provisioner_task)
+    second.outlive(waiting.provisioner_task)
     second.timeout = 3600.0
     record = second.group("all")
     assert isinstance(record, GroupRecord)
@@ -246,7 +246,7 @@ def test_rule_14_ones_own_task_that_died_is_not_waited_for_to_its_timeout(begin:
     _until_only_b_is_at_work(simulator)
     simulator.kill()
     simulator.start("--restart-mode", "orphan", "--grace", "0")
-    _begin_newer(driving, waiting.provisioner_task)
+    driving.outlive(waiting.provisioner_task)
     # As after a long time in the triggerer.
     driving.store.running(waiting.op)
     driving.clock = Later(timedelta(minutes=10))
@@ -272,19 +272,6 @@ def _until_only_b_is_at_work(simulator: Simulator) -> None:
     wanted = {"a": "Ready", "b": "Commissioning", "c": "Ready"}
     while {node["name"]: node["status"] for node in simulator.get("nodes")} != wanted:
         pass
-
-
-def _begin_newer(driving: Driving, task_id: str) -> None:
-    """Have the provisioner carry out other tasks until one is so much newer than this one that this one is dead."""
-    provisioner = driving.connect()
-    newer = 0
-    while not provisioner.is_dead(task_id):
-        newer += 1
-        assert newer < 100
-        begun = provisioner.submit(TaskAction.VERIFY_SITE, driving.design_ref, None, f"slipway-other-{newer}")
-        while provisioner.task(begun).state is not TaskState.COMPLETE:
-            pass
-    provisioner.close()
 
 
 def test_rule_24_only_a_group_with_something_to_send_waits_for_older_tasks(begin: Begin, simulator: Simulator) -> None:

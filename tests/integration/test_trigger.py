@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import requests
 
-from slipway_airflow import triggers
+from slipway_airflow import death_watch, triggers
 from slipway_airflow.operation_run import StillRunning
 from slipway_airflow.triggers import ProvisionerTaskTrigger
 from tests.support.driving import Begin, Driving
@@ -88,6 +88,22 @@ def test_it_fires_when_the_task_is_complete(waiting: tuple[Driving, StillRunning
 def test_rule_14_it_fires_at_the_timeout(waiting: tuple[Driving, StillRunning]) -> None:
     _, still = waiting
     assert asyncio.run(first_event(trigger(still, timeout=0.5)))["how"] == "timed_out"
+
+
+@pytest.mark.parametrize("older", [False, True], ids=["its own task", "an older task"])
+def test_it_fires_when_the_provisioner_was_killed_under_the_task(
+    waiting: tuple[Driving, StillRunning], simulator: Simulator, monkeypatch: pytest.MonkeyPatch, older: bool
+) -> None:
+    driving, still = waiting
+    monkeypatch.setattr(death_watch, "WHILE_HELD", timedelta(seconds=0.2))
+    monkeypatch.setattr(death_watch, "WHILE_OWN", timedelta(seconds=0.2))
+    while simulator.get("state")["running"] != still.provisioner_task:
+        pass
+    simulator.kill()
+    simulator.start("--restart-mode", "orphan", "--grace", "0")
+    driving.outlive(still.provisioner_task)
+    more = {"give_up": (datetime.now(UTC) + timedelta(minutes=5)).isoformat()} if older else {}
+    assert asyncio.run(first_event(trigger(still, **more)))["how"] == "dead"
 
 
 def test_it_gives_up_at_a_given_moment(waiting: tuple[Driving, StillRunning]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from provisioner_client.drydock import DrydockProvisioner
+from provisioner_client.protocol import TaskAction, TaskState
 from provisioner_client.submission import SubmissionPolicy
 from site_store import ActionRecord, GroupRecord, OperationPhase, SiteStore
 from slipway_airflow.clock import SystemClock
@@ -39,6 +40,18 @@ class Driving:
         """Return a client of the simulator, with short waits after a lost answer."""
         policy = SubmissionPolicy(look_delay=0.1, settle=self.settle)
         return DrydockProvisioner(self.simulator.url, submission=policy)
+
+    def outlive(self, task_id: str) -> None:
+        """Have the provisioner carry out others until one is so much newer than this task that this one is dead."""
+        provisioner = self.connect()
+        newer = 0
+        while not provisioner.is_dead(task_id):
+            newer += 1
+            assert newer < 100
+            begun = provisioner.submit(TaskAction.VERIFY_SITE, self.design_ref, None, f"slipway-other-{newer}")
+            while provisioner.task(begun).state is not TaskState.COMPLETE:
+                pass
+        provisioner.close()
 
     def group(self, name: str, attempt_key: str = "6", **more: Any) -> GroupRecord | StillRunning:
         """Drive one group, as its Airflow task does."""
