@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -16,6 +15,7 @@ from slipway_airflow.airflow_settings import own_url
 from slipway_airflow.errors import AirflowApiError, AirflowRefused
 from slipway_airflow.web.access import token_of
 from slipway_airflow.web.airflow_login import PROOF, proof_of
+from slipway_airflow.web.log_lines import log_line
 
 _TIMEOUT = (5.0, 20.0)
 _LOG_TIMEOUT = (5.0, 60.0)
@@ -151,7 +151,7 @@ class AirflowCalls:
         lines, size = [], 0
         try:
             for raw in answer.iter_lines():
-                line = _log_line(raw)
+                line = log_line(raw)
                 size += len(line)
                 if size > _LONGEST_LOG:
                     lines.append(f"(cut after {_LONGEST_LOG // 1024 // 1024} MiB; the whole log is in Airflow)")
@@ -234,17 +234,3 @@ def _detail(answer: requests.Response) -> str:
     if isinstance(detail, list):
         detail = "; ".join(str(part.get("msg", part)) if isinstance(part, Mapping) else str(part) for part in detail)
     return " ".join(str(detail).split())[:1000] or str(answer.reason)
-
-
-def _log_line(raw: bytes) -> str:
-    """Return one of Airflow's structured log messages as a line of text."""
-    text = raw.decode("utf-8", "replace")
-    try:
-        message = json.loads(text)
-    except ValueError:
-        return text
-    if not isinstance(message, dict):
-        return str(message)
-    at, level = message.get("timestamp"), message.get("level")
-    words = [f"[{at}]" if at else "", str(level).upper() if level else "", str(message.get("event", ""))]
-    return " ".join(word for word in words if word)

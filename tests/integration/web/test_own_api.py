@@ -111,9 +111,16 @@ def test_a_log(calls: AirflowCalls) -> None:
     path.write_text(
         '{"timestamp":"2026-01-01T10:00:00Z","level":"info","event":"site acquired"}\n'
         '{"timestamp":"2026-01-01T10:00:01Z","level":"warning","event":"ä group"}\n'
+        '{"timestamp":"2026-01-01T10:00:02Z","level":"error","event":"Task failed","error_detail":[{"exc_type":'
+        '"AirflowFailException","exc_value":"group one failed","is_cause":false,"frames":[]}]}\n'
     )
     lines = calls.log(DAG, run_id, "acquire", -1, 1).splitlines()
-    assert lines[-2:] == ["[2026-01-01T10:00:00Z] INFO site acquired", "[2026-01-01T10:00:01Z] WARNING ä group"]
+    assert lines[-4:] == [
+        "[2026-01-01T10:00:00Z] INFO site acquired",
+        "[2026-01-01T10:00:01Z] WARNING ä group",
+        "[2026-01-01T10:00:02Z] ERROR Task failed",
+        "  AirflowFailException: group one failed",
+    ]
 
 
 def pretend_tried(run_id: str, task_id: str) -> None:
