@@ -59,6 +59,11 @@ class ProvisionerUnavailable(ProvisionerError):
         self.reached = reached
         self.timed_out = timed_out
 
+    def __str__(self) -> str:
+        if self.reached or not self.detail:
+            return super().__str__()
+        return f"The provisioner cannot be reached: {self.detail}"
+
 
 class SubmissionUncertain(ProvisionerUnavailable):
     """It is not known whether the provisioner took the task. Submit again with the same reference."""

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, select
+from sqlalchemy import Connection, Row, Select, exists, select
 from sqlalchemy import insert as plain_insert
 
 from site_store.buffers import clear, lock_documents, require_empty, require_version
@@ -19,7 +19,7 @@ from site_store.errors import BufferChanged, BufferEmpty, RevisionNotFound
 from site_store.names import require_names
 from site_store.part import StorePart
 from site_store.snapshots import changed, digests, newest_number, posted_parts, revision_parts
-from site_store.tables import content, document, revision, revision_collection
+from site_store.tables import action, buffer, content, document, revision, revision_collection
 from site_store.tables import site as site_table
 from strategy_lib.documents import Document
 
@@ -217,6 +217,20 @@ class Revisions(StorePart):
     def sites(self) -> list[str]:
         """Return the names of all sites that have a revision, sorted."""
         return self._database.read(lambda tx: sorted(tx.scalars(select(site_table.c.name))))
+
+    def site_exists(self, site: str) -> bool:
+        """Whether a site has a revision, a buffer or an action: one that is only asked for does not exist."""
+        places = (site_table.c.name, buffer.c.site, action.c.site)
+        return self._database.read(
+            lambda tx: any(tx.scalar(select(exists().where(column == site))) for column in places)
+        )
+
+    def known_sites(self) -> list[str]:
+        """Return the names of all sites that exist, as `site_exists` has it, sorted."""
+        places = (site_table.c.name, buffer.c.site, action.c.site)
+        return self._database.read(
+            lambda tx: sorted({name for column in places for name in tx.scalars(select(column).distinct())})
+        )
 
 
 def _select(*, with_design: bool = False) -> Select[Any]:

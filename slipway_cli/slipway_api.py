@@ -14,6 +14,7 @@ API = "/slipway/api/v1.0"
 _PATIENCE = 300.0
 """Seconds for an answer for which the provisioner reads the whole design."""
 _COLLECTION = "design"
+_NO_SUCH_SITE = 404
 
 
 class DesignRefused(ApiError):
@@ -134,9 +135,14 @@ class SlipwayApi:
         return Revision(site, data["revision"], data["digest"], created=True, warnings=warnings)
 
     def _newest(self, site: str) -> Any:
-        answer = self._session.request(
-            f"reading the revisions of {site}", "GET", f"{API}/revisions", params={"site": site, "limit": 1}
-        )
+        try:
+            answer = self._session.request(
+                f"reading the revisions of {site}", "GET", f"{API}/revisions", params={"site": site, "limit": 1}
+            )
+        except ApiRefused as error:
+            if error.status == _NO_SUCH_SITE:
+                return None
+            raise
         return next(iter(read_json(f"reading the revisions of {site}", answer)), None)
 
     def _load(self, site: str, text: str, digest: str, held: Mapping[str, str]) -> str:
@@ -186,9 +192,14 @@ class SlipwayApi:
         return Action.from_json(read_json(what, answer))
 
     def actions(self, site: str, limit: int = 50) -> list[Action]:
-        """The newest actions of a site, newest first."""
+        """The newest actions of a site, newest first; none of one that does not exist yet."""
         what = f"reading the actions of {site}"
-        answer = self._session.request(what, "GET", f"{API}/actions", params={"site": site, "limit": limit})
+        try:
+            answer = self._session.request(what, "GET", f"{API}/actions", params={"site": site, "limit": limit})
+        except ApiRefused as error:
+            if error.status == _NO_SUCH_SITE:
+                return []
+            raise
         return [Action.from_json(item) for item in read_json(what, answer)]
 
     def action(self, action_id: str) -> Action:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from slipway_cli.printable import listed
 
 _MOST = 20
 """How many warnings, and how many notes, are printed beside a new action."""
+_NOT_LOGGED_IN = 401
 
 
 @click.command(
@@ -42,7 +44,7 @@ _MOST = 20
 @click.option("--allow-intermediate-commits", is_flag=True, help="Pass over revisions that were never deployed.")
 @click.option("--continue-on-fail", is_flag=True, help="Start although the revision is not valid, if it can be read.")
 @click.option("--follow", "-F", "following", is_flag=True, help="Show the progress, and end with the verdict.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask before servers are redeployed.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask where servers are deployed already.")
 @click.option("--yes-destroy", is_flag=True, help="Do not ask for the site's name before nodes are destroyed.")
 @online
 def create_action(
@@ -65,6 +67,9 @@ def create_action(
     deploy_site brings all nodes to the committed design, update_site those that differ from it. redeploy_server
     destroys and deploys the target nodes anew, relabel_nodes renews their labels, destroy_nodes erases them.
 
+    Where nodes are deployed already and not as wanted, deploy_site and update_site tell which they would touch and
+    which not, and ask. Without a terminal they go on, unless deployed nodes would be touched: then give --yes.
+
     With --follow it shows the groups as they proceed, and ends with the verdict: 0 success, 1 failure. Ctrl-C ends the
     following and not the action (130).
     """
@@ -82,12 +87,13 @@ def create_action(
     nodes = _names(parameters.get("target_nodes"))
     if kind in TARGETED and not nodes:
         raise click.UsageError(f"{kind} needs its nodes: --target-node NODE, once for each, or NODE,NODE")
+    body = {"name": kind} | ({"parameters": parameters} if parameters else {})
+    query = {"allow-intermediate-commits": allow_intermediate_commits}
     if str(parameters.get("dry_run", "")).lower() != "true":
         _confirm(client, kind, nodes, yes, yes_destroy)
-    body = {"name": kind} | ({"parameters": parameters} if parameters else {})
-    answer = client.send(
-        "POST", "/actions", {"allow-intermediate-commits": allow_intermediate_commits}, json=body, timeout=JUDGING
-    )
+        if kind not in TARGETED and not yes:
+            _confirm_deployed(client, query, body)
+    answer = client.send("POST", "/actions", query, json=body, timeout=JUDGING)
     if following:
         action = answer.json()
         print_messages(console(stderr=True), action.get("warnings") or [], most=_MOST)
@@ -151,3 +157,44 @@ def _confirm(client: Client, kind: str, nodes: Sequence[str], yes: bool, yes_des
         click.echo(err=True)
         option = "--yes" if kind == "redeploy_server" else "--yes-destroy"
         raise Failed(f"nobody answered: nothing was done ({option} goes on without asking)") from None
+
+
+def _confirm_deployed(client: Client, query: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+    """Say what becomes of nodes that are deployed already, and ask.
+
+    Raises
+    ------
+    Failed
+        The answer is no; or nobody can be asked, and deployed nodes would be touched.
+    """
+    try:
+        answer = client.send("POST", "/actions/preview", query, json=body, timeout=JUDGING).json()
+    except Failed as error:
+        if error.status is None or error.status >= 500 or error.status == _NOT_LOGGED_IN:
+            raise
+        # What is wrong with the request is told by the one that creates it, and better.
+        return
+    found = answer.get("preview") or {}
+    touched = found.get("deployed") or []
+    if not touched and not found.get("withheld"):
+        return
+    print_messages(console(stderr=True), answer.get("notes") or [])
+    site = client.where.site
+    if not is_terminal():
+        if touched:
+            raise Failed(
+                f"nothing was done: {listed(touched, 50)} of site {site} would be touched though deployed already, and "
+                "there is no terminal to ask (--yes goes on without asking)"
+            )
+        return
+    try:
+        if not click.confirm(f"{answer['name']} of site {site} at {client.where.url}: go on?", err=True):
+            raise Failed("nothing was done")
+    except click.Abort:
+        click.echo(err=True)
+        raise Failed("nobody answered: nothing was done (--yes goes on without asking)") from None
+
+
+def is_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin.isatty()

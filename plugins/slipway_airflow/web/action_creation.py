@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from site_store import ActionState, SiteBusy, Version
 from slipway_airflow.connections import site_connection
-from slipway_airflow.errors import AirflowApiError, AirflowRefused
+from slipway_airflow.errors import AirflowApiError, AirflowRefused, StepError
+from slipway_airflow.revision_documents import read_revision
 from slipway_airflow.site_lock import reconcile
 from slipway_airflow.steps import STEPS, TARGETED
 from slipway_airflow.web.action_parameters import (
@@ -19,18 +20,24 @@ from slipway_airflow.web.action_parameters import (
     ParameterError,
     parse_parameters,
 )
+from slipway_airflow.web.action_preview import conditions_if_known, listed_conditions, messages_of, preview
 from slipway_airflow.web.action_view import ALLOW_INTERMEDIATE
-from slipway_airflow.web.critical_groups import guard_critical_groups
+from slipway_airflow.web.critical_groups import guard_critical_groups, takes_down
 from slipway_airflow.web.failure import ApiError, plain_message
 from slipway_airflow.web.intermediate_commits import refusal, skipped_commits
+from slipway_airflow.web.provisioner_check import NOT_ASKED
 from slipway_airflow.web.validation import validation_of_revision
+from strategy_lib.design import read_design
+from strategy_lib.errors import StrategyLibError
 
 if TYPE_CHECKING:
     from site_store import ActionRecord, SiteStore
     from slipway_airflow.web.access import Caller
+    from slipway_airflow.web.action_preview import Preview
     from slipway_airflow.web.own_api import AirflowCalls
     from slipway_airflow.web.validation import Validated
     from strategy_lib.design import Design
+    from strategy_lib.outcome import NodeCondition
 
 log = logging.getLogger(__name__)
 
@@ -70,27 +77,24 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowCalls, call
         403: the caller may not trigger this DAG. 409: it is switched off, commits were skipped, critical groups would
         fall short, or another action is on the site. 503: it is not known whether Airflow started the run; the action
         is pending.
+        503: the provisioner could not be asked for its opinion of the design.
     ConnectionLookupFailed
         It is not known which provisioner is the site's: nothing was started.
     """
     kind = _kind(request.kind)
     caller.require_create(kind)
     _require_switched_on(airflow, kind)
-    try:
-        parameters = parse_parameters(request.parameters)
-    except ParameterError as error:
-        messages = [plain_message(problem, name="parameters") for problem in error.problems]
-        raise ApiError(400, f"the parameters cannot be used: {error}", "Bad Request", messages) from error
-    if kind in TARGETED and parameters.target_nodes is None:
-        raise ApiError(400, f"{kind} needs the parameter target_nodes: name the nodes", "Bad Request")
+    parameters = _parameters(kind, request.parameters)
     revision = _revision(store, request, kind, parameters)
     # Decided once: whatever becomes of the site's connections, this action uses no other.
     connection = site_connection(request.site)
     validated = validation_of_revision(request.site, revision)
     overridden = _judge(validated, parameters, request.site, revision)
+    notes: list[dict[str, Any]] = []
     if validated.design is not None:
         _require_targets(parameters, validated.design, request.site, revision)
-        overridden += guard_critical_groups(kind, parameters, validated.design, request.site)
+        refused, notes = _foreseen(store, kind, parameters, validated.design, request.site)
+        overridden += refused
     elif parameters.target_nodes is not None:
         raise ApiError(400, f"the nodes of revision {revision} cannot be read, so target_nodes cannot be checked")
     recorded = parameters.recorded() | ({ALLOW_INTERMEDIATE: True} if request.allow_intermediate else {})
@@ -104,7 +108,58 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowCalls, call
     store.audit(action.id, "invoke", caller.name)
     _start(store, airflow, action, parameters.run_conf(action.site, revision))
     warnings = tuple(message for message in validated.messages if not message["error"])
-    return Created(action, (*overridden, *warnings))
+    return Created(action, (*overridden, *notes, *warnings))
+
+
+def previewed(request: ActionRequest, store: SiteStore, caller: Caller) -> tuple[int, Preview | None]:
+    """Return the revision of an action that is not created, and what it would do; nothing is validated nor started.
+
+    Raises
+    ------
+    ApiError
+        400: no such kind, wrong parameters, no committed revision, one that cannot be read, no such node.
+        403: the caller may not trigger this DAG. 409: commits were skipped.
+    ProvisionerError, SettingsError, ConnectionLookupFailed
+        It could not be learnt which nodes are deployed, and the action would take such nodes down.
+    """
+    kind = _kind(request.kind)
+    caller.require_create(kind)
+    parameters = _parameters(kind, request.parameters)
+    revision = _revision(store, request, kind, parameters)
+    try:
+        design = read_design(read_revision(store, request.site, revision)[1])
+    except (StepError, StrategyLibError) as error:
+        raise ApiError(400, f"revision {revision} of site {request.site} cannot be read: {error}") from error
+    _require_targets(parameters, design, request.site, revision)
+    return revision, _preview(store, kind, parameters, design, request.site)[1]
+
+
+def _preview(
+    store: SiteStore, kind: str, parameters: ActionParameters, design: Design, site: str
+) -> tuple[Mapping[str, NodeCondition], Preview | None]:
+    conditions = listed_conditions(site) if takes_down(kind) else conditions_if_known(site)
+    if conditions is None:
+        return {}, None
+    return conditions, preview(store, kind, parameters, design, site, conditions)
+
+
+def _foreseen(
+    store: SiteStore, kind: str, parameters: ActionParameters, design: Design, site: str
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return which critical groups fall short by force, and notes of what will be touched and what not."""
+    conditions, found = _preview(store, kind, parameters, design, site)
+    return guard_critical_groups(kind, parameters, design, conditions), messages_of(kind, found)
+
+
+def _parameters(kind: str, given: object) -> ActionParameters:
+    try:
+        parameters = parse_parameters(given)
+    except ParameterError as error:
+        messages = [plain_message(problem, name="parameters") for problem in error.problems]
+        raise ApiError(400, f"the parameters cannot be used: {error}", "Bad Request", messages) from error
+    if kind in TARGETED and parameters.target_nodes is None:
+        raise ApiError(400, f"{kind} needs the parameter target_nodes: name the nodes", "Bad Request")
+    return parameters
 
 
 def _kind(name: object) -> str:
@@ -152,6 +207,10 @@ def _judge(validated: Validated, parameters: ActionParameters, site: str, revisi
     if not errors:
         return []
     if not parameters.continue_on_fail:
+        if all(message["name"] == NOT_ASKED for message in errors):
+            # Nothing is wrong with the documents: to mend them would not help.
+            text = f"nothing was started: {errors[0]['message']}"
+            raise ApiError(503, text, "Provisioner", validated.messages, retry=True)
         way_out = "Mend the documents and commit them, or name another revision"
         if validated.design is not None:
             way_out += f", or repeat this with the parameter {CONTINUE_ON_FAIL}=true (--{CONTINUE_ON_FAIL})"

@@ -124,3 +124,18 @@ RUN: dict[str, Any] = {
     "report": None,
     "report_text": None,
 }
+
+PREVIEWED = {
+    "name": "update_site",
+    "site": "default",
+    "revision": 2,
+    "preview": {
+        "submitted": ["node-3"],
+        "deployed": [],
+        "destroyed": [],
+        "as_wanted": ["node-1"],
+        "withheld": [{"name": "node-2", "reason": "design changed, needs redeploy (redeploy_server)"}],
+        "failing": [],
+    },
+    "notes": [],
+}

@@ -14,11 +14,20 @@ from site_store import ActionListing, ActionRecord, SiteStore
 from slipway_airflow.errors import AirflowApiError
 from slipway_airflow.site_lock import reconcile
 from slipway_airflow.web import access, control
-from slipway_airflow.web.action_creation import ActionRequest, create
+from slipway_airflow.web.action_creation import ActionRequest, create, previewed
 from slipway_airflow.web.action_description import describe, describe_step, step_log
-from slipway_airflow.web.action_examples import CREATE_BODY, CREATED, DESCRIBED, EXAMPLE_ID, LISTED, STEP
+from slipway_airflow.web.action_examples import (
+    CREATE_BODY,
+    CREATED,
+    DESCRIBED,
+    EXAMPLE_ID,
+    LISTED,
+    PREVIEWED,
+    STEP,
+)
+from slipway_airflow.web.action_preview import messages_of
 from slipway_airflow.web.action_view import created_view, listed_view
-from slipway_airflow.web.answers import CreatedAction, DescribedAction, ListedAction, Step, answers
+from slipway_airflow.web.answers import CreatedAction, DescribedAction, ListedAction, PreviewedAction, Step, answers
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.bodies import JsonObject, json_body_of
 from slipway_airflow.web.failure import ApiError
@@ -126,6 +135,42 @@ def create_action(
     created = create(wanted, store, airflow, caller)
     shown = created_view(created.action) | {"warnings": list(created.warnings)}
     return JSONResponse(shown, 201, headers={"Location": f"{request.url.path}/{created.action.id}"})
+
+
+@router.post(
+    "/actions/preview",
+    dependencies=[access.may_act],
+    summary="What an action would do to the nodes as they are now",
+    openapi_extra=json_body_of(CREATE_BODY, "The kind of action, and its parameters."),
+    responses=answers(PreviewedAction, PREVIEWED),
+)
+def preview_action(
+    request: Request,
+    body: JsonObject,
+    store: Store,
+    caller: access.CallerDep,
+    site: SiteName = DEFAULT_SITE,
+    allow_intermediate: Annotated[
+        bool,
+        Query(alias="allow-intermediate-commits", description="As for creating the action."),
+    ] = False,
+) -> JSONResponse:
+    """Say which nodes an action would submit, take down, or leave alone, if every node succeeded. Nothing is created.
+
+    The design is not judged, and the provisioner is asked for its list of nodes alone.
+    """
+    wanted = ActionRequest(
+        kind=body.get("name"),
+        parameters=body.get("parameters"),
+        site=site,
+        allow_intermediate=allow_intermediate,
+        context_marker=context_marker(request),
+    )
+    revision, found = previewed(wanted, store, caller)
+    kind = str(wanted.kind)
+    preview = None if found is None else found.to_data()
+    notes = messages_of(kind, found)
+    return JSONResponse({"name": kind, "site": site, "revision": revision, "preview": preview, "notes": notes})
 
 
 @router.get(

@@ -224,6 +224,34 @@ class CreatedAction(_Action):
     warnings: list[Finding]
 
 
+class WithheldNode(TypedDict):
+    """A deployed node that an action would leave alone though it is not as wanted."""
+
+    name: str
+    reason: str
+
+
+class ShownPreview(TypedDict):
+    """What an action would do to nodes, by their names."""
+
+    submitted: list[str]
+    deployed: list[str]
+    destroyed: list[str]
+    as_wanted: list[str]
+    withheld: list[WithheldNode]
+    failing: list[str]
+
+
+class PreviewedAction(TypedDict):
+    """An action that is not created; without a preview where the provisioner does not list its nodes."""
+
+    name: str
+    site: str
+    revision: int
+    preview: ShownPreview | None
+    notes: list[Finding]
+
+
 class ListedGroup(TypedDict):
     """A group, in a list of actions."""
 

@@ -20,6 +20,7 @@ from slipway_airflow.web import (
 from slipway_airflow.web.body_limit import BodyLimit
 from slipway_airflow.web.description import ERRORS, TEXT, describe
 from slipway_airflow.web.error_answers import Unexpected, add_error_answers
+from slipway_airflow.web.existing_site import require_existing_site
 from slipway_airflow.web.headers import ShipyardHeaders
 from slipway_airflow.web.verbosity import accept_verbosity
 
@@ -38,7 +39,8 @@ def create_app() -> FastAPI:
         # `error_answers.py` does it, and takes no host from the request.
         redirect_slashes=False,
     )
-    api = APIRouter(prefix="/api/v1.0", dependencies=[Depends(accept_verbosity)], responses=ERRORS)
+    everywhere = [Depends(accept_verbosity), Depends(require_existing_site)]
+    api = APIRouter(prefix="/api/v1.0", dependencies=everywhere, responses=ERRORS)
     for module in _ROUTERS:
         api.include_router(module.router)
     for router in (service.router, keystone.router, design.router, api):

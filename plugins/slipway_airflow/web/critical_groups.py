@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from slipway_airflow.hook import DrydockHook
 from slipway_airflow.steps import node_step_of
 from slipway_airflow.web.failure import ApiError, plain_message
 from strategy_lib.outcome import NodeCondition
@@ -16,37 +16,32 @@ if TYPE_CHECKING:
     from strategy_lib.design import Design
 
 
-def guard_critical_groups(kind: str, parameters: ActionParameters, design: Design, site: str) -> list[dict[str, Any]]:
+def takes_down(kind: str) -> bool:
+    """Whether actions of this kind take deployed nodes down. Deploying does not: a deployed node is not touched."""
+    return node_step_of(kind) is NodeStep.DESTROY
+
+
+def guard_critical_groups(
+    kind: str, parameters: ActionParameters, design: Design, conditions: Mapping[str, NodeCondition]
+) -> list[dict[str, Any]]:
     """Return, as warnings, which critical groups fall short by an action that is forced.
+
+    Parameters
+    ----------
+    conditions
+        What the provisioner says of its nodes now.
 
     Raises
     ------
     ApiError
         409: an action that is not forced would take critical groups below their criteria.
-    ProvisionerError, SettingsError
-        It could not be learnt which nodes are deployed; that is never taken for "none".
     """
-    if node_step_of(kind) is not NodeStep.DESTROY:
+    if not takes_down(kind):
         return []
-    short = shortfalls(design.strategy, design.nodes, deployed_nodes(site), parameters.target_nodes or ())
+    deployed = frozenset(name for name, said in conditions.items() if said is NodeCondition.DEPLOYED)
+    short = shortfalls(design.strategy, design.nodes, deployed, parameters.target_nodes or ())
     messages = [plain_message(str(shortfall), name="CriticalGroups") for shortfall in short]
     if messages and not parameters.force:
         text = f"{kind} would take critical groups below their criteria: name fewer nodes, or force it"
         raise ApiError(409, text, "Critical Groups", messages)
     return [{**message, "error": False, "level": "Warning"} for message in messages]
-
-
-def deployed_nodes(site: str) -> frozenset[str]:
-    """Return the names of the nodes that the site's provisioner lists as deployed.
-
-    Raises
-    ------
-    ProvisionerError, SettingsError
-        It cannot be asked.
-    """
-    provisioner = DrydockHook.for_site(site).get_conn()
-    try:
-        listed = provisioner.nodes()
-    finally:
-        provisioner.close()
-    return frozenset(name for name, node in listed.items() if node.condition is NodeCondition.DEPLOYED)

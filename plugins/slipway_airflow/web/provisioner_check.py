@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 
 SOURCE = "Drydock"
 NAME = "ValidateDesign"
+NOT_ASKED = "ProvisionerNotAsked"
+"""The name of the message that the provisioner could not be asked: nothing is known to be wrong with the design."""
 PATIENCE = 100.0
 """Seconds after which a provisioner that has not answered counts as one that cannot be asked."""
 
@@ -157,4 +159,4 @@ def _unknown(detail: str, committed: bool) -> dict[str, Any]:
     text = f"the provisioner did not check the design: {detail.rstrip('.')}. Repeat when it can be asked"
     # An action can be forced too, but that is for something else.
     way_out = "" if committed else ", or force the commit, which is recorded"
-    return plain_message(text + way_out, "Error", SOURCE, NAME)
+    return plain_message(text + way_out, "Error", SOURCE, NOT_ASKED)

@@ -21,6 +21,7 @@ ROUTES = {
     "GET /openapi.json": READ,
     "GET /api/v1.0/actions": READ,
     "POST /api/v1.0/actions": WRITE,
+    "POST /api/v1.0/actions/preview": WRITE,
     "GET /api/v1.0/actions/{action_id}": READ,
     "GET /api/v1.0/actions/{action_id}/steps/{step}": READ,
     "GET /api/v1.0/actions/{action_id}/steps/{step}/logs": READ,

@@ -47,7 +47,6 @@ def test_the_list_is_of_one_site_newest_first(user: httpx.Client, store: SiteSto
     found = listed(user)
     assert [one["id"] for one in found] == expected
     assert [one["site"] for one in listed(user, "?site=other")] == ["other"]
-    assert listed(user, "?site=none") == []
 
 
 def test_pages_lead_from_one_to_the_next(user: httpx.Client, store: SiteStore) -> None:

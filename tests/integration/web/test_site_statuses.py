@@ -12,7 +12,9 @@ import pytest
 from provisioner_client.drydock import DrydockProvisioner
 from provisioner_client.protocol import TaskAction, TaskState
 from provisioner_client.retry import RetryPolicy
+from site_store import SiteStore
 from tests.integration.web.test_service import assert_failure
+from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
 
@@ -63,8 +65,10 @@ def test_unknown_filter(viewer: httpx.Client) -> None:
 
 
 def test_a_site_with_a_provisioner_of_its_own(
-    viewer: httpx.Client, connected: Simulator, monkeypatch: pytest.MonkeyPatch
+    viewer: httpx.Client, connected: Simulator, store: SiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name in ("alpha", "beta"):
+        commit_design(store, name, "a: 1\n", [])
     monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER_BETA", json.dumps({"conn_type": "drydock", "host": ""}))
     assert viewer.get(STATUSES, params={"site": "alpha"}).status_code == 200
     assert_failure(viewer.get(STATUSES, params={"site": "beta"}), 503, "has no Drydock URL")
@@ -85,7 +89,10 @@ def test_a_provisioner_that_does_not_answer(viewer: httpx.Client, monkeypatch: p
     assert answer.json()["retry"] is True
 
 
-def test_a_connection_kept_in_airflows_database(viewer: httpx.Client, op: httpx.Client, connected: Simulator) -> None:
+def test_a_connection_kept_in_airflows_database(
+    viewer: httpx.Client, op: httpx.Client, connected: Simulator, store: SiteStore
+) -> None:
+    commit_design(store, "gamma", "a: 1\n", [])
     body = {"connection_id": "slipway_provisioner_gamma", "conn_type": "drydock", "host": connected.url}
     connections = f"{str(op.base_url).removesuffix('/slipway/')}/api/v2/connections"
     op.post(connections, json=body).raise_for_status()

@@ -45,6 +45,20 @@ class Server:
             **more,
         )
 
+    def foresee(self, *, deployed: tuple[str, ...] = (), withheld: tuple[str, ...] = ()) -> None:
+        """Answer what an action would do: work on these deployed nodes, and leave those alone."""
+        found: dict[str, Any] = {
+            "submitted": ["n9"],
+            "deployed": list(deployed),
+            "destroyed": [],
+            "as_wanted": [],
+            "failing": [],
+        }
+        found["withheld"] = [{"name": name, "reason": "design changed"} for name in withheld]
+        notes = [{"message": f"not to be touched: {', '.join(withheld)}", "error": False, "level": "Warning"}]
+        answer = {"name": "update_site", "site": "default", "revision": 3, "preview": found, "notes": notes}
+        self.on("POST", "/actions/preview", answer)
+
     def refuse(self, method: str, path: str, status: int, message: str, *messages: Any, **more: Any) -> None:
         """Refuse a request in Slipway's way."""
         listed = [*messages] or [{"message": message, "error": True}]

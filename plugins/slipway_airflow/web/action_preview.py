@@ -1,0 +1,174 @@
+"""What an action would do to the nodes as they are now: told before it is created, and when it is."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from provisioner_client.errors import ProvisionerError
+from slipway_airflow.errors import SettingsError
+from slipway_airflow.hook import DrydockHook
+from slipway_airflow.planning import Deployed, judge_deployed, make_plan
+from slipway_airflow.steps import has_groups, node_step_of
+from slipway_airflow.story import count, names
+from slipway_airflow.web.failure import plain_message
+from strategy_lib.deployment import Deployment, Finished
+from strategy_lib.node import NodeState
+from strategy_lib.outcome import NodeCondition
+from strategy_lib.phase import NodeStep
+from strategy_lib.strategy import targeted_strategy
+
+if TYPE_CHECKING:
+    from site_store import SiteStore
+    from slipway_airflow.web.action_parameters import ActionParameters
+    from strategy_lib.design import Design
+
+log = logging.getLogger(__name__)
+
+NAME = "Preview"
+"""The name of the messages in which the preview is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What an action would do if every node succeeded. All names are sorted.
+
+    Attributes
+    ----------
+    submitted
+        Nodes that would be submitted.
+    deployed
+        Those among them that are deployed now, and that the action would work on or destroy.
+    destroyed
+        Those among these that it would destroy.
+    as_wanted
+        Deployed nodes that are as wanted, and are not submitted.
+    withheld
+        Deployed nodes that are not as wanted and not submitted either, each with the reason.
+    failing
+        Critical groups that would fail all the same.
+    """
+
+    submitted: tuple[str, ...] = ()
+    deployed: tuple[str, ...] = ()
+    destroyed: tuple[str, ...] = ()
+    as_wanted: tuple[str, ...] = ()
+    withheld: Mapping[str, str] | None = None
+    failing: tuple[str, ...] = ()
+
+    def to_data(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "submitted": list(self.submitted),
+            "deployed": list(self.deployed),
+            "destroyed": list(self.destroyed),
+            "as_wanted": list(self.as_wanted),
+            "withheld": [{"name": name, "reason": reason} for name, reason in sorted((self.withheld or {}).items())],
+            "failing": list(self.failing),
+        }
+
+
+def listed_conditions(site: str) -> dict[str, NodeCondition]:
+    """Return what the site's provisioner says of its nodes now.
+
+    Raises
+    ------
+    ProvisionerError, SettingsError, ConnectionLookupFailed
+        It cannot be asked.
+    """
+    provisioner = DrydockHook.for_site(site).get_conn()
+    try:
+        return {name: node.condition for name, node in provisioner.nodes().items()}
+    finally:
+        provisioner.close()
+
+
+def conditions_if_known(site: str) -> dict[str, NodeCondition] | None:
+    """Return the same, None when the provisioner does not say: for an action that takes nothing away."""
+    try:
+        return listed_conditions(site)
+    except (ProvisionerError, SettingsError) as error:
+        log.warning("What is deployed on site %s is not known: %s", site, error)
+        return None
+
+
+def preview(
+    store: SiteStore,
+    kind: str,
+    parameters: ActionParameters,
+    design: Design,
+    site: str,
+    conditions: Mapping[str, NodeCondition],
+) -> Preview:
+    """Return what an action would do to the nodes as they are now (rules 15, 21 and 25)."""
+    targets = None if parameters.target_nodes is None else sorted(frozenset(parameters.target_nodes))
+    deployed_now = frozenset(name for name, said in conditions.items() if said is NodeCondition.DEPLOYED)
+    step = node_step_of(kind)
+    if step is not None:
+        chosen = tuple(targets or ())
+        worked_on = tuple(name for name in chosen if name in deployed_now)
+        return Preview(chosen, worked_on, worked_on if step is NodeStep.DESTROY else ())
+    strategy = design.strategy if targets is None else targeted_strategy(targets)
+    wanted = {name: digest for name, digest in design.digests.items() if targets is None or name in targets}
+    deployed = Deployed() if parameters.force else judge_deployed(wanted, store.node_records(site), conditions)
+    plan = make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld)
+    groups = {planned.group.name: planned for planned in plan.groups}
+    deployment = Deployment(
+        [planned.group for planned in plan.groups],
+        {name: planned.nodes for name, planned in groups.items()},
+        dict.fromkeys(plan.done, NodeState.SUCCESS),
+        withheld=plan.withheld,
+    )
+    submitted: set[str] = set()
+    while not isinstance(due := deployment.next(), Finished):
+        submitted.update(due.nodes)
+        deployment.record(due, due.nodes, ())
+    grouped = frozenset(name for planned in plan.groups for name in planned.nodes)
+    return Preview(
+        submitted=tuple(sorted(submitted)),
+        deployed=tuple(sorted(submitted & deployed_now)),
+        as_wanted=tuple(sorted(plan.done)),
+        withheld={name: reason for name, reason in plan.withheld.items() if name in grouped},
+        failing=deployment.critical_failures,
+    )
+
+
+def messages_of(kind: str, found: Preview | None) -> list[dict[str, Any]]:
+    """Return a preview as messages in Airship's shape: none where nothing is deployed.
+
+    Without a preview (None) they say that it could not be made.
+    """
+    if found is not None and not (found.deployed or found.as_wanted or found.withheld):
+        return []
+    if found is None:
+        return [_note("which nodes are deployed is not known: the provisioner does not list them", "Warning")]
+    return [_note(text, level) for text, level in _sentences(kind, found)]
+
+
+def _sentences(kind: str, found: Preview) -> Iterable[tuple[str, str]]:
+    if found.submitted or not has_groups(kind):
+        yield f"{count(len(found.submitted), 'node')} would be submitted: {names(found.submitted)}", "Info"
+    else:
+        yield "no node would be submitted", "Info"
+    if found.destroyed:
+        what = f"{count(len(found.destroyed), 'deployed node')} would be taken down: {names(found.destroyed)}"
+        yield what, "Warning"
+    elif found.deployed and has_groups(kind):
+        yield f"{count(len(found.deployed), 'deployed node')} would be submitted: {names(found.deployed)}", "Warning"
+    if found.as_wanted:
+        kept = f"{count(len(found.as_wanted), 'deployed node')} as wanted, not to be touched: {names(found.as_wanted)}"
+        yield kept, "Info"
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in (found.withheld or {}).items():
+        by_reason.setdefault(reason, []).append(name)
+    for reason, nodes in by_reason.items():
+        yield f"{count(len(nodes), 'deployed node')} not to be touched: {names(nodes)}: {reason}", "Warning"
+    if found.failing:
+        some = "critical group" if len(found.failing) == 1 else "critical groups"
+        yield f"{some} {', '.join(found.failing)} would fail, whatever becomes of the submitted nodes", "Warning"
+
+
+def _note(text: str, level: str) -> dict[str, Any]:
+    return plain_message(text, level, name=NAME)
