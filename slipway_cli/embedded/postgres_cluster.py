@@ -28,7 +28,9 @@ OWN_FOLDER = "/proc/self/cwd"
 SUPERUSER, ROLE = "postgres", "slipway"
 AIRFLOW, STORE = "airflow", "slipway"
 """The databases."""
-_SOCKET = ".s.PGSQL.5432"
+PORT = 5432
+"""No port is open; it is part of the socket's name."""
+_SOCKET = f".s.PGSQL.{PORT}"
 _LONGEST_SOCKET = 107
 # What can stand in a database URL and in a setting of Airflow's without a meaning of its own.
 _PLAIN = re.compile(r"[A-Za-z0-9_./@+=-]+")
@@ -172,7 +174,9 @@ class PostgresCluster:
 
     def url(self, database: str) -> str:
         """SQLAlchemy's URL of a database; it holds no secret."""
-        url = URL.create("postgresql+psycopg", ROLE, database=database, query={"host": str(self.host)})
+        # The port is part of the socket's name; without it PGPORT of the caller's environment would count.
+        query = {"host": str(self.host), "port": str(PORT)}
+        url = URL.create("postgresql+psycopg", ROLE, database=database, query=query)
         return url.render_as_string(hide_password=False)
 
     def _short_way(self) -> Path:

@@ -13,6 +13,7 @@ from slipway_cli.embedded.leftovers import servers_of
 from slipway_cli.embedded.postgres_cluster import (
     AIRFLOW,
     OWN_FOLDER,
+    PORT,
     ROLE,
     STORE,
     SUPERUSER,
@@ -25,6 +26,7 @@ from slipway_cli.embedded.sessions import kill_found
 NAME = "postgres"
 _SETTINGS = {
     "listen_addresses": "",
+    "port": str(PORT),
     "unix_socket_directories": "../run",
     "unix_socket_permissions": "0700",
     # Each of Airflow's processes may open 15 connections and as many asynchronous ones, each process with a store 22.
@@ -91,5 +93,10 @@ class PostgresProcess(Component):
 
     def _administer(self) -> psycopg.Connection:
         return psycopg.connect(
-            host=str(self._cluster.host), user=SUPERUSER, dbname="postgres", connect_timeout=5, autocommit=True
+            host=str(self._cluster.host),
+            port=PORT,
+            user=SUPERUSER,
+            dbname="postgres",
+            connect_timeout=5,
+            autocommit=True,
         )

@@ -54,7 +54,10 @@ class StoreMove:
             rest = self.file.with_name(self.file.name + ending)
             if rest.exists():
                 rest.rename(backup.with_name(backup.name + ending))
-        return [f"the store is in PostgreSQL now; {backup.name} is a backup of what it was, and is not used any more"]
+        return [
+            f"the store is in PostgreSQL now; {backup.name} is a backup of what it was, and is not used any more",
+            "what was in Airflow's own database is not copied: enter its connections again (Admin, Connections)",
+        ]
 
     def _backup_name(self) -> Path:
         backup, number = self.file.with_name(BACKUP), 1

@@ -18,8 +18,10 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]  # comes with Airflow, without types
 import psycopg
 import pytest
-from sqlalchemy import make_url
+from sqlalchemy import make_url, text
 
+from site_store.address import resolve
+from site_store.database import Database
 from slipway_cli.embedded.errors import PostgresUnusable
 from slipway_cli.embedded.leftovers import end_leftovers, servers_of
 from slipway_cli.embedded.postgres_account import MAJOR, free_ids, packages, programs
@@ -126,6 +128,16 @@ def test_the_user_whom_it_runs_as_is_not_let_in_either(server: Server) -> None:
             assert "Peer authentication failed" in said or "could not look up local user" in said, said
     finally:
         os.chdir(before)
+
+
+def test_the_callers_own_postgresql_is_not_meant(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable, value in (("PGPORT", "1"), ("PGHOST", "db.example"), ("PGUSER", "ann"), ("PGDATABASE", "hers")):
+        monkeypatch.setenv(variable, value)
+    cluster, process = server
+    assert process.answers()
+    database = Database(resolve(cluster.url(STORE)))
+    assert database.read(lambda tx: tx.scalar(text("SELECT current_database()"))) == STORE
+    database.close()
 
 
 def test_a_role_that_is_not_ours_is_refused(server: Server) -> None:

@@ -54,8 +54,9 @@ def carry_out(move: StoreMove, *, finish: bool = True) -> list[str]:
 def test_it_is_copied_and_kept_as_a_backup(cluster: PostgresCluster) -> None:
     home = cluster.folder.parent
     content = old_store(home)
-    (said,) = carry_out(a_move(cluster))
-    assert said.startswith("the store is in PostgreSQL now; slipway.db.before-postgresql is a backup")
+    said = carry_out(a_move(cluster))
+    assert said[0].startswith("the store is in PostgreSQL now; slipway.db.before-postgresql is a backup")
+    assert "enter its connections again" in said[1]
     assert not (home / "slipway.db").exists()
     assert hashlib.sha256((home / "slipway.db.before-postgresql").read_bytes()).digest() == content
     with SiteStore.open((home / "store.url").read_text()) as store:
@@ -69,7 +70,7 @@ def test_a_start_that_was_killed_after_the_copy_is_finished_by_the_next(cluster:
     old_store(home)
     carry_out(a_move(cluster), finish=False)
     assert (home / "slipway.db").exists()
-    assert len(carry_out(a_move(cluster))) == 1
+    assert carry_out(a_move(cluster)) != []
     with SiteStore.open((home / "store.url").read_text()) as store:
         assert [record.number for record in store.revisions("north")] == [1]
 
