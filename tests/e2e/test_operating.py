@@ -101,11 +101,11 @@ def test_sixteen_actions_are_started_at_once_on_sixteen_sites(
         slipway.slipway.commit(name, site(map(node, names), [group("one", names, percent_successful_nodes=100)]))
     slipway.airflow.wait_for_dag(DAG)
     before = dict(slipway.runtime.components)
-    together = Barrier(len(sites))
+    together = Barrier(len(sites), timeout=60)
+    token = slipway.airflow.session.token()
 
     def create(name: str) -> tuple[int, str]:
-        with contextlib.closing(slipway.new_session()) as session:
-            session.token()
+        with contextlib.closing(ApiSession.with_token(slipway.url, "admin", token)) as session:
             together.wait()
             answer = session.request(
                 f"creating an action of {name}",
