@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -126,4 +127,12 @@ class Component:
         -------
         The ids of processes that cannot be killed; normally none.
         """
-        return [] if self.pid is None else kill_sessions({self.pid})
+        left = [] if self.pid is None else kill_sessions({self.pid})
+        self.take_leave()
+        return left
+
+    def take_leave(self) -> None:
+        """Wait for the end of a process that was killed."""
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=5)

@@ -71,7 +71,9 @@ class PostgresProcess(Component):
 
     def kill_rest(self) -> list[int]:
         """Kill the server's processes: each of them has a session of its own."""
-        return kill_found(lambda: servers_of(self._cluster.data))
+        left = kill_found(lambda: servers_of(self._cluster.data))
+        self.take_leave()
+        return left
 
     def answers(self) -> bool:
         """Whether it can be talked to (it may be recovering from a crash)."""

@@ -65,5 +65,4 @@ def running_server(home: Path) -> Iterator[tuple[PostgresCluster, PostgresProces
         yield cluster, process
     finally:
         process.kill_rest()
-        process.is_running()
         cluster.close()

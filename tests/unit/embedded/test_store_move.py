@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
+import functools
 import os
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from site_store import SiteStore
 from slipway_cli.embedded.errors import StepFailed
 from slipway_cli.embedded.postgres_cluster import AIRFLOW, STORE, PostgresCluster
+from slipway_cli.embedded.postgres_process import PostgresProcess
 from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.embedded.store_move import StoreMove
 from tests.support.postgres import running_server
@@ -21,19 +24,38 @@ from tests.support.revisions import commit_design
 DESIGN = "a: 1\n"
 
 
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PostgresCluster, PostgresProcess]]:
+    with running_server(tmp_path_factory.mktemp("home")) as server:
+        yield server
+
+
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[PostgresCluster]:
-    with running_server(tmp_path) as (running, _):
-        yield running
+def cluster(running: tuple[PostgresCluster, PostgresProcess]) -> PostgresCluster:
+    """A home with an empty PostgreSQL and nothing else."""
+    cluster, process = running
+    for file in (*cluster.folder.parent.glob("slipway.db*"), *cluster.folder.parent.glob("store.url")):
+        file.unlink()
+    with psycopg.connect(host=str(cluster.host), user="postgres", dbname="postgres", autocommit=True) as server:
+        server.execute("DROP DATABASE slipway WITH (FORCE)")
+    process.make_databases()
+    return cluster
+
+
+@functools.cache
+def _old_file() -> bytes:
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / "slipway.db"
+        SiteStore.upgrade(f"sqlite:///{file}")
+        with SiteStore.open(f"sqlite:///{file}") as store:
+            commit_design(store, "north", DESIGN, [])
+        return file.read_bytes()
 
 
 def old_store(home: Path) -> bytes:
-    """A store as earlier versions kept it; the digest of its file."""
-    url = f"sqlite:///{home / 'slipway.db'}"
-    SiteStore.upgrade(url)
-    with SiteStore.open(url) as store:
-        commit_design(store, "north", DESIGN, [])
-    return hashlib.sha256((home / "slipway.db").read_bytes()).digest()
+    """A store as earlier versions kept it; its file."""
+    (home / "slipway.db").write_bytes(_old_file())
+    return _old_file()
 
 
 def a_move(cluster: PostgresCluster, **environ: str) -> StoreMove:
@@ -58,7 +80,7 @@ def test_it_is_copied_and_kept_as_a_backup(cluster: PostgresCluster) -> None:
     assert said[0].startswith("the store is in PostgreSQL now; slipway.db.before-postgresql is a backup")
     assert "enter its connections again" in said[1]
     assert not (home / "slipway.db").exists()
-    assert hashlib.sha256((home / "slipway.db.before-postgresql").read_bytes()).digest() == content
+    assert (home / "slipway.db.before-postgresql").read_bytes() == content
     with SiteStore.open((home / "store.url").read_text()) as store:
         assert store.revision("north", 1).text == DESIGN
         assert "postgresql/run" in store.location
@@ -81,6 +103,8 @@ def test_another_file_never_replaces_what_is_in_postgresql(cluster: PostgresClus
     old_store(home)
     carry_out(a_move(cluster))
     old_store(home)
+    with SiteStore.open(f"sqlite:///{home / 'slipway.db'}") as store:
+        commit_design(store, "south", DESIGN, [])
     with pytest.raises(StepFailed, match=r"is not empty .* Move the SQLite file away to go on with the database"):
         carry_out(a_move(cluster))
     assert (home / "slipway.db").exists()
