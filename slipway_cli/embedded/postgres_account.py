@@ -116,8 +116,9 @@ def _copied(package: Path, name: str, user: tuple[int, int] | None) -> Path:
     folder = target / PACKAGE / name / "bin"
     try:
         if not target.exists():
-            PROGRAM_COPIES.mkdir(parents=True, exist_ok=True)
-            PROGRAM_COPIES.chmod(0o755)
+            if not PROGRAM_COPIES.exists():
+                PROGRAM_COPIES.mkdir(parents=True, exist_ok=True)
+                PROGRAM_COPIES.chmod(0o755)
             with tempfile.TemporaryDirectory(dir=PROGRAM_COPIES) as temporary:
                 made = Path(temporary) / "copy"
                 shutil.copytree(package / name, made / PACKAGE / name, ignore=shutil.ignore_patterns("include", "*.a"))
