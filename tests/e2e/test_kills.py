@@ -139,5 +139,5 @@ def test_rule_12_kill_9_of_postgresql(slipway: RunningSlipway, start_simulator: 
     run_id = start(slipway, simulator, "kill-postgresql", "deploy")
     wait_for_phase(simulator, "deploy")
     slipway.kill_component("postgres")
-    slipway.wait_healthy()
+    slipway.wait_healthy(timeout=150)
     finish(slipway, simulator, run_id)
