@@ -62,7 +62,10 @@ def test_rule_13_a_success_that_the_node_list_contradicts_is_a_failure(begin: Be
 def test_rule_14_a_task_that_outruns_its_timeout_leaves_unknown_nodes(begin: Begin, simulator: Simulator) -> None:
     simulator.script("b", "prepare", "stuck")
     driving = begin(site(ABC, [group("all", maximum_failed_nodes=0)]))
-    driving.timeout = 1.0
+    driving.patience = 0.1
+    while [one["status"] for one in simulator.get("nodes")] != ["Ready", "Commissioning", "Ready"]:
+        assert isinstance(driving.group("all"), StillRunning)
+    driving.timeout, driving.patience = 0.0, 60.0
     record = driving.group("all")
     assert isinstance(record, GroupRecord)
     assert record.reason is Reason.PREPARE_CRITERIA

@@ -67,6 +67,7 @@ def test_two_actions_may_submit_one_after_the_other_but_not_at_once(
     first = drydock.submit("prepare_nodes", design_ref, names_filter(["n1"], "slipway-B-2"))
     drydock.finish(first)
     assert _found(simulator) == {}
+    simulator.script("n2", "prepare", "stuck")
     for action in "CD":
         drydock.submit("prepare_nodes", design_ref, names_filter(["n2"], f"slipway-{action}-1"))
     assert _found(simulator) == {"overlapping_other_action": 1}
