@@ -7,7 +7,7 @@ SHELL = /bin/sh
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test endurance lint types wheel bench clean
+.PHONY: help demo up test endurance contract lint types wheel bench clean
 
 # Airflow's start would compile thousands of files anew, or import another project's modules.
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME
@@ -24,6 +24,7 @@ help:
 	@echo 'make up     run Slipway in the foreground until Ctrl-C'
 	@echo 'make test   linter, type checker, tests'
 	@echo 'make endurance  longer tests: kills of processes, repetitions, examples of the blueprint, hostile designs, the wheel'
+	@echo 'make contract URL=http://HOST:9000 [DESIGNS=http://ME:8099]  what Slipway expects of a Drydock, tried on yours'
 	@echo 'make wheel  build dist/slipway-….whl, to install in an Airflow of your own'
 	@echo 'make bench  measure strategy_lib, the list of actions, and what Airflow adds'
 	@echo 'make clean  remove .venv, .slipway and caches'
@@ -46,6 +47,10 @@ test: lint types
 
 endurance: $(READY)
 	$(BIN)/pytest $(PYTEST_ARGS) -m endurance $(ARGS)
+
+# Against the simulator without URL. What it does to the machines of that Drydock, and its other settings: tests/contract/conftest.py.
+contract: $(READY)
+	CONTRACT_URL='$(URL)' CONTRACT_DESIGNS='$(DESIGNS)' $(BIN)/pytest --timeout=0 tests/contract $(ARGS)
 
 wheel: $(READY)
 	@rm -rf build

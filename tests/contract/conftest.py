@@ -1,14 +1,24 @@
-"""What the contract suite runs against: a simulator process, and a client of it whose waits are short.
+"""What the contract suite runs against: a simulator process of its own, or any Drydock (`make contract URL=http://…`).
 
-To run the suite against something else, give `connect` another client and `simulator` another way to make trouble.
+Of a Drydock these are read from the environment:
+
+- ``CONTRACT_URL``: where it is. The machines of `site.yaml` are prepared, deployed and destroyed there.
+- ``CONTRACT_DESIGNS``: the address, as that Drydock sees it, at which this suite serves its designs, such as
+  ``http://10.0.0.5:8099``. Without it they are files (``file://``), for a Drydock on this machine.
+- ``CONTRACT_TOKEN``: a Keystone token. ``CONTRACT_SECONDS``: how long a task may take (1800).
+
+Tests that need the simulator's admin API are skipped there, and so is relabelling, which never ends without Keystone.
 """
 
 from __future__ import annotations
 
+import os
+import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -16,24 +26,79 @@ from provisioner_client.drydock import DrydockProvisioner
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskAction, TaskState
 from provisioner_client.retry import RetryPolicy
 from provisioner_client.submission import SubmissionPolicy
+from provisioner_client.tokens import StaticToken
+from tests.support.file_server import FileServer
 from tests.support.simulators import SimulatorProcess
 
 SPEED = "8000"
+URL = os.environ.get("CONTRACT_URL", "")
+DESIGNS = os.environ.get("CONTRACT_DESIGNS", "")
+TOKEN = os.environ.get("CONTRACT_TOKEN", "")
+SECONDS = float(os.environ.get("CONTRACT_SECONDS") or 1800) if URL else 15.0
+_HERE = Path(__file__).parent
+_ONLY_SIMULATED = {"simulator", "mortal"}
 
 Connect = Callable[..., Provisioner]
 Finish = Callable[..., ProvisionerTask]
+Publish = Callable[[str], str]
+
+
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Skip what only a simulator can show, where the suite runs against another server."""
+    for item in items:
+        if URL and item.path.is_relative_to(_HERE) and _ONLY_SIMULATED & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.skip(reason="needs the simulator's admin API"))
+
+
+class ServerInUse(DrydockProvisioner):
+    """A client of a server that keeps the tasks of earlier runs: the references of this test are its own."""
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self._own = f"-{secrets.token_hex(4)}"
+
+    def submit(self, action: TaskAction, design_ref: str, nodes: Any, reference: str, **more: Any) -> str:
+        """Submit under a reference of this test."""
+        return super().submit(action, design_ref, nodes, reference + self._own, **more)
+
+    def find(self, reference: str) -> ProvisionerTask | None:
+        """Look for a reference of this test."""
+        return super().find(reference + self._own)
 
 
 @pytest.fixture(scope="session")
 def site_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("s") / "site.yaml"
-    file.write_text(Path(__file__).with_name("site.yaml").read_text())
+    file.write_text((_HERE / "site.yaml").read_text())
     return file
 
 
 @pytest.fixture(scope="session")
-def design_ref(site_file: Path) -> str:
-    return f"file://{site_file}"
+def publish(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Publish]:
+    """Put a design where the provisioner finds it, at an address that it has never seen, and return the address."""
+    if not DESIGNS:
+        folder = tmp_path_factory.mktemp("designs")
+
+        def write(text: str) -> str:
+            file = folder / f"{secrets.token_hex(8)}.yaml"
+            file.write_text(text)
+            return f"file://{file}"
+
+        yield write
+        return
+    with FileServer(host="0.0.0.0", port=urlsplit(DESIGNS).port or 80) as server:  # noqa: S104 - asked for
+
+        def serve(text: str) -> str:
+            path = f"{urlsplit(DESIGNS).path.rstrip('/')}/{secrets.token_hex(8)}.yaml"
+            server.files[path] = text.encode()
+            return f"{DESIGNS.rstrip('/')}/{path.rpartition('/')[2]}"
+
+        yield serve
+
+
+@pytest.fixture(scope="session")
+def design_ref(site_file: Path, publish: Publish) -> str:
+    return publish(site_file.read_text()) if URL else f"file://{site_file}"
 
 
 @pytest.fixture(scope="session")
@@ -91,8 +156,13 @@ def connect() -> Iterator[Connect]:
 
 
 @pytest.fixture
-def provisioner(simulator: SimulatorProcess, connect: Connect) -> Provisioner:
-    return connect(simulator.url)
+def provisioner(request: pytest.FixtureRequest) -> Iterator[Provisioner]:
+    if not URL:
+        yield request.getfixturevalue("connect")(request.getfixturevalue("simulator").url)
+        return
+    client = ServerInUse(URL, StaticToken(TOKEN) if TOKEN else None)
+    yield client
+    client.close()
 
 
 @pytest.fixture
@@ -100,24 +170,26 @@ def finish() -> Finish:
     """Wait until a provisioner task is over."""
 
     def wait(provisioner: Provisioner, task_id: str, until: TaskState = TaskState.COMPLETE) -> ProvisionerTask:
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + SECONDS
         while True:
             task = provisioner.task(task_id)
             if task.state is until or task.state is TaskState.COMPLETE:
                 return task
             assert time.monotonic() < deadline, f"{task} does not become {until}"
-            time.sleep(0.02)
+            time.sleep(0.02 if SECONDS < 60 else 1.0)
 
     return wait
 
 
 @pytest.fixture
 def run(provisioner: Provisioner, design_ref: str, finish: Finish) -> Callable[..., str]:
-    """Submit a task, wait for its end and return its id."""
+    """Submit a task, wait for its end and return its id. Of a server in use, the machines are destroyed before."""
 
     def submit(action: TaskAction, nodes: list[str] | None, reference: str) -> str:
         task_id = provisioner.submit(action, design_ref, nodes, reference)
         finish(provisioner, task_id)
         return task_id
 
+    if URL:
+        submit(TaskAction.DESTROY_NODES, ["c1", "c2", "w1", "w4"], "slipway-z-0")
     return submit

@@ -23,6 +23,10 @@ def test_check_answers_a_sentence_and_leaves_no_tasks(simulator: SimulatorProces
     assert not simulator.get("journal", path="/api/v1.0/health")
 
 
+def test_check_answers_a_sentence(provisioner: Provisioner) -> None:
+    assert "accepts the credentials" in provisioner.check()
+
+
 def test_check_of_nobody(connect: Connect) -> None:
     with pytest.raises(ProvisionerUnavailable, match="no connection"):
         connect("http://127.0.0.1:9").check()

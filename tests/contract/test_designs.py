@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,12 @@ import pytest
 from provisioner_client.errors import ProvisionerRefused, ProvisionerUnavailable
 from provisioner_client.protocol import Provisioner
 from strategy_lib.strategy import Label, Selector
+from tests.contract.conftest import Publish
 from tests.support.simulators import SimulatorProcess
 
+ONE_NODE = "{filter_set_type: union, filter_set: [{filter_type: union, node_names: [c1]}]}"
+SEED = secrets.token_hex(8)
+"""In a content that no Drydock has seen."""
 ALL = {"c1", "c2", "w1", "w2", "w3", "w4"}
 
 
@@ -18,13 +23,22 @@ def test_a_good_design_is_valid(provisioner: Provisioner, design_ref: str) -> No
     assert provisioner.validate_design(design_ref).valid
 
 
-def test_a_bad_design_says_what_is_wrong(provisioner: Provisioner, design_ref: str, tmp_path: Path) -> None:
-    text = Path(design_ref.removeprefix("file://")).read_text().replace("host_profile: compute", "host_profile: lost")
-    (tmp_path / "bad.yaml").write_text(text)
-    answer = provisioner.validate_design(f"file://{tmp_path}/bad.yaml")
+def test_a_bad_design_says_what_is_wrong(provisioner: Provisioner, site_file: Path, publish: Publish) -> None:
+    text = site_file.read_text().replace("host_profile: compute", "host_profile: lost")
+    answer = provisioner.validate_design(publish(text))
     assert not answer.valid
-    assert any("lost" in message.text and message.level == "Error" for message in answer.messages)
-    assert any(document.endswith("w1") for message in answer.messages for document in message.documents)
+    assert any("w1" in str(message) and message.level == "Error" for message in answer.messages)
+
+
+def test_what_is_said_of_a_design_is_said_once_however_often_it_is_used(
+    provisioner: Provisioner, site_file: Path, publish: Publish
+) -> None:
+    text = site_file.read_text().replace("signaling: false", f"node_filter: {ONE_NODE}")
+    answers = [provisioner.validate_design(publish(f"{text}# {SEED}\n")) for _ in range(3)]
+    assert answers[0] == answers[1] == answers[2], "one content, at three addresses"
+    said = [str(message) for message in answers[0].messages]
+    assert len(said) == len(set(said))
+    assert sum("DD4001" in one and "w1" in one for one in said) == 1, "no boot action is for w1"
 
 
 def test_trap_6_a_design_that_is_not_there_is_not_valid(provisioner: Provisioner, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from provisioner_client.errors import ProvisionerRefused, TaskNotFound
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskAction, TaskState
 from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
 from strategy_lib.phase import NodeStep, Phase
+from tests.contract.conftest import URL
 from tests.support.simulators import SimulatorProcess
 
 Run = Callable[..., str]
@@ -34,8 +35,14 @@ def until(provisioner: Provisioner, task_id: str, holds: Callable[[Evidence], bo
         time.sleep(0.02)
 
 
+def is_new(provisioner: Provisioner, name: str) -> bool:
+    """A machine that was never prepared, or that was destroyed, need not be listed."""
+    listed = provisioner.nodes()
+    return name not in listed or listed[name].condition is NodeCondition.NEW
+
+
 def test_nodes_are_prepared_and_then_deployed(provisioner: Provisioner, run: Run) -> None:
-    assert provisioner.nodes()["c1"].condition is NodeCondition.NEW
+    assert is_new(provisioner, "c1")
     task_id = run(TaskAction.PREPARE_NODES, NODES, "slipway-a-1")
     assert outcome(provisioner, Phase.PREPARE, task_id, NODES).succeeded == set(NODES)
     listed = provisioner.nodes()
@@ -44,7 +51,7 @@ def test_nodes_are_prepared_and_then_deployed(provisioner: Provisioner, run: Run
     assert outcome(provisioner, Phase.DEPLOY, task_id, NODES).succeeded == set(NODES)
     listed = provisioner.nodes()
     assert {listed[name].condition for name in NODES} == {NodeCondition.DEPLOYED}
-    assert listed["w4"].condition is NodeCondition.NEW
+    assert is_new(provisioner, "w4")
 
 
 def test_a_task_of_one_node(provisioner: Provisioner, run: Run) -> None:
@@ -150,6 +157,7 @@ def test_destroyed_nodes_are_no_longer_deployed_and_can_be_deployed_again(provis
     assert provisioner.nodes()["c1"].condition is NodeCondition.DEPLOYED
 
 
+@pytest.mark.skipif(bool(URL), reason="a Drydock without Keystone never ends it")
 @pytest.mark.usefixtures("deployed")
 def test_relabelled_nodes_stay_as_they_are(provisioner: Provisioner, run: Run) -> None:
     task_id = run(TaskAction.RELABEL_NODES, NODES, "slipway-b-1")

@@ -11,20 +11,21 @@ import requests
 
 
 class FileServer:
-    """Serves on a free port.
+    """Serves on a free port, unless told otherwise.
 
     Parameters
     ----------
     upstream : str, optional
-        A server that answers in its stead; without one, `content` is the answer to everything.
+        A server that answers in its stead; without one, `files` by their path, and else `content`.
     """
 
-    def __init__(self, upstream: str | None = None) -> None:
+    def __init__(self, upstream: str | None = None, host: str = "127.0.0.1", port: int = 0) -> None:
         self.content = b""
+        self.files: dict[str, bytes] = {}
         self.asked: list[str] = []
         self._refusals: list[tuple[int, bytes, Callable[[str], bool]]] = []
         self._upstream = upstream
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = ThreadingHTTPServer((host, port), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
     @property
@@ -53,7 +54,7 @@ class FileServer:
                 del self._refusals[position]
                 return status, body
         if self._upstream is None:
-            return 200, self.content
+            return 200, self.files.get(path, self.content)
         answer = requests.get(f"{self._upstream}{path}", timeout=30)
         return answer.status_code, answer.content
 
