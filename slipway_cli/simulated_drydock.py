@@ -171,5 +171,6 @@ def connect(airflow: AirflowApi, connection_id: str, url: str, whose: str) -> No
             f"Airflow's connection {connection_id} leads to {before.get('host')} and was not made by Slipway, so it is "
             "left alone; remove it in Airflow (Admin, Connections), or go on without the simulator"
         )
-    fields = {"conn_type": "drydock", "host": url, "extra": json.dumps({"poll_interval": 1})}
+    # Port 0: Airflow's form sends that for a port that it does not show, and tests no connection that is stored without.
+    fields = {"conn_type": "drydock", "host": url, "port": 0, "extra": json.dumps({"poll_interval": 1})}
     airflow.set_connection(connection_id, {**fields, "description": f"{_MARK}, {whose}."})

@@ -39,13 +39,14 @@ def get_provider_info() -> dict[str, Any]:
                 "hook-class-name": "slipway_airflow.hook.DrydockHook",
                 "hook-name": "Drydock",
                 "ui-field-behaviour": {
-                    "hidden-fields": ["schema", "port"],
+                    "hidden-fields": ["schema"],
                     "relabeling": {
                         "host": "Drydock URL",
+                        "port": "Port (0: as the URL says)",
                         "login": "Keystone user",
                         "password": "Keystone password",
                     },
-                    "placeholders": {"host": "http://drydock.example:9000"},
+                    "placeholders": {"host": "http://drydock.example:9000", "port": "0"},
                 },
                 "conn-fields": {
                     "poll_interval": _optional_seconds(

@@ -88,6 +88,7 @@ class RunningSlipway:
         fields = {
             "conn_type": "drydock",
             "host": provisioner_url,
+            "port": 0,
             "extra": json.dumps({"poll_interval": 0.5, **extra}),
         }
         self.airflow.set_connection(f"slipway_provisioner_{site}", fields)
