@@ -37,7 +37,8 @@ class ActionRequests(StorePart):
     ) -> ActionRecord:
         """Write an action down before its DAG run is triggered, so that a lost answer leaves no run without a row.
 
-        The DAG run is to have the kind for its DAG and the action's id for its own; `ensure_action` then finds the row.
+        The DAG run is to have the kind for its DAG, and an id of the site and the action's own id, so that the lists in
+        Airflow's pages show the site; `ensure_action` then finds the row.
 
         Parameters
         ----------
@@ -75,7 +76,7 @@ class ActionRequests(StorePart):
                 revision=revision,
                 parameters=parameters,
                 dag_id=kind,
-                run_id=action_id,
+                run_id=f"{site}__{action_id}",
                 user=user,
                 created=self._now(),
                 context_marker=context_marker,

@@ -142,6 +142,11 @@ class Actions(StorePart):
         row = self._database.read(lambda tx: tx.execute(_of_run(dag_id, run_id)).one_or_none())
         return None if row is None else action_record(row)
 
+    def actions_of_run_id(self, run_id: str) -> list[ActionRecord]:
+        """Return the actions whose DAG run has this id: of several DAGs there may be several."""
+        query = select(*FACTS).where(action.c.run_id == run_id).order_by(action.c.id)
+        return self._database.read(lambda tx: [action_record(row) for row in tx.execute(query)])
+
     def actions(self, site: str | None = None, limit: int = 50) -> list[ActionRecord]:
         """Return the newest actions, newest first, of one site or of all."""
         query = select(*FACTS).order_by(action.c.id.desc()).limit(limit)

@@ -224,6 +224,15 @@ class AirflowApi:
             return None
         return data
 
+    def remove_connection(self, connection_id: str) -> None:
+        """Delete an Airflow connection; nothing happens when there is none of this id."""
+        path = f"/api/v2/connections/{quote(connection_id, safe='')}"
+        try:
+            self._change(f"removing connection {connection_id}", "DELETE", path)
+        except ApiRefused as error:
+            if error.status != 404:
+                raise
+
     def set_connection(self, connection_id: str, fields: Mapping[str, Any]) -> None:
         """Create or replace an Airflow connection.
 

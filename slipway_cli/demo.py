@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -27,8 +27,8 @@ from slipway_cli.follow import follow
 from slipway_cli.leftovers import DEMO, stop_leftovers
 from slipway_cli.output import OutputFormat, console, output_option, print_problems
 from slipway_cli.printable import listed
-from slipway_cli.simulated_drydock import DEFAULT_SPEED, SimulatedDrydock, connect
-from slipway_cli.slipway_api import GroupProgress, RunProgress, SlipwayApi
+from slipway_cli.simulated_drydock import DEFAULT_SPEED, SimulatedDrydock, connect, disconnect
+from slipway_cli.slipway_api import Action, GroupProgress, RunProgress, SlipwayApi
 
 DAG = "deploy_site"
 GROUP_TASK = "deploy_group"
@@ -120,27 +120,42 @@ def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: s
         clock.say(f"Airflow is ready: {runtime.url}")
         with contextlib.closing(ApiSession(runtime.url, "admin", runtime.password("admin"))) as session:
             airflow, slipway = AirflowApi(session), SlipwayApi(session)
-            run_id = _begin(order, airflow, slipway, drydock.wait_ready(), clock)
-            try:
-                run_state, progress = _watch(run_id, runtime, own, clock)
-            except KeyboardInterrupt:
-                _cancel(run_id, runtime, clock)
-                raise
-            show_report(progress, output, clock)
-            groups = progress.groups if progress is not None else ()
-            _show_end(run_state, failed_tasks(airflow.task_instances(DAG, run_id), groups), clock)
-        _show_where(runtime, run_id, keep or own is None, clock.screen)
-        if keep:
-            clock.screen.print(Text("everything stays up until Ctrl-C"))
-            _wait_for_ctrl_c(lambda: drydock.is_running() and (own is None or own.is_running()))
+            airflow.wait_for_dag(DAG)
+            stop_leftovers(order.site, slipway, clock)
+            with _connected(f"slipway_provisioner_{order.site}", drydock.wait_ready(), airflow, runtime):
+                action = _begin(order, slipway, clock)
+                try:
+                    run_state, progress = _watch(action, runtime, own, clock)
+                except KeyboardInterrupt:
+                    _cancel(action.id, runtime, clock)
+                    raise
+                show_report(progress, output, clock)
+                groups = progress.groups if progress is not None else ()
+                _show_end(run_state, failed_tasks(airflow.task_instances(DAG, action.run_id), groups), clock)
+                _show_where(runtime, action.run_id, keep or own is None, clock.screen)
+                if keep:
+                    clock.screen.print(Text("everything stays up until Ctrl-C"))
+                    _wait_for_ctrl_c(lambda: drydock.is_running() and (own is None or own.is_running()))
         return run_state == "success"
 
 
-def _begin(order: Order, airflow: AirflowApi, slipway: SlipwayApi, provisioner: str, clock: Clock) -> str:
-    """Tell Airflow where the provisioner is, commit the design, start the action, and return its id."""
-    airflow.wait_for_dag(DAG)
-    stop_leftovers(order.site, slipway, clock)
-    connect(airflow, f"slipway_provisioner_{order.site}", provisioner, "of the latest demo")
+@contextlib.contextmanager
+def _connected(connection: str, provisioner: str, airflow: AirflowApi, runtime: Runtime) -> Iterator[None]:
+    """Have Airflow use the simulated Drydock for as long as there is one. If it does not answer, the next demo does."""
+    connect(airflow, connection, provisioner, "of the latest demo")
+    try:
+        yield
+    finally:
+        # Somebody waits for the end: a short timeout of its own.
+        with (
+            contextlib.suppress(ApiError),
+            contextlib.closing(ApiSession(runtime.url, "admin", runtime.password("admin"), _ANSWER)) as session,
+        ):
+            disconnect(AirflowApi(session), connection, provisioner)
+
+
+def _begin(order: Order, slipway: SlipwayApi, clock: Clock) -> Action:
+    """Commit the design, and start the action."""
     revision = slipway.commit(order.site, order.text)
     clock.say(f"committed site {order.site} as revision {revision.number}{'' if revision.created else ' (unchanged)'}")
     # A demo that was interrupted may have committed without deploying.
@@ -149,7 +164,7 @@ def _begin(order: Order, airflow: AirflowApi, slipway: SlipwayApi, provisioner: 
     )
     failing = f"; simulated failures: {', '.join(order.fail)}" if order.fail else ""
     clock.say(f"created the action {DAG}, {action.id}{failing}")
-    return action.id
+    return action
 
 
 def _cancel(action_id: str, runtime: Runtime, clock: Clock) -> None:
@@ -164,7 +179,7 @@ def _cancel(action_id: str, runtime: Runtime, clock: Clock) -> None:
 
 
 def _watch(
-    run_id: str, runtime: Runtime, own: BackgroundAirflow | None, clock: Clock
+    action: Action, runtime: Runtime, own: BackgroundAirflow | None, clock: Clock
 ) -> tuple[str, RunProgress | None]:
     """Show the run until it has ended; its state in Airflow, and what Slipway says of it."""
 
@@ -174,10 +189,10 @@ def _watch(
 
     with contextlib.closing(ApiSession(runtime.url, "admin", runtime.password("admin"), _ANSWER)) as session:
         advice = (
-            f"Once it runs again (`slipway up`), start the demo again: it stops the action {run_id}, whose "
+            f"Once it runs again (`slipway up`), start the demo again: it stops the action {action.id}, whose "
             "simulated machines are gone"
         )
-        return follow(DAG, run_id, AirflowApi(session), SlipwayApi(session), clock, check, advice=advice)
+        return follow(DAG, action.run_id, AirflowApi(session), SlipwayApi(session), clock, check, advice=advice)
 
 
 def failed_tasks(tasks: Sequence[TaskInstance], groups: Sequence[GroupProgress]) -> list[str]:

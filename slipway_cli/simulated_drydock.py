@@ -171,6 +171,18 @@ def connect(airflow: AirflowApi, connection_id: str, url: str, whose: str) -> No
             f"Airflow's connection {connection_id} leads to {before.get('host')} and was not made by Slipway, so it is "
             "left alone; remove it in Airflow (Admin, Connections), or go on without the simulator"
         )
-    # Port 0: Airflow's form sends that for a port that it does not show, and tests no connection that is stored without.
+    # The button "Test" in Airflow sends port 0 where none is set, and then takes it for another server than the stored.
     fields = {"conn_type": "drydock", "host": url, "port": 0, "extra": json.dumps({"poll_interval": 1})}
     airflow.set_connection(connection_id, {**fields, "description": f"{_MARK}, {whose}."})
+
+
+def disconnect(airflow: AirflowApi, connection_id: str, url: str) -> None:
+    """Remove a connection that `connect` has made, unless it leads elsewhere by now: its simulated Drydock is going.
+
+    Raises
+    ------
+    ApiRefused, ApiUnreachable
+    """
+    found = airflow.connection(connection_id)
+    if found is not None and found.get("host") == url and (found.get("description") or "").startswith(_MARK):
+        airflow.remove_connection(connection_id)

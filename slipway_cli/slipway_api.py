@@ -38,9 +38,10 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action: its id is its run's, too. `state` is pending, running, success, failed or cancelled."""
+    """An action, and the DAG run that carries it out. `state` is pending, running, success, failed or cancelled."""
 
     id: str
+    run_id: str
     kind: str
     state: str
     marker: str | None
@@ -53,7 +54,13 @@ class Action:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Action:
         """Read an action as the API shows it."""
-        return cls(id=data["id"], kind=data["name"], state=data["state"], marker=data.get("context_marker"))
+        return cls(
+            id=data["id"],
+            run_id=data["run_id"],
+            kind=data["name"],
+            state=data["state"],
+            marker=data.get("context_marker"),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,10 @@ class StepError(SlipwayAirflowError):
     """A step of the action failed, and repeating it by itself would not help: the message says what to mend."""
 
 
+class TaskStopped(SlipwayAirflowError):
+    """A task was told to stop, so it went no further. Started again, it goes on from the store."""
+
+
 class AirflowApiError(SlipwayAirflowError):
     """Airflow's own API did not answer as it should: see the API server's log, and ``[api] base_url``.
 

@@ -25,6 +25,7 @@ from site_store import OperationPhase, OperationStatus, SiteNotHeld
 from slipway_airflow.death_watch import WHILE_HELD, WHILE_OWN, DeathWatch
 from slipway_airflow.lease import LEASE_SECONDS, renewed
 from slipway_airflow.polling import PhaseTimes, intervals
+from slipway_airflow.stopping import Stopping
 from strategy_lib.outcome import Evidence
 
 if TYPE_CHECKING:
@@ -106,15 +107,26 @@ class OperationRun:
         Seconds to poll in this process before :class:`StillRunning` is returned.
     log : TaskLog
         The task's log; its lines are read by operators.
+    stopping : Stopping, optional
+        Knows whether this process was told to stop: then it submits nothing more, and waits for nothing.
     """
 
-    def __init__(self, store: SiteStore, provisioner: Provisioner, clock: Clock, patience: float, log: TaskLog) -> None:
+    def __init__(
+        self,
+        store: SiteStore,
+        provisioner: Provisioner,
+        clock: Clock,
+        patience: float,
+        log: TaskLog,
+        stopping: Stopping | None = None,
+    ) -> None:
         self.store = store
         self.provisioner = provisioner
         self.clock = clock
         self.patience = patience
         self.log = log
         self.owner = process_identity()
+        self.stopping = stopping or Stopping()
 
     def carry_out(self, operation: Operation, times: PhaseTimes) -> Ended | StillRunning:
         """Submit the operation unless that was done, wait for its end, and gather what can be proven (rules 12-14).
@@ -123,6 +135,8 @@ class OperationRun:
         ------
         provisioner_client.errors.ProvisionerError
             The submission could not be made or its fate could not be learnt; starting again is safe.
+        TaskStopped
+            This process was told to stop.
         """
         if operation.provisioner_task is None:
             try:
@@ -165,6 +179,7 @@ class OperationRun:
         started = self.clock.now()
         watch = DeathWatch(self.provisioner, self.clock.now, started, WHILE_HELD)
         for interval in intervals(times.interval):
+            self.stopping.require_not_told()
             try:
                 task = self._task(task_id, operation)
                 if task.state is TaskState.RUNNING and watch.says_dead(task_id):
@@ -235,8 +250,11 @@ class OperationRun:
 
     def _begin_sending(self, operation: Operation) -> None:
         """Note that it is sent, if the right to do so still holds: pauses and looks may have taken longer."""
+        self.stopping.require_going_on()
         if not self.store.lease(operation.op, self.owner, LEASE_SECONDS, sending=True):
             raise SiteNotHeld(f"operation {operation.op}: the right to submit it was lost; nothing is sent")
+        # The store may have taken its time.
+        self.stopping.require_not_told()
 
     def _wait(self, operation: Operation, times: PhaseTimes) -> Ended | StillRunning:
         assert operation.provisioner_task is not None
@@ -247,6 +265,7 @@ class OperationRun:
         task: ProvisionerTask | None = None
         watch = DeathWatch(self.provisioner, self.clock.now, (running_since or started) + WHILE_OWN, WHILE_OWN)
         for interval in intervals(times.interval):
+            self.stopping.require_not_told()
             try:
                 task = self._task(task_id, operation)
                 if task.state is TaskState.RUNNING and watch.says_dead(task_id):

@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from site_store import OperationPhase
+from site_store import OperationPhase, OperationStatus
 from slipway_airflow.errors import StepError
 from slipway_airflow.operation_run import Ended, OperationRun, StillRunning, status_of
 from slipway_airflow.reporting import STEP_WARNING
 from strategy_lib.outcome import Outcome
 
 if TYPE_CHECKING:
-    from site_store import SiteStore
+    from site_store import Operation, SiteStore
     from slipway_airflow.polling import PhaseTimes
     from slipway_airflow.task_log import TaskLog
 
+_DONE, _IN_PART = "success", "partial_success"
+_ENDED = (OperationStatus.COMPLETE, OperationStatus.TIMED_OUT)
 _NOBODY = Outcome(frozenset(), frozenset(), frozenset())
 
 
@@ -32,7 +34,7 @@ class StepRequest:
 
 
 def advance(store: SiteStore, operations: OperationRun, request: StepRequest, log: TaskLog) -> StillRunning | None:
-    """Go on until the step is done (None), or a long wait is better deferred.
+    """Go on until the step is done (None), or a long wait is better deferred. One that is stored as ended stays so.
 
     Raises
     ------
@@ -43,6 +45,9 @@ def advance(store: SiteStore, operations: OperationRun, request: StepRequest, lo
     operation = store.begin_operation(
         request.action_id, request.site, "", request.attempt, request.phase, (), request.design_ref
     )
+    if operation.status in _ENDED:
+        _require_success(operation, log)
+        return None
     ended = operations.carry_out(operation, request.times)
     if isinstance(ended, StillRunning):
         return ended
@@ -55,16 +60,34 @@ def advance(store: SiteStore, operations: OperationRun, request: StepRequest, lo
     task = ended.task
     for message in task.messages:
         (log.warning if message.error else log.info)("  %s", message.text)
-    if task.result == "success":
+    if task.result == _DONE:
         log.info("%s succeeded.", name)
         return None
     errors = [message.text for message in task.messages if message.error]
     said = "; ".join(errors[:5]) or "the provisioner gave no message"
-    if task.result == "partial_success" and request.phase is OperationPhase.PREPARE_SITE:
+    if task.result == _IN_PART and request.phase is OperationPhase.PREPARE_SITE:
         log.warning("%s succeeded in part: %s", name, said)
         store.add_event(request.site, STEP_WARNING, f"{name} succeeded in part: {said}", action_id=request.action_id)
         return None
     raise StepError(f"{name} ended with {task.result}: {said}")
+
+
+def _require_success(operation: Operation, log: TaskLog) -> None:
+    """Conclude from the store what an earlier try of this task had seen; the provisioner may have forgotten it since.
+
+    Raises
+    ------
+    StepError
+        It was no success.
+    """
+    name, result = operation.phase.value, operation.result
+    if result == _DONE or (result == _IN_PART and operation.phase is OperationPhase.PREPARE_SITE):
+        log.info("%s ended with %s before this task started again; the provisioner is not asked.", name, result)
+        return
+    raise StepError(
+        f"{name} ended with {result or operation.status.value} before this task started again "
+        f"(provisioner task {operation.provisioner_task or 'none'}): clear the task to repeat the step"
+    )
 
 
 def _why(name: str, ended: Ended, times: PhaseTimes) -> str:

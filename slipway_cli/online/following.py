@@ -37,7 +37,7 @@ def follow_to_the_end(client: Client, action: Mapping[str, Any], output: str) ->
     try:
         with told(client.where), contextlib.closing(client.impatient(_ANSWER)) as session:
             state, progress = follow(
-                action["dag_id"], action["id"], AirflowApi(session), SlipwayApi(session), clock, advice=advice
+                action["dag_id"], action["run_id"], AirflowApi(session), SlipwayApi(session), clock, advice=advice
             )
     except KeyboardInterrupt:
         click.echo(

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import click
 
 _ID = re.compile(r"[0-9A-Za-z]{26}")
+# Of a DAG run, as Airflow's pages show it: manual__2026-03-01T12:00:00+00:00.
+_RUN_ID = re.compile(r"(?=.*__)[A-Za-z0-9_.~:+-]{1,250}")
 
 
 class TargetGroup(click.Group):
@@ -23,7 +25,7 @@ class TargetGroup(click.Group):
         head, slash, rest = args[0].partition("/")
         if slash and head in self.commands:
             args = [head, rest, *args[1:]]
-        elif "action" in self.commands and _ID.fullmatch(args[0]):
+        elif "action" in self.commands and (_ID.fullmatch(args[0]) or _RUN_ID.fullmatch(args[0])):
             args = ["action", *args]
         return super().resolve_command(ctx, args)
 
@@ -38,7 +40,7 @@ class Step:
 
 
 def action_id(text: str) -> str:
-    """The id of an action.
+    """The id of an action, or that of its DAG run in Airflow; the server knows both.
 
     Raises
     ------
@@ -46,9 +48,10 @@ def action_id(text: str) -> str:
         It cannot be one.
     """
     found = text.removeprefix("action/")
-    if not _ID.fullmatch(found):
+    if not _ID.fullmatch(found) and not _RUN_ID.fullmatch(found):
         raise click.UsageError(
-            f"{text!r} is no id of an action: those have 26 letters and digits (`slipway get actions`)"
+            f"{text!r} is no id of an action: those have 26 letters and digits (`slipway get actions`), or are that of "
+            "a run in Airflow, such as manual__2026-03-01T12:00:00+00:00"
         )
     return found
 

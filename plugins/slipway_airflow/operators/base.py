@@ -13,7 +13,7 @@ from design_rendering.redaction import Redactor
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerRefused
 from site_store import RevisionNotFound, SiteBusy, SiteStore, StoreError
 from slipway_airflow.discreet_provisioner import DiscreetProvisioner
-from slipway_airflow.errors import ConnectionLookupFailed, SlipwayAirflowError, StepError
+from slipway_airflow.errors import ConnectionLookupFailed, SlipwayAirflowError, StepError, TaskStopped
 from slipway_airflow.reporting import STEP_FAILED
 from slipway_airflow.revision_documents import read_revision, secrets_of
 from slipway_airflow.task_output import redact_output
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 # Trouble that is the same however often one tries.
 _FINAL = (SlipwayAirflowError, StrategyLibError, RevisionNotFound, SiteBusy, ProvisionerRefused)
-# Keystone has bad minutes, and so has Airflow.
-_PASSING = (AuthenticationFailed, ConnectionLookupFailed)
+# Keystone has bad minutes, and so has Airflow; a worker that is shut down stops its tasks.
+_PASSING = (AuthenticationFailed, ConnectionLookupFailed, TaskStopped)
 
 
 class SiteOperator(BaseOperator):

@@ -18,6 +18,7 @@ from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operation_run import OperationRun, StillRunning
 from slipway_airflow.operators.base import SiteOperator, marker, task_states
 from slipway_airflow.steps import REPORT, steps_of
+from slipway_airflow.stopping import Stopping
 from slipway_airflow.triggers import ProvisionerTaskTrigger
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _WHILE_PAUSED_BEHIND_OTHERS = timedelta(seconds=60)
 class WaitingOperator(SiteOperator):
     """Base of the operators that submit provisioner tasks and wait for them."""
 
-    _killed = False
+    _stopping = Stopping()
 
     @abstractmethod
     def go_on(self, context: Context, store: SiteStore, hook: DrydockHook, operations: OperationRun) -> Any:
@@ -51,15 +52,18 @@ class WaitingOperator(SiteOperator):
         return self._run(context, resumed=True)
 
     def _run(self, context: Context, *, resumed: bool) -> Any:
+        # A signal may have come before.
+        self._stopping = Stopping(told=self._stopping.told)
         with self.telling(context) as store:
             action = self.action(store, context)
+            self._stopping.store, self._stopping.action_id = store, action.id
             hook = DrydockHook.for_action(store, action)
             patience = hook.settings.poll_in_worker
             if resumed:
                 patience = min(patience, _PATIENCE_AFTER_DEFERRAL)
             provisioner = self.discreet(hook.get_conn(marker(action)), store, action)
             try:
-                operations = OperationRun(store, provisioner, SystemClock(), patience, self.log)
+                operations = OperationRun(store, provisioner, SystemClock(), patience, self.log, self._stopping)
                 result = self.go_on(context, store, hook, operations)
             finally:
                 provisioner.close()
@@ -105,7 +109,7 @@ class WaitingOperator(SiteOperator):
         ``own_state`` is the state in which this task is about to end, where the report asks for it.
         """
         # A task of a run that was stopped lives on for seconds: whoever stopped it has the last word, not the task.
-        if self._killed or store.action(action.id).state.is_end:
+        if self._stopping.told or store.action(action.id).state.is_end:
             self.log.info("The action has been stopped: its verdict stays as it is.")
             return
         steps = steps_of(action.kind)
@@ -121,6 +125,6 @@ class WaitingOperator(SiteOperator):
         )
 
     def on_kill(self) -> None:
-        """Say what a kill does not do: Drydock has no cancel, so what was submitted goes on there."""
-        self._killed = True
+        """Submit nothing more, and say what a kill does not do: Drydock has no cancel, so what was sent goes on."""
+        self._stopping.told = True
         self.log.warning("Killed. What was submitted goes on at the provisioner, and is found again by its reference.")

@@ -22,6 +22,7 @@ _FACTS: dict[str, Any] = {
     "committed_rev_id": 3,
     "allow_intermediate_commits": False,
     "action_lifecycle": "Processing",
+    "run_id": f"default__{EXAMPLE_ID}",
     "site": "default",
     "revision": 3,
     "state": "running",
@@ -87,7 +88,7 @@ DESCRIBED: dict[str, Any] = _FACTS | {
 STEP: dict[str, Any] = {
     "task_id": "deploy_group.control",
     "dag_id": "deploy_site",
-    "dag_run_id": EXAMPLE_ID,
+    "dag_run_id": f"default__{EXAMPLE_ID}",
     "map_index": 0,
     "index": 7,
     "state": "running",

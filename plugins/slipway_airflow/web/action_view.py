@@ -124,6 +124,7 @@ def _facts(action: ActionRecord) -> dict[str, Any]:
         "allow_intermediate_commits": bool(action.parameters.get(ALLOW_INTERMEDIATE, False)),
         "action_lifecycle": lifecycle(action),
         # Slipway's.
+        "run_id": action.run_id,
         "site": action.site,
         "revision": action.revision,
         "state": action.state.value,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from typing import Annotated
 
@@ -44,6 +45,8 @@ router = APIRouter(tags=["actions"], route_class=BlockingRoute)
 
 _LONGEST_PAGE = 1000
 _ID_LENGTH = 26
+# Airflow's own bounds; every run that it names itself has two underscores, and so has every run of Slipway's.
+_RUN_ID = re.compile(r"(?=.*__)[A-Za-z0-9_.~:+-]{1,250}")
 # Airflow keeps it in a column of 32 bits.
 _LARGEST_TRY = 2**31 - 1
 
@@ -202,7 +205,7 @@ def get_step_log(
     action_id: ActionId, step: StepName, store: Store, airflow: Airflow, caller: access.CallerDep, attempt: Try = None
 ) -> PlainText:
     """Return what Airflow has logged for one try of a step."""
-    if len(action_id) != _ID_LENGTH:
+    if len(action_id) != _ID_LENGTH and not _of_run(store, action_id):
         raise ApiError(400, f"the id of an action has {_ID_LENGTH} characters", "Bad Request")
     action = _action(store, caller, action_id)
     caller.require_read_logs(action.dag_id)
@@ -272,18 +275,29 @@ def control_action(
 
 
 def _action(store: SiteStore, caller: access.Caller, action_id: str) -> ActionRecord:
-    """Return an action that the caller may see.
+    """Return an action that the caller may see, by its id or by that of its DAG run in Airflow.
 
     Raises
     ------
     ApiError
-        404, 403.
+        404, 403; 409 when runs of several DAGs have this id.
     """
-    if len(action_id) != _ID_LENGTH or not (action_id.isascii() and action_id.isalnum()):
-        raise ApiError(404, f"there is no action {action_id[:64]!r}", "Action not found")
-    action = store.action(action_id)
+    found = _of_run(store, action_id)
+    if not found:
+        if len(action_id) != _ID_LENGTH or not (action_id.isascii() and action_id.isalnum()):
+            raise ApiError(404, f"there is no action {action_id[:64]!r}", "Action not found")
+        found = [store.action(action_id)]
+    if len(found) > 1:
+        named = ", ".join(f"{action.id} ({action.kind})" for action in found)
+        raise ApiError(409, f"several runs have the id {action_id!r}: name the action, {named}", "Ambiguous")
+    (action,) = found
     caller.require_read(action.dag_id)
     return action
+
+
+def _of_run(store: SiteStore, run_id: str) -> list[ActionRecord]:
+    """Return the actions whose DAG run has this id."""
+    return store.actions_of_run_id(run_id) if _RUN_ID.fullmatch(run_id) else []
 
 
 def _settled(store: SiteStore, airflow: AirflowCalls, page: list[ActionListing]) -> list[ActionListing]:

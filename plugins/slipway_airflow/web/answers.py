@@ -206,6 +206,7 @@ class _Action(TypedDict):
     committed_rev_id: int | None
     allow_intermediate_commits: bool
     action_lifecycle: Literal["Pending", "Processing", "Paused", "Complete", "Failed"]
+    run_id: str
     site: str
     revision: int | None
     state: Literal["pending", "running", "success", "failed", "cancelled"]

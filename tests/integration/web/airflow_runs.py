@@ -57,8 +57,13 @@ def plan(store: SiteStore, action_id: str) -> None:
     store.save_plan(action_id, groups, frozenset(), dict.fromkeys(("n1", "n2", "n3"), "digest"))
 
 
+def run_of(action_id: str, site_name: str = "default") -> str:
+    """Return the id of the DAG run of an action that was created by the API; another run's id stays as it is."""
+    return f"{site_name}__{action_id}" if len(action_id) == 26 else action_id
+
+
 class AirflowRuns:
-    """Airflow's runs, seen and changed as its administrator."""
+    """Airflow's runs, seen and changed as its administrator. A run may be named by its action of the site `default`."""
 
     def __init__(self, origin: str, token: str) -> None:
         self._client = httpx.Client(base_url=f"{origin}/api/v2", headers={"Authorization": f"Bearer {token}"})
@@ -69,28 +74,28 @@ class AirflowRuns:
 
     def state(self, dag_id: str, run_id: str) -> str | None:
         """Return a run's state, None when there is no such run."""
-        answer = self._client.get(f"/dags/{dag_id}/dagRuns/{run_id}")
+        answer = self._client.get(f"/dags/{dag_id}/dagRuns/{run_of(run_id)}")
         return None if answer.status_code == 404 else str(answer.raise_for_status().json()["state"])
 
     def run(self, dag_id: str, run_id: str) -> dict[str, Any]:
         """Return a run."""
-        found: dict[str, Any] = self._client.get(f"/dags/{dag_id}/dagRuns/{run_id}").raise_for_status().json()
+        found: dict[str, Any] = self._client.get(f"/dags/{dag_id}/dagRuns/{run_of(run_id)}").raise_for_status().json()
         return found
 
     def end(self, dag_id: str, run_id: str, state: str = "failed") -> None:
         """Let a run be over, teardown and all."""
-        run = f"/dags/{dag_id}/dagRuns/{run_id}"
+        run = f"/dags/{dag_id}/dagRuns/{run_of(run_id)}"
         self._client.patch(f"{run}/taskInstances/release", json={"new_state": state}).raise_for_status()
         self._client.patch(run, json={"state": state}).raise_for_status()
 
     def delete(self, dag_id: str, run_id: str) -> None:
         """Delete a run, as a person can who cleans up."""
         self.end(dag_id, run_id)
-        self._client.delete(f"/dags/{dag_id}/dagRuns/{run_id}").raise_for_status()
+        self._client.delete(f"/dags/{dag_id}/dagRuns/{run_of(run_id)}").raise_for_status()
 
     def states(self, dag_id: str, run_id: str) -> dict[str, str | None]:
         """Return the state of each of a run's tasks."""
-        answer = self._client.get(f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances").raise_for_status().json()
+        answer = self._client.get(f"/dags/{dag_id}/dagRuns/{run_of(run_id)}/taskInstances").raise_for_status().json()
         return {instance["task_id"]: instance["state"] for instance in answer["task_instances"]}
 
     def begin(self, run_id: str, task_id: str, state: str, map_index: int = -1, tries: int = 1) -> None:
@@ -98,14 +103,14 @@ class AirflowRuns:
         with create_session() as session:
             session.execute(
                 update(TaskInstance)
-                .where(TaskInstance.run_id == run_id, TaskInstance.task_id == task_id)
+                .where(TaskInstance.run_id == run_of(run_id), TaskInstance.task_id == task_id)
                 .where(TaskInstance.map_index.in_((-1, map_index)))
                 .values(state=state, map_index=map_index, try_number=tries)
             )
 
     def write_log(self, dag_id: str, run_id: str, task_id: str, text: str, map_index: int = -1, tries: int = 1) -> None:
         """Write a task's log where Airflow's own handler looks for it."""
-        place = f"dag_id={dag_id}/run_id={run_id}/task_id={task_id}"
+        place = f"dag_id={dag_id}/run_id={run_of(run_id)}/task_id={task_id}"
         folder = Path(AIRFLOW_HOME) / "logs" / place / (f"map_index={map_index}" if map_index >= 0 else "")
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"attempt={tries}.log").write_text(text)

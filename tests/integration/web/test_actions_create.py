@@ -28,7 +28,7 @@ def said(answer: httpx.Response) -> list[str]:
     return [message["message"] for message in answer.json()["details"]["messageList"]]
 
 
-def test_the_run_has_the_id_of_the_action_and_its_parameters(
+def test_the_runs_id_begins_with_the_site_and_it_has_the_actions_parameters(
     user: httpx.Client, store: SiteStore, airflow_runs: AirflowRuns
 ) -> None:
     commit(store)
@@ -61,7 +61,7 @@ def test_the_run_has_the_id_of_the_action_and_its_parameters(
         "dry_run": False,
     }
     action = store.action(shown["id"])
-    assert (action.state, action.run_id, action.targeted) == (ActionState.PENDING, action.id, True)
+    assert (action.state, action.run_id, action.targeted) == (ActionState.PENDING, f"default__{action.id}", True)
     assert [(audit.command, audit.user) for audit in store.audits(action.id)] == [("invoke", "user")]
 
 

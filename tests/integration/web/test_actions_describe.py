@@ -10,7 +10,7 @@ import pytest
 from site_store import ActionState, OperationPhase, SiteStore
 from slipway_airflow.steps import STEPS, has_groups
 from strategy_lib.phase import Phase
-from tests.integration.web.airflow_runs import ACTIONS, AirflowRuns, commit, create, plan
+from tests.integration.web.airflow_runs import ACTIONS, AirflowRuns, commit, create, plan, run_of
 from tests.support.lossy_proxy import LossyProxy
 
 pytestmark = pytest.mark.usefixtures("dags", "connected")
@@ -53,6 +53,25 @@ def test_a_new_action_has_its_steps_and_its_audit(viewer: httpx.Client, made: st
     ]
     assert [step["id"] for step in shown["steps"]] == [*STEPS["deploy_site"], "report", "release"]
     assert {step["state"] for step in shown["steps"]} == {None}
+
+
+def test_an_action_is_found_by_its_run(viewer: httpx.Client, made: str, store: SiteStore) -> None:
+    assert described(viewer, run_of(made))["id"] == made
+    assert described(viewer, f"{run_of(made)}/steps/acquire")["task_id"] == "acquire"
+
+
+def test_an_action_that_was_started_in_airflows_pages_is_found_by_its_run(
+    viewer: httpx.Client, user: httpx.Client, store: SiteStore
+) -> None:
+    run_id = "manual__2026-03-01T12:00:00.123456+00:00"
+    first = store.ensure_action("deploy_site", run_id, "deploy_site", "default", 1, {}, "ann")
+    assert user.post(f"{ACTIONS}/{run_id}/control/pause").status_code == 202
+    assert store.action(first.id).paused is not None
+    second = store.ensure_action("update_site", run_id, "update_site", "other", 1, {}, "ann")
+    ambiguous = viewer.get(f"{ACTIONS}/{run_id}")
+    assert ambiguous.status_code == 409
+    assert f"{first.id} (deploy_site), {second.id} (update_site)" in ambiguous.json()["message"]
+    assert viewer.get(f"{ACTIONS}/manual__2026").status_code == 404
 
 
 @pytest.mark.parametrize("kind", list(STEPS))
@@ -125,7 +144,7 @@ def test_a_step_is_airflows_task(viewer: httpx.Client, under_way: str) -> None:
         "DeployGroupOperator",
         0,
         "deploy_site",
-        under_way,
+        run_of(under_way),
     ]
     assert {"start_date", "end_date", "duration", "hostname", "notes"} <= set(step)
     assert "rendered_fields" not in step

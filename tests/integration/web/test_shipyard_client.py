@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from site_store import SiteStore
-from tests.integration.web.airflow_runs import DESIGN, AirflowRuns, plan
+from tests.integration.web.airflow_runs import DESIGN, AirflowRuns, plan, run_of
 from tests.integration.web.conftest import PASSWORD
 from tests.integration.web.shipyard_client import (
     Refused,
@@ -290,7 +290,7 @@ def test_workflows(client: ShipyardClient, action: str) -> None:
     for since in (None, "2026-01-01T00:00:00Z"):
         listed = client.get_workflows(since)
         assert listed.status_code == 200
-        (workflow,) = (one for one in listed.json() if one["run_id"] == action)
+        (workflow,) = (one for one in listed.json() if one["run_id"] == run_of(action))
         # The client takes an id apart, and refuses any other form.
         assert re.fullmatch(r"deploy_site__\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}", workflow["workflow_id"])
         assert workflow["state"] == "queued"

@@ -17,7 +17,7 @@ ACTIONS = "http://127.0.0.1:1/slipway/api/v1.0/actions"
 
 
 def action(name: str, state: str = "running", marker: str = DEMO) -> dict[str, str]:
-    return {"id": name, "name": "deploy_site", "state": state, "context_marker": marker}
+    return {"id": name, "run_id": f"example__{name}", "name": "deploy_site", "state": state, "context_marker": marker}
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def create(site: Scenario, name: str = SITE, exclusive: bool = True, **parameter
 
 def test_an_action_is_there_before_its_run_which_then_finds_it(site: Scenario) -> None:
     made = create(site, force=True)
-    assert (made.dag_id, made.run_id, len(made.id)) == ("deploy_site", made.id, 26)
+    assert (made.dag_id, made.run_id, len(made.id)) == ("deploy_site", f"{SITE}__{made.id}", 26)
     assert (made.state, made.revision, made.user, made.context_marker) == (ActionState.PENDING, 3, "ann", "marker")
     assert (made.parameters, made.created, made.started) == ({"force": True}, site.clock.time, None)
     assert site.store.action(made.id) == made
@@ -44,7 +44,7 @@ def test_an_exclusive_action_names_the_one_that_waits(site: Scenario) -> None:
     first = create(site)
     with pytest.raises(SiteBusy, match=r"is to start on it since 2026-11-21 12:00:01 UTC") as caught:
         create(site)
-    assert caught.value.owner == LockOwner(first.id, "deploy_site", first.id, first.created, waiting=True)
+    assert caught.value.owner == LockOwner(first.id, "deploy_site", first.run_id, first.created, waiting=True)
     assert first.id in str(caught.value)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)  # noqa: S301 - made here
     assert [listing.action.id for listing in site.store.list_actions()] == [first.id]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from slipway_airflow.errors import SettingsError
 from slipway_airflow.provider import get_provider_info
 from slipway_airflow.settings import ConnectionSettings, connection_candidates, design_base_url
+from tests.conftest import ROOT
 
 
 def test_form_shows_exactly_the_fields_that_are_read() -> None:
@@ -18,6 +20,31 @@ def test_form_shows_exactly_the_fields_that_are_read() -> None:
     assert set(shown) == {item.name for item in fields(ConnectionSettings)}
     defaults = {item.name: item.default for item in fields(ConnectionSettings)}
     assert {name: field["schema"].get("default") for name, field in shown.items()} == defaults
+
+
+def test_every_field_of_the_connection_is_documented_with_its_default() -> None:
+    _, _, section = (ROOT / "docs" / "running.md").read_text().partition("\n## The connection to Drydock\n")
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]*) \|", section.partition("\n## ")[0], re.MULTILINE))
+    for item in fields(ConnectionSettings):
+        said = rows.pop(item.name)
+        match item.default:
+            case bool():
+                assert said == str(item.default).lower()
+            case float():
+                assert said == f"{item.default:g}"
+            case None:
+                assert said == "–" or said.startswith("`"), "what is taken instead"
+    assert rows == {}
+    (connection_type,) = get_provider_info()["connection-types"]
+    for name in {"host", "port", "login", "password", "schema"} - set(
+        connection_type["ui-field-behaviour"]["hidden-fields"]
+    ):
+        assert f"`{name}`" in section
+
+
+def test_a_person_can_enter_the_port_that_airflows_test_compares() -> None:
+    (connection_type,) = get_provider_info()["connection-types"]
+    assert "port" not in connection_type["ui-field-behaviour"]["hidden-fields"]
 
 
 def test_secrets_are_password_fields() -> None:

@@ -13,6 +13,7 @@ from tests.unit.slipway_cli.conftest import Slipway
 URL = "http://127.0.0.1:1"
 API = f"{URL}/slipway/api/v1.0"
 ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+RUN_ID = f"default__{ID}"
 AT = "2026-03-01T12:00:00.123456+00:00"
 TOKEN = "the-token-of-the-test"
 
@@ -86,6 +87,7 @@ def action(**more: Any) -> dict[str, Any]:
         "id": ID,
         "name": "deploy_site",
         "dag_id": "deploy_site",
+        "run_id": RUN_ID,
         "site": "default",
         "revision": 3,
         "parameters": {},

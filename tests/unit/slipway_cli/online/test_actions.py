@@ -11,9 +11,9 @@ import pytest
 from slipway_airflow.steps import STEPS, TARGETED
 from slipway_cli import action_kinds
 from tests.unit.slipway_cli.conftest import Slipway
-from tests.unit.slipway_cli.online.conftest import AT, ID, URL, Server, action
+from tests.unit.slipway_cli.online.conftest import AT, ID, RUN_ID, URL, Server, action
 
-RUN = f"{URL}/api/v2/dags/deploy_site/dagRuns/{ID}"
+RUN = f"{URL}/api/v2/dags/deploy_site/dagRuns/{RUN_ID}"
 STEP = {"id": "validate_design", "index": 3, "state": "success", "notes": []}
 
 
@@ -246,6 +246,18 @@ def test_an_action_is_described(slipway: Slipway, server: Server, arguments: tup
 
 
 @pytest.mark.parametrize(
+    "run_id", ["manual__2026-03-01T12:00:00.5+00:00", RUN_ID, "my.site__01ARZ3NDEKTSV4RRFFQ69G5FAV"]
+)
+@pytest.mark.parametrize("target", ["action/{}", "{}"])
+def test_an_action_is_named_by_the_run_that_airflow_shows(
+    slipway: Slipway, server: Server, run_id: str, target: str
+) -> None:
+    server.on("GET", f"/actions/{run_id}", action())
+    result = slipway("describe", target.format(run_id))
+    assert (result.exit_code, ID in result.stdout) == (0, True), result.output
+
+
+@pytest.mark.parametrize(
     ("arguments", "path"),
     [
         (("describe", f"step/{ID}/deploy_group.a"), f"/actions/{ID}/steps/deploy_group.a"),
@@ -357,7 +369,7 @@ REPORT = {"verdict": "success", "verdict_text": "every group succeeded"}
 
 def run_view(server: Server, state: str, report: Any = None) -> None:
     body = {"action": {"state": state, "verdict": "the verdict"}, "groups": [GROUP], "report": report}
-    server.on("GET", f"/runs/deploy_site/{ID}", body | {"report_text": "the report" if report else None})
+    server.on("GET", f"/runs/deploy_site/{RUN_ID}", body | {"report_text": "the report" if report else None})
 
 
 @pytest.fixture
