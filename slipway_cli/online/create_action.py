@@ -64,8 +64,9 @@ def create_action(
 ) -> None:
     """Start an action on the site.
 
-    deploy_site brings all nodes to the committed design, update_site those that differ from it. redeploy_server
-    destroys and deploys the target nodes anew, relabel_nodes renews their labels, destroy_nodes erases them.
+    deploy_site deploys all nodes that are not deployed as wanted, update_site those that are new or no longer as they
+    were left. redeploy_server destroys and deploys the target nodes anew, relabel_nodes renews their labels,
+    destroy_nodes erases them.
 
     Where nodes are deployed already and not as wanted, deploy_site and update_site tell which they would touch and
     which not, and ask. Without a terminal they go on, unless deployed nodes would be touched: then give --yes.
