@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from site_store import SiteStore
+from slipway_airflow.design_check import REFUSAL_STAYS
 from slipway_airflow.web import provisioner_check
 from tests.support.configdocs import API, assert_failure, commit, committed, put, said
 from tests.support.simulators import Simulator
@@ -78,7 +79,9 @@ def test_the_provisioner_is_asked_too_and_all_is_told_at_once(connected: Simulat
     assert answer.status_code == 400
     found = answer.json()["details"]["messageList"]
     by_drydock = [message for message in found if message["source"] == "Drydock"]
-    assert [message["documents"] for message in by_drydock] == [[{"schema": "drydock/BaremetalNode/v1", "name": "n3"}]]
+    error, note = by_drydock
+    assert (error["documents"], error["name"]) == ([{"schema": "drydock/BaremetalNode/v1", "name": "n3"}], "DD1001")
+    assert (note["message"], note["level"]) == (REFUSAL_STAYS, "Info")
     assert any("critical is missing" in text for text in said(answer))
 
 
