@@ -134,7 +134,9 @@ class HttpSession:
         self._session = requests.Session()
         # A no-op: else requests looks for credentials in ~/.netrc and sends them.
         self._session.auth = lambda prepared: prepared
-        self._session.headers.update({"Accept": "application/json", "User-Agent": "slipway", **(headers or {})})
+        # What is asked for changes by the second: an answer from memory would be a wrong one.
+        own = {"Accept": "application/json", "User-Agent": "slipway", "Cache-Control": "no-cache"}
+        self._session.headers.update({**own, **(headers or {})})
 
     def __repr__(self) -> str:
         return f"HttpSession({self.base_url!r})"

@@ -183,7 +183,7 @@ class OperationRun:
             try:
                 task = self._task(task_id, operation)
                 if task.state is TaskState.RUNNING and watch.says_dead(task_id):
-                    return self._died(task, operation)
+                    return self._died(task_id, operation)
             except TaskNotFound:
                 return Ended("gone", None, self._evidence(task_id, operation))
             except ProvisionerError as error:
@@ -269,7 +269,7 @@ class OperationRun:
             try:
                 task = self._task(task_id, operation)
                 if task.state is TaskState.RUNNING and watch.says_dead(task_id):
-                    return self._died(task, operation)
+                    return self._died(task_id, operation)
             except TaskNotFound:
                 self.log.warning("The provisioner no longer knows task %s; looking at its nodes instead.", task_id)
                 return Ended("gone", None, self._evidence(task_id, operation))
@@ -294,14 +294,18 @@ class OperationRun:
             self.clock.sleep(interval)
         raise AssertionError("unreachable: intervals() is endless")  # pragma: no cover
 
-    def _died(self, task: ProvisionerTask, operation: Operation) -> Ended:
+    def _died(self, task_id: str, operation: Operation) -> Ended:
         """Gather what is known of the nodes of a dead task: it says nothing more, and holds nothing (rule 13)."""
+        # The list of tasks may take minutes: it may have been alive at its beginning, and over at its end.
+        task = self._task(task_id, operation)
+        if task.state is TaskState.COMPLETE:
+            return Ended("complete", task, self._evidence(task_id, operation, over=True))
         self.log.warning(
             "Provisioner task %s is dead: it is said to run, but a newer task has begun since. The provisioner was "
             "killed under it; looking at what it has done.",
-            task.task_id,
+            task_id,
         )
-        return Ended("dead", task, replace(self._evidence(task.task_id, operation), over=True))
+        return Ended("dead", task, replace(self._evidence(task_id, operation), over=True))
 
     def _task(self, task_id: str, operation: Operation) -> ProvisionerTask:
         """Ask after the operation's task; an answer about anything else is trouble, and asked for again."""

@@ -261,6 +261,7 @@ def test_the_context_marker_is_a_uuid_of_version_4(
     headers = http.calls[0].request.headers
     assert uuid.UUID(headers["X-Context-Marker"]).version == 4
     assert headers["X-End-User"] == "Ann"
+    assert headers["Cache-Control"] == "no-cache"
 
 
 def test_the_context_marker_of_one_text_is_always_the_same(make_drydock: Make) -> None:
