@@ -21,7 +21,7 @@ from provisioner_client.errors import (
 )
 from provisioner_client.protocol import Provisioner, TaskAction, TaskState
 from provisioner_client.tokens import StaticToken
-from strategy_lib.outcome import Evidence, NodeCondition, judge
+from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 from tests.unit.provisioner_client.drydock_answers import (
     API,
@@ -87,9 +87,9 @@ def test_an_answer_about_another_task_than_the_one_asked_for_proves_nothing(
     with pytest.raises(ProvisionerProtocolError, match=told):
         drydock.task("t-1", **expected)
     http.get(f"{API}/nodes", json=[{"hostname": "n1", "status_name": "Deployed"}])
-    assert drydock.evidence("t-1", ["n1"], **expected) == Evidence(
-        over=False, condition={"n1": NodeCondition.DEPLOYED}, listed=True
-    )
+    evidence = drydock.evidence("t-1", ["n1"], **expected)
+    assert (evidence.over, evidence.reported_success, evidence.child_success) == (False, frozenset(), frozenset())
+    assert (evidence.condition, evidence.listed) == ({"n1": NodeCondition.DEPLOYED}, True)
 
 
 @pytest.mark.parametrize(("given", "told"), ANOTHER)
