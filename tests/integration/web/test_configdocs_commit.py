@@ -14,9 +14,10 @@ import pytest
 import yaml
 
 from site_store import SiteStore
-from slipway_airflow.design_check import REFUSAL_STAYS
+from slipway_airflow.design_check import ADDRESSES, INGESTER, REFUSAL_STAYS
 from slipway_airflow.web import provisioner_check
 from tests.support.configdocs import API, assert_failure, commit, committed, put, said
+from tests.support.file_server import FileServer
 from tests.support.simulators import Simulator
 from tests.support.sites import document, group, node, site
 
@@ -133,6 +134,35 @@ def test_without_a_provisioner_nothing_is_known_to_be_right(user: httpx.Client, 
     forced = commit(user, force="true")
     assert (forced.status_code, forced.json()["deployable"]) == (200, True)
     assert store.revision("default").forced
+
+
+@pytest.fixture
+def between(monkeypatch: pytest.MonkeyPatch, connected: Simulator, origin: str) -> Iterator[FileServer]:
+    """Stand between the provisioner and Slipway's route for designs."""
+    with FileServer(upstream=origin) as server:
+        settings = {"conn_type": "drydock", "host": connected.url, "extra": {"design_base_url": server.url}}
+        monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(settings))
+        yield server
+
+
+def test_a_commit_survives_a_503_in_the_very_fetch_of_its_design(between: FileServer, user: httpx.Client) -> None:
+    between.refuse(503, b'{"detail": "no worker is free"}')
+    put(user, DESIGN)
+    answer = commit(user)
+    assert (answer.status_code, answer.json()["status"]) == (200, "Success"), answer.text
+    assert len(between.asked) == 2
+
+
+def test_a_provisioner_that_sees_no_nodes_refuses_the_commit_and_its_ingester_is_named(
+    between: FileServer, user: httpx.Client
+) -> None:
+    between.refuse(200, b"{}", count=ADDRESSES)
+    put(user, DESIGN)
+    answer = commit(user)
+    (error,) = said(answer)
+    assert (answer.status_code, INGESTER in error) == (400, True)
+    assert between.asked[0].partition("?")[0] == between.asked[-1].partition("?")[0], "one token"
+    assert max(map(len, between.asked)) + len(between.url) <= 128
 
 
 @pytest.fixture

@@ -40,6 +40,19 @@ def test_an_action_is_there_before_its_run_which_then_finds_it(site: Scenario) -
     assert site.store.action(made.id).state is ActionState.RUNNING
 
 
+def test_the_address_at_which_a_design_was_found_is_known_to_later_actions_of_its_revision(site: Scenario) -> None:
+    assert site.store.design_fetch(SITE, 3) == 0
+    for number in (17, 5):
+        made = create(site)
+        assert made.design_fetch == 0
+        site.store.note_design_fetch(made.id, number)
+        assert site.store.action(made.id).design_fetch == number
+        site.store.close_action(made.id, ActionState.FAILED, "over")
+    create(site)
+    assert site.store.design_fetch(SITE, 3) == 5, "the newest; an action that has none yet says nothing"
+    assert (site.store.design_fetch(SITE, 4), site.store.design_fetch("south", 3)) == (0, 0)
+
+
 def test_an_exclusive_action_names_the_one_that_waits(site: Scenario) -> None:
     first = create(site)
     with pytest.raises(SiteBusy, match=r"is to start on it since 2026-11-21 12:00:01 UTC") as caught:

@@ -59,7 +59,7 @@ def test_rule_18_with_nothing_to_claim_an_operation_is_complete_at_once(site: Sc
 def test_steps_of_the_whole_site_have_operations_too(site: Scenario) -> None:
     action = site.running({"a": ["n1"]})
     operation = site.store.begin_operation(action.id, SITE, "", 1, "verify_site", [], "x")
-    again = site.store.begin_operation(action.id, SITE, "", 1, OperationPhase.VERIFY_SITE, [], "x")
+    again = site.store.begin_operation(action.id, SITE, "", 1, OperationPhase.VERIFY_SITE, [], "another address")
     assert operation == again
     assert (operation.phase, operation.status, operation.nodes) == (
         OperationPhase.VERIFY_SITE,
