@@ -26,7 +26,7 @@ help:
 	@echo 'make endurance  longer tests: kills of processes, repetitions, examples of the blueprint, hostile designs, the wheel'
 	@echo 'make contract URL=http://HOST:9000 [DESIGNS=http://ME:8099]  what Slipway expects of a Drydock, tried on yours'
 	@echo 'make wheel  build dist/slipway-….whl, to install in an Airflow of your own'
-	@echo 'make bench  measure strategy_lib, the list of actions, and what Airflow adds'
+	@echo 'make bench  measure strategy_lib, the list of actions, secrets, and what Airflow adds'
 	@echo 'make clean  remove .venv, .slipway and caches'
 
 demo: $(READY)
@@ -61,6 +61,7 @@ bench: $(READY)
 	$(BIN)/python tests/bench/bench_simulate.py
 	$(BIN)/python tests/bench/bench_actions.py
 	$(BIN)/python tests/bench/bench_commit.py
+	$(BIN)/python tests/bench/bench_secrets.py
 	$(BIN)/python tests/bench/bench_airflow.py
 
 clean:

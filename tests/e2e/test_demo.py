@@ -52,6 +52,7 @@ def test_the_example_site_succeeds_with_a_forgiven_failure(slipway: RunningSlipw
     assert "compute-nodes-1: success, 11 of 12 deployed, 1 failed" in done.stdout
     assert slipway.airflow.run_state(DAG, run_id(done)) == "success"
     assert slipway.background.is_running(), "an Airflow that was reused stays up"
+    assert slipway.airflow.connection("slipway_provisioner_example") is None, "its simulated Drydock is gone"
     assert "starting Airflow" not in done.stdout
     assert "password in" in done.stdout
     assert "\nSUCCESS: every group succeeded\n\n" in done.stdout, "the report ends with the verdict"

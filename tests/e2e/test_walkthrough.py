@@ -45,9 +45,16 @@ def test_the_same_walk_with_airflows_trigger_form(walker: Walker, tmp_path: Path
         session = ApiSession(walker.runtime.url, "admin", password)
         assert AirflowApi(session).wait_for_run("deploy_site", run_id, 120) == "success"
         page.get_by_text("Success").first.wait_for()
+        # The connection that `slipway up --simulator` has made can be tested where a person would.
+        page.goto(f"{walker.runtime.url}/connections")
+        row = page.locator("tr", has_text="slipway_provisioner")
+        with page.expect_response("**/connections/test") as tested:
+            row.get_by_role("button", name="Test Connection").click()
+        assert (tested.value.status, tested.value.json()["status"]) == (200, True), tested.value.text()
     progress = SlipwayApi(session).progress("deploy_site", run_id)
     assert progress is not None
     assert progress.report is not None
     nodes = {entry["name"]: (entry["state"], entry["as_wanted"]) for entry in progress.report["nodes"]}
     assert nodes == {"form-1": ("success", False), "form-2": ("success", False)}, "both were submitted"
     assert "deploy_site" in walker.types(".venv/bin/slipway get actions --site form")
+    assert "of site form" in walker.types(f".venv/bin/slipway describe action/{run_id}"), "as Airflow's page names it"

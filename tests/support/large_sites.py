@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 NODES_PER_RACK = 100
 
 _SITE = """\
@@ -83,3 +85,27 @@ def large_site(nodes: int) -> str:
         for number in range(nodes)
     ]
     return "".join(written)
+
+
+_SECRET = """\
+---
+schema: deckhand/Passphrase/v1
+metadata:
+  schema: metadata/Document/v1
+  name: passphrase-{number:05}
+  storagePolicy: encrypted
+  layeringDefinition: {{abstract: false, layer: site}}
+data: {secret}
+"""
+SECRET_MARK = "s3cr3t-"
+"""What every secret of `secret_documents` begins with."""
+
+
+def secret_of(number: int) -> str:
+    """Return a secret that looks like one, the same each time."""
+    return f"{SECRET_MARK}{hashlib.sha256(str(number).encode()).hexdigest()[:24]}"
+
+
+def secret_documents(count: int) -> str:
+    """Return so many passphrases, each a document of its own, as complete sites have them."""
+    return "".join(_SECRET.format(number=number, secret=secret_of(number)) for number in range(count))

@@ -21,7 +21,7 @@ from slipway_cli.airflow_api import AirflowApi
 from slipway_cli.api_session import ApiSession, ApiUnreachable
 from slipway_cli.embedded.runtime import HomeLock, Runtime
 from slipway_cli.embedded.settings import EmbeddedSettings
-from slipway_cli.simulated_drydock import ALL_SITES, Connecting, ConnectionTaken, SimulatedDrydock, connect
+from slipway_cli.simulated_drydock import ALL_SITES, Connecting, ConnectionTaken, SimulatedDrydock, connect, disconnect
 from slipway_cli.up import up
 
 URL = "http://127.0.0.1:1"
@@ -46,6 +46,7 @@ def test_it_is_connected_where_there_is_no_connection(wire: responses.RequestsMo
     connected()
     sent = json.loads(created.calls[0].request.body or "")
     assert (sent["connection_id"], sent["host"], sent["conn_type"]) == (ALL_SITES, DRYDOCK, "drydock")
+    assert sent["port"] == 0, "without one, Airflow's button Test refuses"
 
 
 @pytest.mark.parametrize(
@@ -96,6 +97,25 @@ def test_an_api_server_that_stays_away_is_not_waited_for_for_ever(wire: response
     wire.get(CONNECTION, body=requests.ConnectionError("refused"))
     with pytest.raises(ApiUnreachable):
         Connecting(connected, -1).go_on()
+
+
+@pytest.mark.parametrize(
+    ("found", "removed"),
+    [
+        ({"host": DRYDOCK, "description": "Made by Slipway: a simulated Drydock, of the latest demo."}, 1),
+        ({"host": "http://127.0.0.1:1", "description": "Made by Slipway: a simulated Drydock, of the latest demo."}, 0),
+        ({"host": DRYDOCK, "description": "the plant"}, 0),
+        (None, 0),
+    ],
+)
+def test_a_demo_takes_its_own_connection_away_and_no_other(
+    wire: responses.RequestsMock, found: dict[str, str] | None, removed: int
+) -> None:
+    wire.get(CONNECTION, json=found or {}, status=200 if found else 404)
+    wire.assert_all_requests_are_fired = False
+    deleted = wire.delete(CONNECTION, status=204)
+    disconnect(AirflowApi(ApiSession.with_token(URL, "admin", "t")), ALL_SITES, DRYDOCK)
+    assert deleted.call_count == removed
 
 
 def settings(home: Path) -> EmbeddedSettings:

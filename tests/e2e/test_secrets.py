@@ -1,0 +1,34 @@
+"""A site with all secrets of a real one deploys, and no log has any of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.conftest import StartSimulator
+from tests.e2e.running import RunningSlipway
+from tests.support.large_sites import SECRET_MARK, large_site, secret_documents, secret_of
+
+NODES = 2000
+SECRETS = 10_000
+
+
+@pytest.mark.endurance
+@pytest.mark.timeout(1200)
+def test_a_site_with_ten_thousand_secrets_deploys_and_no_log_has_one(
+    slipway: RunningSlipway, start_simulator: StartSimulator
+) -> None:
+    simulator = start_simulator(speed=100_000)
+    simulator.script("node-00007", "deploy", "fail", message=f"IPMI refuses admin/{secret_of(4711)} at 10.0.0.7")
+    slipway.connect("secrets", simulator.url)
+    run_id, state = slipway.deploy("secrets", large_site(NODES) + secret_documents(SECRETS), timeout=900)
+    assert state == "success"
+    report = slipway.report(run_id)
+    states = {node["name"]: node["state"] for node in report["nodes"]}
+    assert (len(states), states.pop("node-00007"), set(states.values())) == (NODES, "failure", {"success"})
+    assert "IPMI refuses admin/*** at 10.0.0.7" in str(report)
+    assert SECRET_MARK not in str(report)
+    logs = [path for path in (slipway.home / "logs").rglob("*") if path.is_file()]
+    logs += [path for path in (slipway.home / "airflow" / "logs").rglob("*") if path.is_file()]
+    said = {path: path.read_text(errors="replace") for path in logs}
+    assert any("IPMI refuses admin/*** at 10.0.0.7" in text for text in said.values()), "it was said"
+    assert [path for path, text in said.items() if SECRET_MARK in text] == []
