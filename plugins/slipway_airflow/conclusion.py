@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING
 
-from design_rendering.redaction import Redactor
 from provisioner_client.errors import ProvisionerError
 from site_store import ActionState, OperationPhase
 from slipway_airflow.clock import SystemClock
@@ -19,7 +18,7 @@ from slipway_airflow.node_step_report import StepStanding, StepTasks
 from slipway_airflow.operation_run import OperationRun
 from slipway_airflow.rehearsal import rehearse
 from slipway_airflow.reporting import report_of, report_of_dry_run
-from slipway_airflow.revision_documents import read_revision, secrets_of
+from slipway_airflow.revision_documents import redactor_of
 from slipway_airflow.steps import node_step_of
 from strategy_lib.phase import Verdict
 from strategy_lib.report import render, to_dict
@@ -85,9 +84,7 @@ def _late_results(store: SiteStore, action: ActionRecord, log: TaskLog) -> None:
     except (SettingsError, ConnectionLookupFailed) as error:
         log.warning("Late results cannot be looked for: %s", error)
         return
-    provisioner = DiscreetProvisioner(
-        connected, cache(lambda: Redactor(secrets_of(store, *read_revision(store, action.site, action.revision))))
-    )
+    provisioner = DiscreetProvisioner(connected, cache(lambda: redactor_of(store, action)))
     try:
         operations = OperationRun(store, provisioner, SystemClock(), 0.0, log)
         look_for_late_results(store, operations, action.id, log)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from design_rendering.errors import RenderingError
 from design_rendering.judging import exposed_secrets
+from design_rendering.redaction import Redactor
 from design_rendering.rendering import render
 from design_rendering.secret_texts import may_hide_secrets, secret_texts
 from design_rendering.secrets import secret_values
@@ -17,7 +18,7 @@ from strategy_lib.errors import DocumentError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from site_store import CollectionRecord, RevisionRecord, SiteStore
+    from site_store import ActionRecord, CollectionRecord, RevisionRecord, SiteStore
     from strategy_lib.documents import Document
 
 
@@ -41,6 +42,20 @@ def secrets_of(store: SiteStore, revision: RevisionRecord, documents: Iterable[D
             found |= secret_values(written)
             found |= secret_texts(written, render(written))
     return found
+
+
+def redactor_of(store: SiteStore, action: ActionRecord) -> Redactor:
+    """Return what hides the secrets of an action's revision; may be slow where they were not stored with it.
+
+    Raises
+    ------
+    StepError, site_store.RevisionNotFound
+        There is no rendered design.
+    """
+    known = None if action.revision is None else store.revision_secrets(action.site, action.revision)
+    if known is not None:
+        return Redactor(known.texts)
+    return Redactor(secrets_of(store, *read_revision(store, action.site, action.revision)))
 
 
 def exposed_in(store: SiteStore, revision: RevisionRecord) -> list[str]:

@@ -8,9 +8,12 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+if TYPE_CHECKING:
+    from site_store import SiteStore
 
 # Airflow 3.3 may mark a task failed whose trigger fires within seconds of its deferral (docs/architecture.md, Waiting).
 QUIET_SECONDS = 15.0
@@ -107,7 +110,8 @@ class ProvisionerTaskTrigger(BaseTrigger):
                 except TaskNotFound:
                     how = "gone"
                 except (ProvisionerError, StoreError) as error:
-                    self.log.warning("No answer about the task, asking again: %s", error)
+                    said = await asyncio.to_thread(without_secrets, str(error), store, operation.action_id)
+                    self.log.warning("No answer about the task, asking again: %s", said)
                 else:
                     if task.state is not TaskState.QUEUED and running_since is None:
                         running_since = datetime.now(UTC)
@@ -125,3 +129,15 @@ class ProvisionerTaskTrigger(BaseTrigger):
             await asyncio.to_thread(store.close)
         await asyncio.sleep(max(0.0, QUIET_SECONDS - (time.monotonic() - started)))
         yield TriggerEvent({"op": self.op, "provisioner_task": self.provisioner_task, "how": how})
+
+
+def without_secrets(text: str, store: SiteStore, action_id: str) -> str:
+    """Return what the provisioner said without the design's secrets: an error may quote it."""
+    from site_store import StoreError
+    from slipway_airflow.errors import SlipwayAirflowError
+    from slipway_airflow.revision_documents import redactor_of
+
+    try:
+        return redactor_of(store, store.action(action_id)).redact(text)
+    except (StoreError, SlipwayAirflowError):
+        return "what it said is not shown, because the secrets of the design could not be read"

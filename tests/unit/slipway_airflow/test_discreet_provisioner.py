@@ -24,6 +24,7 @@ from site_store import RevisionSecrets, SiteStore
 from slipway_airflow.discreet_provisioner import DiscreetProvisioner
 from slipway_airflow.operators.acquire import AcquireSiteOperator
 from slipway_airflow.revision_documents import exposed_in, read_revision, secrets_of
+from slipway_airflow.triggers import without_secrets
 from strategy_lib.outcome import Evidence
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site
@@ -118,6 +119,17 @@ def test_secrets_that_were_stored_with_a_revision_are_not_looked_for_again(
         monkeypatch.setattr(SiteStore, "collections", never)
         assert secrets_of(store, revision, ()) == {SECRET}
         assert exposed_in(store, revision) == ["exposed"]
+
+
+def test_the_triggerer_repeats_no_secret_of_an_answer(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    SiteStore.upgrade(url)
+    with SiteStore.open(url) as store:
+        hidden = RevisionSecrets(frozenset({SECRET}))
+        store.commit_revision("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden)
+        action = store.ensure_action("deploy_site", "run", "deploy_site", "alpha", 1, {}, "tester")
+        assert without_secrets(f"500: bad {SECRET}", store, action.id) == "500: bad ***"
+        assert SECRET not in without_secrets(f"500: bad {SECRET}", store, "no-such-action")
 
 
 @pytest.mark.parametrize("broken", [False, True])
