@@ -57,4 +57,5 @@ def test_the_same_walk_with_airflows_trigger_form(walker: Walker, tmp_path: Path
     nodes = {entry["name"]: (entry["state"], entry["as_wanted"]) for entry in progress.report["nodes"]}
     assert nodes == {"form-1": ("success", False), "form-2": ("success", False)}, "both were submitted"
     assert "deploy_site" in walker.types(".venv/bin/slipway get actions --site form")
-    assert "form, revision 1" in walker.types(f".venv/bin/slipway describe action/{run_id}"), "as Airflow's page names it"
+    by_run = walker.types(f".venv/bin/slipway describe action/{run_id}")
+    assert "form, revision 1" in by_run, "as Airflow's page names it"
