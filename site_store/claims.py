@@ -36,6 +36,7 @@ class Claims(StorePart):
         nodes: Collection[str],
         design_ref: str,
         found: Mapping[str, str] | None = None,
+        digests: Mapping[str, str] | None = None,
     ) -> Operation:
         """Write down the intent to submit something to the provisioner, and claim the nodes for it.
 
@@ -60,6 +61,8 @@ class Claims(StorePart):
         found
             What the provisioner says of these nodes now (`strategy_lib.outcome.NodeCondition`); one that it does not
             list is left out. A node that is deployed keeps what it is done in until something proves otherwise.
+        digests
+            For new labels: the version of each node's design that has them. For a deploy the action's plan has it.
 
         Returns
         -------
@@ -77,7 +80,9 @@ class Claims(StorePart):
         kind = OperationPhase(str(phase))
         wanted = sorted(frozenset(nodes))
         return self._database.write(
-            lambda tx: self._begin(tx, action_id, site, group, attempt, kind, wanted, design_ref, found or {})
+            lambda tx: self._begin(
+                tx, action_id, site, group, attempt, kind, wanted, design_ref, found or {}, digests or {}
+            )
         )
 
     def fail_unsent(
@@ -143,6 +148,7 @@ class Claims(StorePart):
         nodes: list[str],
         design_ref: str,
         found: Mapping[str, str],
+        digests: Mapping[str, str],
     ) -> Operation:
         key = {"action_id": action_id, "group_name": group, "attempt": attempt, "phase": phase}
         same = select(operation).where(*(operation.c[column] == value for column, value in key.items()))
@@ -169,6 +175,7 @@ class Claims(StorePart):
             claimed = _claim(tx, now, action_id, group, phase, op, nodes)
         if phase.is_of_nodes:
             _note_found(tx, op, claimed, found)
+            _note_digests(tx, op, {name: digests[name] for name in claimed if name in digests})
             # Neither new labels nor the phases change what is deployed on a node; only to destroy it does.
             kept = frozenset(name for name in claimed if _stays(phase, found.get(name)))
             _touch_nodes(tx, site, op, sorted(kept), undone=False)
@@ -260,6 +267,14 @@ def _note_found(tx: Connection, op: int, claimed: list[str], found: Mapping[str,
     tx.execute(update(task).where(task.c.op == op).values(found=None))
     for condition, nodes in by_condition.items():
         tx.execute(update(task).where(task.c.op == op, dialects.among(tx, task.c.node, nodes)).values(found=condition))
+
+
+def _note_digests(tx: Connection, op: int, digests: Mapping[str, str]) -> None:
+    """Keep with each node the version that this operation is to bring about."""
+    rows = [{"the_node": name, "the_digest": digest} for name, digest in digests.items()]
+    if rows:
+        noted = update(task).where(task.c.op == op, task.c.node == bindparam("the_node"))
+        tx.execute(noted.values(digest=bindparam("the_digest")), rows)
 
 
 def _touch_nodes(tx: Connection, site: str, op: int, nodes: list[str], *, undone: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy import Connection, and_, bindparam, func, select, update
 
 from site_store.dialects import among
 from site_store.events import EventKind, NewEvent, write_events
@@ -13,6 +13,7 @@ from site_store.operations import finish, read_operation
 from site_store.part import StorePart
 from site_store.records import Operation, OperationPhase, OperationStatus
 from site_store.tables import action, node, task
+from strategy_lib.digests import with_labels_of
 from strategy_lib.outcome import UNTOUCHED_BY_DEPLOY, Outcome
 from strategy_lib.task_state import TaskStatus
 
@@ -68,6 +69,7 @@ class Outcomes(StorePart):
             settled |= _settle(tx, now, this, TaskStatus.UNKNOWN, outcome.unknown, (TaskStatus.PROCESSING,))
             _explain(tx, this, outcome.notes, settled)
             _mark_done(tx, now, this, outcome.succeeded)
+            _mark_relabelled(tx, this)
             superseded, contradicted = _left_over(tx, this, outcome, settled)
             summary = NewEvent(
                 EventKind.OUTCOME,
@@ -127,6 +129,7 @@ class Outcomes(StorePart):
             lost = _settle(tx, now, this, TaskStatus.UNKNOWN, outcome.unknown, (TaskStatus.PROCESSING,))
             _explain(tx, this, outcome.notes, known | lost)
             _mark_done(tx, now, this, outcome.succeeded)
+            _mark_relabelled(tx, this)
             why = note or "learnt late"
             write_events(
                 tx,
@@ -223,6 +226,31 @@ def _mark_done(tx: Connection, now: datetime, this: Operation, succeeded: Collec
             doubt=None,
         )
     )
+
+
+def _mark_relabelled(tx: Connection, this: Operation) -> None:
+    """Note with each node that has new labels that it is done in these, unless a later operation has the node."""
+    if this.phase is not OperationPhase.RELABEL:
+        return
+    query = (
+        select(node.c.name, node.c.done_digest, task.c.digest, action.c.revision)
+        .select_from(task)
+        .join(action, action.c.id == task.c.action_id)
+        .join(node, and_(node.c.site == action.c.site, node.c.name == task.c.node, node.c.op == task.c.op))
+        .where(
+            task.c.op == this.op,
+            task.c.status == TaskStatus.SUCCESS,
+            task.c.digest.is_not(None),
+            node.c.done_digest.is_not(None),
+        )
+    )
+    for row in tx.execute(query).all():
+        done = with_labels_of(row.done_digest, row.digest)
+        # With the design's labels it is what the design of this revision makes, if nothing else differs.
+        revision = {"done_revision": row.revision} if done == row.digest else {}
+        tx.execute(
+            update(node).where(node.c.site == this.site, node.c.name == row.name).values(done_digest=done, **revision)
+        )
 
 
 def _left_over(

@@ -82,7 +82,7 @@ def read_design(documents: Iterable[Document]) -> Design:
     no_nodes: list[Node] = []
     no_digests: dict[str, str] = {}
     nodes = _attempt(errors, no_nodes, nodes_from_documents, all_documents)
-    digests = _attempt(errors, no_digests, node_digests, all_documents)
+    digests = _attempt(errors, no_digests, node_digests, all_documents, nodes)
     if len(errors) == 1:
         raise errors[0]
     if errors:

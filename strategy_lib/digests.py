@@ -1,4 +1,8 @@
-"""A digest per node of everything in the design that makes the node, so that a change is seen (rule 21)."""
+"""A digest per node of everything in the design that makes the node, so that a change is seen (rule 21).
+
+A digest has three parts, `2:<everything but labels>:<labels>`: the version of what goes into it, and two hashes.
+A deployed node gets new labels without being deployed again (rule 25), so that they are told apart.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +13,28 @@ from typing import Any
 
 from strategy_lib.documents import Document, find_documents
 from strategy_lib.inventory import NODE_SCHEMA, PROFILE_SCHEMA, profile_chain
+from strategy_lib.node import Node
 
+VERSION = "2"
 HARDWARE_SCHEMA = "drydock/HardwareProfile/v1"
 NETWORK_SCHEMA = "drydock/Network/v1"
 LINK_SCHEMA = "drydock/NetworkLink/v1"
 
 
-def node_digests(documents: Iterable[Document]) -> dict[str, str]:
-    """Return for each node the SHA-256, in hexadecimal, of what makes it.
+def node_digests(documents: Iterable[Document], nodes: Iterable[Node]) -> dict[str, str]:
+    """Return for each node the digest of what makes it; its hashes are SHA-256, in hexadecimal.
 
-    That is the `data` of its own document, of its host profile chain, of the hardware profile they name, and of the
-    networks and links they use, as canonical JSON. Comments, order of keys, metadata and other nodes do not count.
+    What makes it is the `data` of its own document, of its host profile chain, of the hardware profile they name, and
+    of the networks and links they use, as canonical JSON, and the labels that it has in the end. Comments, order of
+    keys, metadata, other nodes, and where a label comes from do not count. Tags are no labels: Drydock writes them to
+    MAAS when it deploys.
+
+    Parameters
+    ----------
+    documents
+        The design.
+    nodes
+        Its nodes (`inventory.nodes_from_documents`), for their labels.
 
     Raises
     ------
@@ -32,7 +47,32 @@ def node_digests(documents: Iterable[Document]) -> dict[str, str]:
         for schema in (NODE_SCHEMA, PROFILE_SCHEMA, HARDWARE_SCHEMA, NETWORK_SCHEMA, LINK_SCHEMA)
     }
     known: dict[tuple[str, str], str] = {}
-    return {name: _digest(document, parts, known) for name, document in parts[NODE_SCHEMA].items()}
+    labels = {node.name: node.labels for node in nodes}
+    return {
+        name: _joined(_digest(document, parts, known), _hash(dict(labels.get(name, {}))))
+        for name, document in parts[NODE_SCHEMA].items()
+    }
+
+
+def differ_in_labels_alone(one: str, other: str) -> bool:
+    """Return whether two digests of a node differ, and only by its labels; not known of digests of other versions."""
+    first, second = _split(one), _split(other)
+    return first is not None and second is not None and first[0] == second[0] and first[1] != second[1]
+
+
+def with_labels_of(done: str, wanted: str) -> str:
+    """Return the digest `done` with the labels of `wanted`; as it is where these are not known."""
+    first, second = _split(done), _split(wanted)
+    return done if first is None or second is None else _joined(first[0], second[1])
+
+
+def _joined(rest: str, labels: str) -> str:
+    return f"{VERSION}:{rest}:{labels}"
+
+
+def _split(digest: str) -> tuple[str, str] | None:
+    version, *parts = digest.split(":")
+    return (parts[0], parts[1]) if version == VERSION and len(parts) == 2 else None
 
 
 def _digest(node: Document, parts: Mapping[str, Mapping[str, Document]], known: dict[tuple[str, str], str]) -> str:
@@ -46,9 +86,21 @@ def _digest(node: Document, parts: Mapping[str, Mapping[str, Document]], known: 
         document_there = parts[schema].get(name)
         if (schema, name) not in known:
             # Profiles and networks serve many nodes: each is turned into text once.
-            known[schema, name] = _hash(document_there.data if document_there is not None else None)
+            known[schema, name] = _hash(_without_labels(document_there) if document_there is not None else None)
         content[f"{schema} {name}"] = known[schema, name]
     return _hash([[document.name for document in makers], content])
+
+
+def _without_labels(document: Document) -> Any:
+    """Return a document's data; of a node or host profile without the labels that it gives."""
+    data = document.data
+    if document.schema not in (NODE_SCHEMA, PROFILE_SCHEMA) or not isinstance(data, Mapping):
+        return data
+    metadata = data.get("metadata")
+    if not isinstance(metadata, Mapping) or "owner_data" not in metadata:
+        return data
+    kept = {key: value for key, value in metadata.items() if key != "owner_data"}
+    return {key: value for key, value in data.items() if key != "metadata"} | ({"metadata": kept} if kept else {})
 
 
 def part_names(data: object) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,8 @@ Like a group it knows everything from the store, so that a killed, retried, defe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,8 @@ class NodeStepRequest:
 
     ``attempt`` differs when a person cleared the step, so that what is not done is tried again (rule 23). ``since`` is
     when this attempt began: older provisioner tasks are waited for as long as the step may take, from then on.
-    ``force`` submits nodes although an older provisioner task still holds them.
+    ``force`` submits nodes although an older provisioner task still holds them. ``digests``: for new labels, the
+    version of each node's design that has them.
     """
 
     action_id: str
@@ -47,6 +49,7 @@ class NodeStepRequest:
     times: PhaseTimes
     since: datetime
     force: bool = False
+    digests: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def phase(self) -> OperationPhase:
@@ -139,7 +142,15 @@ class NodeStepRun:
             return None
         found = self._look() if request.step is NodeStep.DESTROY else {}
         operation = self.store.begin_operation(
-            request.action_id, request.site, "", request.attempt, request.phase, wanted, request.design_ref, found
+            request.action_id,
+            request.site,
+            "",
+            request.attempt,
+            request.phase,
+            wanted,
+            request.design_ref,
+            found,
+            request.digests,
         )
         if operation.nodes:
             self.log.info(story.submission(request.step, operation))

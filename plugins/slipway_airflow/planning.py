@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from site_store import NodeRecord, PlannedGroup
+from strategy_lib.digests import differ_in_labels_alone
 from strategy_lib.node import Node
 from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
@@ -84,6 +85,8 @@ def _why_not_as_wanted(wanted: str, record: NodeRecord | None) -> str | None:
         return f"deployed already, but no action on record proves its design: it {NEEDS_REDEPLOY}"
     if record.doubt is not None:
         return f"its design is in doubt, {NEEDS_REDEPLOY}: {record.doubt}"
+    if differ_in_labels_alone(record.done_digest, wanted):
+        return "labels changed: relabel_nodes brings them about"
     if record.done_digest != wanted:
         since = f": it has that of revision {record.done_revision}" if record.done_revision is not None else ""
         return f"design changed, {NEEDS_REDEPLOY}{since}"

@@ -8,6 +8,8 @@ import pytest
 import requests
 
 from site_store import ActionState, GroupRecord, NodeRecord, SiteStore
+from strategy_lib.design import read_design
+from strategy_lib.documents import load_documents
 from strategy_lib.phase import GroupState, NodeStep, Reason
 from tests.support.dag_runs import Runs
 from tests.support.driving import Begin, Driving
@@ -71,6 +73,8 @@ def test_rule_21_a_rollout_on_deployed_nodes_says_what_it_did_not_do_and_the_sto
             "deploy_nodes",
         ]
         assert records(store)["a"].is_up_to_date
+        runs.commit(CHANGED.replace("role: compute", "role: storage"))
+        assert runs.run("relabel_nodes", target_nodes=["a", "b"])[0] == "success"
         assert runs.run("update_site")[0] == "success"
         assert all(entry["as_wanted"] for entry in runs.last_report()["nodes"])
 
@@ -156,3 +160,19 @@ def test_rule_14_a_deploy_that_ended_late_is_proven_by_what_was_seen_before_it(
     assert judged(later.group("one")) == (GroupState.SUCCESS, None)
     assert [action for action, _ in simulator.submissions()] == ["prepare_nodes", "deploy_nodes"], "it is as wanted"
     assert later.store.done_digests("alpha").keys() == {"a"}
+
+
+def test_rule_25_new_labels_are_recorded_and_nothing_more_is_needed(begin: Begin, simulator: Simulator) -> None:
+    first = begin(PLAIN)
+    first.group("one")
+    first.store.close_action(first.action.id, ActionState.SUCCESS, "done")
+    labelled = PLAIN.replace("role: compute", "role: storage")
+    later = begin(labelled, "run-2")
+    assert judged(later.group("one")) == (GroupState.FAILURE, Reason.PREPARE_CRITERIA)
+    assert later.store.withheld(later.action.id)["a"] == "labels changed: relabel_nodes brings them about"
+    digests = read_design(load_documents(labelled)).digests
+    later.node_step(NodeStep.RELABEL, ["a"], digests=digests)
+    assert (records(later.store)["a"].done_digest, records(later.store)["a"].done_revision) == (digests["a"], 2)
+    before = len(simulator.submissions())
+    assert judged(later.group("one", "8")) == (GroupState.SUCCESS, None)
+    assert len(simulator.submissions()) == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
@@ -16,6 +17,7 @@ from slipway_airflow.operators.base import parameter
 from slipway_airflow.operators.waiting import WaitingOperator
 from slipway_airflow.polling import PhaseTimes
 from slipway_airflow.site_lock import take_site
+from strategy_lib.design import read_design
 from strategy_lib.phase import NodeStep
 
 if TYPE_CHECKING:
@@ -82,6 +84,11 @@ class NodeStepOperator(WaitingOperator):
         run = NodeStepRun(store, operations, request, self.log)
         if not run.has_begun():
             self.wait_while_paused(action)
+            if step is NodeStep.RELABEL:
+                # What is done names the version it was done for.
+                _, documents = self.read_revision(store, action.site, action.revision)
+                digests = read_design(documents).digests
+                run = NodeStepRun(store, operations, replace(request, digests=digests), self.log)
         verdict = run.advance()
         if isinstance(verdict, StillRunning):
             return verdict

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import zlib
+
 import sqlalchemy as sa
 from alembic import op
+
+from strategy_lib.digests import node_digests
+from strategy_lib.documents import load_documents
+from strategy_lib.errors import StrategyLibError
+from strategy_lib.inventory import nodes_from_documents
 
 revision = "0003"
 down_revision = "0002"
@@ -44,6 +51,107 @@ def _change_nodes() -> None:
         "WHERE action.id = task.action_id AND node.name = task.node) WHERE status IN ('processing', 'unknown')"
     )
     op.add_column("node", sa.Column("doubt", sa.Text()))
+    _note_doubts()
+    _compute_digests()
+
+
+def _note_doubts() -> None:
+    """Mark what was recorded as done by a deploy of a node that was deployed already: nothing was done to it then.
+
+    That shows in the tasks: an earlier deploy in another design had succeeded, and nothing was destroyed in between.
+    They cannot tell of a node that somebody else had deployed before its first action, or had released by hand.
+    """
+    tx = op.get_bind()
+    history = tx.execute(
+        sa.text(
+            "SELECT action.site, task.node, task.phase, task.digest, task.action_id FROM task "
+            "JOIN action ON action.id = task.action_id WHERE task.op IS NOT NULL AND task.status = 'success' "
+            "AND task.phase IN ('deploy', 'destroy_nodes') ORDER BY task.op"
+        )
+    )
+    # By site and node: the digest that is really deployed, and the deploy that was recorded as done in vain.
+    deployed: dict[tuple[str, str], str | None] = {}
+    in_vain: dict[tuple[str, str], tuple[str | None, str]] = {}
+    for row in history:
+        key = (row.site, row.node)
+        if row.phase == "destroy_nodes":
+            deployed.pop(key, None)
+            in_vain.pop(key, None)
+        elif key not in deployed:
+            deployed[key] = row.digest
+        elif deployed[key] == row.digest:
+            in_vain.pop(key, None)
+        else:
+            in_vain[key] = (row.digest, row.action_id)
+    for (site, name), (digest, action_id) in in_vain.items():
+        tx.execute(
+            sa.text("UPDATE node SET doubt = :doubt WHERE site = :site AND name = :name AND done_digest = :digest"),
+            {
+                "doubt": f"action {action_id} recorded it as done, but the node was deployed in another design before, "
+                "and a provisioner touches nothing then",
+                "site": site,
+                "name": name,
+                "digest": digest,
+            },
+        )
+
+
+def _compute_digests() -> None:
+    """Compute the digests anew, from the stored designs, as labels have a part of their own now: nothing gets dirty."""
+    tx = op.get_bind()
+    designs: dict[tuple[str, int], dict[str, str]] = {}
+
+    def digest(site: str, number: int | None, node: str) -> str | None:
+        if number is None:
+            return None
+        if (site, number) not in designs:
+            designs[site, number] = _digests_of(tx, site, number)
+        return designs[site, number].get(node)
+
+    nodes = sa.text("SELECT site, name, wanted_revision, wanted_digest, done_revision, done_digest, doubt FROM node")
+    for row in tx.execute(nodes).all():
+        wanted = digest(row.site, row.wanted_revision, row.name) or row.wanted_digest
+        done, doubt = row.done_digest, row.doubt
+        if done is not None:
+            done = digest(row.site, row.done_revision, row.name)
+            if done is None:
+                done, doubt = row.done_digest, doubt or "the design that it was deployed in cannot be read any more"
+        values = {"wanted": wanted, "done": done, "doubt": doubt, "site": row.site, "name": row.name}
+        tx.execute(
+            sa.text(
+                "UPDATE node SET wanted_digest = :wanted, done_digest = :done, doubt = :doubt "
+                "WHERE site = :site AND name = :name"
+            ),
+            values,
+        )
+    # What can still be deployed: the groups of each site's newest action, under way or cleared by a person.
+    tasks = sa.text(
+        "SELECT task.action_id, task.node, action.site, action.revision FROM task "
+        "JOIN action ON action.id = task.action_id WHERE task.phase = 'deploy' AND task.digest IS NOT NULL "
+        "AND task.action_id IN (SELECT max(id) FROM action WHERE dry_run = :no GROUP BY site)"
+    )
+    for row in tx.execute(tasks, {"no": False}).all():
+        values = {"action": row.action_id, "node": row.node, "digest": digest(row.site, row.revision, row.node)}
+        tx.execute(
+            sa.text("UPDATE task SET digest = :digest WHERE action_id = :action AND node = :node AND phase = 'deploy'"),
+            values,
+        )
+
+
+def _digests_of(tx: sa.Connection, site: str, number: int) -> dict[str, str]:
+    """Return the digest of each node in a revision's stored design; nothing where there is none that can be read."""
+    query = sa.text(
+        "SELECT content.text FROM revision JOIN content ON content.id = revision.design_id "
+        "WHERE revision.site = :site AND revision.number = :number"
+    )
+    text = tx.scalar(query, {"site": site, "number": number})
+    if text is None:
+        return {}
+    try:
+        documents = load_documents(zlib.decompress(bytes(text)).decode(), f"revision {number}")
+        return node_digests(documents, nodes_from_documents(documents))
+    except StrategyLibError:
+        return {}
 
 
 def _change_revisions() -> None:

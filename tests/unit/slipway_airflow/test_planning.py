@@ -71,3 +71,11 @@ def test_rule_21_a_deployed_node_is_as_wanted_or_needs_a_redeploy(
     assert (found.as_wanted == {"a"}) is as_wanted
     assert found.withheld.keys() == ({"a"} if reason else set())
     assert all(said.startswith(reason or "?") for said in found.withheld.values())
+
+
+def test_rule_25_a_change_of_labels_alone_needs_only_new_labels() -> None:
+    deployed = {"a": NodeCondition.DEPLOYED}
+    found = judge_deployed({"a": "2:rest:new"}, [known("a", "2:rest:old")], deployed)
+    assert found.withheld == {"a": "labels changed: relabel_nodes brings them about"}
+    both = judge_deployed({"a": "2:other:new"}, [known("a", "2:rest:old")], deployed)
+    assert both.withheld["a"].startswith("design changed, needs redeploy")

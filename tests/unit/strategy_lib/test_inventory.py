@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-from strategy_lib.digests import node_digests
+from strategy_lib.digests import differ_in_labels_alone, node_digests, with_labels_of
 from strategy_lib.documents import Document, load_documents
 from strategy_lib.errors import DocumentError, InventoryError
 from strategy_lib.inventory import missing_profiles, nodes_from_documents, nodes_from_inventory
@@ -165,12 +166,17 @@ def test_inventory_names_every_problem() -> None:
             nodes_from_inventory(wrong)  # type: ignore[arg-type]
 
 
+def digests(text: str) -> dict[str, str]:
+    documents = load_documents(text)
+    return node_digests(documents, nodes_from_documents(documents))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "changed"),
     [
         ("10.0.0.1", "10.0.0.2", {"n1"}),
         ("role: control", "role: other", {"n1"}),
-        ("role: base", "role: other", {"n1", "n2"}),
+        ("role: base", "role: other", {"n2"}),
         ("vendor: Dell", "vendor: HP", {"n1", "n2"}),
         ("vlan: '71'", "vlan: '72'", {"n1"}),
         ("vlan: '70'", "vlan: '69'", {"n1"}),
@@ -186,8 +192,28 @@ def test_rule_21_the_digest_changes_with_what_makes_the_node_and_with_nothing_el
     old: str, new: str, changed: set[str]
 ) -> None:
     assert old in SITE
-    before = node_digests(load_documents(SITE))
-    after = node_digests(load_documents(SITE.replace(old, new)))
+    before, after = digests(SITE), digests(SITE.replace(old, new))
     assert set(before) == {"n1", "n2", "bare"}
-    assert all(len(digest) == 64 for digest in before.values())
+    assert all(re.fullmatch("2:[0-9a-f]{64}:[0-9a-f]{64}", digest) for digest in before.values())
     assert {name for name in before if before[name] != after[name]} == changed
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "alone"),
+    [
+        ("role: control", "role: other", True),
+        ("10.0.0.1", "10.0.0.2", False),
+        ("role: control", "role: control", False),
+    ],
+)
+def test_rule_25_a_change_of_labels_alone_is_told_from_others(old: str, new: str, alone: bool) -> None:
+    before, after = digests(SITE)["n1"], digests(SITE.replace(old, new))["n1"]
+    assert differ_in_labels_alone(before, after) is alone
+    assert (with_labels_of(before, after) == after) is (alone or before == after)
+
+
+def test_rule_38_digests_of_another_version_are_never_taken_for_a_change_of_labels() -> None:
+    new = digests(SITE)["n1"]
+    for other in ("", "0" * 64, "3:a:b", "2:a"):
+        assert not differ_in_labels_alone(other, new)
+        assert with_labels_of(other, new) == other
