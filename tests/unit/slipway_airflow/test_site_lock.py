@@ -92,7 +92,7 @@ def test_a_teardown_names_who_stopped_it(store: SiteStore, monkeypatch: pytest.M
     store.acquire_site(action_id)
     store.audit(action_id, "stop", "bob")
     monkeypatch.setattr(release, "SiteStore", SimpleNamespace(open=lambda: nullcontext(store)))
-    run = SimpleNamespace(dag_id="deploy_site", run_id=action_id)
+    run = SimpleNamespace(dag_id="deploy_site", run_id=store.action(action_id).run_id)
     with pytest.raises(AirflowFailException, match="stopped by bob"):
         release.ReleaseSiteOperator(task_id="release").execute(cast(Any, {"ti": run}))
     assert store.action(action_id).verdict == "stopped by bob"
