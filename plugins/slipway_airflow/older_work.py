@@ -92,24 +92,27 @@ class OlderWork:
         for operation in self._of(worker, nodes):
             self.log.info(story.older_operation(operation))
             mine = set(operation.nodes).intersection(nodes)
-            self._explain(worker, phase, mine, story.held(operation))
+            # What is held by now stays so, with its reason, whatever becomes of this one.
+            free = mine - held
+            self._explain(worker, phase, free, story.held(operation))
             ended = self.operations.await_older(operation, self.times, give_up)
             # It may have been found, or seen to run, only now.
             operation = self.store.operation(operation.op)
             if isinstance(ended, StillRunning):
-                self._explain(worker, phase, mine, story.held(operation))
+                self._explain(worker, phase, free, story.held(operation))
                 return ended
             if ended is not None:
-                self._explain(worker, phase, mine, None)
+                self._explain(worker, phase, free, None)
                 record_late_result(self.store, operation, ended, self.log)
                 continue
             held |= mine
-            self._explain(worker, phase, mine, story.held(operation))
+            self._explain(worker, phase, free, story.held(operation))
             self._tell_left_out(worker, phase, operation, mine)
         return Held(frozenset(held))
 
     def _explain(self, worker: Worker, phase: Phase | NodeStep, nodes: Collection[str], why: str | None) -> None:
-        self.store.explain_pending(worker.action_id, OperationPhase(phase.value), nodes, why)
+        if nodes:
+            self.store.explain_pending(worker.action_id, OperationPhase(phase.value), nodes, why)
 
     def _tell_left_out(
         self, worker: Worker, phase: Phase | NodeStep, operation: Operation, nodes: Collection[str]

@@ -91,6 +91,16 @@ def _leased(operation: Operation, now: datetime) -> bool:
     return operation.lease_until is not None and operation.lease_until > now
 
 
+def _last_in_flight(operation: Operation) -> datetime | None:
+    """Return when a request of an operation was in flight at the latest, None when none ever was sent.
+
+    Whoever sent it renewed the lease for as long as it waited for the answer.
+    """
+    if operation.sending is None:
+        return None
+    return max(operation.sending, operation.lease_until or operation.sending)
+
+
 def process_identity() -> str:
     """Return a name of this process for leases: host, process id, and a random part (process ids are reused)."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
@@ -205,12 +215,12 @@ class OperationRun:
         ``gone`` when there is certainly none: it was never sent, or no request of it can take effect any more. None
         when that is still open at ``give_up``.
         """
-        while operation.sending is not None:
+        while (last := _last_in_flight(operation)) is not None:
             asked = self.clock.now()
             found = self.provisioner.find(operation.reference)
             if found is not None:
                 return found.task_id
-            remaining = operation.sending + timedelta(seconds=self.provisioner.settle) - asked
+            remaining = last + timedelta(seconds=self.provisioner.settle) - asked
             if remaining <= timedelta(0):
                 break
             if self.clock.now() >= give_up:
@@ -219,16 +229,16 @@ class OperationRun:
         return Ended("gone", None, Evidence(over=True))
 
     def _submit(self, operation: Operation) -> Operation:
+        before = self.store.operation(operation.op)
         while not self.store.lease(operation.op, self.owner, LEASE_SECONDS):
-            operation = self.store.operation(operation.op)
-            if operation.provisioner_task is not None:
-                return operation
-            if not _leased(operation, self.clock.now()):
+            before = self.store.operation(operation.op)
+            if before.provisioner_task is not None:
+                return before
+            if not _leased(before, self.clock.now()):
                 raise SiteNotHeld(f"site {operation.site}: nothing may be submitted for operation {operation.op}")
             self.log.info("Another process is submitting operation %s; waiting for it.", operation.op)
             self.clock.sleep(2.0)
-        # Only now: whoever held the lease before may have got as far as sending it.
-        operation = self.store.operation(operation.op)
+        last = _last_in_flight(before)
         with renewed(self.store, operation.op, self.owner):
             task_id = self.provisioner.submit(
                 ACTIONS[operation.phase],
@@ -236,17 +246,11 @@ class OperationRun:
                 operation.nodes or None,
                 operation.reference,
                 guard=lambda: self._begin_sending(operation),
-                sent_ago=self._sent_ago(operation),
+                sent_ago=None if last is None else max(0.0, (self.clock.now() - last).total_seconds()),
             )
             self.store.submitted(operation.op, task_id)
         self.log.info("Provisioner task: %s.", task_id)
         return self.store.operation(operation.op)
-
-    def _sent_ago(self, operation: Operation) -> float | None:
-        """Return the seconds since the operation was last sent, None when it never was."""
-        if operation.sending is None:
-            return None
-        return max(0.0, (self.clock.now() - operation.sending).total_seconds())
 
     def _begin_sending(self, operation: Operation) -> None:
         """Note that it is sent, if the right to do so still holds: pauses and looks may have taken longer."""

@@ -108,6 +108,14 @@ def test_rule_24_a_task_that_goes_on_holds_its_nodes_and_is_asked_about_seldom()
     [
         pytest.param({"sending": None}, [None], 600, "gone", 0, id="never sent: not looked for"),
         pytest.param({}, [None], 600, "gone", 3, id="sent 30 s ago, never taken: for as long as it may take effect"),
+        pytest.param(
+            {"sending": START - timedelta(seconds=90), "lease_until": START - timedelta(seconds=30)},
+            [None],
+            600,
+            "gone",
+            3,
+            id="sent 90 s ago by a process that lived until 30 s ago: its request may have been in flight till then",
+        ),
         pytest.param({}, [None, "t-9"], 600, "complete", 2, id="sent 30 s ago, taken late"),
         pytest.param({}, [None], 0, None, 1, id="sent 30 s ago, and no time to wait: still open"),
         pytest.param({"sending": START - timedelta(seconds=60)}, [None], 0, "gone", 1, id="sent long ago, not taken"),

@@ -1,0 +1,64 @@
+"""What is kept with nodes that older provisioner tasks hold."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from site_store import Operation, SiteStore
+from slipway_airflow import older_work
+from slipway_airflow.older_work import OlderWork, Worker
+from slipway_airflow.operation_run import Ended, OperationRun, StillRunning
+from slipway_airflow.polling import PhaseTimes
+from strategy_lib.outcome import Evidence
+from strategy_lib.phase import Phase
+from tests.unit.slipway_airflow.test_story import operation
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+TIMES = PhaseTimes(1.0, 60.0, 60.0)
+OVER = Ended("complete", None, Evidence(over=True))
+FIRST = replace(operation(provisioner_task="t-1", submitted=NOW), op=1, nodes=("a", "b"))
+SECOND = replace(operation(provisioner_task="t-2", submitted=NOW), op=2, nodes=("b", "c"))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "held", "kept"),
+    [
+        pytest.param(OVER, OVER, set(), {"a": None, "b": None, "c": None}, id="both are over"),
+        pytest.param(None, OVER, {"a", "b"}, {"a": "t-1", "b": "t-1", "c": None}, id="the first holds on"),
+        pytest.param(OVER, None, {"b", "c"}, {"a": None, "b": "t-2", "c": "t-2"}, id="the second holds on"),
+        pytest.param(None, None, {"a", "b", "c"}, {"a": "t-1", "b": "t-1", "c": "t-2"}, id="both hold on"),
+    ],
+)
+def test_a_node_keeps_the_reason_of_what_holds_it(
+    monkeypatch: pytest.MonkeyPatch,
+    first: Ended | None,
+    second: Ended | None,
+    held: set[str],
+    kept: dict[str, str | None],
+) -> None:
+    operations, reasons, told = {1: FIRST, 2: SECOND}, dict[str, str | None](), list[str]()
+    monkeypatch.setattr(older_work, "record_late_result", lambda *_: None)
+
+    def await_older(operation: Operation, *_: object) -> Ended | StillRunning | None:
+        return first if operation.op == 1 else second
+
+    store = SimpleNamespace(
+        unfinished_operations=lambda *_: [FIRST, SECOND],
+        operation=operations.__getitem__,
+        explain_pending=lambda _action, _phase, nodes, why: reasons.update(dict.fromkeys(nodes, why)),
+        add_event=lambda _site, _kind, message, **_: told.append(message),
+    )
+    runs = SimpleNamespace(await_older=await_older)
+    work = OlderWork(cast(SiteStore, store), cast(OperationRun, runs), TIMES, logging.getLogger("test"))
+    found = work.wait(Worker("02X", "alpha", "all", 1), Phase.PREPARE, ["a", "b", "c", "d"], NOW)
+    assert not isinstance(found, StillRunning)
+    assert found.nodes == held
+    by = {name: next((task for task in ("t-1", "t-2") if task in (why or "")), None) for name, why in reasons.items()}
+    assert by == kept
+    assert len(told) == [first, second].count(None)
