@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,6 +41,15 @@ def logged_in(url: str, user: str, password: str, path: str) -> Iterator[Page]:
             yield page
         finally:
             browser.close()
+
+
+def press_test(page: Page, connection: str) -> str:
+    """Press "Test Connection" beside a connection in Airflow's list of them, and return what the page says then."""
+    row = page.get_by_role("row").filter(has=page.get_by_text(connection, exact=True))
+    row.get_by_role("button", name="Test Connection").click()
+    told = page.get_by_text(re.compile("^Test Connection (Successful|Failed)$")).first
+    told.wait_for()
+    return told.inner_text()
 
 
 def trigger(page: Page, fields: dict[str, str]) -> str:

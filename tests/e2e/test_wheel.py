@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from uv import find_uv_bin
 
+from tests.e2e.browser import logged_in, press_test
 from tests.e2e.running import leftovers
 from tests.e2e.walking import ROOT, own_environment, two_terminals, walk
 from tests.support.wheel import build_wheel
@@ -56,7 +57,7 @@ def test_the_demo(installed: Path, tmp_path: Path) -> None:
     assert leftovers(tmp_path / "home", ()) == []
 
 
-def test_the_walk_through_of_the_readme(installed: Path, tmp_path: Path) -> None:
+def test_the_walk_through_of_the_readme_and_the_test_of_the_connection(installed: Path, tmp_path: Path) -> None:
     asked = subprocess.run([installed, "dags", "path"], capture_output=True, text=True, timeout=60, check=True)
     packages = Path(asked.stdout.strip()).parent
     assert packages.is_relative_to(installed.parents[1])
@@ -64,4 +65,6 @@ def test_the_walk_through_of_the_readme(installed: Path, tmp_path: Path) -> None
     up = [str(installed), "up", "--simulator"]
     with two_terminals(tmp_path, up, folder=tmp_path, slipway=str(installed)) as walker:
         output = "\n".join(walker.walks(commands).values())
-    assert "deploy_site of site default, revision 1: SUCCESS" in output
+        assert "deploy_site of site default, revision 1: SUCCESS" in output
+        with logged_in(walker.runtime.url, "admin", walker.runtime.password("admin"), "/connections") as page:
+            assert press_test(page, "slipway_provisioner") == "Test Connection Successful"
