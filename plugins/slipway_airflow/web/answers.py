@@ -23,6 +23,15 @@ class DocumentName(TypedDict):
     name: str
 
 
+class WorkingAction(TypedDict):
+    """The action that a site is busy with."""
+
+    id: str
+    name: str
+    state: str
+    user: str
+
+
 class Finding(TypedDict):
     """One thing that was found: Airship's validation message, and where it is."""
 
@@ -38,6 +47,7 @@ class Finding(TypedDict):
     collection: NotRequired[str | None]
     path: NotRequired[str]
     line: NotRequired[int | None]
+    action: NotRequired[WorkingAction]
 
 
 class Findings(TypedDict):

@@ -20,6 +20,7 @@ import uvicorn
 
 from site_store import SiteStore
 from tests.conftest import AIRFLOW_HOME, ROOT
+from tests.integration.web.described import is_as_described
 from tests.support.lossy_proxy import LossyProxy, lossy_proxy
 from tests.support.simulators import Simulator
 
@@ -80,10 +81,16 @@ def tokens(origin: str) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def clients(origin: str, tokens: dict[str, str]) -> Iterator[dict[str, httpx.Client]]:
-    """Return a client for each role, and one without a token, ``anonymous``; paths start below ``/slipway``."""
+    """Return a client for each role, and one without a token, ``anonymous``; paths start below ``/slipway``.
+
+    Whatever they are answered has to be as the API's description says.
+    """
     headers = {role: {"Authorization": f"Bearer {token}"} for role, token in tokens.items()} | {"anonymous": {}}
     made = {
-        role: httpx.Client(base_url=f"{origin}/slipway", headers=given, timeout=60) for role, given in headers.items()
+        role: httpx.Client(
+            base_url=f"{origin}/slipway", headers=given, timeout=60, event_hooks={"response": [is_as_described]}
+        )
+        for role, given in headers.items()
     }
     yield made
     for client in made.values():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +25,7 @@ from site_store import SiteStore
 from slipway_airflow.web.app import create_app
 from slipway_airflow.web.documents_asked import YAML_TYPE
 from tests.integration.web.airflow_runs import commit, create, plan
+from tests.integration.web.described import strict
 from tests.integration.web.test_access import NAMES
 
 EXAMPLES = 15
@@ -75,15 +75,6 @@ def test_only_what_judges_or_asks_the_provisioner_has_a_bad_gateway(description:
     }
 
 
-def _strict(description: dict[str, Any]) -> dict[str, Any]:
-    """Refuse keys that the description does not name: it is to be exact, though a client need not care."""
-    strict: dict[str, Any] = json.loads(json.dumps(description))
-    for schema in strict["components"]["schemas"].values():
-        if "properties" in schema:
-            schema["additionalProperties"] = False
-    return strict
-
-
 def _known(store: SiteStore, user: httpx.Client, viewer: httpx.Client) -> dict[str, dict[str, Any]]:
     """Return what there is, for each operation that is about one thing: its parameters of the path."""
     commit(store, times=2)
@@ -112,7 +103,7 @@ def test_the_api_does_what_its_description_says(
     """Ask every operation, as described and not as described, about what there is and what there is not."""
     method, path = route.split(" ")
     place = next((values for name, values in _known(store, user, viewer).items() if name in path), None)
-    schema = schemathesis.openapi.from_dict(_strict(viewer.get("/openapi.json").json()))
+    schema = schemathesis.openapi.from_dict(strict(viewer.get("/openapi.json").json()))
     operation = schema[path][method]
     strategies = [operation.as_strategy(), operation.as_strategy(GenerationMode.NEGATIVE)]
     if place is not None:
