@@ -161,7 +161,7 @@ class ChangedDocument(TypedDict):
     schema: str
     name: str
     layer: str | None
-    change: Change
+    change: Change | Literal["moved"]
     fields: list[ChangedField]
     moved_from: NotRequired[str]
     fields_left_out: NotRequired[int]
