@@ -85,7 +85,7 @@ def _correct(path: str, method: str, operation: dict[str, Any]) -> None:
     answers.pop("422", None)
     if any(parameter["name"] == "If-Match" for parameter in operation.get("parameters", ())):
         answers["412"] = {**answers["409"], "description": _MISMATCH}
-    # A run's id that several actions have is no question about one of them.
+    # An action is also found by its run's id, which runs of several DAGs may have.
     if method == "get" and "{action_id}" not in path:
         answers.pop("409", None)
     if f"{method} {path.removeprefix('/api/v1.0')}" not in _ASKS_THE_PROVISIONER:
