@@ -360,7 +360,8 @@ class Deployment:
 
     def _open(self, run: _Run, phase: Phase) -> None:
         """Issue the step of a phase; where there is nothing to send, the phase is over at once (rule 18)."""
-        nodes = self._in_state(run, _IN_FLIGHT[phase]) or self._eligible(run, phase)
+        eligible = (name for name in self._in_state(run, _ELIGIBLE[phase]) if name not in self._withheld)
+        nodes = self._in_state(run, _IN_FLIGHT[phase]) or tuple(eligible)
         if not nodes:
             run.over.add(phase)
         elif phase is Phase.PREPARE:
@@ -393,10 +394,6 @@ class Deployment:
         if state is NodeState.NOT_STARTED:
             return tuple(name for name in run.nodes if get(name, state) is state)
         return tuple(name for name in run.nodes if get(name) is state)
-
-    def _eligible(self, run: _Run, phase: Phase) -> tuple[str, ...]:
-        nodes = self._in_state(run, _ELIGIBLE[phase])
-        return tuple(name for name in nodes if name not in self._withheld) if self._withheld else nodes
 
     def _states_of(self, nodes: Iterable[str]) -> Iterable[NodeState]:
         return map(self._states.get, nodes, repeat(NodeState.NOT_STARTED))
