@@ -83,11 +83,12 @@ def _known(store: SiteStore, user: httpx.Client, viewer: httpx.Client) -> dict[s
     store.add_event("default", "remark", "the fans are loud", action_id=action, data={"rpm": 9000})
     described = viewer.get(f"/api/v1.0/actions/{action}").json()
     workflows = viewer.get("/api/v1.0/workflows").json()
-    (workflow,) = [one["workflow_id"] for one in workflows if one["run_id"] == action]
+    run = store.action(action).run_id
+    (workflow,) = [one["workflow_id"] for one in workflows if one["run_id"] == run]
     return {
         "{action_id}": {"action_id": action, "step": "acquire"},
         "{collection}": {"collection": "site"},
-        "{dag_id}": {"dag_id": "deploy_site", "run_id": action},
+        "{dag_id}": {"dag_id": "deploy_site", "run_id": run},
         "{note_id}": {"note_id": described["notes"][-1]["note_id"]},
         "{number}": {"number": 1},
         "{workflow_id}": {"workflow_id": workflow},
