@@ -132,6 +132,11 @@ class Supervisor:
     def _components(self) -> list[Component]:
         return [*self._airflow, *([] if self._postgres is None else [self._postgres])]
 
+    @property
+    def _stateful(self) -> list[Component]:
+        """Airflow's components but the API server, which keeps no state of its own."""
+        return [component for component in self._airflow if component.name != "api-server"]
+
     def _end_leftovers(self) -> None:
         for what in end_leftovers(self._settings.home, self._cluster.data):
             self._say(f"ended what an earlier start has left: {what}")
@@ -218,13 +223,19 @@ class Supervisor:
             status = component.died()
             if status is not None:
                 self._bury(component, status)
-            if component.start_at is not None and now >= component.start_at:
+            if component.start_at is not None and now >= component.start_at and self._has_its_database(component):
                 self._start(component)
                 self._runtime.write()
         self._cluster.look_after()
         self._guard.revive()
         own = {c.pid for c in self._components} | {m.pid for m in self._migrations} | {self._guard.pid}
         reap_orphans({pid for pid in own if pid is not None})
+
+    def _has_its_database(self, component: Component) -> bool:
+        """Whether a component can be started: Airflow's would die at once while PostgreSQL recovers."""
+        if component is self._postgres or self._postgres is None:
+            return True
+        return self._postgres.is_running() and self._postgres.answers()
 
     def _bury(self, component: Component, status: int) -> None:
         how = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
@@ -235,6 +246,10 @@ class Supervisor:
         component.kill_rest()
         self._guard.forget(component.pid)
         self._say(f"{component.title} ended ({how}); starting it again")
+        if component is self._postgres:
+            # By themselves some go on and some end; and a scheduler that wants to end waits for its workers for ever.
+            for other in self._stateful:
+                other.kill_rest()
 
     def _stop(self) -> None:
         """Ask each component to stop, and kill what is left after the grace; at once if a second signal says so.
@@ -242,7 +257,7 @@ class Supervisor:
         The API server keeps no state of its own, so it need not be waited for. The others are asked twice: at times a
         scheduler loses the first signal, and a triggerer waits 10 s for its child unless it is asked again.
         """
-        stateful = [component for component in self._airflow if component.name != "api-server"]
+        stateful = self._stateful
         grace = self._settings.stop_grace
         self._ask_to_stop(stateful, (0.4 * grace, 0.6 * grace))
         self._kill([c.pid for c in self._airflow if c.pid is not None] + [m.pid for m in self._migrations])
