@@ -21,6 +21,8 @@ from slipway_airflow.web.failure import ApiError
 
 FREE = 4
 """Wrong passwords of a user, from one address, without any wait."""
+AT_ONCE = 32
+"""Logins of a user, from one address, that may be under way together while none of them was wrong."""
 LONGEST_WAIT = 60.0
 """Seconds; the waits are 1, 2, 4, … up to this."""
 FORGOTTEN_AFTER = 900.0
@@ -37,6 +39,7 @@ _OTHERS = b""
 class _Tries:
     wrong: int = 0
     last: float = 0.0
+    under_way: int = 0
 
 
 @dataclass(slots=True)
@@ -61,9 +64,11 @@ class WrongPasswords:
 
     @contextmanager
     def attempt(self, address: str, user: str) -> Iterator[Attempt]:
-        """Try a password within; it counts as wrong from its beginning on, so that tries at once are no way around.
+        """Try a password within, and say on the attempt whether it was right or wrong.
 
-        Where neither ``right`` nor ``wrong`` is set, as when Airflow does not answer, it does not count after all.
+        Where neither is set, as when Airflow does not answer, the attempt does not count. Many right logins at once are
+        fine; after a wrong one, only as many are looked at together as are still free, so that guessing in parallel
+        gains nothing.
 
         Raises
         ------
@@ -72,28 +77,42 @@ class WrongPasswords:
         """
         name = user.strip().casefold().encode("utf-8", "surrogatepass")
         key = hashlib.blake2b(name, digest_size=16).digest()
-        self._begin(address, key)
+        tries = self._begin(address, key)
         attempt = Attempt()
         try:
             yield attempt
         finally:
-            if attempt.right:
-                self._forget(address, key)
-            elif not attempt.known:
-                self._take_back(address, key)
+            self._end(address, key, tries, attempt)
 
     def __len__(self) -> int:
         return len(self._addresses)
 
-    def _begin(self, address: str, key: bytes) -> None:
+    def _begin(self, address: str, key: bytes) -> _Tries:
         now = self._clock()
         with self._lock:
             tries = self._tries(address, key, now)
             wait = _wait_after(tries.wrong) - (now - tries.last)
+            if wait <= 0 and tries.under_way >= (max(1, FREE - tries.wrong) if tries.wrong else AT_ONCE):
+                wait = 1.0
             if wait > 0:
                 raise _refusal(wait)
-            tries.wrong += 1
-            tries.last = now
+            tries.under_way += 1
+            return tries
+
+    def _end(self, address: str, key: bytes, tries: _Tries, attempt: Attempt) -> None:
+        now = self._clock()
+        with self._lock:
+            tries.under_way -= 1
+            known = self._addresses.get(address)
+            own = known is not None and known.users.get(key) is tries
+            if attempt.wrong:
+                tries.wrong += 1
+                tries.last = now
+            elif attempt.right and own:
+                # Not that of all others: one good login would clear it for all of them.
+                tries.wrong = 0
+            if known is not None and own and tries.wrong == 0 and tries.under_way == 0:
+                del known.users[key]
 
     def _tries(self, address: str, key: bytes, now: float) -> _Tries:
         known = self._addresses.setdefault(address, _Address())
@@ -102,31 +121,17 @@ class WrongPasswords:
         while len(self._addresses) > ADDRESSES or now - next(iter(self._addresses.values())).last > FORGOTTEN_AFTER:
             self._addresses.popitem(last=False)
         if key not in known.users and len(known.users) >= USERS:
-            known.users = {user: tries for user, tries in known.users.items() if now - tries.last <= FORGOTTEN_AFTER}
+            known.users = {
+                user: tries
+                for user, tries in known.users.items()
+                if tries.under_way or now - tries.last <= FORGOTTEN_AFTER
+            }
             if len(known.users) >= USERS:
                 key = _OTHERS
         tries = known.users.setdefault(key, _Tries())
         if now - tries.last > FORGOTTEN_AFTER:
             tries.wrong = 0
         return tries
-
-    def _forget(self, address: str, key: bytes) -> None:
-        with self._lock:
-            known = self._addresses.get(address)
-            if known is not None and known.users.pop(key, None) is None:
-                # One of the others: their count stays, or one good login would clear it for all.
-                self._less(known.users.get(_OTHERS))
-
-    def _take_back(self, address: str, key: bytes) -> None:
-        with self._lock:
-            known = self._addresses.get(address)
-            if known is not None:
-                self._less(known.users.get(key) or known.users.get(_OTHERS))
-
-    @staticmethod
-    def _less(tries: _Tries | None) -> None:
-        if tries is not None:
-            tries.wrong = max(0, tries.wrong - 1)
 
 
 REMEMBERED = WrongPasswords()
@@ -139,11 +144,6 @@ class Attempt:
 
     right: bool = False
     wrong: bool = False
-
-    @property
-    def known(self) -> bool:
-        """Whether it is known what it was."""
-        return self.right or self.wrong
 
 
 def address_of(scope: Scope) -> str:
@@ -169,7 +169,7 @@ def _refusal(wait: float) -> ApiError:
     seconds = ceil(wait)
     return ApiError(
         429,
-        f"too many wrong passwords of this user from this address: try again in {seconds} s",
+        f"too many wrong passwords, or logins at once, of this user from this address: try again in {seconds} s",
         retry=True,
         headers={"Retry-After": str(seconds)},
     )

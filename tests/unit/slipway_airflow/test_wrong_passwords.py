@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from slipway_airflow.web.failure import ApiError
 from slipway_airflow.web.wrong_passwords import (
     ADDRESSES,
+    AT_ONCE,
     FORGOTTEN_AFTER,
     FREE,
     LONGEST_WAIT,
@@ -90,11 +92,22 @@ def test_what_ends_without_a_judgement_does_not_count(door: Door) -> None:
         assert door.wait(wrong=False) == 0
 
 
-def test_tries_at_once_count_from_their_beginning(door: Door) -> None:
-    tries = [door.remembered.attempt(HERE, "ann") for _ in range(FREE)]
-    for attempt in tries:
-        attempt.__enter__()
-    assert door.wait() == 1
+def test_right_logins_at_once_do_not_wait(door: Door) -> None:
+    with ExitStack() as all_at_once:
+        for _ in range(AT_ONCE):
+            all_at_once.enter_context(door.remembered.attempt(HERE, "ann")).right = True
+        assert door.wait("bob") == 0
+        assert door.wait() == 1
+    assert door.wait() == 0
+
+
+def test_guesses_at_once_are_no_way_around(door: Door) -> None:
+    door.wait()
+    with ExitStack() as all_at_once:
+        for _ in range(FREE - 1):
+            all_at_once.enter_context(door.remembered.attempt(HERE, "ann")).wrong = True
+        assert door.wait() == 1
+    assert [door.wait(), door.wait("bob")] == [1, 0]
 
 
 def test_it_is_forgotten(door: Door) -> None:
