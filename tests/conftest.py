@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
 ROOT = Path(__file__).parent.parent
@@ -48,6 +49,10 @@ os.environ |= {
         ]
     ),
 }
+
+# A busy machine makes no test fail: hypothesis times nothing.
+settings.register_profile("slipway", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("slipway")
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
