@@ -15,6 +15,7 @@ from site_store import ActionListing, ActionRecord, SiteStore
 from slipway_airflow.errors import AirflowApiError
 from slipway_airflow.site_lock import reconcile
 from slipway_airflow.web import access, control
+from slipway_airflow.web.action_answers import CreatedAction, DescribedAction, ListedAction, PreviewedAction, Step
 from slipway_airflow.web.action_creation import ActionRequest, create, previewed
 from slipway_airflow.web.action_description import describe, describe_step, step_log
 from slipway_airflow.web.action_examples import (
@@ -28,7 +29,7 @@ from slipway_airflow.web.action_examples import (
 )
 from slipway_airflow.web.action_preview import messages_of
 from slipway_airflow.web.action_view import created_view, listed_view
-from slipway_airflow.web.answers import CreatedAction, DescribedAction, ListedAction, PreviewedAction, Step, answers
+from slipway_airflow.web.answers import PlainText, answers, text_answer
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.bodies import JsonObject, json_body_of
 from slipway_airflow.web.failure import ApiError
@@ -36,7 +37,6 @@ from slipway_airflow.web.headers import context_marker
 from slipway_airflow.web.open_store import Store
 from slipway_airflow.web.own_api import Airflow, AirflowCalls
 from slipway_airflow.web.pages import link_to_next
-from slipway_airflow.web.plain_text import PlainText, text_shown
 from slipway_airflow.web.site_name import DEFAULT_SITE, SiteName
 from slipway_airflow.web.verbosity import DEFAULT_VERBOSITY, Verbosity
 
@@ -199,7 +199,7 @@ def get_action(
     dependencies=[access.may_read],
     summary="The log of a step",
     response_class=Response,
-    responses=text_shown("[2026-03-01T12:00:00Z] INFO Site default is held.\n"),
+    responses=text_answer("[2026-03-01T12:00:00Z] INFO Site default is held.\n"),
 )
 def get_step_log(
     action_id: ActionId, step: StepName, store: Store, airflow: Airflow, caller: access.CallerDep, attempt: Try = None

@@ -12,11 +12,12 @@ from fastapi.responses import JSONResponse
 
 from site_store import BufferChanged, RevisionRecord, SiteStore, Version
 from slipway_airflow.web import access
-from slipway_airflow.web.answers import Committed, answers
+from slipway_airflow.web.answers import answers
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.buffer_tag import IfMatch, changed_meanwhile, require_match, tagged
 from slipway_airflow.web.configdocs_examples import COMMITTED
 from slipway_airflow.web.description import NOT_VALID
+from slipway_airflow.web.document_answers import Committed
 from slipway_airflow.web.failure import ApiError, code_text, status
 from slipway_airflow.web.intermediate_commits import skipped_commits
 from slipway_airflow.web.open_store import Store

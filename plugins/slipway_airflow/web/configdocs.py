@@ -9,13 +9,14 @@ from fastapi.responses import JSONResponse, Response
 
 from site_store import BufferChanged, BufferMode, BufferRecord, DocumentElsewhere, SiteStore
 from slipway_airflow.web import access
-from slipway_airflow.web.answers import CollectionStatus, Loaded, answers
+from slipway_airflow.web.answers import answers
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.bodies import YAML_BODY, RawBody
 from slipway_airflow.web.buffer_tag import IfMatch, changed_meanwhile, require_current, tag_of, tagged
 from slipway_airflow.web.collection_statuses import collection_statuses
 from slipway_airflow.web.collection_text import read_collection
 from slipway_airflow.web.configdocs_examples import CREATED, STATUSES, yaml_shown
+from slipway_airflow.web.document_answers import CollectionStatus, Loaded
 from slipway_airflow.web.document_version import two_versions
 from slipway_airflow.web.documents_asked import YAML_TYPE, Asked
 from slipway_airflow.web.failure import ApiError, message_of, plain_message, status

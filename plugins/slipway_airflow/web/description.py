@@ -7,7 +7,8 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from slipway_airflow.web.answers import Judged, KeystoneErrorBody
+from slipway_airflow.web.answers import KeystoneErrorBody
+from slipway_airflow.web.document_answers import Judged
 from slipway_airflow.web.failure import ErrorBody
 
 TEXT = """\

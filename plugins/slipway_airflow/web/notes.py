@@ -12,10 +12,10 @@ from site_store import ActionNotFound, EventNotFound
 from site_store.events import EventKind
 from slipway_airflow.steps import DEPLOY_GROUP, STEPS
 from slipway_airflow.web import access
+from slipway_airflow.web.answers import PlainText, text_answer
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.failure import ApiError
 from slipway_airflow.web.open_store import Store
-from slipway_airflow.web.plain_text import PlainText, text_shown
 from strategy_lib.report import from_dict, render
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def step_of(event: EventRecord) -> str | None:
     dependencies=[access.may_read],
     response_class=Response,
     summary="All that is known about a note",
-    responses=text_shown("operation 4: prepare of 3 nodes\n\nphase: prepare\n"),
+    responses=text_answer("operation 4: prepare of 3 nodes\n\nphase: prepare\n"),
 )
 def note_details(
     note_id: Annotated[

@@ -9,11 +9,12 @@ from fastapi.responses import JSONResponse, Response
 
 from site_store import Version
 from slipway_airflow.web import access
-from slipway_airflow.web.answers import Differences, Revision, answers
+from slipway_airflow.web.answers import answers
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.buffer_tag import tag_of
 from slipway_airflow.web.configdocs_examples import DIFFERENCES, REVISION, yaml_shown
 from slipway_airflow.web.differences import differences
+from slipway_airflow.web.document_answers import Differences, Revision
 from slipway_airflow.web.document_version import parse_version
 from slipway_airflow.web.documents_asked import YAML_TYPE, Asked
 from slipway_airflow.web.open_store import Store

@@ -12,8 +12,9 @@ from fastapi.responses import JSONResponse
 from slipway_airflow.errors import AirflowApiError
 from slipway_airflow.site_lock import reconcile
 from slipway_airflow.web import access
+from slipway_airflow.web.action_answers import Run
 from slipway_airflow.web.action_examples import RUN
-from slipway_airflow.web.answers import Run, answers
+from slipway_airflow.web.answers import answers
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.failure import ApiError
 from slipway_airflow.web.open_store import Store

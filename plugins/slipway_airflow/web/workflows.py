@@ -11,7 +11,8 @@ from fastapi.responses import JSONResponse
 
 from slipway_airflow.web import access
 from slipway_airflow.web.access import ACTION_DAGS
-from slipway_airflow.web.answers import DescribedWorkflow, Workflow, answers
+from slipway_airflow.web.action_answers import DescribedWorkflow, Workflow
+from slipway_airflow.web.answers import answers
 from slipway_airflow.web.blocking_route import BlockingRoute
 from slipway_airflow.web.failure import ApiError
 from slipway_airflow.web.own_api import Airflow
