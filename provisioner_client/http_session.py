@@ -206,7 +206,9 @@ class HttpSession:
             except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
                 if attempt >= attempts:
                     raise
-                log.warning("attempt %d of %d: %s", attempt, attempts, trouble)
+                # Without the answer's own words, which may quote a secret of the design: not all who use this redact.
+                said = trouble if trouble.status is None else f"{method} {path}: {trouble.status}"
+                log.warning("attempt %d of %d: %s", attempt, attempts, said)
                 self.pause(attempt, trouble)
 
     def _authorised(

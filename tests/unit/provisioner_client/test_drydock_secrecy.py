@@ -108,3 +108,14 @@ def test_an_address_that_is_too_long_is_not_repeated(drydock: DrydockProvisioner
         with pytest.raises(ProvisionerError, match="characters long") as caught:
             ask()
         assert TOKEN[:8] not in str(caught.value)
+
+
+def test_a_repeated_attempt_is_logged_without_the_words_of_the_answer(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson, caplog: pytest.LogCaptureFixture
+) -> None:
+    http.get(f"{API}/tasks/t-1", status=503, json={"type": "error", "message": "the password hunter2-of-the-site"})
+    http.get(f"{API}/tasks/t-1", json=task_json("t-1"))
+    drydock.task("t-1")
+    assert "attempt 1 of" in caplog.text
+    assert "GET /api/v1.0/tasks/t-1: 503" in caplog.text
+    assert "hunter2" not in caplog.text
