@@ -228,7 +228,13 @@ def test_a_design_takes_the_place_of_all_other_collections(wire: responses.Reque
 
 
 def test_an_action_is_created_with_a_marker(wire: responses.RequestsMock, session: ApiSession) -> None:
-    answer = {"id": "A" * 26, "name": "deploy_site", "state": "pending", "context_marker": "m"}
+    answer = {
+        "id": "A" * 26,
+        "run_id": "alpha__" + "A" * 26,
+        "name": "deploy_site",
+        "state": "pending",
+        "context_marker": "m",
+    }
     created = wire.post(f"{API}/actions", json=answer, status=201)
     action = SlipwayApi(session).create_action("alpha", "deploy_site", {"force": True}, marker="m")
     assert (action.id, action.is_over) == ("A" * 26, False)
