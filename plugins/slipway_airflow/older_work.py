@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from provisioner_client.errors import ProvisionerError
 from site_store import OperationPhase
 from slipway_airflow import story
+from slipway_airflow.errors import ConnectionLookupFailed, SettingsError
 from slipway_airflow.late_results import record_late_result
 from slipway_airflow.operation_run import Ended, OperationRun, StillRunning
 from slipway_airflow.polling import PhaseTimes
@@ -63,6 +64,9 @@ class OlderWork:
         for operation in self._of(worker, nodes):
             try:
                 ended = self.operations.await_older(operation, self.times, self.operations.clock.now())
+            except (ConnectionLookupFailed, SettingsError) as error:
+                self.log.warning("It is not known whether operation %s is over: %s", operation.op, error)
+                continue
             except ProvisionerError as error:
                 self.log.warning("It is not known whether operation %s is over: %s", operation.op, error)
                 return

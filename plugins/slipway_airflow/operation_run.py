@@ -29,6 +29,8 @@ from slipway_airflow.stopping import Stopping
 from strategy_lib.outcome import Evidence
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from provisioner_client.protocol import Provisioner, ProvisionerTask
     from site_store import Operation, SiteStore
     from slipway_airflow.clock import Clock
@@ -119,6 +121,8 @@ class OperationRun:
         The task's log; its lines are read by operators.
     stopping : Stopping, optional
         Knows whether this process was told to stop: then it submits nothing more, and waits for nothing.
+    elsewhere : callable, optional
+        Given an action's id, it returns a new client where that action uses another connection than this, else None.
     """
 
     def __init__(
@@ -129,6 +133,7 @@ class OperationRun:
         patience: float,
         log: TaskLog,
         stopping: Stopping | None = None,
+        elsewhere: Callable[[str], Provisioner | None] = lambda _: None,
     ) -> None:
         self.store = store
         self.provisioner = provisioner
@@ -137,6 +142,7 @@ class OperationRun:
         self.log = log
         self.owner = process_identity()
         self.stopping = stopping or Stopping()
+        self.elsewhere = elsewhere
 
     def carry_out(self, operation: Operation, times: PhaseTimes) -> Ended | StillRunning:
         """Submit the operation unless that was done, wait for its end, and gather what can be proven (rules 12-14).
@@ -164,6 +170,8 @@ class OperationRun:
     def await_older(self, operation: Operation, times: PhaseTimes, give_up: datetime) -> Ended | StillRunning | None:
         """Wait for an operation of an earlier action or attempt to be over, at most until ``give_up``.
 
+        It is asked about over its own action's connection: another provisioner would say that the task is gone.
+
         Returns
         -------
         Ended
@@ -173,6 +181,13 @@ class OperationRun:
         None
             It is still not over at ``give_up``.
         """
+        other = self.elsewhere(operation.action_id)
+        if other is not None:
+            try:
+                there = OperationRun(self.store, other, self.clock, self.patience, self.log, self.stopping)
+                return there.await_older(operation, times, give_up)
+            finally:
+                other.close()
         while operation.sending is not None and operation.provisioner_task is None:
             if not _leased(operation, self.clock.now()):
                 break

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
@@ -14,8 +15,9 @@ from provisioner_client.errors import AuthenticationFailed, ProvisionerError, Pr
 from site_store import RevisionNotFound, SiteBusy, SiteStore, StoreError
 from slipway_airflow.discreet_provisioner import DiscreetProvisioner
 from slipway_airflow.errors import ConnectionLookupFailed, SlipwayAirflowError, StepError, TaskStopped
+from slipway_airflow.hook import DrydockHook
 from slipway_airflow.reporting import STEP_FAILED
-from slipway_airflow.revision_documents import read_revision, secrets_of
+from slipway_airflow.revision_documents import read_revision, redactor_of, secrets_of
 from slipway_airflow.task_output import redact_output
 from strategy_lib.errors import StrategyLibError
 
@@ -84,6 +86,18 @@ class SiteOperator(BaseOperator):
             return self._redactor or Redactor(())
 
         return DiscreetProvisioner(provisioner, redactor)
+
+    def elsewhere(self, store: SiteStore, hook: DrydockHook) -> Callable[[str], Provisioner | None]:
+        """Return what gives a client for another action where that uses another connection than this one's."""
+
+        def client(action_id: str) -> Provisioner | None:
+            other = store.action(action_id)
+            if other.connection in (None, hook.conn_id):
+                return None
+            connected = DrydockHook.for_action(store, other).get_conn(marker(other))
+            return DiscreetProvisioner(connected, cache(lambda: redactor_of(store, other)))
+
+        return client
 
     @contextmanager
     def telling(self, context: Context) -> Iterator[SiteStore]:

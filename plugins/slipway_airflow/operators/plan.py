@@ -92,10 +92,11 @@ class PlanGroupsOperator(SiteOperator):
     def _listed(self, store: SiteStore, action: ActionRecord, design: Design) -> dict[str, ListedNode]:
         """Return what the provisioner says of the design's nodes, and note it."""
         dry_run = bool(parameter(action, "dry_run"))
-        provisioner = self.discreet(DrydockHook.for_action(store, action).get_conn(marker(action)), store, action)
+        hook = DrydockHook.for_action(store, action)
+        provisioner = self.discreet(hook.get_conn(marker(action)), store, action)
         try:
             if not dry_run:
-                self._look_at_older_work(store, action, provisioner, design)
+                self._look_at_older_work(store, action, hook, provisioner, design)
             listed = provisioner.nodes()
         finally:
             provisioner.close()
@@ -137,9 +138,10 @@ class PlanGroupsOperator(SiteOperator):
             store.add_event(action.site, STEP_WARNING, line, action_id=action.id)
 
     def _look_at_older_work(
-        self, store: SiteStore, action: ActionRecord, provisioner: Provisioner, design: Design
+        self, store: SiteStore, action: ActionRecord, hook: DrydockHook, provisioner: Provisioner, design: Design
     ) -> None:
         """Record what earlier actions have brought about since they gave up waiting: their nodes may be as wanted."""
-        operations = OperationRun(store, provisioner, SystemClock(), 0.0, self.log)
+        elsewhere = self.elsewhere(store, hook)
+        operations = OperationRun(store, provisioner, SystemClock(), 0.0, self.log, elsewhere=elsewhere)
         older = OlderWork(store, operations, _ONE_LOOK, self.log)
         older.look_once(Worker(action.id, action.site, "", None), list(design.digests))

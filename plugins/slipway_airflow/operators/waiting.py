@@ -63,10 +63,14 @@ class WaitingOperator(SiteOperator):
                 patience = min(patience, _PATIENCE_AFTER_DEFERRAL)
             provisioner = self.discreet(hook.get_conn(marker(action)), store, action)
             try:
-                operations = OperationRun(store, provisioner, SystemClock(), patience, self.log, self._stopping)
+                elsewhere = self.elsewhere(store, hook)
+                operations = OperationRun(
+                    store, provisioner, SystemClock(), patience, self.log, self._stopping, elsewhere
+                )
                 result = self.go_on(context, store, hook, operations)
             finally:
                 provisioner.close()
+            conn_id = connection_of(store, result.op) if isinstance(result, StillRunning) else None
         if isinstance(result, StillRunning):
             self.log.info(
                 "Provisioner task %s goes on; waiting for it in the triggerer, without a worker.",
@@ -74,7 +78,7 @@ class WaitingOperator(SiteOperator):
             )
             self.defer(
                 trigger=ProvisionerTaskTrigger(
-                    conn_id=hook.conn_id,
+                    conn_id=conn_id or hook.conn_id,
                     provisioner_task=result.provisioner_task,
                     op=result.op,
                     interval=result.times.interval,
@@ -128,3 +132,8 @@ class WaitingOperator(SiteOperator):
         """Submit nothing more, and say what a kill does not do: Drydock has no cancel, so what was sent goes on."""
         self._stopping.told = True
         self.log.warning("Killed. What was submitted goes on at the provisioner, and is found again by its reference.")
+
+
+def connection_of(store: SiteStore, op: int) -> str | None:
+    """Return the connection over which an operation is asked about: that of its own action, maybe an older one."""
+    return store.action(store.operation(op).action_id).connection

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +11,12 @@ from airflow.sdk import Connection
 
 from provisioner_client.drydock import DrydockProvisioner
 from provisioner_client.retry import RetryPolicy
+from site_store import SiteStore
+from slipway_airflow import hook as hook_module
 from slipway_airflow.errors import SettingsError
 from slipway_airflow.hook import DrydockHook
+from slipway_airflow.operators.acquire import AcquireSiteOperator
+from slipway_airflow.operators.waiting import connection_of
 
 
 def hook(host: str | None = "http://drydock:9000", extra: dict[str, Any] | None = None, **more: Any) -> DrydockHook:
@@ -78,3 +83,31 @@ def test_who_is_not_reached_is_named_with_the_connection_and_without_credentials
     assert not ok
     assert " at 127.0.0.1:9 (Airflow connection 'slipway_provisioner'): no connection (Connection refused)" in message
     assert "s3cret" not in message
+
+
+def test_another_action_is_asked_about_over_the_connection_that_it_uses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(conn_id: str) -> Connection:
+        return Connection(conn_id=conn_id, conn_type="drydock", host=f"http://{conn_id.replace('_', '-')}:9000")
+
+    monkeypatch.setattr(hook_module, "find_connection", found)
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    SiteStore.upgrade(url)
+    operator = AcquireSiteOperator(task_id="acquire", kind="verify_site")
+    with SiteStore.open(url) as store:
+        store.commit_revision("alpha", {"design": "a: 1"}, (), "a: 1", "tester")
+        older, newer = (
+            store.ensure_action("verify_site", run, "verify_site", "alpha", 1, {}, "tester") for run in ("one", "two")
+        )
+        store.decide_connection(older.id, "slipway_provisioner")
+        store.decide_connection(newer.id, "slipway_provisioner_alpha")
+        elsewhere = operator.elsewhere(store, DrydockHook.for_action(store, store.action(newer.id)))
+        assert elsewhere(newer.id) is None
+        client = elsewhere(older.id)
+        assert client is not None
+        assert "http://slipway-provisioner:9000" in repr(client)
+        client.close()
+        store.acquire_site(older.id)
+        begun = store.begin_operation(older.id, "alpha", "", 1, "verify_site", (), "http://design")
+        assert connection_of(store, begun.op) == "slipway_provisioner"

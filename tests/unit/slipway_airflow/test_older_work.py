@@ -12,6 +12,7 @@ import pytest
 
 from site_store import Operation, SiteStore
 from slipway_airflow import older_work
+from slipway_airflow.errors import ConnectionLookupFailed
 from slipway_airflow.older_work import OlderWork, Worker
 from slipway_airflow.operation_run import Ended, OperationRun, StillRunning
 from slipway_airflow.polling import PhaseTimes
@@ -62,3 +63,19 @@ def test_a_node_keeps_the_reason_of_what_holds_it(
     by = {name: next((task for task in ("t-1", "t-2") if task in (why or "")), None) for name, why in reasons.items()}
     assert by == kept
     assert len(told) == [first, second].count(None)
+
+
+def test_a_connection_that_is_gone_hides_one_older_operation_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded: list[int] = []
+    monkeypatch.setattr(older_work, "record_late_result", lambda _store, operation, *_: recorded.append(operation.op))
+
+    def await_older(operation: Operation, *_: object) -> Ended:
+        if operation.op == 1:
+            raise ConnectionLookupFailed("the Airflow connection is not there any more")
+        return OVER
+
+    store = SimpleNamespace(unfinished_operations=lambda *_: [FIRST, SECOND])
+    runs = SimpleNamespace(await_older=await_older, clock=SimpleNamespace(now=lambda: NOW))
+    work = OlderWork(cast(SiteStore, store), cast(OperationRun, runs), TIMES, logging.getLogger("test"))
+    work.look_once(Worker("02X", "alpha", "all", 1), ["a", "b", "c"])
+    assert recorded == [2]

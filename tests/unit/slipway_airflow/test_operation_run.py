@@ -129,3 +129,17 @@ def test_rule_24_what_may_have_been_sent_holds_its_nodes_while_it_may_take_effec
     ended = scene.await_older(seconds, provisioner_task=None, **given)
     assert (ended.how if ended else None, scene.looks) == (how, looks)
     assert scene.noted == ("t-9" if how == "complete" else "")
+
+
+def test_an_older_operation_is_asked_about_over_its_own_connection() -> None:
+    here, there, closed, asked = Scene(RUNNING, found=[None]), Scene(COMPLETE), [], []
+    client = SimpleNamespace(**vars(there.run.provisioner), close=lambda: closed.append("there"))
+
+    def elsewhere(action_id: str) -> Provisioner:
+        asked.append(action_id)
+        return cast(Provisioner, client)
+
+    here.run.elsewhere = elsewhere
+    ended = here.await_older(0)
+    assert ended is not None
+    assert (ended.how, asked, closed, here.states) == ("complete", ["01J"], ["there"], [RUNNING])
