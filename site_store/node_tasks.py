@@ -78,16 +78,28 @@ def withhold(tx: Connection, action_id: str, phases: Collection[Phase], reasons:
     for name, reason in reasons.items():
         by_reason[reason].append(name)
     for reason, nodes in by_reason.items():
-        tx.execute(
-            update(task)
-            .where(
-                task.c.action_id == action_id,
-                task.c.phase.in_([str(phase) for phase in phases]),
-                task.c.status == TaskStatus.PENDING,
-                among(tx, task.c.node, nodes),
-            )
-            .values(status=TaskStatus.WITHHELD, error=reason)
+        _settle_pending(tx, action_id, phases, nodes, TaskStatus.WITHHELD, reason)
+
+
+def _settle_pending(
+    tx: Connection,
+    action_id: str,
+    phases: Collection[Phase],
+    nodes: Collection[str],
+    status: TaskStatus,
+    error: str | None,
+) -> None:
+    """Give these nodes a status for these phases, where they are still to be submitted."""
+    tx.execute(
+        update(task)
+        .where(
+            task.c.action_id == action_id,
+            task.c.phase.in_([str(phase) for phase in phases]),
+            task.c.status == TaskStatus.PENDING,
+            among(tx, task.c.node, nodes),
         )
+        .values(status=status, error=error)
+    )
 
 
 class NodeTaskLists(StorePart):
@@ -113,16 +125,7 @@ class NodeTaskLists(StorePart):
         def work(tx: Connection) -> None:
             withhold(tx, action_id, phases, withheld)
             if as_wanted:
-                tx.execute(
-                    update(task)
-                    .where(
-                        task.c.action_id == action_id,
-                        task.c.phase.in_([str(later) for later in phases]),
-                        task.c.status == TaskStatus.PENDING,
-                        among(tx, task.c.node, as_wanted),
-                    )
-                    .values(status=TaskStatus.SUCCESS, error=None)
-                )
+                _settle_pending(tx, action_id, phases, as_wanted, TaskStatus.SUCCESS, None)
 
         self._database.write(work)
 
