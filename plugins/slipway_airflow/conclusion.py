@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from provisioner_client.errors import ProvisionerError
-from site_store import ActionState, OperationPhase
+from site_store import ActionState, OperationPhase, PlannedGroup
 from slipway_airflow.clock import SystemClock
 from slipway_airflow.discreet_provisioner import DiscreetProvisioner
 from slipway_airflow.errors import ConnectionLookupFailed, SettingsError
@@ -59,7 +59,8 @@ def conclude_dry_run(
     states = {tasks.node: tasks.state for tasks in data.nodes}
     targets = sorted(action.parameters.get("target_nodes") or ())
     withheld = store.withheld(action.id)
-    rehearsal = rehearse(data.groups, states, node_step_of(action.kind), targets, withheld)
+    planned = [PlannedGroup(group.definition, group.nodes) for group in data.groups]
+    rehearsal = rehearse(planned, states, node_step_of(action.kind), targets, withheld)
     return _closed(store, action, report_of_dry_run(data, step_states, datetime.now(UTC), rehearsal), log)
 
 

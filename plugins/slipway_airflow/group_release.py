@@ -53,7 +53,7 @@ class GroupRelease:
 
     def resume(self, record: GroupRecord) -> bool | StillRunning:
         """Finish a release of this attempt that is under way; False when there is none."""
-        operation = self._operation(record)
+        operation = begun_operation(self.store, record, OperationPhase.RELEASE)
         if operation is None or operation.ended is not None:
             return False
         return self._finish(operation)
@@ -77,7 +77,7 @@ class GroupRelease:
         provisioner_client.errors.ProvisionerError
             The release could not be submitted; starting again is safe.
         """
-        if self._operation(record) is not None:
+        if begun_operation(self.store, record, OperationPhase.RELEASE) is not None:
             return False
         plan = release_of(self.store, self.site, record.definition, seen)
         if plan.refused:
@@ -104,11 +104,6 @@ class GroupRelease:
         self.log.info(story.submission(operation.phase, operation))
         return self._finish(operation)
 
-    def _operation(self, record: GroupRecord) -> Operation | None:
-        key = (record.attempt, OperationPhase.RELEASE)
-        begun = self.store.operations(record.action_id, record.name)
-        return next((operation for operation in begun if (operation.attempt, operation.phase) == key), None)
-
     def _finish(self, operation: Operation) -> bool | StillRunning:
         ended = self.operations.carry_out(operation, self.times)
         if isinstance(ended, StillRunning):
@@ -125,6 +120,13 @@ class GroupRelease:
         for line in story.outcome(operation.phase, operation, ended, outcome, superseded):
             self.log.info(line)
         return True
+
+
+def begun_operation(store: SiteStore, record: GroupRecord, phase: OperationPhase) -> Operation | None:
+    """Return the operation of a group's present attempt for a phase; None before it was begun."""
+    key = (record.attempt, phase)
+    begun = store.operations(record.action_id, record.name)
+    return next((operation for operation in begun if (operation.attempt, operation.phase) == key), None)
 
 
 def release_of(store: SiteStore, site: str, group: Group, seen: Mapping[str, ListedNode]) -> ReleasePlan:

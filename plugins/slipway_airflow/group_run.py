@@ -11,12 +11,13 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from site_store import OperationPhase
 from slipway_airflow import story
-from slipway_airflow.group_release import GroupRelease
+from slipway_airflow.group_release import GroupRelease, begun_operation
 from slipway_airflow.older_work import OlderWork, Worker
 from slipway_airflow.operation_run import Ended, OperationRun, StillRunning, status_of
 from slipway_airflow.planning import judge_deployed
-from slipway_airflow.proof import note_conditions, outcome_of
+from slipway_airflow.proof import look, note_conditions, outcome_of
 from strategy_lib.deployment import Deployment, Finished
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import GroupState, Phase
@@ -24,7 +25,6 @@ from strategy_lib.phase import GroupState, Phase
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from provisioner_client.protocol import ListedNode
     from site_store import GroupRecord, Operation, SiteStore
     from slipway_airflow.polling import PhaseTimes
     from slipway_airflow.task_log import TaskLog
@@ -152,14 +152,14 @@ class GroupRun:
         if isinstance(nodes, StillRunning):
             return nodes
         found: dict[str, NodeCondition] = {}
-        if not self._has_begun(record, phase):
-            listed = self._look(nodes)
+        if begun_operation(self.store, record, OperationPhase(phase.value)) is None:
+            listed = look(self.store, self.operations.provisioner, request.site, nodes)
             if phase is Phase.PREPARE:
                 released = self.release.release(record, listed)
                 if isinstance(released, StillRunning):
                     return released
                 if released:
-                    listed = self._look(nodes)
+                    listed = look(self.store, self.operations.provisioner, request.site, nodes)
             found = {name: node.condition for name, node in listed.items()}
             nodes = self._without_deployed(record, phase, nodes, found)
         operation = self.store.begin_operation(
@@ -175,14 +175,9 @@ class GroupRun:
         self._record(operation, phase, ended)
         return None
 
-    def _has_begun(self, record: GroupRecord, phase: Phase) -> bool:
-        """Whether this attempt has its operation for a phase."""
-        begun = self.store.operations(record.action_id, record.name)
-        return any((operation.attempt, operation.phase.value) == (record.attempt, phase.value) for operation in begun)
-
     def _free_nodes(self, record: GroupRecord, step: Prepare | Deploy) -> list[str] | StillRunning:
         """Return the step's nodes that no older provisioner task holds, once those have had their time to end."""
-        if self._has_begun(record, step.phase):
+        if begun_operation(self.store, record, OperationPhase(step.phase.value)) is not None:
             return list(step.nodes)
         if self.request.force:
             self.older_work.warn(Worker.of_group(record, self.request.site), step.nodes)
@@ -194,13 +189,6 @@ class GroupRun:
         if isinstance(held, StillRunning):
             return held
         return [name for name in step.nodes if name not in held.nodes]
-
-    def _look(self, nodes: Collection[str]) -> dict[str, ListedNode]:
-        """Return what the provisioner says of these nodes now; afterwards only a change proves anything (rule 13)."""
-        listed = self.operations.provisioner.nodes()
-        found = {name: listed[name] for name in nodes if name in listed}
-        self.store.set_conditions(self.request.site, {name: node.condition.value for name, node in found.items()})
-        return found
 
     def _without_deployed(
         self, record: GroupRecord, phase: Phase, nodes: list[str], found: Mapping[str, NodeCondition]

@@ -14,7 +14,7 @@ from site_store import OperationPhase
 from slipway_airflow import story
 from slipway_airflow.older_work import OlderWork, Worker
 from slipway_airflow.operation_run import Ended, OperationRun, StillRunning, status_of
-from slipway_airflow.proof import note_conditions, outcome_of
+from slipway_airflow.proof import look, note_conditions, outcome_of
 from strategy_lib.criteria import EVERY_NODE, evaluate
 from strategy_lib.phase import NodeStep
 from strategy_lib.task_state import TaskStatus
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from slipway_airflow.polling import PhaseTimes
     from slipway_airflow.task_log import TaskLog
     from strategy_lib.criteria import CriterionResult
+    from strategy_lib.outcome import NodeCondition
 
 _SAID = 5
 
@@ -140,7 +141,10 @@ class NodeStepRun:
             wanted = [name for name in self._not_done() if name not in held.nodes]
         if not wanted:
             return None
-        found = self._look() if request.step is NodeStep.DESTROY else {}
+        found: dict[str, NodeCondition] = {}
+        if request.step is NodeStep.DESTROY:
+            listed = look(self.store, self.operations.provisioner, request.site, request.nodes)
+            found = {name: node.condition for name, node in listed.items()}
         operation = self.store.begin_operation(
             request.action_id,
             request.site,
@@ -163,13 +167,6 @@ class NodeStepRun:
     def _statuses(self) -> dict[str, TaskStatus]:
         tasks = self.store.step_tasks(self.request.action_id, self.request.phase)
         return {name: record.status for name, record in tasks}
-
-    def _look(self) -> dict[str, str]:
-        """Return what the node list says now: afterwards, only what has changed proves anything (rule 13)."""
-        listed = self.operations.provisioner.nodes()
-        found = {name: listed[name].condition.value for name in self.request.nodes if name in listed}
-        self.store.set_conditions(self.request.site, found)
-        return found
 
     def _record(self, operation: Operation, ended: Ended) -> None:
         operation = self.store.operation(operation.op)

@@ -10,8 +10,19 @@ from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import NodeStep, phase_from
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from provisioner_client.protocol import ListedNode, Provisioner
     from site_store import Operation, SiteStore
     from strategy_lib.outcome import Evidence, Outcome
+
+
+def look(store: SiteStore, provisioner: Provisioner, site: str, nodes: Collection[str]) -> dict[str, ListedNode]:
+    """Return what the node list says of these nodes now, and note it: afterwards only a change proves anything."""
+    listed = provisioner.nodes()
+    found = {name: listed[name] for name in nodes if name in listed}
+    store.set_conditions(site, {name: node.condition.value for name, node in found.items()})
+    return found
 
 
 def outcome_of(store: SiteStore, operation: Operation, evidence: Evidence) -> Outcome:

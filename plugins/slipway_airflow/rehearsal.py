@@ -10,7 +10,7 @@ from strategy_lib.deployment import Deployment, Finished
 from strategy_lib.report import Submission
 
 if TYPE_CHECKING:
-    from site_store import GroupRecord
+    from site_store import PlannedGroup
     from strategy_lib.node import NodeState
     from strategy_lib.phase import NodeStep
 
@@ -24,7 +24,7 @@ class Rehearsal:
 
 
 def rehearse(
-    groups: Sequence[GroupRecord],
+    groups: Sequence[PlannedGroup],
     states: Mapping[str, NodeState],
     step: NodeStep | None = None,
     targets: Sequence[str] = (),
@@ -35,8 +35,8 @@ def rehearse(
     ``step`` is done to the ``targets`` before any group; ``withheld`` nodes are never submitted.
     """
     deployment = Deployment(
-        [group.definition for group in groups],
-        {group.name: group.nodes for group in groups},
+        [planned.group for planned in groups],
+        {planned.group.name: planned.nodes for planned in groups},
         states,
         withheld=withheld,
     )

@@ -61,11 +61,16 @@ def submission(phase: Phase | NodeStep | OperationPhase, operation: Operation) -
 
 def withheld(reasons: Mapping[str, str]) -> Iterator[str]:
     """Say which nodes are not submitted, and why: those with the same reason on one line."""
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in reasons.items():
-        by_reason.setdefault(reason, []).append(name)
-    for reason, nodes in by_reason.items():
+    for reason, nodes in by_reason(reasons).items():
         yield f"Not submitted: {names(nodes)}: {reason}."
+
+
+def by_reason(reasons: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the nodes of each reason."""
+    grouped: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        grouped.setdefault(reason, []).append(name)
+    return grouped
 
 
 def _origin(operation: Operation) -> str:

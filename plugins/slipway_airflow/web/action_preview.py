@@ -11,10 +11,10 @@ from provisioner_client.errors import ProvisionerError
 from slipway_airflow.errors import SettingsError
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.planning import Deployed, judge_deployed, make_plan
+from slipway_airflow.rehearsal import rehearse
 from slipway_airflow.steps import has_groups, node_step_of
-from slipway_airflow.story import count, names
+from slipway_airflow.story import by_reason, count, names
 from slipway_airflow.web.failure import plain_message
-from strategy_lib.deployment import Deployment, Finished
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import NodeStep
@@ -114,24 +114,15 @@ def preview(
     wanted = {name: digest for name, digest in design.digests.items() if targets is None or name in targets}
     deployed = Deployed() if parameters.force else judge_deployed(wanted, store.node_records(site), conditions)
     plan = make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld)
-    groups = {planned.group.name: planned for planned in plan.groups}
-    deployment = Deployment(
-        [planned.group for planned in plan.groups],
-        {name: planned.nodes for name, planned in groups.items()},
-        dict.fromkeys(plan.done, NodeState.SUCCESS),
-        withheld=plan.withheld,
-    )
-    submitted: set[str] = set()
-    while not isinstance(due := deployment.next(), Finished):
-        submitted.update(due.nodes)
-        deployment.record(due, due.nodes, ())
+    rehearsal = rehearse(plan.groups, dict.fromkeys(plan.done, NodeState.SUCCESS), withheld=plan.withheld)
+    submitted = {name for submission in rehearsal.submissions for name in submission.nodes}
     grouped = frozenset(name for planned in plan.groups for name in planned.nodes)
     return Preview(
         submitted=tuple(sorted(submitted)),
         deployed=tuple(sorted(submitted & deployed_now)),
         as_wanted=tuple(sorted(plan.done)),
         withheld={name: reason for name, reason in plan.withheld.items() if name in grouped},
-        failing=deployment.critical_failures,
+        failing=rehearsal.critical_failures,
     )
 
 
@@ -160,14 +151,11 @@ def _sentences(kind: str, found: Preview) -> Iterable[tuple[str, str]]:
     if found.as_wanted:
         kept = f"{count(len(found.as_wanted), 'deployed node')} as wanted, not to be touched: {names(found.as_wanted)}"
         yield kept, "Info"
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in (found.withheld or {}).items():
-        by_reason.setdefault(reason, []).append(name)
-    for reason, nodes in by_reason.items():
+    for reason, nodes in by_reason(found.withheld or {}).items():
         yield f"{count(len(nodes), 'deployed node')} not to be touched: {names(nodes)}: {reason}", "Warning"
     if found.failing:
         some = "critical group" if len(found.failing) == 1 else "critical groups"
-        yield f"{some} {', '.join(found.failing)} would fail, whatever becomes of the submitted nodes", "Warning"
+        yield f"{some} {', '.join(found.failing)} would fail even if every submitted node succeeded", "Warning"
 
 
 def _note(text: str, level: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from site_store import PlannedGroup
 from site_store.records import GroupRecord, NodeTasks, ReportInput, TaskRecord
 from slipway_airflow.rehearsal import rehearse
 from slipway_airflow.reporting import report_of_dry_run, reported_node
@@ -54,6 +55,7 @@ def test_rule_19_a_dry_run_without_a_node_is_a_failure(
         GroupRecord(action.id, name, position, True, Group(name, critical=True), nodes, GroupState.PENDING)
         for position, (name, nodes) in enumerate(members.items())
     )
-    report = report_of_dry_run(ReportInput(action, groups, (), (), ()), {}, CREATED, rehearse(groups, {}))
+    planned = [PlannedGroup(group.definition, group.nodes) for group in groups]
+    report = report_of_dry_run(ReportInput(action, groups, (), (), ()), {}, CREATED, rehearse(planned, {}))
     assert report.verdict is verdict
     assert words in report.verdict_text
