@@ -122,7 +122,8 @@ class OperationRun:
     stopping : Stopping, optional
         Knows whether this process was told to stop: then it submits nothing more, and waits for nothing.
     elsewhere : callable, optional
-        Given an action's id, it returns a new client where that action uses another connection than this, else None.
+        Given an action's id, it returns a new client where this one is not right for that action: it uses another
+        connection, or its design has other secrets. Else None.
     """
 
     def __init__(

@@ -87,14 +87,17 @@ class SiteOperator(BaseOperator):
 
         return DiscreetProvisioner(provisioner, redactor)
 
-    def elsewhere(self, store: SiteStore, hook: DrydockHook) -> Callable[[str], Provisioner | None]:
-        """Return what gives a client for another action where that uses another connection than this one's."""
+    def elsewhere(
+        self, store: SiteStore, action: ActionRecord, hook: DrydockHook
+    ) -> Callable[[str], Provisioner | None]:
+        """Return what gives a client for another action where that uses another connection, or has other secrets."""
 
         def client(action_id: str) -> Provisioner | None:
             other = store.action(action_id)
-            if other.connection in (None, hook.conn_id):
+            here = other.connection in (None, hook.conn_id)
+            if here and other.revision == action.revision:
                 return None
-            connected = DrydockHook.for_action(store, other).get_conn(marker(other))
+            connected = (hook if here else DrydockHook.for_action(store, other)).get_conn(marker(other))
             return DiscreetProvisioner(connected, cache(lambda: redactor_of(store, other)))
 
         return client

@@ -141,7 +141,7 @@ class PlanGroupsOperator(SiteOperator):
         self, store: SiteStore, action: ActionRecord, hook: DrydockHook, provisioner: Provisioner, design: Design
     ) -> None:
         """Record what earlier actions have brought about since they gave up waiting: their nodes may be as wanted."""
-        elsewhere = self.elsewhere(store, hook)
+        elsewhere = self.elsewhere(store, action, hook)
         operations = OperationRun(store, provisioner, SystemClock(), 0.0, self.log, elsewhere=elsewhere)
         older = OlderWork(store, operations, _ONE_LOOK, self.log)
         older.look_once(Worker(action.id, action.site, "", None), list(design.digests))

@@ -63,7 +63,7 @@ class WaitingOperator(SiteOperator):
                 patience = min(patience, _PATIENCE_AFTER_DEFERRAL)
             provisioner = self.discreet(hook.get_conn(marker(action)), store, action)
             try:
-                elsewhere = self.elsewhere(store, hook)
+                elsewhere = self.elsewhere(store, action, hook)
                 operations = OperationRun(
                     store, provisioner, SystemClock(), patience, self.log, self._stopping, elsewhere
                 )

@@ -11,8 +11,9 @@ from airflow.sdk import Connection
 
 from provisioner_client.drydock import DrydockProvisioner
 from provisioner_client.retry import RetryPolicy
-from site_store import SiteStore
+from site_store import RevisionSecrets, SiteStore
 from slipway_airflow import hook as hook_module
+from slipway_airflow.discreet_provisioner import DiscreetProvisioner
 from slipway_airflow.errors import SettingsError
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operators.acquire import AcquireSiteOperator
@@ -102,7 +103,8 @@ def test_another_action_is_asked_about_over_the_connection_that_it_uses(
         )
         store.decide_connection(older.id, "slipway_provisioner")
         store.decide_connection(newer.id, "slipway_provisioner_alpha")
-        elsewhere = operator.elsewhere(store, DrydockHook.for_action(store, store.action(newer.id)))
+        own = DrydockHook.for_action(store, store.action(newer.id))
+        elsewhere = operator.elsewhere(store, store.action(newer.id), own)
         assert elsewhere(newer.id) is None
         client = elsewhere(older.id)
         assert client is not None
@@ -111,3 +113,20 @@ def test_another_action_is_asked_about_over_the_connection_that_it_uses(
         store.acquire_site(older.id)
         begun = store.begin_operation(older.id, "alpha", "", 1, "verify_site", (), "http://design")
         assert connection_of(store, begun.op) == "slipway_provisioner"
+
+
+def test_the_words_about_another_action_are_hidden_by_its_own_secrets(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    SiteStore.upgrade(url)
+    operator = AcquireSiteOperator(task_id="acquire", kind="verify_site")
+    with SiteStore.open(url) as store:
+        actions = []
+        for number, secret in enumerate(("hunter2-of-old", "hunter2-of-new"), 1):
+            hidden = RevisionSecrets(frozenset({secret}))
+            store.commit_revision("alpha", {"design": f"a: {number}"}, (), f"a: {number}", "tester", hidden=hidden)
+            run = f"run-{number}"
+            actions.append(store.ensure_action("verify_site", run, "verify_site", "alpha", number, {}, "tester"))
+        client = operator.elsewhere(store, actions[1], hook())(actions[0].id)
+        assert isinstance(client, DiscreetProvisioner)
+        assert client.redactor().redact("bad hunter2-of-old") == "bad ***"
+        client.close()
