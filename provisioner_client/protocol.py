@@ -234,7 +234,7 @@ class Provisioner(Protocol):
     ) -> Evidence:
         """Everything that the provisioner can say about the nodes of a task, over or not (rules 13 and 14).
 
-        An answer about another task, action or reference than these is left out, as one that cannot be had.
+        An answer about another task, action or reference than these is left out, like one that could not be read.
 
         Parts that cannot be had are left empty and logged, never guessed. A task that is gone is over: nothing more
         will come of it. `Evidence.listed` says whether the node list was read, or the task is queued and the list could
@@ -250,7 +250,7 @@ class Provisioner(Protocol):
     def is_dead(self, task_id: str) -> bool:
         """Say whether a task that is said to run will certainly never end: its provisioner was killed under it.
 
-        False proves nothing. It may cost as much as `find`, so it is asked seldom.
+        False proves nothing. It may cost as much as `find`: ask every few minutes at most.
         """
         ...
 

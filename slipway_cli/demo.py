@@ -146,7 +146,7 @@ def _connected(connection: str, provisioner: str, airflow: AirflowApi, runtime: 
     try:
         yield
     finally:
-        # Somebody waits for the end: a short timeout of its own.
+        # The user waits for the end: a short timeout of its own.
         with (
             contextlib.suppress(ApiError),
             contextlib.closing(ApiSession(runtime.url, "admin", runtime.password("admin"), _ANSWER)) as session,
@@ -170,7 +170,7 @@ def _begin(order: Order, slipway: SlipwayApi, clock: Clock) -> Action:
 def _cancel(action_id: str, runtime: Runtime, clock: Clock) -> None:
     """Stop an action whose simulated machines are about to go. If Airflow does not answer, the next demo stops it."""
     clock.say(f"stopping the action {action_id}")
-    # Somebody waits for the end: a short timeout of its own.
+    # The user waits for the end: a short timeout of its own.
     with (
         contextlib.suppress(ApiError),
         contextlib.closing(ApiSession(runtime.url, "admin", runtime.password("admin"), _ANSWER)) as session,

@@ -1,4 +1,4 @@
-"""Values in selectors that no node has: slips of the pen that a good value beside them hides (rule 4)."""
+"""Values in selectors that no node has: misspellings that a good value beside them hides (rule 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks seldom whether a running task is dead, because the answer costs the provisioner a look at all its tasks."""
+"""Limits how often one asks whether a running task is dead: each answer makes the provisioner read all its tasks."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from provisioner_client.protocol import Provisioner
 
 WHILE_HELD = timedelta(seconds=60)
-"""Between two questions about a task that holds nodes of somebody who waits."""
+"""Between two questions about a task whose nodes another task waits for."""
 
 WHILE_OWN = timedelta(minutes=5)
 """Before the first question about one's own running task, and between two: it is most likely alive."""
 
-# Of the time that goes by, an answer may take one part in so many.
+# Waiting for answers may take one part in so many of the time.
 _SHARE = 20
 
 

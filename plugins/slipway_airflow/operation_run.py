@@ -96,7 +96,7 @@ def _leased(operation: Operation, now: datetime) -> bool:
 def _last_in_flight(operation: Operation) -> datetime | None:
     """Return when a request of an operation was in flight at the latest, None when none ever was sent.
 
-    Whoever sent it renewed the lease for as long as it waited for the answer.
+    Its sender renewed the lease for as long as it waited for the answer.
     """
     if operation.sending is None:
         return None

@@ -59,7 +59,7 @@ def _message(text: str, code: str, level: str, document: tuple[str, str] | None,
         "error": level == "Error",
         "level": level,
         "diagnostic": "",
-        # Each use has another time: the messages are equal but for it.
+        # The messages differ only in this time.
         "ts": str(_EPOCH + timedelta(seconds=use)),
         "documents": documents,
     }

@@ -61,7 +61,7 @@ class Walker:
 
 
 def own_environment(home: Path, config: Path) -> dict[str, str]:
-    """A new user's: whoever runs the tests has settings and a width of their own, and runs them by make."""
+    """Return a new user's environment, without the test run's settings, terminal width and make variables."""
     others = ("SLIPWAY_", "PYTHON", "VIRTUAL_ENV", "MAKE", "MFLAGS", "COLUMNS", "LINES")
     environ = {name: value for name, value in os.environ.items() if not name.startswith(others)}
     return environ | {"SLIPWAY_HOME": str(home), "SLIPWAY_PORT": "0", "XDG_CONFIG_HOME": str(config)}

@@ -27,7 +27,7 @@ def require_existing_site(request: Request, caller: CallerDep) -> None:
     """
     site = request.query_params.get("site")
     method, place = _CREATES
-    # Whoever may not read is told so by the route; what is no name of a site, too.
+    # The route itself refuses a caller who may not read, and a text that cannot be the name of a site.
     if site is None or site == DEFAULT_SITE or not re.search(NAME_PATTERN, site) or not caller.may_read(COMMIT_DAG):
         return
     if request.method == method and place in request.url.path:

@@ -31,7 +31,7 @@ def upgrade() -> None:
 
 def _change_operations() -> None:
     op.add_column("operation", sa.Column("sending", MOMENT))
-    # Whoever had the right to send may have sent.
+    # A process that had the right to send may have sent.
     op.execute(
         "UPDATE operation SET sending = coalesce(submitted, lease_until, created)"
         " WHERE lease_owner IS NOT NULL OR provisioner_task IS NOT NULL"

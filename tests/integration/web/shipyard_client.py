@@ -161,8 +161,8 @@ def _version(version: str, cleartext: bool) -> dict[str, str]:
 def shown(answer: requests.Response) -> str:
     """Return what ``--output-format=format`` prints: the type of the body decides how it is read.
 
-    What is called JSON and is none is printed with a remark; everything else is read as YAML, and what is none ends the
-    client with a traceback.
+    An answer that is called JSON but is not is printed with a remark. Every other type is read as YAML; an answer that
+    is not YAML ends the client with a traceback.
     """
     if "json" in answer.headers["Content-Type"]:
         try:
