@@ -11,7 +11,7 @@ import yaml
 from tests.e2e.running import RunningSlipway
 from tests.support.blueprint import EXAMPLE, SELECTORS_FRAGMENT
 from tests.support.simulators import Simulator
-from tests.support.sites import document, node
+from tests.support.sites import boot_action, document, node
 
 pytestmark = pytest.mark.endurance
 
@@ -41,6 +41,7 @@ def design(nodes: list[dict[str, Any]], strategy: str) -> str:
         document("drydock/Region/v1", "blueprint", {"tag_definitions": [], "authorized_keys": []}),
         document("drydock/HostProfile/v1", "compute", {}),
         document("drydock/HostProfile/v1", "ucp", {"metadata": {"owner_data": {"ucp_control_plane": "enabled"}}}),
+        boot_action(),
         *nodes,
         document(
             "shipyard/DeploymentConfiguration/v1",
