@@ -203,8 +203,9 @@ class Submission:
                 continue
             if sighting.task is not None:
                 return sighting.task, sighting.listed
-            # Fewer than nothing to see: a list that was not empty before does not become so by itself.
-            clear = sighting.listed > 0 or listed == 0
+            # Drydock lists nothing when it cannot read its database. So an empty list proves nothing right after an
+            # answer was lost. The next process believes it (a new Drydock), unless the list was not empty before.
+            clear = sighting.listed > 0 or (listed == 0 and trouble is None)
             listed = max(listed, sighting.listed)
         if not clear:
             why = trouble.detail if trouble is not None else "an earlier process began to send it"

@@ -26,6 +26,21 @@ Connect = Callable[..., Provisioner]
 Finish = Callable[..., ProvisionerTask]
 
 REFERENCE = "slipway-a-1"
+EARLIER = "slipway-a-0"
+
+
+@pytest.fixture
+def used(simulator: SimulatorProcess, connect: Connect, design_ref: str, finish: Finish) -> SimulatorProcess:
+    """A provisioner that has had a task before: that its list is empty can then not be true."""
+    earlier = connect(simulator.url)
+    finish(earlier, earlier.submit(TaskAction.VERIFY_SITE, design_ref, None, EARLIER))
+    return simulator
+
+
+def _tasks(simulator: SimulatorProcess) -> list[tuple[str, str]]:
+    """Return id and reference of each task but the earlier one."""
+    found = [(task["task_id"], task["reference"]) for task in simulator.get("tasks")]
+    return [(task_id, reference) for task_id, reference in found if reference != EARLIER]
 
 
 @pytest.mark.parametrize(
@@ -50,23 +65,34 @@ REFERENCE = "slipway-a-1"
     ],
 )
 def test_one_task_though_the_submission_goes_wrong(
-    simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str, fault: dict[str, Any], posts: int
+    used: SimulatorProcess, provisioner: Provisioner, design_ref: str, fault: dict[str, Any], posts: int
 ) -> None:
-    simulator.fault("POST", "tasks", **fault)
+    before = used.posts_of_tasks()
+    used.fault("POST", "tasks", **fault)
     task_id = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1", "c2"], REFERENCE)
-    tasks = simulator.get("tasks")
-    assert [(task["task_id"], task["reference"]) for task in tasks] == [(task_id, REFERENCE)]
-    assert simulator.posts_of_tasks() == posts
+    assert _tasks(used) == [(task_id, REFERENCE)]
+    assert used.posts_of_tasks() - before == posts
 
 
 @pytest.mark.parametrize(("after", "posts"), [(True, 1), (False, 2)], ids=["took effect", "did not"])
 def test_one_task_though_no_answer_comes(
-    simulator: SimulatorProcess, connect: Connect, design_ref: str, after: bool, posts: int
+    used: SimulatorProcess, connect: Connect, design_ref: str, after: bool, posts: int
 ) -> None:
-    provisioner = connect(simulator.url, read_timeout=0.5)
-    simulator.fault("POST", "tasks", "timeout", seconds=2, after=after)
+    before = used.posts_of_tasks()
+    provisioner = connect(used.url, read_timeout=0.5)
+    used.fault("POST", "tasks", "timeout", seconds=2, after=after)
     provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
-    assert (len(simulator.get("tasks")), simulator.posts_of_tasks()) == (1, posts)
+    assert (len(_tasks(used)), used.posts_of_tasks() - before) == (1, posts)
+
+
+def test_the_first_request_to_a_new_provisioner_is_settled_by_the_next_submission(
+    simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str
+) -> None:
+    simulator.fault("POST", "tasks", "reset_before")
+    with pytest.raises(SubmissionUncertain, match="does not tell"):
+        provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
+    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
+    assert _tasks(simulator) == [(task_id, REFERENCE)]
 
 
 @pytest.mark.parametrize(
@@ -139,20 +165,21 @@ def test_what_the_provisioner_itself_refuses_is_certain(
 
 
 def test_the_guard_is_asked_before_each_sending(
-    simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str
+    used: SimulatorProcess, provisioner: Provisioner, design_ref: str
 ) -> None:
-    simulator.fault("POST", "tasks", "reset_before")
+    before = used.posts_of_tasks()
+    used.fault("POST", "tasks", "reset_before")
     posts: list[int] = []
 
     def guard() -> None:
-        posts.append(simulator.posts_of_tasks())
+        posts.append(used.posts_of_tasks() - before)
         if len(posts) == 2:
             raise LookupError("the lease is lost")
 
     with pytest.raises(LookupError):
         provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE, guard=guard)
     assert posts == [0, 1]
-    assert simulator.get("tasks") == []
+    assert _tasks(used) == []
 
 
 def test_trap_10_a_running_task_is_found_by_its_reference(

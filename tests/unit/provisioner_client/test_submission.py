@@ -82,7 +82,6 @@ class Play:
         pytest.param([NOT_SEEN], [NOT_REACHED, TASK], 2, [], id="not reached, no need to look"),
         pytest.param([NOT_SEEN, BLIND, NOT_SEEN], [LOST, TASK], 2, SETTLED, id="blind for a moment"),
         pytest.param([NOT_SEEN, BLIND, SEEN], [LOST], 1, [1, 2], id="blind, then seen"),
-        pytest.param([EMPTY], [LOST, TASK], 2, [1, *SETTLED], id="still empty"),
     ],
 )
 def test_rule_12_there_is_one_task(looks: list[Step], sends: list[Step], sent: int, waits: list[float]) -> None:
@@ -96,7 +95,7 @@ def test_rule_12_there_is_one_task(looks: list[Step], sends: list[Step], sent: i
     [
         pytest.param(None, [BLIND], [TASK], [], id="never sent: not looked for"),
         pytest.param(None, [SEEN], [LOST], [1], id="never sent, answer lost, task taken"),
-        pytest.param(None, [EMPTY], [LOST, TASK], SETTLED, id="never sent, answer lost, no task at all"),
+        pytest.param(60, [EMPTY], [TASK], [1], id="sent long ago, no task at all: a new provisioner"),
         pytest.param(50, [NOT_SEEN, NOT_SEEN, SEEN], [], [1, 2], id="sent a while ago, takes effect late"),
         pytest.param(50, [NOT_SEEN], [TASK], [1, 2, 4, 3], id="sent a while ago, not taken"),
         pytest.param(0, [NOT_SEEN], [TASK], SETTLED, id="sent just now, not taken"),
@@ -124,12 +123,20 @@ def test_rule_12_what_an_earlier_process_sent_is_left_open_while_the_list_does_n
         pytest.param([NOT_SEEN, BLIND], id="the list cannot be read"),
         pytest.param([*[NOT_SEEN] * 6, BLIND], id="the last look was blind"),
         pytest.param([NOT_SEEN, EMPTY], id="a list that was not empty became so"),
+        pytest.param([EMPTY], id="a list that is empty: its database may be away"),
     ],
 )
 def test_rule_12_in_doubt_it_is_not_sent_again(looks: list[Step]) -> None:
     play = Play(looks, [LOST, TASK])
     with pytest.raises(SubmissionUncertain, match="the connection was lost"):
         play.run()
+    assert play.sent == 1
+
+
+def test_rule_12_an_empty_list_proves_nothing_where_no_look_came_before() -> None:
+    play = Play([EMPTY], [LOST, TASK])
+    with pytest.raises(SubmissionUncertain, match="the list of tasks does not tell"):
+        play.run(sent_ago=None)
     assert play.sent == 1
 
 
