@@ -24,9 +24,11 @@ from slipway_cli.embedded.sessions import members
 from slipway_cli.slipway_api import SlipwayApi
 
 DAG = "deploy_site"
+# Seconds after which what a test waits for hangs: a busy machine is slow, and no test times anything.
+HANGS = 300.0
 
 
-def wait_until(condition: Callable[[], bool], what: str, timeout: float = 60.0) -> None:
+def wait_until(condition: Callable[[], bool], what: str, timeout: float = HANGS) -> None:
     """Wait until the condition holds; fails the test with `what` if it does not in time."""
     end = time.monotonic() + timeout
     while not condition():
@@ -60,7 +62,7 @@ class RunningSlipway:
     def of(cls, background: BackgroundAirflow) -> RunningSlipway:
         """Log in as admin; waits until it is ready."""
         runtime = background.wait_ready()
-        session = ApiSession(runtime.url, "admin", runtime.password("admin"))
+        session = ApiSession(runtime.url, "admin", runtime.password("admin"), HANGS)
         return cls(background, AirflowApi(session), SlipwayApi(session))
 
     @property
@@ -81,7 +83,7 @@ class RunningSlipway:
 
     def new_session(self) -> ApiSession:
         """Another session of admin's, for a thread of its own."""
-        return ApiSession(self.url, "admin", self.runtime.password("admin"))
+        return ApiSession(self.url, "admin", self.runtime.password("admin"), HANGS)
 
     def connect(self, site: str, provisioner_url: str, **extra: Any) -> None:
         """Set the site's connection to its provisioner; `extra` as in the connection's form."""
@@ -99,7 +101,7 @@ class RunningSlipway:
         self.airflow.wait_for_dag(dag_id)
         return self.airflow.trigger(dag_id, {"site": site, "revision": revision.number, **conf})
 
-    def deploy(self, site: str, text: str, dag_id: str = DAG, timeout: float = 120.0, **conf: Any) -> tuple[str, str]:
+    def deploy(self, site: str, text: str, dag_id: str = DAG, timeout: float = HANGS, **conf: Any) -> tuple[str, str]:
         """Start and wait; the run's id and its final state."""
         run_id = self.start(site, text, dag_id, **conf)
         return run_id, self.airflow.wait_for_run(dag_id, run_id, timeout)
@@ -116,7 +118,7 @@ class RunningSlipway:
         return [t for t in self.airflow.task_instances(dag_id, run_id) if task_id in (None, t.task_id)]
 
     def wait_for_task(
-        self, run_id: str, task_id: str, state: str, name: str | None = None, dag_id: str = DAG, timeout: float = 60.0
+        self, run_id: str, task_id: str, state: str, name: str | None = None, dag_id: str = DAG, timeout: float = HANGS
     ) -> TaskInstance:
         """Wait until a task (`name`: of this group) is in a state; a running one has a living process."""
         found: list[TaskInstance] = []
@@ -154,7 +156,7 @@ class RunningSlipway:
         os.kill(before, signal.SIGKILL)
         wait_until(lambda: self.runtime.components[name] != before, f"{name} started again")
 
-    def wait_healthy(self, since: datetime | None = None, timeout: float = 60.0) -> None:
+    def wait_healthy(self, since: datetime | None = None, timeout: float = HANGS) -> None:
         """Wait until every component has given a sign of life since then (default: now)."""
         moment = since or datetime.now(UTC)
         with loopback_session() as session:

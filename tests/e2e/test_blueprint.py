@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.e2e.running import RunningSlipway
+from tests.e2e.running import HANGS, RunningSlipway
 from tests.support.blueprint import EXAMPLE, SELECTORS_FRAGMENT
 from tests.support.simulators import Simulator
 from tests.support.sites import boot_action, document, node
@@ -66,7 +66,7 @@ def reports(slipway: RunningSlipway, tmp_path_factory: pytest.TempPathFactory) -
             started[name] = slipway.start(f"blueprint-{name}", text)
         results = {}
         for name, run_id in started.items():
-            slipway.airflow.wait_for_run("deploy_site", run_id, 180)
+            slipway.airflow.wait_for_run("deploy_site", run_id, HANGS)
             results[name] = slipway.report(run_id)
         yield results
         assert all(simulator.double() == {} for simulator in simulators)

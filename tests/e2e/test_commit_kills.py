@@ -26,7 +26,7 @@ def ask(session: ApiSession, method: str, path: str, **arguments: Any) -> Any:
 
 
 @pytest.mark.endurance
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_killed_commit_leaves_the_old_revision_or_the_new_one(
     slipway: RunningSlipway, start_simulator: StartSimulator
 ) -> None:
@@ -47,7 +47,7 @@ def test_a_killed_commit_leaves_the_old_revision_or_the_new_one(
         thread.start()
         time.sleep(delay)
         slipway.kill_component("api-server")
-        thread.join(60)
+        thread.join(300)
         slipway.wait_healthy()
         after = [revision["revision"] for revision in ask(session, "GET", "/revisions")]
         (status,) = ask(session, "GET", "/configdocs")

@@ -35,7 +35,7 @@ def demo(home: Path, *options: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=200,
+        timeout=600,
     )
 
 
@@ -73,7 +73,7 @@ def test_rule_19_a_critical_failure_exits_1_and_shows_the_run_failed(slipway: Ru
 
 
 @pytest.mark.endurance
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 @pytest.mark.skipif(not SITES.is_dir(), reason="the real sites are not beside the repository")
 @pytest.mark.parametrize("name", ["seaworthy", "airsloop", "full/airship-seaworthy-v18.11.01", "full/airsloop-v1.9"])
 def test_a_real_site(slipway: RunningSlipway, name: str, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_rule_24_what_a_killed_demo_has_left_is_cancelled_and_waited_for(
 
 
 @pytest.mark.endurance
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 def test_a_demo_with_its_own_airflow_leaves_nothing_behind_after_ctrl_c_and_at_its_end(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with (

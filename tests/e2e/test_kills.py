@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import StartSimulator
-from tests.e2e.running import DAG, RunningSlipway, wait_until
+from tests.e2e.running import DAG, HANGS, RunningSlipway, wait_until
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
 
@@ -91,7 +91,7 @@ def wait_for_phase(simulator: Simulator, phase: str) -> None:
 def finish(slipway: RunningSlipway, simulator: Simulator, run_id: str) -> None:
     """Let the provisioner go on, and check how the run ends."""
     simulator.post("release")
-    assert slipway.airflow.wait_for_run(DAG, run_id, 150) == "success"
+    assert slipway.airflow.wait_for_run(DAG, run_id, HANGS) == "success"
     assert comparable(slipway.report(run_id)) == REPORT
     assert simulator.double() == {}
     assert simulator.get("double-submissions")["repeated"] == []
@@ -140,5 +140,5 @@ def test_rule_12_kill_9_of_postgresql(slipway: RunningSlipway, start_simulator: 
     run_id = start(slipway, simulator, "kill-postgresql", "deploy")
     wait_for_phase(simulator, "deploy")
     slipway.kill_component("postgres")
-    slipway.wait_healthy(timeout=150)
+    slipway.wait_healthy()
     finish(slipway, simulator, run_id)

@@ -21,7 +21,7 @@ from slipway_cli.airflow_api import AirflowApi
 from slipway_cli.api_session import ApiRefused, ApiSession
 from slipway_cli.embedded.runtime import Runtime, read_runtime
 from slipway_cli.embedded.sessions import members
-from tests.e2e.running import DAG, RunningSlipway, leftovers, wait_until
+from tests.e2e.running import DAG, HANGS, RunningSlipway, leftovers, wait_until
 from tests.support.revisions import commit_design
 
 COMPONENTS = ["api-server", "scheduler", "dag-processor", "triggerer"]
@@ -60,7 +60,7 @@ class Up:
 
     def end(self) -> int:
         """Wait for the end and return the exit status."""
-        return self.process.wait(60)
+        return self.process.wait(HANGS)
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def sessions_of(runtime: Runtime) -> set[int]:
 
 
 @pytest.mark.endurance
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_up_tells_how_to_log_in_and_leaves_nothing_behind(home: Path) -> None:
     before = f"sqlite:///{home / 'slipway.db'}"  # as an earlier version left it
     SiteStore.upgrade(before)
@@ -148,7 +148,7 @@ def test_a_home_that_is_in_use_is_refused(slipway: RunningSlipway, same_port: bo
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 1
     assert f"{slipway.home} is in use by another embedded Airflow (process {slipway.runtime.pid}" in done.stderr

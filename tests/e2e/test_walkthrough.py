@@ -13,6 +13,7 @@ from slipway_cli.airflow_api import AirflowApi
 from slipway_cli.api_session import ApiSession
 from slipway_cli.slipway_api import SlipwayApi
 from tests.e2e.browser import logged_in, trigger
+from tests.e2e.running import HANGS
 from tests.e2e.walking import Walker, two_terminals, walk
 from tests.support.sites import group, node, site
 
@@ -23,7 +24,7 @@ def walker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walker]:
         yield walker
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_the_walk_through_of_the_readme(walker: Walker) -> None:
     said = walker.walks(walk()[1])
     output = "\n".join(said.values())
@@ -32,7 +33,7 @@ def test_the_walk_through_of_the_readme(walker: Walker) -> None:
     assert walker.runtime.password("admin") not in output
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_the_same_walk_with_airflows_trigger_form(walker: Walker, tmp_path: Path) -> None:
     password = walker.runtime.password("admin")
     design = tmp_path / "form.yaml"
@@ -43,7 +44,7 @@ def test_the_same_walk_with_airflows_trigger_form(walker: Walker, tmp_path: Path
     with logged_in(walker.runtime.url, "admin", password, "/dags/deploy_site") as page:
         run_id = unquote(trigger(page, {"site": "form"}))
         session = ApiSession(walker.runtime.url, "admin", password)
-        assert AirflowApi(session).wait_for_run("deploy_site", run_id, 120) == "success"
+        assert AirflowApi(session).wait_for_run("deploy_site", run_id, HANGS) == "success"
         page.get_by_text("Success").first.wait_for()
         # The connection that `slipway up --simulator` has made can be tested where a person would.
         page.goto(f"{walker.runtime.url}/connections")

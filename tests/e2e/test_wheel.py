@@ -14,11 +14,11 @@ from tests.e2e.running import leftovers
 from tests.e2e.walking import ROOT, own_environment, two_terminals, walk
 from tests.support.wheel import build_wheel
 
-pytestmark = [pytest.mark.endurance, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.endurance, pytest.mark.timeout(1200)]
 
 
 def _uv(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([find_uv_bin(), *arguments], capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run([find_uv_bin(), *arguments], capture_output=True, text=True, timeout=600, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_the_demo(installed: Path, tmp_path: Path) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -58,7 +58,7 @@ def test_the_demo(installed: Path, tmp_path: Path) -> None:
 
 
 def test_the_walk_through_of_the_readme_and_the_test_of_the_connection(installed: Path, tmp_path: Path) -> None:
-    asked = subprocess.run([installed, "dags", "path"], capture_output=True, text=True, timeout=60, check=True)
+    asked = subprocess.run([installed, "dags", "path"], capture_output=True, text=True, timeout=300, check=True)
     packages = Path(asked.stdout.strip()).parent
     assert packages.is_relative_to(installed.parents[1])
     commands = [command.replace("slipway_cli/data", f"{packages}/slipway_cli/data") for command in walk()[1]]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slipway_cli.embedded.runtime import Runtime, read_runtime
-from tests.e2e.running import leftovers, wait_until
+from tests.e2e.running import HANGS, leftovers, wait_until
 
 ROOT = Path(__file__).parents[2]
 HEADING = "## From `make up` to a deployed site"
@@ -48,7 +48,7 @@ class Walker:
             capture_output=True,
             text=True,
             check=False,
-            timeout=200,
+            timeout=600,
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
         assert "Traceback" not in done.stderr
@@ -95,7 +95,7 @@ def two_terminals(work: Path, first: Sequence[str], folder: Path = ROOT, slipway
         wait_until(lambda: "stop with Ctrl-C" in log.read_text(), "the welcome")
         yield Walker(environ | {"SLIPWAY_URL": runtime.url}, runtime, folder, slipway)
         os.killpg(up.pid, signal.SIGINT)
-        assert up.wait(60) in (-signal.SIGINT, 0, 2, 130), log.read_text()
+        assert up.wait(HANGS) in (-signal.SIGINT, 0, 2, 130), log.read_text()
         assert "\nstopped\n" in log.read_text()
         assert leftovers(home, ()) == []
     finally:
