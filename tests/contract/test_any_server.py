@@ -8,20 +8,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.simulators import SimulatorProcess
 
 CHOSEN = "test_nodes_are_prepared_and_then_deployed or test_a_bad_design or test_one_task or relabelled"
 
 
+@pytest.mark.endurance
 def test_the_suite_runs_against_a_url(simulator: SimulatorProcess) -> None:
     """Twice: nothing is reset in between, and a server remembers designs and tasks."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     environment = os.environ | {"CONTRACT_URL": simulator.url, "CONTRACT_DESIGNS": f"http://127.0.0.1:{port}"}
-    command = [sys.executable, "-m", "pytest", "-q", "--timeout=100", "-k", CHOSEN, "-rs", str(Path(__file__).parent)]
+    command = [sys.executable, "-m", "pytest", "-q", "--timeout=300", "-k", CHOSEN, "-rs", str(Path(__file__).parent)]
     for _ in range(2):
-        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
         assert ended.returncode == 0, ended.stdout
         assert "2 passed" in ended.stdout
         assert "needs the simulator's admin API" in ended.stdout

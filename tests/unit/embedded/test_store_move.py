@@ -87,6 +87,7 @@ def test_it_is_copied_and_kept_as_a_backup(cluster: PostgresCluster) -> None:
     assert not a_move(cluster).is_due()
 
 
+@pytest.mark.endurance
 def test_a_start_that_was_killed_after_the_copy_is_finished_by_the_next(cluster: PostgresCluster) -> None:
     home = cluster.folder.parent
     old_store(home)
@@ -97,6 +98,7 @@ def test_a_start_that_was_killed_after_the_copy_is_finished_by_the_next(cluster:
         assert [record.number for record in store.revisions("north")] == [1]
 
 
+@pytest.mark.endurance
 def test_another_file_never_replaces_what_is_in_postgresql(cluster: PostgresCluster) -> None:
     """An earlier version of Slipway was started in the home once more, and made itself a new file."""
     home = cluster.folder.parent
