@@ -40,7 +40,7 @@ def demo(home: Path, *options: str) -> subprocess.CompletedProcess[str]:
 
 
 def run_id(done: subprocess.CompletedProcess[str]) -> str:
-    found = re.search(r"/dags/deploy_site/runs/(\w+)", done.stdout + done.stderr)
+    found = re.search(r"/dags/deploy_site/runs/([^/?\s]+)", done.stdout + done.stderr)
     assert found is not None, done.stdout + done.stderr
     return found.group(1)
 
