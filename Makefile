@@ -46,7 +46,7 @@ test: lint types
 	$(BIN)/pytest $(PYTEST_ARGS) -m 'not endurance' $(ARGS)
 
 endurance: $(READY)
-	$(BIN)/pytest $(PYTEST_ARGS) -m endurance $(ARGS)
+	$(BIN)/pytest $(PYTEST_ARGS) -n 2 -m endurance $(ARGS)
 
 # Against the simulator without URL. What it does to the machines of that Drydock, and its other settings: tests/contract/conftest.py.
 contract: $(READY)
