@@ -60,7 +60,8 @@ class Claims(StorePart):
             Where the provisioner finds the design.
         found
             What the provisioner says of these nodes now (`strategy_lib.outcome.NodeCondition`); one that it does not
-            list is left out. A node that is deployed keeps what it is done in until something proves otherwise.
+            list is left out, and noted as not listed. None: its list was not read. A node that is deployed keeps what
+            it is done in until something proves otherwise.
         digests
             For new labels: the version of each node's design that has them. For a deploy the action's plan has it.
 
@@ -80,9 +81,7 @@ class Claims(StorePart):
         kind = OperationPhase(str(phase))
         wanted = sorted(frozenset(nodes))
         return self._database.write(
-            lambda tx: self._begin(
-                tx, action_id, site, group, attempt, kind, wanted, design_ref, found or {}, digests or {}
-            )
+            lambda tx: self._begin(tx, action_id, site, group, attempt, kind, wanted, design_ref, found, digests or {})
         )
 
     def fail_unsent(
@@ -147,7 +146,7 @@ class Claims(StorePart):
         phase: OperationPhase,
         nodes: list[str],
         design_ref: str,
-        found: Mapping[str, str],
+        found: Mapping[str, str] | None,
         digests: Mapping[str, str],
     ) -> Operation:
         key = {"action_id": action_id, "group_name": group, "attempt": attempt, "phase": phase}
@@ -177,7 +176,7 @@ class Claims(StorePart):
             _note_found(tx, op, claimed, found)
             _note_digests(tx, op, {name: digests[name] for name in claimed if name in digests})
             # Neither new labels nor the phases change what is deployed on a node; only to destroy it does.
-            kept = frozenset(name for name in claimed if _stays(phase, found.get(name)))
+            kept = frozenset(name for name in claimed if _stays(phase, (found or {}).get(name)))
             _touch_nodes(tx, site, op, sorted(kept), undone=False)
             _touch_nodes(tx, site, op, [name for name in claimed if name not in kept], undone=True)
         values: dict[str, Any] = {"reference": reference_of(action_id, op), "nodes": claimed}
@@ -258,12 +257,12 @@ def _stays(phase: OperationPhase, found: str | None) -> bool:
     return phase is OperationPhase.RELABEL or found == NodeCondition.DEPLOYED
 
 
-def _note_found(tx: Connection, op: int, claimed: list[str], found: Mapping[str, str]) -> None:
-    """Keep with each node what the provisioner said of it before this operation."""
+def _note_found(tx: Connection, op: int, claimed: list[str], found: Mapping[str, str] | None) -> None:
+    """Keep with each node what the provisioner said of it before this operation; nothing if it was not asked."""
     by_condition: dict[str, list[str]] = {}
-    for name in claimed:
-        if name in found:
-            by_condition.setdefault(str(found[name]), []).append(name)
+    if found is not None:
+        for name in claimed:
+            by_condition.setdefault(str(found.get(name, NodeCondition.NOT_LISTED)), []).append(name)
     tx.execute(update(task).where(task.c.op == op).values(found=None))
     for condition, nodes in by_condition.items():
         tx.execute(update(task).where(task.c.op == op, dialects.among(tx, task.c.node, nodes)).values(found=condition))
@@ -286,7 +285,7 @@ def _touch_nodes(tx: Connection, site: str, op: int, nodes: list[str], *, undone
     tx.execute(
         touched.on_conflict_do_update(
             index_elements=["site", "name"],
-            set_={"op": touched.excluded.op, **(_NOT_DONE if undone else {})},
+            set_={"op": touched.excluded.op, "left_as": None, **(_NOT_DONE if undone else {})},
             where=or_(node.c.op.is_(None), node.c.op < touched.excluded.op),
         )
     )

@@ -149,7 +149,7 @@ class NodeTaskLists(StorePart):
         return self._database.read(lambda tx: {row.node: row.digest for row in tx.execute(query)})
 
     def found_before(self, op: int) -> dict[str, str]:
-        """Return what the provisioner said of an operation's nodes before it; those not listed then are left out."""
+        """Return what the provisioner said of an operation's nodes before it; of those it was asked about."""
         query = select(task.c.node, task.c.found).where(task.c.op == op, task.c.found.is_not(None))
         return self._database.read(lambda tx: {row.node: row.found for row in tx.execute(query)})
 

@@ -67,8 +67,21 @@ class Nodes(StorePart):
 
         self._database.write(work)
 
-    def set_conditions(self, site: str, conditions: Mapping[str, str]) -> None:
-        """Note what the provisioner says of these nodes (`strategy_lib.outcome.NodeCondition`); others stay."""
+    def set_conditions(
+        self, site: str, conditions: Mapping[str, str], left_by: int | None = None, missing: Collection[str] = ()
+    ) -> None:
+        """Note what the provisioner says of these nodes (`strategy_lib.outcome.NodeCondition`); others stay.
+
+        Parameters
+        ----------
+        site, conditions
+            The nodes, and what is said of each now.
+        left_by
+            The operation that is over now, if one is: it has left its nodes so, where it is still their newest. What is
+            said at any other time tells only that a node is no longer as it was left, where it says something else.
+        missing
+            Nodes that were asked about, and that the list does not have: they are not as they were left either.
+        """
 
         def work(tx: Connection) -> None:
             seen = pairs(tx, {name: str(condition) for name, condition in conditions.items()})
@@ -78,6 +91,14 @@ class Nodes(StorePart):
             tx.execute(
                 rows.on_conflict_do_update(index_elements=["site", "name"], set_={"condition": rows.excluded.condition})
             )
+            seen_now = (node.c.site == site, among(tx, node.c.name, conditions))
+            other = node.c.left_as.is_distinct_from(node.c.condition)
+            tx.execute(update(node).where(*seen_now, node.c.left_as.is_not(None), other).values(left_as=None))
+            if missing:
+                gone = (node.c.left_as.is_not(None), among(tx, node.c.name, missing))
+                tx.execute(update(node).where(node.c.site == site, *gone).values(left_as=None))
+            if left_by is not None:
+                tx.execute(update(node).where(*seen_now, node.c.op == left_by).values(left_as=node.c.condition))
 
         self._database.write(work)
 

@@ -13,6 +13,7 @@ from site_store.errors import OperationConflict, OperationNotFound
 from site_store.part import StorePart
 from site_store.records import Operation, OperationPhase, OperationStatus
 from site_store.tables import node, operation, site_lock, task
+from strategy_lib.outcome import NodeCondition
 from strategy_lib.task_state import TaskStatus
 
 LIVE = (OperationStatus.INTENDED, OperationStatus.SUBMITTED)
@@ -246,11 +247,12 @@ class Operations(StorePart):
         wanted = frozenset(nodes)
         return [item for item in found if not wanted.isdisjoint(item.nodes)]
 
-    def left_undeployed(self, site: str, nodes: Collection[str]) -> frozenset[str]:
-        """Return those of these nodes that an operation of ours was about to deploy, and left without success.
+    def left_undeployed(self, site: str, nodes: Collection[str]) -> dict[str, NodeCondition]:
+        """Return those of these nodes that an operation of ours was about to deploy, and how it left them (rule 11).
 
-        Their newest operation is a deploy that the provisioner took, or a release that failed, and it is over. What
-        the provisioner says of such a node is our doing (rule 11).
+        Their newest operation is a deploy that the provisioner took, or a release that failed, and it is over without
+        success. A node is left out when the list of nodes did not have it at the end of that operation, or has shown
+        anything else of it since: then it may be somebody else's doing.
         """
         left = or_(
             and_(operation.c.phase == OperationPhase.DEPLOY, operation.c.provisioner_task.is_not(None)),
@@ -260,13 +262,15 @@ class Operations(StorePart):
             task.c.op == node.c.op, task.c.node == node.c.name, task.c.status == TaskStatus.SUCCESS
         )
         query = (
-            select(node.c.name)
+            select(node.c.name, node.c.left_as)
             .join(operation, operation.c.op == node.c.op)
             .where(node.c.site == site, node.c.done_at.is_(None), operation.c.over.is_not(None), left, ~deployed)
+            .where(node.c.left_as.is_not(None))
         )
 
-        def work(tx: Connection) -> frozenset[str]:
-            return frozenset(tx.scalars(query.where(among(tx, node.c.name, nodes))))
+        def work(tx: Connection) -> dict[str, NodeCondition]:
+            rows = tx.execute(query.where(among(tx, node.c.name, nodes)))
+            return {row.name: NodeCondition(row.left_as) for row in rows}
 
         return self._database.read(work)
 

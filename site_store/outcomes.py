@@ -14,7 +14,7 @@ from site_store.part import StorePart
 from site_store.records import Operation, OperationPhase, OperationStatus
 from site_store.tables import action, node, task
 from strategy_lib.digests import with_labels_of
-from strategy_lib.outcome import UNTOUCHED_BY_DEPLOY, Outcome
+from strategy_lib.outcome import UNPROVABLE_BY_DEPLOY, Outcome
 from strategy_lib.task_state import TaskStatus
 
 _UNPROVEN = (TaskStatus.PROCESSING, TaskStatus.UNKNOWN)
@@ -37,7 +37,7 @@ class Outcomes(StorePart):
         A result that comes for a node that belongs to a newer operation goes to the history only. What was once
         proven, success or failure, is not changed by the same operation again; the contradiction goes to the history.
         A node that was deployed is done, in the version that the action's plan has for it, unless it was found deployed
-        before: then the operation has done nothing to it (rule 13).
+        before: then the operation has done nothing to it. Nor is a node that was not listed before (rule 13).
 
         Parameters
         ----------
@@ -214,7 +214,7 @@ def _mark_done(tx: Connection, now: datetime, this: Operation, succeeded: Collec
                     task.c.op == this.op,
                     task.c.status == TaskStatus.SUCCESS,
                     among(tx, task.c.node, succeeded),
-                    func.coalesce(task.c.found, "").not_in(UNTOUCHED_BY_DEPLOY),
+                    func.coalesce(task.c.found, "").not_in(UNPROVABLE_BY_DEPLOY),
                 )
             ),
             node.c.op == this.op,

@@ -228,6 +228,7 @@ task = Table(
     # The version that a deploy is to bring about (deploy rows only): the wanted one may move on meanwhile.
     Column("digest", String),
     # What the provisioner said of the node right before it was submitted: only a change proves anything (rule 13).
+    # "not_listed": its list did not have the node; NULL: no list was read.
     Column("found", String),
     Column("started", UtcDateTime),
     Column("ended", UtcDateTime),
@@ -279,6 +280,8 @@ node = Table(
     Column("done_digest", String),
     Column("done_at", UtcDateTime),
     Column("condition", String),
+    # How the newest operation left it, by the list of nodes; NULL where the list has said anything else since.
+    Column("left_as", String),
     # Why what was recorded as done is not believed; NULL where nothing speaks against it.
     Column("doubt", Text),
     sqlite_with_rowid=False,

@@ -10,7 +10,7 @@ from strategy_lib.phase import NodeStep, Phase
 
 
 class NodeCondition(StrEnum):
-    """Condition of a node as seen in the provisioner's own list of nodes."""
+    """Condition of a node as seen in the provisioner's own list of nodes; `NOT_LISTED`: the list did not have it."""
 
     NEW = "new"
     COMMISSIONING = "commissioning"
@@ -22,6 +22,7 @@ class NodeCondition(StrEnum):
     ALLOCATED = "allocated"
     FAILED_RELEASE = "failed_release"
     OTHER = "other"
+    NOT_LISTED = "not_listed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ class Evidence:
     status_names
         The provisioner's own words for these conditions, such as "Failed deployment".
     condition_before
-        The same right before the task was submitted, as far as it was noted.
+        The same right before the task was submitted, as far as it was noted: `NOT_LISTED` where the list was read and
+        did not have the node, nothing where no list was read.
     as_wanted_before
         Nodes that had been done in the very design that they were sent for (rule 21).
     messages
@@ -90,6 +92,8 @@ NEEDS_REDEPLOY = "needs redeploy (redeploy_server)"
 
 # A deploy of a node that is listed as one of these leaves it as it is.
 UNTOUCHED_BY_DEPLOY = frozenset({NodeCondition.DEPLOYED, NodeCondition.DEPLOYING})
+# A deploy of a node that was found so is not recorded as done: nobody can tell that it was this deploy.
+UNPROVABLE_BY_DEPLOY = UNTOUCHED_BY_DEPLOY | {NodeCondition.NOT_LISTED}
 
 _PROVES: Mapping[Phase | NodeStep, frozenset[NodeCondition]] = {
     Phase.PREPARE: frozenset({NodeCondition.READY, NodeCondition.DEPLOYING, NodeCondition.DEPLOYED}),
@@ -123,7 +127,9 @@ def judge(phase: Phase | NodeStep, sent: Collection[str], evidence: Evidence) ->
     unknown. That a node was relabelled can be seen nowhere: only the provisioner task's own report proves it (rule 25).
 
     A node that was deployed before its deploy was submitted has not been touched: a provisioner answers with success at
-    once then. It has succeeded only if it had been done in this very design, and has failed else.
+    once then. It has succeeded only if it had been done in this very design, and has failed else. A node that the list
+    did not have before, and has as deployed afterwards, may have been deployed all the time: it is unknown, unless it
+    had been done in this very design.
 
     Parameters
     ----------
@@ -164,6 +170,18 @@ def _judge_untouched(name: str, evidence: Evidence) -> tuple[bool | None, str]:
     return None, f"{ended}; the node list says {now}, and said {before} before"
 
 
+def _judge_appeared(name: str, status: str | None, evidence: Evidence) -> tuple[bool | None, str]:
+    """Judge a deploy of a node that was not listed before, and is listed as deployed now (rule 13)."""
+    if name in evidence.as_wanted_before:
+        return True, ""
+    if name in evidence.child_failure and name not in evidence.reported_success:
+        return False, "failed by its own provisioner task"
+    return None, (
+        f"the node list says {status}, but did not have it right before its deploy was submitted, so that nothing "
+        f"proves what deployed it: {NEEDS_REDEPLOY}"
+    )
+
+
 def _judge_node(phase: Phase | NodeStep, name: str, evidence: Evidence) -> tuple[bool | None, str]:
     """Return True (succeeded), False (failed) or None (unknown) for one node, and why."""
     condition = evidence.condition.get(name)
@@ -175,6 +193,9 @@ def _judge_node(phase: Phase | NodeStep, name: str, evidence: Evidence) -> tuple
         return False, f"reported failed; {listed}" if refused else "reported failed"
     if phase is Phase.DEPLOY and not refuted and evidence.condition_before.get(name) in UNTOUCHED_BY_DEPLOY:
         return _judge_untouched(name, evidence)
+    appeared = condition is NodeCondition.DEPLOYED and evidence.condition_before.get(name) is NodeCondition.NOT_LISTED
+    if phase is Phase.DEPLOY and appeared:
+        return _judge_appeared(name, status, evidence)
     if name in evidence.reported_success:
         return (False, f"reported as a success, but {listed}") if refuted else (True, "")
     if name in evidence.child_failure:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
@@ -25,19 +25,20 @@ class ReleasePlan:
 
 
 def plan_release(
-    conditions: Mapping[str, NodeCondition], left_by_us: Collection[str], release_failed: bool
+    conditions: Mapping[str, NodeCondition], left_by_us: Mapping[str, NodeCondition], release_failed: bool
 ) -> ReleasePlan:
     """Decide which nodes are released before they are prepared (rule 11).
 
     A failed deployment is nobody's deployment. Any other state that prepare refuses may be somebody else's doing: such
-    a node is released only when an operation of ours has left it so.
+    a node is released only when an operation of ours has left it in this very state.
 
     Parameters
     ----------
     conditions
         What the provisioner's list of nodes says of the nodes that are about to be prepared.
     left_by_us
-        Names of the nodes whose newest operation is ours, got as far as deploy, and is over without success.
+        How our own operation left the nodes whose newest operation it is, as far as it got to deploying them, is over
+        without success, and nothing else was seen of them since.
     release_failed
         Whether the group wants its nodes released (`release_failed` in the strategy).
     """
@@ -48,7 +49,7 @@ def plan_release(
             continue
         if not release_failed:
             refused[name] = "the provisioner refuses to prepare it, and its group has release_failed: false"
-        elif condition is NodeCondition.FAILED_DEPLOYMENT or name in left_by_us:
+        elif condition is NodeCondition.FAILED_DEPLOYMENT or left_by_us.get(name) is condition:
             release.append(name)
         else:
             refused[name] = "it cannot be prepared so, and no deployment of ours left it so: it may be somebody else's"

@@ -151,7 +151,7 @@ class GroupRun:
         nodes = self._free_nodes(record, step)
         if isinstance(nodes, StillRunning):
             return nodes
-        found: dict[str, NodeCondition] = {}
+        found: dict[str, NodeCondition] | None = None
         if begun_operation(self.store, record, OperationPhase(phase.value)) is None:
             listed = look(self.store, self.operations.provisioner, request.site, nodes)
             if phase is Phase.PREPARE:

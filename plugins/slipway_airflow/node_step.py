@@ -141,7 +141,7 @@ class NodeStepRun:
             wanted = [name for name in self._not_done() if name not in held.nodes]
         if not wanted:
             return None
-        found: dict[str, NodeCondition] = {}
+        found: dict[str, NodeCondition] | None = None
         if request.step is NodeStep.DESTROY:
             listed = look(self.store, self.operations.provisioner, request.site, request.nodes)
             found = {name: node.condition for name, node in listed.items()}

@@ -21,7 +21,8 @@ def look(store: SiteStore, provisioner: Provisioner, site: str, nodes: Collectio
     """Return what the node list says of these nodes now, and note it: afterwards only a change proves anything."""
     listed = provisioner.nodes()
     found = {name: listed[name] for name in nodes if name in listed}
-    store.set_conditions(site, {name: node.condition.value for name, node in found.items()})
+    conditions = {name: node.condition.value for name, node in found.items()}
+    store.set_conditions(site, conditions, missing=set(nodes).difference(found))
     return found
 
 
@@ -43,4 +44,4 @@ def note_conditions(store: SiteStore, operation: Operation, evidence: Evidence) 
         # Whoever destroys nodes takes them off the list; what it said of them before is not true any more.
         gone = set(operation.nodes).difference(conditions)
         conditions |= dict.fromkeys(gone, NodeCondition.OTHER.value)
-    store.set_conditions(operation.site, conditions)
+    store.set_conditions(operation.site, conditions, operation.op if evidence.over else None)

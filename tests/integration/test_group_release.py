@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import requests
@@ -12,11 +13,12 @@ from slipway_airflow.operation_run import StillRunning
 from strategy_lib.phase import GroupState, Reason
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator
-from tests.support.sites import group, node, site
+from tests.support.sites import boot_action, group, node, site
 
 AB = [node("a"), node("b")]
 ALL = group("all", percent_successful_nodes=100)
 DESIGN = site(AB, [ALL])
+ONLY_B = {"filter_set_type": "union", "filter_set": [{"filter_type": "union", "node_names": ["b"]}]}
 FAILED = "Failed deployment"
 COMMAND = "`slipway create action redeploy_server --param target_nodes=a --site alpha`"
 
@@ -92,18 +94,36 @@ def test_rule_11_a_machine_that_somebody_else_allocated_is_left_alone(listed: Li
     assert COMMAND in said
 
 
-def test_rule_11_a_machine_that_our_own_deploy_left_allocated_is_released(begin: Begin, simulator: Simulator) -> None:
-    simulator.script("a", "deploy", "unreported", attempt=1)
-    driving = begin(DESIGN)
+def test_rule_11_a_machine_that_our_own_deploy_left_allocated_is_released(
+    begin: Begin, simulator: Simulator, tmp_path: Path
+) -> None:
+    driving = begin(site(AB, [ALL], boot_actions=[boot_action(node_filter=ONLY_B)]))
     assert finished(driving).state is GroupState.FAILURE
-    simulator.post("nodes/a", {"status": "Allocated"})
+    assert {one["name"]: one["status"] for one in simulator.get("nodes")} == {"a": "Allocated", "b": "Deployed"}
+    mended = tmp_path / "mended.yaml"
+    mended.write_text(DESIGN)
+    driving.design_ref = mended.as_uri()
     assert finished(driving, "8").state is GroupState.SUCCESS
     assert simulator.submissions()[2:] == [
         ("destroy_nodes", ["a"]),
         ("prepare_nodes", ["a"]),
         ("deploy_nodes", ["a"]),
     ]
-    assert driving.store.left_undeployed("alpha", ["a", "b"]) == frozenset(), "what is deployed was not left so"
+    assert driving.store.left_undeployed("alpha", ["a", "b"]) == {}, "what is deployed was not left so"
+
+
+def test_rule_11_a_machine_that_somebody_allocated_since_our_deploy_is_left_alone(
+    begin: Begin, simulator: Simulator
+) -> None:
+    """Our deploy left it otherwise, so that somebody has freed and allocated it since."""
+    simulator.script("a", "deploy", "unreported", attempt=1)
+    driving = begin(DESIGN)
+    assert finished(driving).state is GroupState.FAILURE
+    simulator.post("nodes/a", {"status": "Allocated"})
+    before = len(simulator.submissions())
+    assert finished(driving, "8").state is GroupState.FAILURE
+    assert simulator.submissions()[before:] == []
+    assert "somebody else's" in message(driving)
 
 
 def test_rule_12_a_release_that_is_under_way_is_joined_again(listed: Listed, simulator: Simulator) -> None:

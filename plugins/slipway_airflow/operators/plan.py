@@ -102,7 +102,8 @@ class PlanGroupsOperator(SiteOperator):
             provisioner.close()
         seen = {name: listed[name] for name in design.digests if name in listed}
         if not dry_run:
-            store.set_conditions(action.site, {name: node.condition.value for name, node in seen.items()})
+            conditions = {name: node.condition.value for name, node in seen.items()}
+            store.set_conditions(action.site, conditions, missing=set(design.digests).difference(seen))
         return seen
 
     def _deployed(

@@ -51,6 +51,8 @@ def _change_nodes() -> None:
         "WHERE action.id = task.action_id AND node.name = task.node) WHERE status IN ('processing', 'unknown')"
     )
     op.add_column("node", sa.Column("doubt", sa.Text()))
+    # NULL for all: how operations left their nodes was not noted.
+    op.add_column("node", sa.Column("left_as", sa.String()))
     _note_doubts()
     _compute_digests()
 

@@ -77,10 +77,11 @@ class Scenario:
         phase: Phase | OperationPhase,
         nodes: Collection[str] | None = None,
         site: str = SITE,
+        found: Mapping[str, str] | None = None,
     ) -> Operation:
         wanted = record.nodes if nodes is None else nodes
         return self.store.begin_operation(
-            record.action_id, site, record.name, record.attempt, phase, wanted, "file:///design"
+            record.action_id, site, record.name, record.attempt, phase, wanted, "file:///design", found
         )
 
     def submit(self, operation: Operation) -> Operation:

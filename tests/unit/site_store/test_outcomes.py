@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from site_store import ActionState, NodeRecord, OperationStatus, SiteStore
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import GroupState, Phase
@@ -156,6 +158,26 @@ def test_rule_21_a_node_is_no_longer_done_from_the_moment_it_is_claimed(site: Sc
     site.begin(again, Phase.PREPARE)
     assert site.store.done_digests(SITE) == {"n2": "v1"}
     assert (node(site.store, "n1").done_revision, node(site.store, "n1").done_at) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("found", "noted", "done"),
+    [
+        pytest.param({"n1": "ready"}, {"n1": "ready"}, True, id="changed by this deploy"),
+        pytest.param({}, {"n1": "not_listed"}, False, id="not listed before"),
+        pytest.param({"n1": "deployed"}, {"n1": "deployed"}, False, id="deployed before"),
+        pytest.param(None, {}, True, id="begun by an older version, which did not look"),
+    ],
+)
+def test_rule_13_a_success_is_recorded_as_done_only_where_the_list_showed_it_undeployed_before(
+    site: Scenario, found: dict[str, str] | None, noted: dict[str, str], done: bool
+) -> None:
+    record = site.open(site.running({"a": ["n1"]}, digests={"n1": "v1"}), "a")
+    site.do(record, Phase.PREPARE)
+    deploy = site.submit(site.begin(record, Phase.DEPLOY, found=found))
+    assert site.store.found_before(deploy.op) == noted
+    site.store.record_outcome(deploy.op, outcome(["n1"]), status=OperationStatus.COMPLETE)
+    assert site.store.done_digests(SITE) == ({"n1": "v1"} if done else {})
 
 
 def test_rule_21_only_deployed_nodes_are_done(site: Scenario) -> None:

@@ -106,12 +106,39 @@ def test_rule_11_what_our_own_operations_left_undeployed(site: Scenario) -> None
     store.record_outcome(still.op, outcome(unknown=["open"]), status=OperationStatus.TIMED_OUT)
     unsent = site.begin(site.open(action, "e"), Phase.DEPLOY)
     store.record_outcome(unsent.op, outcome(failed=["unsent"]), status=OperationStatus.COMPLETE, result="refused")
-    assert store.left_undeployed(SITE, names) == {"bad", "lost"}
-    assert store.left_undeployed(SITE, ["bad"]) == {"bad"}
-    assert store.left_undeployed("elsewhere", names) == frozenset()
+    assert store.left_undeployed(SITE, names) == {}, "what the list said at their end was not noted"
+    ended = store.operations(action.id, "a")[-1].op
+    store.set_conditions(SITE, {"good": "deployed", "bad": "allocated", "lost": "failed_deployment"}, ended)
+    store.set_conditions(SITE, dict.fromkeys(["open", "ready", "new", "unsent"], "allocated"), unsent.op)
+    assert store.left_undeployed(SITE, names) == {"bad": "allocated", "lost": "failed_deployment"}
+    assert store.left_undeployed(SITE, ["bad"]) == {"bad": "allocated"}
+    assert store.left_undeployed("elsewhere", names) == {}
     site.fail(one)
     again = site.open(action, "a", "cleared")
     release = site.submit(site.begin(again, RELEASE, ["bad"]))
-    assert store.left_undeployed(SITE, names) == {"lost"}, "the release is not over"
+    assert store.left_undeployed(SITE, names).keys() == {"lost"}, "the release is not over"
     store.record_outcome(release.op, outcome(failed=["bad"]), status=OperationStatus.COMPLETE, result="failure")
-    assert store.left_undeployed(SITE, names) == {"bad", "lost"}
+    store.set_conditions(SITE, {"bad": "failed_release", "lost": "allocated"}, release.op)
+    assert store.left_undeployed(SITE, names) == {"bad": "failed_release"}, "lost is not of that operation, and changed"
+
+
+@pytest.mark.parametrize(
+    ("seen", "missing", "ours"),
+    [
+        pytest.param(["allocated"], (), True, id="still as it was left"),
+        pytest.param(["ready", "allocated"], (), False, id="freed by somebody, and allocated again"),
+        pytest.param(["allocated"], ("n1",), False, id="it was not listed in between"),
+    ],
+)
+def test_rule_11_what_was_seen_otherwise_since_is_not_our_doing(
+    site: Scenario, seen: list[str], missing: tuple[str, ...], ours: bool
+) -> None:
+    record = site.open(site.running({"a": ["n1", "n2"]}), "a")
+    site.do(record, Phase.PREPARE)
+    deploy = site.do(record, Phase.DEPLOY, outcome(unknown=["n1", "n2"]))
+    site.store.set_conditions(SITE, {"n1": "allocated", "n2": "allocated"}, deploy.op)
+    site.store.set_conditions(SITE, {}, missing=missing)
+    for condition in seen:
+        site.store.set_conditions(SITE, {"n1": condition})
+    left = site.store.left_undeployed(SITE, ["n1", "n2"])
+    assert left == ({"n1": "allocated"} if ours else {}) | {"n2": "allocated"}

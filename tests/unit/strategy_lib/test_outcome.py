@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,9 +17,16 @@ def evidence(over: bool = True, condition: dict[str, NodeCondition] | None = Non
     messages = names.pop("messages", {})
     listed = names.pop("listed", False)
     status_names = names.pop("status_names", {})
+    before = names.pop("condition_before", {})
     sets: dict[str, Any] = {key: frozenset(value.split()) for key, value in names.items()}
     return Evidence(
-        over, condition=condition or {}, status_names=status_names, messages=messages, listed=listed, **sets
+        over,
+        condition=condition or {},
+        status_names=status_names,
+        condition_before=before,
+        messages=messages,
+        listed=listed,
+        **sets,
     )
 
 
@@ -131,6 +139,51 @@ def test_rule_13_a_node_list_that_said_so_before_proves_nothing(
     outcome = judge(phase, ["a"], Evidence(over=True, condition={"a": now}, condition_before=noted))
     assert (outcome.unknown == {"a"}) is unknown
     assert "a" in outcome.notes
+
+
+@pytest.mark.parametrize("proof", ["", "reported_success", "child_success"])
+def test_rule_13_a_node_that_was_not_listed_before_its_deploy_proves_nothing_when_it_is_deployed(proof: str) -> None:
+    said: dict[str, Any] = {proof: "a"} if proof else {}
+    seen = evidence(
+        condition={"a": NodeCondition.DEPLOYED},
+        condition_before={"a": NodeCondition.NOT_LISTED},
+        status_names={"a": "Deployed"},
+        **said,
+    )
+    outcome = judge(Phase.DEPLOY, ["a"], seen)
+    assert outcome.unknown == {"a"}
+    assert outcome.notes["a"] == (
+        "the node list says Deployed, but did not have it right before its deploy was submitted, so that nothing "
+        "proves what deployed it: needs redeploy (redeploy_server)"
+    )
+    as_wanted = judge(Phase.DEPLOY, ["a"], replace(seen, as_wanted_before=frozenset({"a"})))
+    assert as_wanted.succeeded == {"a"}
+    assert judge(Phase.PREPARE, ["a"], seen).succeeded == {"a"}, "it is prepared, whoever has done it"
+
+
+@pytest.mark.parametrize(
+    ("names", "now", "verdict"),
+    [
+        ({"reported_failure": "a"}, NodeCondition.DEPLOYED, "failed"),
+        ({"child_failure": "a"}, NodeCondition.DEPLOYED, "failed"),
+        ({"child_failure": "a", "reported_success": "a"}, NodeCondition.DEPLOYED, "unknown"),
+        ({"reported_success": "a"}, NodeCondition.FAILED_DEPLOYMENT, "failed"),
+        ({"reported_success": "a"}, None, "succeeded"),
+    ],
+    ids=[
+        "reported",
+        "its own task",
+        "its own task, contradicted",
+        "refuted",
+        "never listed: the report is all there is",
+    ],
+)
+def test_rule_13_of_a_node_that_was_not_listed_before_its_deploy(
+    names: dict[str, Any], now: NodeCondition | None, verdict: str
+) -> None:
+    listed = {} if now is None else {"a": now}
+    seen = evidence(condition=listed, condition_before={"a": NodeCondition.NOT_LISTED}, **names)
+    assert getattr(judge(Phase.DEPLOY, ["a"], seen), verdict) == {"a"}
 
 
 @pytest.mark.parametrize(
