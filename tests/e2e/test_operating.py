@@ -115,7 +115,7 @@ def test_sixteen_actions_are_started_at_once_on_sixteen_sites(
                 json={"name": DAG, "parameters": {}},
                 timeout=600,
             )
-            return answer.status_code, answer.json()["id"]
+            return answer.status_code, answer.json()["run_id"]
 
     with ThreadPoolExecutor(len(sites)) as pool:
         answers = list(pool.map(create, sites))
