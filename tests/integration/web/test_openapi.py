@@ -123,7 +123,7 @@ def test_the_api_does_what_its_description_says(
         @given(st.one_of(strategies), st.booleans())
         def ask(case: Any, of_the_default_site: bool) -> None:
             # Airflow's own router takes no path with a line break for Slipway's, and answers by itself.
-            assume(not any("\n" in str(value) for value in case.path_parameters.values()))
+            assume("%0A" not in case.formatted_path)
             if of_the_default_site and isinstance(case.query, dict):
                 case.query.pop("site", None)
             answer = case.call(base_url=f"{origin}/slipway", session=session, timeout=60, allow_redirects=False)
