@@ -47,7 +47,7 @@ def test_rule_23_a_resumed_task_is_joined_and_ends(
     provisioner, task_id = in_the_middle
     mortal.start("--restart-mode", "resume")
     assert provisioner.submit(TaskAction.PREPARE_NODES, design_ref, NODES, REFERENCE) == task_id
-    mortal.post("release")
+    mortal.release_stuck()
     finish(provisioner, task_id)
     evidence = provisioner.evidence(task_id, NODES)
     assert evidence.over

@@ -81,7 +81,7 @@ def test_trap_3_lists_come_at_the_end_and_children_before(
     task = provisioner.task(task_id)
     assert (task.state, task.result, task.successes) == (TaskState.RUNNING, "incomplete", frozenset())
     assert judge(Phase.PREPARE, NODES, evidence).unknown == {"c2"}
-    simulator.post("release")
+    simulator.release_stuck()
     assert finish(provisioner, task_id).successes == set(NODES)
 
 
@@ -206,7 +206,7 @@ def test_rule_25_a_destroy_that_is_under_way_proves_nothing(
     task_id = provisioner.submit(TaskAction.DESTROY_NODES, design_ref, ["c1"], "slipway-b-1")
     finish(provisioner, task_id, TaskState.RUNNING)
     assert outcome(provisioner, NodeStep.DESTROY, task_id, ["c1"]).unknown == {"c1"}
-    simulator.post("release")
+    simulator.release_stuck()
     finish(provisioner, task_id)
     assert outcome(provisioner, NodeStep.DESTROY, task_id, ["c1"]).succeeded == {"c1"}
 
@@ -227,7 +227,7 @@ def test_rule_14_a_task_behind_another_is_queued_and_proves_nothing(
     finish(provisioner, first, TaskState.RUNNING)
     assert provisioner.task(second).state is TaskState.QUEUED
     assert outcome(provisioner, Phase.PREPARE, second, ["c1"]).unknown == {"c1"}
-    simulator.post("release")
+    simulator.release_stuck()
     finish(provisioner, second)
     assert outcome(provisioner, Phase.PREPARE, second, ["c1"]).succeeded == {"c1"}
 
@@ -239,7 +239,7 @@ def test_rule_14_late_truth_is_told(
     task_id = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c2"], "slipway-a-1")
     finish(provisioner, task_id, TaskState.RUNNING)
     assert outcome(provisioner, Phase.PREPARE, task_id, ["c2"]).unknown == {"c2"}
-    simulator.post("release")
+    simulator.release_stuck()
     finish(provisioner, task_id)
     assert outcome(provisioner, Phase.PREPARE, task_id, ["c2"]).succeeded == {"c2"}
 

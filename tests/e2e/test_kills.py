@@ -90,7 +90,7 @@ def wait_for_phase(simulator: Simulator, phase: str) -> None:
 
 def finish(slipway: RunningSlipway, simulator: Simulator, run_id: str) -> None:
     """Let the provisioner go on, and check how the run ends."""
-    simulator.post("release")
+    simulator.release_stuck()
     assert slipway.airflow.wait_for_run(DAG, run_id, HANGS) == "success"
     assert comparable(slipway.report(run_id)) == REPORT
     assert simulator.double() == {}
@@ -127,7 +127,7 @@ def test_rule_12_kill_9_of_the_scheduler_and_of_the_api_server(
     wait_for_phase(simulator, "prepare")
     slipway.kill_component("api-server")
     slipway.wait_healthy()
-    simulator.post("release")
+    simulator.release_stuck()
     wait_for_phase(simulator, "deploy")
     slipway.kill_component("scheduler")
     slipway.wait_healthy()

@@ -37,7 +37,7 @@ def test_a_second_action_on_a_busy_site_fails_at_once_and_names_the_first(
     (step,) = refused["failed_steps"]
     assert step["step"] == "acquire"
     assert first in step["message"]
-    simulator.post("release")
+    simulator.release_stuck()
     assert slipway.airflow.wait_for_run(DAG, first, HANGS) == "success"
 
 
@@ -56,7 +56,7 @@ def test_rule_24_a_cancelled_run_frees_its_site(slipway: RunningSlipway, start_s
 
     wait_until(closed, "the cancelled action is closed")
     # The task that is being killed lives on for seconds, and may still see this.
-    simulator.post("release")
+    simulator.release_stuck()
     assert slipway.airflow.wait_for_run(DAG, first, HANGS) == "failed", "cancelled is never green"
     second, state = slipway.deploy("cancelled", ONE)
     assert state == "success"

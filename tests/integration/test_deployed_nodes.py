@@ -155,7 +155,7 @@ def test_rule_14_a_deploy_that_ended_late_is_proven_by_what_was_seen_before_it(
     driving.timeout = 1.0
     assert judged(driving.group("one")) == (GroupState.FAILURE, Reason.DEPLOY_CRITERIA)
     driving.store.close_action(driving.action.id, ActionState.FAILED, "timed out")
-    simulator.post("release")
+    simulator.release_stuck()
     later = begin(PLAIN, "run-2")
     assert judged(later.group("one")) == (GroupState.SUCCESS, None)
     assert [action for action, _ in simulator.submissions()] == ["prepare_nodes", "deploy_nodes"], "it is as wanted"

@@ -134,7 +134,7 @@ def test_rule_12_a_release_that_is_under_way_is_joined_again(listed: Listed, sim
     assert isinstance(first, StillRunning)
     assert again == first
     assert driving.states() == {"a": "preparing", "b": "not_started"}
-    simulator.post("release")
+    simulator.release_stuck()
     driving.patience = 60.0
     assert finished(driving).state is GroupState.SUCCESS
     assert [action for action, _ in simulator.submissions()] == ["destroy_nodes", "prepare_nodes", "deploy_nodes"]
@@ -176,7 +176,7 @@ def test_rule_14_a_release_that_outruns_its_time_leaves_unknown_nodes_until_it_i
     # The stuck task blocks the queue, so that b is not prepared in time either.
     assert driving.states() == {"a": "unknown", "b": "unknown"}
     assert message(driving).startswith("not released, and so not prepared: no result in time")
-    simulator.post("release")
+    simulator.release_stuck()
     driving.timeout = driving.queue_timeout = 60.0
     assert finished(driving, "8").state is GroupState.SUCCESS
     assert [task for task in simulator.submissions() if task[0] == "destroy_nodes"] == [("destroy_nodes", ["a"])]

@@ -99,7 +99,7 @@ def test_rule_23_a_task_that_starts_again_rejoins_what_is_under_way(begin: Begin
     again = driving.group("all")
     assert isinstance(again, StillRunning)
     assert again.provisioner_task == waiting.provisioner_task
-    simulator.post("release")
+    simulator.release_stuck()
     driving.patience = 60
     record = driving.group("all")
     assert isinstance(record, GroupRecord)
@@ -153,7 +153,7 @@ def test_rule_14_a_late_result_is_recorded_before_anything_is_submitted_again(
     driving.timeout = 1.0
     driving.group("all", "6")
     assert driving.states()["b"] == "unknown"
-    simulator.post("release")
+    simulator.release_stuck()
     driving.timeout = 30.0
     record = driving.group("all", "8")
     assert isinstance(record, GroupRecord)
@@ -205,7 +205,7 @@ def test_a_node_tells_what_it_waits_for_and_forgets_it(begin: Begin, simulator: 
     waiting = {tasks.node: reported_node(tasks).message for tasks in second.store.node_tasks(second.action.id)}
     assert all("held by provisioner task" in (message or "") for message in waiting.values())
     assert second.store.explains_any(second.action.id)
-    simulator.post("release")
+    simulator.release_stuck()
     second.patience = 60.0
     second.group("all")
     assert set(second.states().values()) == {"success"}
@@ -314,7 +314,7 @@ def test_rule_11_a_group_leaves_alone_what_another_group_is_doing(begin: Begin, 
     while ("deploy_nodes", ["b", "c"]) not in simulator.submissions():
         assert isinstance(driving.group("two"), StillRunning), "b is being deployed by group two"
     assert isinstance(driving.group("one"), StillRunning), "the provisioner does one thing after the other"
-    simulator.post("release")
+    simulator.release_stuck()
     driving.patience = 60.0
     one, two = driving.group("one"), driving.group("two")
     assert isinstance(one, GroupRecord)

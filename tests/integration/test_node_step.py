@@ -100,7 +100,7 @@ def test_rule_12_a_step_that_starts_again_joins_its_provisioner_task(listed: Dri
     again = listed.node_step(DESTROY, ["a", "b"])
     assert isinstance(first, StillRunning)
     assert again == first
-    simulator.post("release")
+    simulator.release_stuck()
     listed.patience = 60.0
     assert verdict(listed, DESTROY, "a", "b") == ""
     assert simulator.submissions()[-1:] == [("destroy_nodes", ["a", "b"])]
@@ -112,7 +112,7 @@ def test_rule_14_what_comes_late_is_known_and_not_sent_again(listed: Driving, si
     listed.timeout = 0.5
     assert "no result in time" in verdict(listed, DESTROY, "a", "b")
     assert listed.step_states(DESTROY) == {"a": "unknown", "b": "unknown"}, "b waits behind a"
-    simulator.post("release")
+    simulator.release_stuck()
     listed.timeout = 60.0
     before = len(simulator.submissions())
     assert verdict(listed, DESTROY, "a", "b", attempt=41) == ""

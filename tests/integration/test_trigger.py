@@ -65,7 +65,7 @@ def test_an_event_comes_no_earlier_than_the_quiet_time(
     _, still = waiting
     monkeypatch.setattr(triggers, "QUIET_SECONDS", 1.5)
     while simulator.get("tasks")[-1]["status"] != "complete":
-        simulator.post("release")
+        simulator.release_stuck()
     began = time.monotonic()
     assert asyncio.run(first_event(trigger(still)))["how"] == "complete"
     assert time.monotonic() - began >= 1.5

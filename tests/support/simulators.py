@@ -5,6 +5,7 @@ from __future__ import annotations
 import selectors
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,13 @@ class SimulatorProcess:
     def script(self, node: str, phase: str, behaviour: str, **more: Any) -> None:
         """Say what shall become of a node."""
         self.post("scripts", {"node": node, "phase": phase, "behaviour": behaviour, **more})
+
+    def release_stuck(self) -> None:
+        """Let stuck nodes go on; a task that has not come to its stuck node yet is waited for."""
+        until = time.monotonic() + 60
+        while not self.post("release")["released"]:
+            assert time.monotonic() < until, "nothing is stuck"
+            time.sleep(0.02)
 
     def fault(self, method: str, path: str, kind: str, **more: Any) -> None:
         """Say what shall become of a request, by its path below the API."""
