@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from tests.support.dag_runs import Runs
 from tests.support.driving import Begin, Driving
 from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from airflow.dag_processing.dagbag import DagBag
@@ -27,19 +28,33 @@ if TYPE_CHECKING:
 DAGS = Path(__file__).parent.parent.parent / "dags"
 
 
+@pytest.fixture(scope="session")
+def _simulators(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Simulator]]:
+    """Return the simulator that runs; another one after a test which has ended it."""
+    started: list[Simulator] = []
+
+    def running() -> Simulator:
+        if not started or started[-1].was_ended:
+            started.append(Simulator(tmp_path_factory.mktemp("simulator")))
+        return started[-1]
+
+    yield running
+    for simulator in started:
+        simulator.stop()
+
+
 @pytest.fixture
-def simulator(tmp_path: Path) -> Iterator[Simulator]:
-    """Start a simulator; its tasks take milliseconds."""
-    simulator = Simulator(tmp_path)
-    yield simulator
-    simulator.stop()
+def simulator(_simulators: Callable[[], Simulator]) -> Simulator:
+    """A simulator in which nothing has happened; its tasks take milliseconds."""
+    simulator = _simulators()
+    simulator.post("reset")
+    return simulator
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SiteStore]:
     """Open a new store."""
-    url = f"sqlite:///{tmp_path / 'slipway.db'}"
-    SiteStore.upgrade(url)
+    url = new_store(tmp_path)
     with SiteStore.open(url) as store:
         yield store
 
@@ -108,9 +123,7 @@ def runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Runs:
     """Give a fresh store and a fresh simulator to the DAGs."""
-    url = f"sqlite:///{tmp_path / 'slipway.db'}"
-    SiteStore.upgrade(url)
-    monkeypatch.setenv("SLIPWAY_DATABASE_URL", url)
+    monkeypatch.setenv("SLIPWAY_DATABASE_URL", new_store(tmp_path))
     monkeypatch.setenv("SLIPWAY_URL", api)
     connection = {"conn_type": "drydock", "host": simulator.url, "extra": {"poll_interval": 0.05}}
     monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(connection))

@@ -25,6 +25,7 @@ class SimulatorProcess:
         self._options = options
         self._process: subprocess.Popen[str] | None = None
         self._port = "0"
+        self.was_ended = False
         self.url = ""
 
     def start(self, *more: str) -> None:
@@ -51,6 +52,7 @@ class SimulatorProcess:
     def _end(self, how: str) -> None:
         if self._process is None:
             return
+        self.was_ended = True
         getattr(self._process, how)()
         self._process.wait(timeout=20)
         assert self._process.stdout is not None

@@ -7,7 +7,6 @@ calls to Airflow's API. There is no scheduler: a DAG run stays queued.
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from tests.conftest import AIRFLOW_HOME, ROOT
 from tests.integration.web.described import is_as_described
 from tests.support.lossy_proxy import LossyProxy, lossy_proxy
 from tests.support.simulators import Simulator
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -127,20 +127,10 @@ def anonymous(clients: dict[str, httpx.Client]) -> httpx.Client:
     return clients["anonymous"]
 
 
-@pytest.fixture(scope="session")
-def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the file of a new store: a copy is made in a moment, and building one takes longer."""
-    path = tmp_path_factory.mktemp("store") / "empty.db"
-    SiteStore.upgrade(f"sqlite:///{path}")
-    return path
-
-
 @pytest.fixture
-def store_url(tmp_path: Path, empty_store: Path) -> str:
+def store_url(tmp_path: Path) -> str:
     """Return the URL of this test's own store."""
-    path = tmp_path / "slipway.db"
-    shutil.copy(empty_store, path)
-    return f"sqlite:///{path}"
+    return new_store(tmp_path)
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,7 @@ from slipway_airflow import connections
 from slipway_airflow.connections import find_connection, site_connection
 from slipway_airflow.errors import ConnectionLookupFailed, SettingsError
 from slipway_airflow.hook import DrydockHook
+from tests.support.stores import new_store
 
 OWN, SHARED = "slipway_provisioner_alpha", "slipway_provisioner"
 MISSING = ErrorResponse(error=ErrorType.CONNECTION_NOT_FOUND)
@@ -144,8 +145,7 @@ def test_a_connection_in_the_environment_is_no_question_to_airflow(monkeypatch: 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SiteStore]:
     """Open a new store."""
-    url = f"sqlite:///{tmp_path / 'slipway.db'}"
-    SiteStore.upgrade(url)
+    url = new_store(tmp_path)
     with SiteStore.open(url) as store:
         yield store
 

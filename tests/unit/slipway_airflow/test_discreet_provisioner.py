@@ -28,6 +28,7 @@ from slipway_airflow.triggers import without_secrets
 from strategy_lib.outcome import Evidence
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site
+from tests.support.stores import new_store
 
 SECRET = "hunter2hunter2"
 INHERITED = "inherited-hunter2"
@@ -92,8 +93,7 @@ def test_the_design_is_read_only_when_there_are_words_to_look_through() -> None:
 
 
 def test_a_task_hides_the_secrets_of_its_actions_revision(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'store.db'}"
-    SiteStore.upgrade(url)
+    url = new_store(tmp_path)
     secret = document("drydock/HostProfile/v1", "guarded", {"oob": {"credential": SECRET}})
     with SiteStore.open(url) as store:
         commit_design(store, "alpha", site([node("n1"), secret], [group("all")]))
@@ -107,8 +107,7 @@ def test_a_task_hides_the_secrets_of_its_actions_revision(tmp_path: Path) -> Non
 def test_secrets_that_were_stored_with_a_revision_are_not_looked_for_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url = f"sqlite:///{tmp_path / 'store.db'}"
-    SiteStore.upgrade(url)
+    url = new_store(tmp_path)
     with SiteStore.open(url) as store:
         hidden = RevisionSecrets(frozenset({SECRET}), ("exposed",))
         revision = store.commit_revision("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden)
@@ -122,8 +121,7 @@ def test_secrets_that_were_stored_with_a_revision_are_not_looked_for_again(
 
 
 def test_the_triggerer_repeats_no_secret_of_an_answer(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'store.db'}"
-    SiteStore.upgrade(url)
+    url = new_store(tmp_path)
     with SiteStore.open(url) as store:
         hidden = RevisionSecrets(frozenset({SECRET}))
         store.commit_revision("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden)
@@ -151,8 +149,7 @@ def test_a_task_hides_what_its_rendered_design_does_not_show_to_be_secret(tmp_pa
         written[3]["metadata"]["substitutions"][0]["dest"] = {"path": "*"}
     text = yaml.safe_dump_all(written)
     rendered = yaml.safe_dump_all([document("a/B/v1", "child", {"b": INHERITED, "a": SECRET})])
-    url = f"sqlite:///{tmp_path / 'store.db'}"
-    SiteStore.upgrade(url)
+    url = new_store(tmp_path)
     with SiteStore.open(url) as store:
         revision = store.commit_revision("alpha", {"design": text}, (), rendered, "tester")
         found = secrets_of(store, *read_revision(store, "alpha", revision.number))

@@ -18,6 +18,7 @@ from slipway_airflow.errors import SettingsError
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operators.acquire import AcquireSiteOperator
 from slipway_airflow.operators.waiting import connection_of
+from tests.support.stores import new_store
 
 
 def hook(host: str | None = "http://drydock:9000", extra: dict[str, Any] | None = None, **more: Any) -> DrydockHook:
@@ -93,8 +94,7 @@ def test_another_action_is_asked_about_over_the_connection_that_it_uses(
         return Connection(conn_id=conn_id, conn_type="drydock", host=f"http://{conn_id.replace('_', '-')}:9000")
 
     monkeypatch.setattr(hook_module, "find_connection", found)
-    url = f"sqlite:///{tmp_path / 'store.db'}"
-    SiteStore.upgrade(url)
+    url = new_store(tmp_path)
     operator = AcquireSiteOperator(task_id="acquire", kind="verify_site")
     with SiteStore.open(url) as store:
         store.commit_revision("alpha", {"design": "a: 1"}, (), "a: 1", "tester")
@@ -116,8 +116,7 @@ def test_another_action_is_asked_about_over_the_connection_that_it_uses(
 
 
 def test_the_words_about_another_action_are_hidden_by_its_own_secrets(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'store.db'}"
-    SiteStore.upgrade(url)
+    url = new_store(tmp_path)
     operator = AcquireSiteOperator(task_id="acquire", kind="verify_site")
     with SiteStore.open(url) as store:
         actions = []

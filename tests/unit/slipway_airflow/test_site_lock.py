@@ -16,6 +16,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from site_store import ActionState, SiteStore
 from slipway_airflow.operators import release
 from slipway_airflow.site_lock import TRIGGER_TIME, close_without_report, reconcile, take_site
+from tests.support.stores import new_store
 
 LOG = logging.getLogger("site-lock")
 
@@ -37,8 +38,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def store(tmp_path: Path, clock: Clock) -> Iterator[SiteStore]:
-    url = f"sqlite:///{tmp_path / 'slipway.db'}"
-    SiteStore.upgrade(url)
+    url = new_store(tmp_path)
     with SiteStore.open(url, clock) as opened:
         yield opened
 

@@ -1,0 +1,24 @@
+"""New stores with the present schema: a copy is made in a moment, and building one takes much longer."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from pathlib import Path
+
+from site_store import SiteStore
+
+
+@functools.cache
+def _template() -> bytes:
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / "slipway.db"
+        SiteStore.upgrade(f"sqlite:///{file}")
+        return file.read_bytes()
+
+
+def new_store(folder: Path) -> str:
+    """Make an empty store in a folder, in the file `slipway.db`; return its URL."""
+    file = folder / "slipway.db"
+    file.write_bytes(_template())
+    return f"sqlite:///{file}"
