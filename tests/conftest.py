@@ -22,7 +22,9 @@ SHARED = {
     "test_blueprint.py": "one",
     "test_demo.py": "one",
     "test_operating.py": "one",
+    "test_secrets.py": "one",
     "test_up.py": "one",
+    "test_walkthrough.py": "one",
     "test_commit_kills.py": "two",
     "test_kills.py": "two",
 }

@@ -31,9 +31,12 @@ def settings_for(home: Path) -> EmbeddedSettings:
     return EmbeddedSettings.from_environment(home, 0, environ)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def slipway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSlipway]:
-    """Slipway on its embedded Airflow, shared by all tests: give each test a site name of its own."""
+    """Slipway on its embedded Airflow, shared by all tests: give each test a site name of its own.
+
+    It ends with the last of them, and not with the test process: an Airflow is busy even when nothing runs.
+    """
     background = BackgroundAirflow(settings_for(tmp_path_factory.mktemp("slipway"))).start()
     try:
         yield RunningSlipway.of(background)

@@ -58,6 +58,7 @@ def test_the_example_site_succeeds_with_a_forgiven_failure(slipway: RunningSlipw
     assert "\nSUCCESS: every group succeeded\n\n" in done.stdout, "the report ends with the verdict"
 
 
+@pytest.mark.endurance
 def test_rule_19_a_critical_failure_exits_1_and_shows_the_run_failed(slipway: RunningSlipway) -> None:
     done = demo(slipway.home, *FAST, "--fail", "deploy:r3-control-0[12]", "--port", "1")
     assert done.returncode == 1, done.stdout + done.stderr

@@ -21,6 +21,7 @@ AB = [node("a"), node("b")]
 ONE = site(AB, [group("one", percent_successful_nodes=100)])
 
 
+@pytest.mark.endurance
 def test_a_second_action_on_a_busy_site_fails_at_once_and_names_the_first(
     slipway: RunningSlipway, start_simulator: StartSimulator
 ) -> None:
@@ -41,6 +42,7 @@ def test_a_second_action_on_a_busy_site_fails_at_once_and_names_the_first(
     assert slipway.airflow.wait_for_run(DAG, first, HANGS) == "success"
 
 
+@pytest.mark.endurance
 def test_rule_24_a_cancelled_run_frees_its_site(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
     simulator = start_simulator()
     simulator.script("a", "deploy", "stuck", attempt=1)
@@ -202,6 +204,7 @@ def test_an_unknown_parameter_is_refused_and_not_ignored(
     assert simulator.submissions() == []
 
 
+@pytest.mark.endurance
 def test_the_log_of_a_group_reads_as_a_story(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
     simulator = start_simulator("--fail", "deploy:b")
     slipway.connect("story", simulator.url)

@@ -140,6 +140,7 @@ def test_a_busy_port_is_reported_by_name(home: Path) -> None:
     assert f"port {port} (Airflow's API server, SLIPWAY_PORT) is in use" in up.output()
 
 
+@pytest.mark.endurance
 @pytest.mark.parametrize("same_port", [False, True])
 def test_a_home_that_is_in_use_is_refused(slipway: RunningSlipway, same_port: bool) -> None:
     port = str(slipway.runtime.port if same_port else 0)

@@ -32,6 +32,7 @@ def test_a_site_is_deployed(runs: Runs) -> None:
         assert store.site_owner("alpha") is None
 
 
+@pytest.mark.endurance
 def test_after_a_503_in_the_very_fetch_of_the_design_this_action_and_a_later_one_succeed(
     runs: Runs, api: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -50,6 +51,7 @@ def test_after_a_503_in_the_very_fetch_of_the_design_this_action_and_a_later_one
         assert {operation.design_ref for operation in store.operations(last.id)} == {between.url + between.asked[1]}
 
 
+@pytest.mark.endurance
 def test_an_outage_of_slipways_route_does_not_outlast_its_action(
     runs: Runs, api: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,6 +81,7 @@ def test_rule_19_a_failed_critical_group_fails_the_run_and_stops_no_other(
     assert {n["name"]: n["state"] for n in runs.last_report()["nodes"]} == {"a": "failure", "b": "success"}
 
 
+@pytest.mark.endurance
 @pytest.mark.parametrize("kind", ["deploy_site", "update_site"])
 def test_rule_11_a_node_whose_deploy_failed_is_deployed_by_the_next_action(runs: Runs, kind: str) -> None:
     runs.simulator.script("a", "deploy", "fail", attempt=1, message="no disk with the serial number 42")
@@ -100,6 +103,7 @@ def test_rule_11_a_node_whose_deploy_failed_is_deployed_by_the_next_action(runs:
     assert runs.simulator.double() == {}
 
 
+@pytest.mark.endurance
 def test_rule_19_failed_groups_that_are_not_critical_do_not_fail_the_run(runs: Runs) -> None:
     runs.simulator.script("b", "prepare", "fail")
     runs.commit(site(AB, [group("one", ["a"]), group("two", ["b"], critical=False, maximum_failed_nodes=0)]))
@@ -119,6 +123,7 @@ def test_rule_19_a_failure_before_the_groups_fails_the_run(runs: Runs) -> None:
     assert "7" in runs.last_report()["failed_steps"][0]["message"]
 
 
+@pytest.mark.endurance
 def test_rule_22_no_configuration_is_one_critical_group_of_all_nodes(runs: Runs) -> None:
     documents = [part for part in PLAIN.split("---\n") if "Deployment" not in part]
     runs.commit("---\n".join(documents))
@@ -127,6 +132,7 @@ def test_rule_22_no_configuration_is_one_critical_group_of_all_nodes(runs: Runs)
     assert [(g["name"], g["counts"]["total"]) for g in report["groups"]] == [("default", 2)]
 
 
+@pytest.mark.endurance
 def test_rule_21_target_nodes_are_one_critical_group(runs: Runs) -> None:
     runs.commit(PLAIN)
     assert runs.run(target_nodes=["b"])[0] == "success"
@@ -143,6 +149,7 @@ def test_rule_21_unknown_target_nodes_are_named(runs: Runs) -> None:
     assert runs.simulator.submissions() == []
 
 
+@pytest.mark.endurance
 def test_rule_21_only_what_is_not_as_wanted_is_submitted(runs: Runs) -> None:
     def submitted_by(dag_id: str, **conf: Any) -> list[tuple[str, list[str]]]:
         before = len(runs.simulator.submissions())
@@ -175,6 +182,7 @@ def test_a_dry_run_shows_what_would_be_done_and_does_nothing(runs: Runs, capfd: 
         assert store.node_records("alpha") == []
 
 
+@pytest.mark.endurance
 def test_a_missing_connection_says_which_to_create(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER")
     runs.commit(PLAIN)
@@ -183,6 +191,7 @@ def test_a_missing_connection_says_which_to_create(runs: Runs, monkeypatch: pyte
     assert "slipway_provisioner_alpha" in report["failed_steps"][0]["message"]
 
 
+@pytest.mark.endurance
 def test_rule_14_a_result_that_comes_late_is_in_the_report(runs: Runs) -> None:
     runs.simulator.script("a", "prepare", "slow", factor=30)
     times = {"prepare_node_interval": 1, "prepare_node_timeout": 1}

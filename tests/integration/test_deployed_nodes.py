@@ -32,6 +32,7 @@ def nodes_of(report: Any) -> dict[str, tuple[str, str]]:
     return {entry["name"]: (entry["state"], entry["message"] or "") for entry in report["nodes"]}
 
 
+@pytest.mark.endurance
 def test_rule_21_a_rollout_on_deployed_nodes_says_what_it_did_not_do_and_the_store_agrees(
     runs: Runs, capfd: pytest.CaptureFixture[str]
 ) -> None:

