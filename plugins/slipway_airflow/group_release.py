@@ -17,10 +17,10 @@ from strategy_lib.outcome import REFUSED_BY_PREPARE
 from strategy_lib.release import ReleasePlan, plan_release
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from provisioner_client.protocol import ListedNode
-    from site_store import GroupRecord, Operation, SiteStore
+    from site_store import GroupRecord, Operation, PlannedGroup, SiteStore
     from slipway_airflow.polling import PhaseTimes
     from slipway_airflow.task_log import TaskLog
     from strategy_lib.strategy import Group
@@ -127,6 +127,22 @@ def begun_operation(store: SiteStore, record: GroupRecord, phase: OperationPhase
     key = (record.attempt, phase)
     begun = store.operations(record.action_id, record.name)
     return next((operation for operation in begun if (operation.attempt, operation.phase) == key), None)
+
+
+def releases_of(
+    store: SiteStore, site: str, groups: Iterable[PlannedGroup], listed: Mapping[str, ListedNode]
+) -> ReleasePlan:
+    """Decide the same for all groups of a plan; the first group of a node decides."""
+    released: set[str] = set()
+    refused: dict[str, str] = {}
+    considered: set[str] = set()
+    for planned in groups:
+        seen = {name: listed[name] for name in planned.nodes if name in listed and name not in considered}
+        considered.update(seen)
+        found = release_of(store, site, planned.group, seen)
+        released.update(found.release)
+        refused.update(found.refused)
+    return ReleasePlan(tuple(sorted(released)), refused)
 
 
 def release_of(store: SiteStore, site: str, group: Group, seen: Mapping[str, ListedNode]) -> ReleasePlan:

@@ -177,7 +177,7 @@ def _confirm_deployed(client: Client, query: Mapping[str, Any], body: Mapping[st
         return
     found = answer.get("preview") or {}
     touched = found.get("deployed") or []
-    if not touched and not found.get("withheld"):
+    if not touched and not any(found.get(part) for part in ("withheld", "released", "refused")):
         return
     print_messages(console(stderr=True), answer.get("notes") or [])
     site = client.where.site

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from slipway_airflow.airflow_settings import longest_mapping
 from slipway_airflow.clock import SystemClock
 from slipway_airflow.errors import StepError
-from slipway_airflow.group_release import release_of
+from slipway_airflow.group_release import releases_of
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.older_work import OlderWork, Worker
 from slipway_airflow.operation_run import OperationRun
@@ -124,17 +124,9 @@ class PlanGroupsOperator(SiteOperator):
         """Say in the report which nodes are erased before they are prepared, and which cannot be prepared (rule 11)."""
         if node_step_of(action.kind) is NodeStep.DESTROY:
             return  # they are destroyed anyway
-        released: set[str] = set()
-        refused: dict[str, str] = {}
-        considered: set[str] = set()
-        for planned in plan.groups:
-            seen = {name: listed[name] for name in planned.nodes if name in listed and name not in considered}
-            considered.update(seen)
-            found = release_of(store, action.site, planned.group, seen)
-            released.update(found.release)
-            refused.update(found.refused)
-        lines = [f"Erased and released before they are prepared: {names(released)}."] if released else []
-        for line in (*lines, *withheld(refused)):
+        found = releases_of(store, action.site, plan.groups, listed)
+        lines = [f"Erased and released before they are prepared: {names(found.release)}."] if found.release else []
+        for line in (*lines, *withheld(found.refused)):
             self.log.warning("%s", line)
             store.add_event(action.site, STEP_WARNING, line, action_id=action.id)
 

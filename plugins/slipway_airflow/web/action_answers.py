@@ -65,7 +65,7 @@ class CreatedAction(_Action):
 
 
 class WithheldNode(TypedDict):
-    """A deployed node that an action would leave alone though it is not as wanted."""
+    """A node that an action would leave alone though it is not as wanted."""
 
     name: str
     reason: str
@@ -77,6 +77,8 @@ class ShownPreview(TypedDict):
     submitted: list[str]
     deployed: list[str]
     destroyed: list[str]
+    released: list[str]
+    refused: list[WithheldNode]
     as_wanted: list[str]
     withheld: list[WithheldNode]
     failing: list[str]

@@ -20,7 +20,7 @@ from slipway_airflow.web.action_parameters import (
     ParameterError,
     parse_parameters,
 )
-from slipway_airflow.web.action_preview import conditions_if_known, listed_conditions, messages_of, preview
+from slipway_airflow.web.action_preview import listed_nodes, messages_of, nodes_if_known, preview
 from slipway_airflow.web.action_view import ALLOW_INTERMEDIATE
 from slipway_airflow.web.critical_groups import guard_critical_groups, takes_down
 from slipway_airflow.web.failure import ApiError, plain_message
@@ -137,10 +137,11 @@ def previewed(request: ActionRequest, store: SiteStore, caller: Caller) -> tuple
 def _preview(
     store: SiteStore, kind: str, parameters: ActionParameters, design: Design, site: str
 ) -> tuple[Mapping[str, NodeCondition], Preview | None]:
-    conditions = listed_conditions(site) if takes_down(kind) else conditions_if_known(site)
-    if conditions is None:
+    listed = listed_nodes(site) if takes_down(kind) else nodes_if_known(site)
+    if listed is None:
         return {}, None
-    return conditions, preview(store, kind, parameters, design, site, conditions)
+    conditions = {name: node.condition for name, node in listed.items()}
+    return conditions, preview(store, kind, parameters, design, site, listed)
 
 
 def _foreseen(

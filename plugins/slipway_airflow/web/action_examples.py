@@ -134,6 +134,8 @@ PREVIEWED = {
         "submitted": ["node-3"],
         "deployed": [],
         "destroyed": [],
+        "released": [],
+        "refused": [],
         "as_wanted": ["node-1"],
         "withheld": [{"name": "node-2", "reason": "design changed, needs redeploy (redeploy_server)"}],
         "failing": [],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from provisioner_client.errors import ProvisionerError
 from slipway_airflow.errors import SettingsError
+from slipway_airflow.group_release import releases_of
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.planning import Deployed, judge_deployed, make_plan
 from slipway_airflow.rehearsal import rehearse
@@ -21,6 +22,7 @@ from strategy_lib.phase import NodeStep
 from strategy_lib.strategy import targeted_strategy
 
 if TYPE_CHECKING:
+    from provisioner_client.protocol import ListedNode
     from site_store import SiteStore
     from slipway_airflow.web.action_parameters import ActionParameters
     from strategy_lib.design import Design
@@ -43,6 +45,10 @@ class Preview:
         Those among them that are deployed now, and that the action would work on or destroy.
     destroyed
         Those among these that it would destroy.
+    released
+        Nodes among the submitted that would be erased and released first, as the provisioner refuses to prepare them.
+    refused
+        Nodes that cannot be prepared as they are, and so are not submitted, each with the reason.
     as_wanted
         Deployed nodes that are as wanted, and are not submitted.
     withheld
@@ -54,9 +60,16 @@ class Preview:
     submitted: tuple[str, ...] = ()
     deployed: tuple[str, ...] = ()
     destroyed: tuple[str, ...] = ()
+    released: tuple[str, ...] = ()
+    refused: Mapping[str, str] | None = None
     as_wanted: tuple[str, ...] = ()
     withheld: Mapping[str, str] | None = None
     failing: tuple[str, ...] = ()
+
+    @property
+    def is_notable(self) -> bool:
+        """Whether it is more than a deployment of empty nodes."""
+        return bool(self.deployed or self.released or self.refused or self.as_wanted or self.withheld)
 
     def to_data(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -64,13 +77,19 @@ class Preview:
             "submitted": list(self.submitted),
             "deployed": list(self.deployed),
             "destroyed": list(self.destroyed),
+            "released": list(self.released),
+            "refused": _with_reasons(self.refused),
             "as_wanted": list(self.as_wanted),
-            "withheld": [{"name": name, "reason": reason} for name, reason in sorted((self.withheld or {}).items())],
+            "withheld": _with_reasons(self.withheld),
             "failing": list(self.failing),
         }
 
 
-def listed_conditions(site: str) -> dict[str, NodeCondition]:
+def _with_reasons(found: Mapping[str, str] | None) -> list[dict[str, str]]:
+    return [{"name": name, "reason": reason} for name, reason in sorted((found or {}).items())]
+
+
+def listed_nodes(site: str) -> dict[str, ListedNode]:
     """Return what the site's provisioner says of its nodes now.
 
     Raises
@@ -80,15 +99,15 @@ def listed_conditions(site: str) -> dict[str, NodeCondition]:
     """
     provisioner = DrydockHook.for_site(site).get_conn()
     try:
-        return {name: node.condition for name, node in provisioner.nodes().items()}
+        return provisioner.nodes()
     finally:
         provisioner.close()
 
 
-def conditions_if_known(site: str) -> dict[str, NodeCondition] | None:
+def nodes_if_known(site: str) -> dict[str, ListedNode] | None:
     """Return the same, None when the provisioner does not say: for an action that takes nothing away."""
     try:
-        return listed_conditions(site)
+        return listed_nodes(site)
     except (ProvisionerError, SettingsError) as error:
         log.warning("What is deployed on site %s is not known: %s", site, error)
         return None
@@ -100,9 +119,10 @@ def preview(
     parameters: ActionParameters,
     design: Design,
     site: str,
-    conditions: Mapping[str, NodeCondition],
+    listed: Mapping[str, ListedNode],
 ) -> Preview:
-    """Return what an action would do to the nodes as they are now (rules 15, 21 and 25)."""
+    """Return what an action would do to the nodes as they are now (rules 11, 15, 21 and 25)."""
+    conditions = {name: node.condition for name, node in listed.items()}
     targets = None if parameters.target_nodes is None else sorted(frozenset(parameters.target_nodes))
     deployed_now = frozenset(name for name, said in conditions.items() if said is NodeCondition.DEPLOYED)
     step = node_step_of(kind)
@@ -114,12 +134,16 @@ def preview(
     wanted = {name: digest for name, digest in design.digests.items() if targets is None or name in targets}
     deployed = Deployed() if parameters.force else judge_deployed(wanted, store.node_records(site), conditions)
     plan = make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld)
-    rehearsal = rehearse(plan.groups, dict.fromkeys(plan.done, NodeState.SUCCESS), withheld=plan.withheld)
+    releases = releases_of(store, site, plan.groups, listed)
+    kept_back = {**releases.refused, **plan.withheld}
+    rehearsal = rehearse(plan.groups, dict.fromkeys(plan.done, NodeState.SUCCESS), withheld=kept_back)
     submitted = {name for submission in rehearsal.submissions for name in submission.nodes}
     grouped = frozenset(name for planned in plan.groups for name in planned.nodes)
     return Preview(
         submitted=tuple(sorted(submitted)),
         deployed=tuple(sorted(submitted & deployed_now)),
+        released=tuple(name for name in releases.release if name in submitted),
+        refused=releases.refused,
         as_wanted=tuple(sorted(plan.done)),
         withheld={name: reason for name, reason in plan.withheld.items() if name in grouped},
         failing=rehearsal.critical_failures,
@@ -127,11 +151,11 @@ def preview(
 
 
 def messages_of(kind: str, found: Preview | None) -> list[dict[str, Any]]:
-    """Return a preview as messages in Airship's shape: none where nothing is deployed.
+    """Return a preview as messages in Airship's shape: none where nothing stands on any node.
 
     Without a preview (None) they say that it could not be made.
     """
-    if found is not None and not (found.deployed or found.as_wanted or found.withheld):
+    if found is not None and not found.is_notable:
         return []
     if found is None:
         return [_note("which nodes are deployed is not known: the provisioner does not list them", "Warning")]
@@ -148,6 +172,13 @@ def _sentences(kind: str, found: Preview) -> Iterable[tuple[str, str]]:
         yield what, "Warning"
     elif found.deployed and has_groups(kind):
         yield f"{count(len(found.deployed), 'deployed node')} would be submitted: {names(found.deployed)}", "Warning"
+    if found.released:
+        yield (
+            f"{count(len(found.released), 'node')} would be erased and released first: {names(found.released)}",
+            "Warning",
+        )
+    for reason, nodes in by_reason(found.refused or {}).items():
+        yield f"{count(len(nodes), 'node')} not to be submitted: {names(nodes)}: {reason}", "Warning"
     if found.as_wanted:
         kept = f"{count(len(found.as_wanted), 'deployed node')} as wanted, not to be touched: {names(found.as_wanted)}"
         yield kept, "Info"

@@ -70,6 +70,21 @@ def test_deployed_nodes_that_an_action_works_on_are_named(user: httpx.Client) ->
     assert notes(created) == []
 
 
+def test_rule_11_nodes_that_would_be_erased_first_are_named_and_a_strangers_is_left_alone(
+    user: httpx.Client, deployed: Simulator
+) -> None:
+    deployed.post("nodes/n1", {"status": "Failed deployment"})
+    deployed.post("nodes/n2", {"status": "Allocated"})
+    found = previewed(user, "deploy_site")
+    assert (found["submitted"], found["released"]) == (["n1", "n3"], ["n1"])
+    ((refused, reason),) = ((one["name"], one["reason"]) for one in found["refused"])
+    assert refused == "n2"
+    assert reason.startswith("the node list says Allocated: ")
+    said = notes(create(user, "deploy_site"))
+    assert said[:2] == ["2 nodes would be submitted: n1, n3", "1 node would be erased and released first: n1"]
+    assert said[2].startswith("1 node not to be submitted: n2: the node list says Allocated")
+
+
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_a_provisioner_that_cannot_be_reached_is_named(
     user: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch, dry_run: bool

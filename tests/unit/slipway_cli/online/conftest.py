@@ -46,17 +46,22 @@ class Server:
             **more,
         )
 
-    def foresee(self, *, deployed: tuple[str, ...] = (), withheld: tuple[str, ...] = ()) -> None:
-        """Answer what an action would do: work on these deployed nodes, and leave those alone."""
+    def foresee(
+        self, *, deployed: tuple[str, ...] = (), withheld: tuple[str, ...] = (), released: tuple[str, ...] = ()
+    ) -> None:
+        """Answer what an action would do: work on these deployed nodes, leave those alone, and erase some first."""
         found: dict[str, Any] = {
             "submitted": ["n9"],
             "deployed": list(deployed),
             "destroyed": [],
+            "released": list(released),
+            "refused": [],
             "as_wanted": [],
             "failing": [],
         }
         found["withheld"] = [{"name": name, "reason": "design changed"} for name in withheld]
-        notes = [{"message": f"not to be touched: {', '.join(withheld)}", "error": False, "level": "Warning"}]
+        said = f"not to be touched: {', '.join(withheld)}; released first: {', '.join(released)}"
+        notes = [{"message": said, "error": False, "level": "Warning"}]
         answer = {"name": "update_site", "site": "default", "revision": 3, "preview": found, "notes": notes}
         self.on("POST", "/actions/preview", answer)
 

@@ -57,41 +57,6 @@ def test_parameters(slipway: Slipway, server: Server) -> None:
     assert server.request.params["allow-intermediate-commits"] == "true"
 
 
-def test_deployed_nodes_that_would_be_touched_are_asked_about(slipway: Slipway, server: Server) -> None:
-    server.foresee(deployed=("n1",), withheld=("n2",))
-    result = slipway("create", "action", "update_site", "--force")
-    assert result.exit_code == 1
-    assert "not to be touched: n2" in result.stderr
-    assert "nothing was done: n1 of site default would be touched though deployed already" in result.stderr
-    assert server.request.path_url.partition("?")[0].endswith("/actions/preview")
-    assert json.loads(server.request.body) == {"name": "update_site", "parameters": {"force": True}}
-
-
-def test_yes_asks_nothing_about_deployed_nodes(slipway: Slipway, server: Server) -> None:
-    server.on("POST", "/actions", action(), 201)
-    assert slipway("create", "action", "update_site", "--force", "--yes").exit_code == 0
-
-
-def test_without_a_terminal_it_goes_on_where_deployed_nodes_are_left_alone(slipway: Slipway, server: Server) -> None:
-    server.foresee(withheld=("n2",))
-    server.on("POST", "/actions", action(), 201)
-    result = slipway("create", "action", "update_site")
-    assert (result.exit_code, "not to be touched: n2" in result.stderr) == (0, True)
-
-
-@pytest.mark.parametrize(("answer", "status"), [("y\n", 0), ("n\n", 1), ("", 1)])
-def test_on_a_terminal_deployed_nodes_are_asked_about(
-    slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPatch, answer: str, status: int
-) -> None:
-    monkeypatch.setattr("slipway_cli.online.create_action.is_terminal", lambda: True)
-    server.foresee(withheld=("n2",))
-    if status == 0:
-        server.on("POST", "/actions", action(), 201)
-    result = slipway("create", "action", "update_site", stdin=answer)
-    assert result.exit_code == status
-    assert "update_site of site default at http://127.0.0.1:1: go on?" in result.stderr
-
-
 def test_a_request_that_is_wrong_is_refused_by_its_creation(slipway: Slipway, server: Server) -> None:
     server.refuse("POST", "/actions/preview", 400, "the parameters cannot be used")
     server.refuse("POST", "/actions", 400, "the parameters cannot be used: misspelt")
