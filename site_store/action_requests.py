@@ -127,7 +127,7 @@ class ActionRequests(StorePart):
         Raises
         ------
         ActionNotFound
-            There is none of this id.
+            No action has this id.
         """
 
         def work(tx: Connection) -> bool:
@@ -164,7 +164,7 @@ class ActionRequests(StorePart):
         Raises
         ------
         ActionNotFound
-            There is none of this id.
+            No action has this id.
         """
         undecided = update(action).where(action.c.id == action_id, action.c.connection.is_(None))
 
@@ -180,7 +180,7 @@ class ActionRequests(StorePart):
         Raises
         ------
         ActionNotFound
-            There is none of this id.
+            No action has this id.
         """
         now = self._now()
         record = AuditRecord(str(ULID.from_datetime(now)), action_id, command, user, now)

@@ -35,7 +35,7 @@ def read_action(tx: Connection, action_id: str) -> ActionRecord:
     Raises
     ------
     ActionNotFound
-        There is none of this id.
+        No action has this id.
     """
     row = tx.execute(select(*FACTS).where(action.c.id == action_id)).one_or_none()
     if row is None:
@@ -133,7 +133,7 @@ class Actions(StorePart):
         Raises
         ------
         ActionNotFound
-            There is none of this id.
+            No action has this id.
         """
         return self._database.read(lambda tx: read_action(tx, action_id))
 
@@ -160,7 +160,7 @@ class Actions(StorePart):
         Raises
         ------
         ActionNotFound
-            There is none of this id.
+            No action has this id.
         """
 
         def work(tx: Connection) -> None:
@@ -176,7 +176,7 @@ class Actions(StorePart):
         Raises
         ------
         ActionNotFound
-            There is none of this id.
+            No action has this id.
         """
 
         def work(tx: Connection) -> Mapping[str, Any] | None:
@@ -194,7 +194,7 @@ class Actions(StorePart):
         Raises
         ------
         ActionNotFound
-            There is none of this id.
+            No action has this id.
         """
         return self._database.read(
             lambda tx: ReportInput(

@@ -51,7 +51,7 @@ class Attempts(StorePart):
         Raises
         ------
         GroupNotFound
-            The action's plan has none of this name.
+            The action's plan has no group of this name.
         """
         return self._database.write(lambda tx: self._open(tx, action_id, group, attempt_key))
 
@@ -69,7 +69,7 @@ class Attempts(StorePart):
         Raises
         ------
         GroupNotFound
-            The action's plan has none of this name.
+            The action's plan has no group of this name.
         """
 
         def work(tx: Connection) -> bool:

@@ -54,7 +54,7 @@ def read_group(tx: Connection, action_id: str, name: str) -> GroupRecord:
     Raises
     ------
     GroupNotFound
-        The action's plan has none of this name, or it has no plan.
+        The action's plan has no group of this name, or the action has no plan.
     """
     found = read_groups(tx, action_id, name)
     if not found:
@@ -75,7 +75,7 @@ class Groups(StorePart):
         Raises
         ------
         GroupNotFound
-            The action's plan has none of this name.
+            The action's plan has no group of this name.
         """
         return self._database.read(lambda tx: read_group(tx, action_id, name))
 

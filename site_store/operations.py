@@ -31,7 +31,7 @@ def read_operation(tx: Connection, op: int) -> Operation:
     Raises
     ------
     OperationNotFound
-        There is none of this number.
+        No operation has this number.
     """
     row = tx.execute(select(operation).where(operation.c.op == op)).one_or_none()
     if row is None:
@@ -91,7 +91,7 @@ class Operations(StorePart):
         Raises
         ------
         OperationNotFound
-            There is none of this number.
+            No operation has this number.
         """
         return self._database.read(lambda tx: read_operation(tx, op))
 
@@ -148,7 +148,7 @@ class Operations(StorePart):
         OperationConflict
             Another provisioner task is recorded already.
         OperationNotFound
-            There is none of this number.
+            No operation has this number.
         """
 
         def work(tx: Connection) -> None:
@@ -207,7 +207,7 @@ class Operations(StorePart):
         Raises
         ------
         OperationNotFound
-            There is none of this number.
+            No operation has this number.
         """
         return self._database.write(lambda tx: finish(tx, self._now(), op, status, result))
 

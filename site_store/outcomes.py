@@ -58,7 +58,7 @@ class Outcomes(StorePart):
         Raises
         ------
         OperationNotFound
-            There is none of this number.
+            No operation has this number.
         """
 
         def work(tx: Connection) -> frozenset[str]:
@@ -117,7 +117,7 @@ class Outcomes(StorePart):
         Raises
         ------
         OperationNotFound
-            There is none of this number.
+            No operation has this number.
         """
 
         def work(tx: Connection) -> frozenset[str]:

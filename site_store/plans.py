@@ -68,7 +68,7 @@ class Plans(StorePart):
         Raises
         ------
         ActionNotFound
-            There is none of this id.
+            No action has this id.
         ValueRefused
             The name of a group or of a node cannot be stored.
         """

@@ -31,7 +31,7 @@ class SiteLocks(StorePart):
         SiteBusy
             Another action holds the site; the error names it.
         ActionNotFound
-            There is none of this id.
+            No action has this id.
         """
         self.reopen_action(action_id)
 
@@ -43,7 +43,7 @@ class SiteLocks(StorePart):
         SiteBusy
             Another action holds the site; the error names it.
         ActionNotFound
-            There is none of this id.
+            No action has this id.
         """
 
         def work(tx: Connection) -> bool:
@@ -141,7 +141,7 @@ class SiteLocks(StorePart):
         Raises
         ------
         ActionNotFound
-            There is none of this id.
+            No action has this id.
         ValueError
             The state is not an end.
         """

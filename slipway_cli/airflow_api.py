@@ -123,17 +123,6 @@ class AirflowApi:
         """queued, running, success or failed."""
         return str(self.run(dag_id, run_id)["state"])
 
-    def active_runs(self, dag_id: str) -> list[dict[str, Any]]:
-        """Runs of the DAG that are queued or running, as Airflow describes them; at most 100."""
-        answer = self.session.request(
-            f"looking for runs of {dag_id}",
-            "GET",
-            f"/api/v2/dags/{quote(dag_id, safe='')}/dagRuns",
-            params={"state": ["queued", "running"], "limit": _PAGE},
-        )
-        runs: list[dict[str, Any]] = answer.json()["dag_runs"]
-        return runs
-
     def wait_for_run(
         self,
         dag_id: str,
@@ -214,7 +203,7 @@ class AirflowApi:
         return "\n".join(line["event"] if isinstance(line, Mapping) else str(line) for line in data["content"])
 
     def connection(self, connection_id: str) -> dict[str, Any] | None:
-        """An Airflow connection as Airflow shows it (without its secrets), None when there is none of this id."""
+        """An Airflow connection as Airflow shows it (without its secrets), None when no connection has this id."""
         path = f"/api/v2/connections/{quote(connection_id, safe='')}"
         try:
             data: dict[str, Any] = self.session.request(f"reading connection {connection_id}", "GET", path).json()
@@ -225,7 +214,7 @@ class AirflowApi:
         return data
 
     def remove_connection(self, connection_id: str) -> None:
-        """Delete an Airflow connection; nothing happens when there is none of this id."""
+        """Delete an Airflow connection; nothing happens when no connection has this id."""
         path = f"/api/v2/connections/{quote(connection_id, safe='')}"
         try:
             self._change(f"removing connection {connection_id}", "DELETE", path)

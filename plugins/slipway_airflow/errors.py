@@ -15,6 +15,10 @@ class ConnectionLookupFailed(SlipwayAirflowError):
     """A connection could not be looked up in Airflow: try again. That there is none is not known."""
 
 
+class ConnectionMissing(ConnectionLookupFailed):
+    """The connection that an action uses was deleted in Airflow: create it again."""
+
+
 class StepError(SlipwayAirflowError):
     """A step of the action failed, and repeating it by itself would not help: the message says what to mend."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from airflow.sdk import BaseHook
 
 from slipway_airflow.connections import find_connection, site_connection
-from slipway_airflow.errors import ConnectionLookupFailed, SettingsError
+from slipway_airflow.errors import ConnectionMissing, SettingsError
 from slipway_airflow.settings import ConnectionSettings, connection_candidates
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ class DrydockHook(BaseHook):
         SettingsError
             There is no connection for the action's site.
         ConnectionLookupFailed
-            It is not known whether there is one, or the one that was decided on is not there any more.
+            It is not known whether there is one.
+        ConnectionMissing
+            The one that was decided on is not there any more.
         """
         decided = action.connection or store.action(action.id).connection
         if decided is None:
@@ -78,7 +80,7 @@ class DrydockHook(BaseHook):
                 return hook
         found = find_connection(decided)
         if found is None:
-            raise ConnectionLookupFailed(
+            raise ConnectionMissing(
                 f"the Airflow connection {decided!r}, which action {action.id} uses, is not there any more: create it "
                 "again, or stop the action; another connection is never used for it"
             )

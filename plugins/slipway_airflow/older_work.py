@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from provisioner_client.errors import ProvisionerError
 from site_store import OperationPhase
 from slipway_airflow import story
-from slipway_airflow.errors import ConnectionLookupFailed, SettingsError
+from slipway_airflow.errors import ConnectionLookupFailed, ConnectionMissing, SettingsError
 from slipway_airflow.late_results import record_late_result
 from slipway_airflow.operation_run import Ended, OperationRun, StillRunning
 from slipway_airflow.polling import PhaseTimes
@@ -78,7 +78,8 @@ class OlderWork:
     ) -> Held | StillRunning:
         """Wait until nobody else works on these nodes, at most until ``give_up``.
 
-        What holds a node is kept with it, for the report and the description of the action.
+        What holds a node is kept with it, for the report and the description of the action. An operation whose action's
+        connection is deleted, or cannot be used, holds its nodes: nobody can tell whether it is over.
 
         Parameters
         ----------
@@ -91,6 +92,11 @@ class OlderWork:
             Those that are still worked on then; they are not to be submitted.
         StillRunning
             Defer, and come back.
+
+        Raises
+        ------
+        ConnectionLookupFailed
+            It is not known whether the connection of an older action exists: try again.
         """
         held: set[str] = set()
         for operation in self._of(worker, nodes):
@@ -99,7 +105,11 @@ class OlderWork:
             # What is held by now stays so, with its reason, whatever becomes of this one.
             free = mine - held
             self._explain(worker, phase, free, story.held(operation))
-            ended = self.operations.await_older(operation, self.times, give_up)
+            unreachable = ""
+            try:
+                ended = self.operations.await_older(operation, self.times, give_up)
+            except (ConnectionMissing, SettingsError) as error:
+                ended, unreachable = None, str(error)
             # It may have been found, or seen to run, only now.
             operation = self.store.operation(operation.op)
             if isinstance(ended, StillRunning):
@@ -110,8 +120,9 @@ class OlderWork:
                 record_late_result(self.store, operation, ended, self.log)
                 continue
             held |= mine
-            self._explain(worker, phase, free, story.held(operation))
-            self._tell_left_out(worker, phase, operation, mine)
+            why = story.held(operation, unreachable)
+            self._explain(worker, phase, free, why)
+            self._tell_left_out(worker, phase, operation, mine, why)
         return Held(frozenset(held))
 
     def _explain(self, worker: Worker, phase: Phase | NodeStep, nodes: Collection[str], why: str | None) -> None:
@@ -119,9 +130,9 @@ class OlderWork:
             self.store.explain_pending(worker.action_id, OperationPhase(phase.value), nodes, why)
 
     def _tell_left_out(
-        self, worker: Worker, phase: Phase | NodeStep, operation: Operation, nodes: Collection[str]
+        self, worker: Worker, phase: Phase | NodeStep, operation: Operation, nodes: Collection[str], why: str
     ) -> None:
-        message = story.left_out(phase, operation, nodes)
+        message = story.left_out(phase, nodes, why)
         self.log.warning("%s.", message)
         group, data = worker.group or None, {"phase": phase.value, "provisioner_task": operation.provisioner_task}
         self.store.add_event(worker.site, STEP_WARNING, message, action_id=worker.action_id, group=group, data=data)

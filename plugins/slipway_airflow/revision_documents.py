@@ -86,7 +86,7 @@ def read_revision(store: SiteStore, site: str, number: int | None) -> tuple[Revi
     StepError
         It was forced although it could not be rendered: there is nothing to deploy.
     site_store.RevisionNotFound
-        There is none of this number, or none at all.
+        The site has no revision of this number, or no revision at all.
     """
     revision = store.revision(site, number)
     if revision.text is None:

@@ -84,8 +84,11 @@ def older_operation(operation: Operation) -> str:
     return f"{task} ({_origin(operation)}) was not seen to be over: looking at it first."
 
 
-def held(operation: Operation) -> str:
-    """Say for a node what holds it, since when, and what helps. A sentence without its full stop."""
+def held(operation: Operation, unreachable: str = "") -> str:
+    """Say for a node what holds it, since when, and what helps. A sentence without its full stop.
+
+    ``unreachable`` names the connection over which its provisioner cannot be asked about it, and why; empty if it can.
+    """
     if operation.provisioner_task is None:
         since = f"was sent at {_moment(operation.sending)}, its answer was lost, and it may still take effect"
         task = f"a provisioner task ({_origin(operation)}), which {since}"
@@ -93,15 +96,20 @@ def held(operation: Operation) -> str:
         running, queued = operation.running_since, operation.submitted
         since = f"runs since {_moment(running)}" if running else f"was submitted at {_moment(queued)}"
         task = f"provisioner task {operation.provisioner_task} ({_origin(operation)}), which {since}"
+    if unreachable:
+        return (
+            f"held by {task}, and cannot be asked about: {unreachable}. What helps: mend that connection in Airflow, "
+            "then clear the failed task, or create the action again; or create it with force"
+        )
     return (
         f"held by {task}, and was not seen to be over. What helps: wait until it is over, then clear the failed task "
         "in Airflow, or create the action again; or create it with force"
     )
 
 
-def left_out(phase: Phase | NodeStep, operation: Operation, nodes: Collection[str]) -> str:
-    """Say which nodes are not submitted, because an older provisioner task holds them."""
-    return f"{word(phase)}: left out: {names(nodes)}: {held(operation)}"
+def left_out(phase: Phase | NodeStep, nodes: Collection[str], why: str) -> str:
+    """Say which nodes are not submitted, because an older provisioner task holds them: ``why`` is from `held`."""
+    return f"{word(phase)}: left out: {names(nodes)}: {why}"
 
 
 def _moment(at: datetime | None) -> str:

@@ -128,10 +128,10 @@ class Component:
         The ids of processes that cannot be killed; normally none.
         """
         left = [] if self.pid is None else kill_sessions({self.pid})
-        self.take_leave()
+        self.reap()
         return left
 
-    def take_leave(self) -> None:
+    def reap(self) -> None:
         """Wait for the end of a process that was killed."""
         if self._process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):

@@ -55,7 +55,7 @@ def adopt_orphans() -> None:
 
 
 def reap_orphans(own: Collection[int]) -> None:
-    """Take leave of dead children that are not among `own` (those are waited for by whoever started them)."""
+    """Reap exited child processes, except those in `own`, which their own callers wait for."""
     with contextlib.suppress(ChildProcessError):
         while True:
             dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)

@@ -72,7 +72,7 @@ class PostgresProcess(Component):
     def kill_rest(self) -> list[int]:
         """Kill the server's processes: each of them has a session of its own."""
         left = kill_found(lambda: servers_of(self._cluster.data))
-        self.take_leave()
+        self.reap()
         return left
 
     def answers(self) -> bool:

@@ -281,7 +281,7 @@ class Supervisor:
     def _kill(self, sessions: list[int]) -> None:
         self._tell_unkillable(kill_sessions(set(sessions)))
         for component in self._components:
-            component.is_running()  # takes leave of a process that has ended
+            component.is_running()  # reaps a process that has ended
         for session in sessions:
             self._guard.forget(session)
 

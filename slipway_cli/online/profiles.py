@@ -106,7 +106,7 @@ class Folder:
         Raises
         ------
         ProfileError
-            There is none of this name.
+            No profile has this name.
         """
         _, profiles = self.profiles()
         if name not in profiles:

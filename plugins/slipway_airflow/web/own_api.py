@@ -76,7 +76,7 @@ class AirflowCalls:
         self._send(f"triggering {dag_id}", "POST", f"/api/v2/dags/{_quoted(dag_id)}/dagRuns", json=body)
 
     def run_state(self, dag_id: str, run_id: str) -> str | None:
-        """Return the state of a DAG run (queued, running, success, failed); None when there is none of this id."""
+        """Return the state of a DAG run (queued, running, success, failed); None when no run has this id."""
         what = f"asking for the state of run {run_id!r}"
         try:
             return str(self._json(what, self._send(what, "GET", _run_path(dag_id, run_id)))["state"])

@@ -126,18 +126,24 @@ def _compute_digests() -> None:
             ),
             values,
         )
-    # What can still be deployed: the groups of each site's newest action, under way or cleared by a person.
-    tasks = sa.text(
-        "SELECT task.action_id, task.node, action.site, action.revision FROM task "
-        "JOIN action ON action.id = task.action_id WHERE task.phase = 'deploy' AND task.digest IS NOT NULL "
-        "AND task.action_id IN (SELECT max(id) FROM action WHERE dry_run = :no GROUP BY site)"
-    )
-    for row in tx.execute(tasks, {"no": False}).all():
-        values = {"action": row.action_id, "node": row.node, "digest": digest(row.site, row.revision, row.node)}
-        tx.execute(
-            sa.text("UPDATE task SET digest = :digest WHERE action_id = :action AND node = :node AND phase = 'deploy'"),
-            values,
-        )
+    # A person may clear a group of any action, which deploys again. The design of each newest action is read; that
+    # of an older one is known only where a node is done in it or is to be. Else the digest is forgotten: one in the old
+    # form would pass for another design. What such an action deploys again is then deployed in no known design.
+    newest = set(tx.scalars(sa.text("SELECT max(id) FROM action WHERE dry_run = :no GROUP BY site"), {"no": False}))
+    actions = sa.text("SELECT id, site, revision FROM action WHERE id IN (SELECT action_id FROM task)")
+    for action in tx.execute(actions).all():
+        if action.id not in newest and (action.site, action.revision) not in designs:
+            forgotten = sa.text("UPDATE task SET digest = NULL WHERE action_id = :action AND digest IS NOT NULL")
+            tx.execute(forgotten, {"action": action.id})
+            continue
+        planned = sa.text("SELECT node FROM task WHERE action_id = :action AND phase = 'deploy' AND digest IS NOT NULL")
+        rows = [
+            {"action": action.id, "node": name, "digest": digest(action.site, action.revision, name)}
+            for name in tx.scalars(planned, {"action": action.id}).all()
+        ]
+        anew = "UPDATE task SET digest = :digest WHERE action_id = :action AND node = :node AND phase = 'deploy'"
+        if rows:
+            tx.execute(sa.text(anew), rows)
 
 
 def _digests_of(tx: sa.Connection, site: str, number: int) -> dict[str, str]:

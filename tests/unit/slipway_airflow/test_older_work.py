@@ -12,7 +12,7 @@ import pytest
 
 from site_store import Operation, SiteStore
 from slipway_airflow import older_work
-from slipway_airflow.errors import ConnectionLookupFailed
+from slipway_airflow.errors import ConnectionLookupFailed, ConnectionMissing, SettingsError, SlipwayAirflowError
 from slipway_airflow.older_work import OlderWork, Worker
 from slipway_airflow.operation_run import Ended, OperationRun, StillRunning
 from slipway_airflow.polling import PhaseTimes
@@ -79,3 +79,48 @@ def test_a_connection_that_is_gone_hides_one_older_operation_and_no_other(monkey
     work = OlderWork(cast(SiteStore, store), cast(OperationRun, runs), TIMES, logging.getLogger("test"))
     work.look_once(Worker("02X", "alpha", "all", 1), ["a", "b", "c"])
     assert recorded == [2]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionMissing(
+            "the Airflow connection 'old', which action 01X uses, is not there any more: create it again"
+        ),
+        SettingsError("connection 'old': auth_url is no URL"),
+    ],
+    ids=["deleted", "cannot be used"],
+)
+def test_what_cannot_be_asked_about_holds_its_nodes_and_names_the_connection(error: SlipwayAirflowError) -> None:
+    reasons, told = dict[str, str | None](), list[str]()
+
+    def await_older(*_: object) -> None:
+        raise error
+
+    store = SimpleNamespace(
+        unfinished_operations=lambda *_: [FIRST],
+        operation=lambda _: FIRST,
+        explain_pending=lambda _action, _phase, nodes, why: reasons.update(dict.fromkeys(nodes, why)),
+        add_event=lambda _site, _kind, message, **_: told.append(message),
+    )
+    runs = SimpleNamespace(await_older=await_older)
+    work = OlderWork(cast(SiteStore, store), cast(OperationRun, runs), TIMES, logging.getLogger("test"))
+    found = work.wait(Worker("02X", "alpha", "all", 1), Phase.PREPARE, ["a", "c"], NOW)
+    assert not isinstance(found, StillRunning)
+    assert found.nodes == {"a"}
+    assert reasons.keys() == {"a"}
+    assert "held by provisioner task t-1" in (reasons["a"] or "")
+    assert f"cannot be asked about: {error}. What helps: mend that connection" in (reasons["a"] or "")
+    assert told == [f"Prepare: left out: a: {reasons['a']}"]
+
+
+def test_an_outage_of_the_look_up_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def await_older(*_: object) -> None:
+        raise ConnectionLookupFailed("Airflow's database does not answer")
+
+    monkeypatch.setattr(OlderWork, "_explain", lambda *_: None)
+    store = SimpleNamespace(unfinished_operations=lambda *_: [FIRST])
+    runs = SimpleNamespace(await_older=await_older)
+    work = OlderWork(cast(SiteStore, store), cast(OperationRun, runs), TIMES, logging.getLogger("test"))
+    with pytest.raises(ConnectionLookupFailed):
+        work.wait(Worker("02X", "alpha", "all", 1), Phase.PREPARE, ["a"], NOW)
