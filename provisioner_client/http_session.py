@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 
 import requests
 
-from provisioner_client.error_shapes import ErrorShape, ErrorText, one_line, read_error
+from provisioner_client.drydock.error_shapes import ErrorShape, ErrorText, one_line, read_error
+from provisioner_client.drydock.hidden_address import HiddenAddress
 from provisioner_client.errors import (
     AuthenticationFailed,
     ProvisionerError,
@@ -23,7 +24,6 @@ from provisioner_client.errors import (
     ProvisionerRefused,
     ProvisionerUnavailable,
 )
-from provisioner_client.hidden_address import HiddenAddress
 from provisioner_client.retry import RetryPolicy, parse_retry_after
 from provisioner_client.transport_errors import from_transport
 

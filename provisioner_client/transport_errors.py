@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import requests
 from urllib3 import exceptions as urllib3_exceptions
 
-from provisioner_client.error_shapes import one_line
+from provisioner_client.drydock.error_shapes import one_line
 from provisioner_client.errors import ProvisionerError, ProvisionerRefused, ProvisionerUnavailable
 
 _NOT_REACHED = (

@@ -7,11 +7,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select, update
 
+from site_store.abort import interrupt_groups, interrupt_work
 from site_store.actions import read_action
 from site_store.dialects import among, whole_joins
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.groups import read_group
-from site_store.interruption import interrupt_groups, interrupt_work
 from site_store.node_tasks import both_tasks, deploy, prepare
 from site_store.operations import LIVE, abandon_operations
 from site_store.part import StorePart

@@ -6,11 +6,11 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, func, select, update
 
+from site_store.abort import interrupt_groups, interrupt_work
 from site_store.actions import read_action
 from site_store.dialects import insert
 from site_store.errors import SiteBusy, StoreUnavailable
 from site_store.events import EventKind, NewEvent, write_events
-from site_store.interruption import interrupt_groups, interrupt_work
 from site_store.part import StorePart
 from site_store.records import ActionRecord, ActionState, LockOwner
 from site_store.tables import action, site_lock

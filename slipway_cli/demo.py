@@ -16,17 +16,17 @@ from provisioner_client.simulator.scripts import Behaviour
 from slipway_cli.airflow_api import AirflowApi, TaskInstance
 from slipway_cli.api_session import ApiError, ApiSession
 from slipway_cli.clock import Clock
+from slipway_cli.demo_cleanup import DEMO, stop_leftovers
 from slipway_cli.demo_order import Order, read_fail, read_order
 from slipway_cli.embedded.background import BackgroundAirflow, reuse_or_start
 from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.home import make_home
 from slipway_cli.embedded.runtime import Runtime
 from slipway_cli.embedded.settings import EmbeddedSettings
-from slipway_cli.ending import show_report
 from slipway_cli.follow import follow
-from slipway_cli.leftovers import DEMO, stop_leftovers
 from slipway_cli.output import OutputFormat, console, output_option, print_problems
 from slipway_cli.printable import listed
+from slipway_cli.report_output import show_report
 from slipway_cli.simulated_drydock import DEFAULT_SPEED, SimulatedDrydock, connect, disconnect
 from slipway_cli.slipway_api import Action, GroupProgress, RunProgress, SlipwayApi
 

@@ -14,10 +14,10 @@ from design_rendering.judging import judge_site
 from design_rendering.rendering import rendered_documents
 from provisioner_client.simulator.errors import BadAdminRequest
 from provisioner_client.simulator.scripts import Script, parse_fail_option
+from slipway_cli.did_you_mean import suggestion
 from slipway_cli.node_pattern import matching
 from slipway_cli.output import Refused
 from slipway_cli.printable import printable
-from slipway_cli.suggestion import suggestion
 from strategy_lib.documents import Document, find_documents, load_documents
 from strategy_lib.errors import Problem, StrategyLibError
 from strategy_lib.inventory import nodes_from_documents

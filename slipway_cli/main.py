@@ -3,8 +3,8 @@
 import click
 
 from slipway_cli.lazy import LazyCommand
+from slipway_cli.output_errors import CandidGroup
 from slipway_cli.shared_options import shared_options
-from slipway_cli.unwritable import CandidGroup
 
 SERVER, HERE, FILES, MORE = "Operate sites", "Run Slipway here", "Work on files alone", "More"
 

@@ -21,8 +21,8 @@ from slipway_cli.output import (
 )
 from slipway_cli.planning import Plan, make_plan
 from slipway_cli.printable import counted, listed, printable
+from slipway_cli.strategy_input import Wanted, load_wanted, strategy_option
 from slipway_cli.svg import to_svg
-from slipway_cli.wanted import Wanted, load_wanted, strategy_option
 from strategy_lib.errors import Problem
 from strategy_lib.strategy import group_to_data
 from strategy_lib.warnings import draft_warnings

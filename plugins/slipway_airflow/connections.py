@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.log import mask_secret
 
-from slipway_airflow.errors import ConnectionLookupFailed
+from site_engine.errors import ConnectionLookupFailed
 from slipway_airflow.settings import connection_candidates
 
 if TYPE_CHECKING:

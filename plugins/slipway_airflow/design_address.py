@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk.log import mask_secret
 
+from site_engine.errors import StepError
 from slipway_airflow.airflow_settings import airflow_base_url
-from slipway_airflow.errors import StepError
 from slipway_airflow.settings import design_base_url
 
 if TYPE_CHECKING:

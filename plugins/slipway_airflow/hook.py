@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseHook
 
+from site_engine.errors import ConnectionMissing, SettingsError
 from slipway_airflow.connections import find_connection, site_connection
-from slipway_airflow.errors import ConnectionMissing, SettingsError
 from slipway_airflow.settings import ConnectionSettings, connection_candidates
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
 
+    from provisioner_client.drydock.settings import DrydockSettings
     from provisioner_client.protocol import Provisioner
-    from provisioner_client.settings import DrydockSettings
     from site_store import ActionRecord, SiteStore
 
 
@@ -117,7 +117,7 @@ class DrydockHook(BaseHook):
         SettingsError
             The connection's fields cannot be used.
         """
-        from provisioner_client.settings import drydock_from_settings
+        from provisioner_client.drydock.settings import drydock_from_settings
 
         try:
             return drydock_from_settings(replace(self._drydock_settings(), context_marker=context_marker))
@@ -125,8 +125,8 @@ class DrydockHook(BaseHook):
             raise SettingsError(f"connection {self.conn_id!r}: {error}") from error
 
     def _drydock_settings(self) -> DrydockSettings:
-        from provisioner_client.settings import DrydockSettings
-        from provisioner_client.tokens import KeystoneAccount
+        from provisioner_client.drydock.settings import DrydockSettings
+        from provisioner_client.drydock.tokens import KeystoneAccount
 
         connection, settings = self.connection, self.settings
         keystone = None

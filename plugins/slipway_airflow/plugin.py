@@ -6,11 +6,11 @@ from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
 
-from slipway_airflow.web.lazy import LazyApp, LazyLogin
+from slipway_api.lazy import LazyApp, LazyLogin
 
 
 class SlipwayPlugin(AirflowPlugin):
-    """Serves :mod:`slipway_airflow.web` below ``/slipway``, and slows down wrong passwords at Airflow's login."""
+    """Serves :mod:`slipway_api` below ``/slipway``, and slows down wrong passwords at Airflow's login."""
 
     name = "slipway"
     fastapi_apps: list[dict[str, Any]] = [  # noqa: RUF012 - Airflow declares it so

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from slipway_airflow.errors import SettingsError
+from site_engine.errors import SettingsError
 
 DEFAULT_CONNECTION = "slipway_provisioner"
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from airflow.sdk import DAG, BaseOperator, Param, XComArg, chain
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 
+from site_engine.action_steps import DEPLOY_GROUP, RELEASE, REPORT, TARGETED, has_groups, steps_of
 from slipway_airflow.operators.acquire import AcquireSiteOperator
 from slipway_airflow.operators.design import CONFIGURATION_KEY, LoadDesignOperator, ValidateDesignOperator
 from slipway_airflow.operators.group import DeployGroupOperator
@@ -15,7 +16,6 @@ from slipway_airflow.operators.plan import PlanGroupsOperator
 from slipway_airflow.operators.release import ReleaseSiteOperator
 from slipway_airflow.operators.report import ReportOperator
 from slipway_airflow.operators.site_step import SiteStepOperator
-from slipway_airflow.steps import DEPLOY_GROUP, RELEASE, REPORT, TARGETED, has_groups, steps_of
 from strategy_lib.phase import NodeStep
 
 # Every task may start again at any point, so trouble on the way is retried patiently: for about half an hour.
@@ -79,7 +79,7 @@ def site_dag(dag_id: str, *, description: str, doc_md: str, force_help: str) -> 
     Parameters
     ----------
     dag_id : str
-        The kind of its actions (`slipway_airflow.steps.STEPS`).
+        The kind of its actions (`site_engine.action_steps.STEPS`).
     description, doc_md, force_help : str
         Texts for Airflow's pages and the trigger form.
     """

@@ -78,11 +78,11 @@ class ProvisionerTaskTrigger(BaseTrigger):
         """Poll until there is something to come back for: ``complete``, ``gone``, ``dead`` or ``timed_out``."""
         from provisioner_client.errors import ProvisionerError, TaskNotFound
         from provisioner_client.protocol import TaskState
+        from site_engine.operations.death_watch import WHILE_HELD, WHILE_OWN, DeathWatch
+        from site_engine.operations.polling import PhaseTimes
+        from site_engine.operations.run import ACTIONS
         from site_store import SiteStore, StoreError
-        from slipway_airflow.death_watch import WHILE_HELD, WHILE_OWN, DeathWatch
         from slipway_airflow.hook import DrydockHook
-        from slipway_airflow.operation_run import ACTIONS
-        from slipway_airflow.polling import PhaseTimes
 
         hook = DrydockHook(self.conn_id)
         hook.use_connection(await DrydockHook.aget_connection(self.conn_id))
@@ -133,9 +133,9 @@ class ProvisionerTaskTrigger(BaseTrigger):
 
 def without_secrets(text: str, store: SiteStore, action_id: str) -> str:
     """Return what the provisioner said without the design's secrets: an error may quote it."""
+    from site_engine.errors import SlipwayAirflowError
+    from site_engine.revision_documents import redactor_of
     from site_store import StoreError
-    from slipway_airflow.errors import SlipwayAirflowError
-    from slipway_airflow.revision_documents import redactor_of
 
     try:
         return redactor_of(store, store.action(action_id)).redact(text)

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from slipway_cli.api_session import ApiError, ApiRefused, ApiSession, ApiUnreachable
 from slipway_cli.errors import SlipwayCliError
-from slipway_cli.online.installation import Installation
 from slipway_cli.online.messages import Message, Sentence, messages_of, print_messages, sentence
+from slipway_cli.online.server_config import Installation
 from slipway_cli.output import console
 from slipway_cli.printable import printable
 

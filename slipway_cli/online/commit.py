@@ -9,11 +9,11 @@ import click
 
 from slipway_cli.examples import examples
 from slipway_cli.online.client import JUDGING, Client, Failed
-from slipway_cli.online.loaded import LoadedFiles, version_of
 from slipway_cli.online.messages import Sentence, in_files, messages_of, print_messages, sentence
+from slipway_cli.online.option_aliases import also
 from slipway_cli.online.options import online, shown
-from slipway_cli.online.spelling import also
 from slipway_cli.online.targets import TargetGroup
+from slipway_cli.online.upload_cache import LoadedFiles, version_of
 from slipway_cli.online.versions import REVISION
 from slipway_cli.output import OutputFormat, console
 from slipway_cli.printable import listed

@@ -13,8 +13,8 @@ from slipway_cli.examples import examples
 from slipway_cli.online.client import JUDGING, Client, Failed
 from slipway_cli.online.following import follow_to_the_end
 from slipway_cli.online.messages import print_messages
+from slipway_cli.online.option_aliases import also
 from slipway_cli.online.options import online, shown
-from slipway_cli.online.spelling import also
 from slipway_cli.online.versions import REVISION
 from slipway_cli.output import console
 from slipway_cli.printable import listed

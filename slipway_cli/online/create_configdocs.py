@@ -9,10 +9,10 @@ import click
 
 from slipway_cli.examples import examples
 from slipway_cli.online.client import JUDGING, Client, Failed
-from slipway_cli.online.loaded import LoadedFiles, version_of
 from slipway_cli.online.messages import in_files, messages_of, print_messages
 from slipway_cli.online.options import online, shown
 from slipway_cli.online.sources import Collection, collection_of
+from slipway_cli.online.upload_cache import LoadedFiles, version_of
 from slipway_cli.output import console
 from slipway_cli.printable import counted, listed
 

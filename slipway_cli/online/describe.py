@@ -14,9 +14,9 @@ from rich.text import Text
 from slipway_cli.examples import examples
 from slipway_cli.online.client import Client
 from slipway_cli.online.following import follow_to_the_end
-from slipway_cli.online.moments import moment, span
 from slipway_cli.online.options import online, shown
 from slipway_cli.online.targets import Step, TargetGroup, action_id, step_of
+from slipway_cli.online.time_format import moment, span
 from slipway_cli.online.versions import REVISION
 from slipway_cli.output import console, table
 from slipway_cli.printable import printable

@@ -10,10 +10,10 @@ import click
 
 from slipway_cli.airflow_api import AirflowApi
 from slipway_cli.clock import Clock
-from slipway_cli.ending import show_report
 from slipway_cli.follow import follow
 from slipway_cli.online.client import Client, Failed, told
 from slipway_cli.output import OutputFormat, console
+from slipway_cli.report_output import show_report
 from slipway_cli.slipway_api import SlipwayApi
 
 INTERRUPTED_EXIT = 130

@@ -12,9 +12,9 @@ from rich.text import Text
 
 from slipway_cli.examples import examples
 from slipway_cli.online.client import Client, Failed
-from slipway_cli.online.moments import moment
 from slipway_cli.online.options import echo_documents, online, shown
 from slipway_cli.online.targets import TargetGroup
+from slipway_cli.online.time_format import moment
 from slipway_cli.online.versions import VERSION
 from slipway_cli.output import OutputFormat, console, table
 from slipway_cli.printable import printable

@@ -11,8 +11,8 @@ import click
 from slipway_cli.api_session import ApiError, ApiRefused, ApiSession, ApiUnreachable
 from slipway_cli.examples import examples
 from slipway_cli.online.client import Failed
-from slipway_cli.online.installation import installation
 from slipway_cli.online.profiles import Folder, Login, ProfileError
+from slipway_cli.online.server_config import installation
 
 
 def _no_address(_context: click.Context, _option: click.Parameter, url: str | None) -> None:

@@ -14,7 +14,7 @@ from rich.syntax import Syntax
 
 from slipway_cli.errors import SlipwayCliError
 from slipway_cli.online.client import Client, Failed
-from slipway_cli.online.installation import installation
+from slipway_cli.online.server_config import installation
 from slipway_cli.output import OutputFormat, console
 from slipway_cli.shared_options import shared_options
 

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from slipway_cli.examples import examples
 from slipway_cli.online.client import Failed
-from slipway_cli.online.installation import checked_url
 from slipway_cli.online.profiles import Folder, Profile, ProfileError
+from slipway_cli.online.server_config import checked_url
 from slipway_cli.output import console, output_option, serialised, table
 
 

@@ -22,11 +22,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from provisioner_client.drydock import DrydockProvisioner
+from provisioner_client.drydock.provisioner import DrydockProvisioner
+from provisioner_client.drydock.submission import SubmissionPolicy
+from provisioner_client.drydock.tokens import StaticToken
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskAction, TaskState
 from provisioner_client.retry import RetryPolicy
-from provisioner_client.submission import SubmissionPolicy
-from provisioner_client.tokens import StaticToken
 from tests.support.file_server import FileServer
 from tests.support.simulators import SimulatorProcess
 

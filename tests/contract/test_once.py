@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from provisioner_client.drydock.tokens import StaticToken
 from provisioner_client.errors import (
     AuthenticationFailed,
     ProvisionerRefused,
@@ -18,7 +19,6 @@ from provisioner_client.errors import (
     SubmissionUncertain,
 )
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskAction
-from provisioner_client.tokens import StaticToken
 from strategy_lib.strategy import Selector
 from tests.support.simulators import SimulatorProcess
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 import uvicorn
 
+from site_engine.planning import make_plan
 from site_store import SiteStore
 from slipway_airflow import connections
-from slipway_airflow.planning import make_plan
 from strategy_lib.design import read_design
 from strategy_lib.documents import load_documents
 from tests.support.dag_runs import Runs
@@ -99,7 +99,7 @@ def api() -> Iterator[str]:
     """Serve Slipway's REST API below ``/slipway``, as Airflow's API server does."""
     from fastapi import FastAPI
 
-    from slipway_airflow.web.app import create_app
+    from slipway_api.app import create_app
 
     outer = FastAPI()
     outer.mount("/slipway", create_app())

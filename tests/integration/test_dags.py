@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from site_engine.action_steps import STEPS, TARGETED
+from site_engine.design_check import ADDRESSES, INGESTER
 from site_store import ActionState, SiteStore
-from slipway_airflow.design_check import ADDRESSES, INGESTER
-from slipway_airflow.steps import STEPS, TARGETED
 from tests.support.dag_runs import Runs
 from tests.support.file_server import FileServer
 from tests.support.sites import group, node, site

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import requests
 
+from site_engine.operations.run import StillRunning
 from site_store import ActionState, GroupRecord, OperationPhase
-from slipway_airflow.operation_run import StillRunning
 from strategy_lib.phase import GroupState, Reason
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator

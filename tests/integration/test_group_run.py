@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 import pytest
 
 from provisioner_client.protocol import TaskAction
+from site_engine.clock import SystemClock
+from site_engine.operations.run import StillRunning
+from site_engine.reports import STEP_WARNING, reported_node
 from site_store import ActionState, GroupRecord, OperationStatus, SiteNotHeld
-from slipway_airflow.clock import SystemClock
-from slipway_airflow.operation_run import StillRunning
-from slipway_airflow.reporting import STEP_WARNING, reported_node
 from strategy_lib.phase import GroupState, Phase, Reason
 from tests.support.driving import Begin
 from tests.support.simulators import Simulator

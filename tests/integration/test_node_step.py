@@ -7,9 +7,9 @@ import threading
 import pytest
 import requests
 
+from site_engine.node_step import NodeStepVerdict
+from site_engine.operations.run import StillRunning
 from site_store import ActionState, OperationPhase
-from slipway_airflow.node_step import NodeStepVerdict
-from slipway_airflow.operation_run import StillRunning
 from strategy_lib.phase import NodeStep
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator

@@ -9,15 +9,15 @@ from typing import Any, cast
 import pytest
 
 from provisioner_client.protocol import Provisioner
+from site_engine.clock import SystemClock
+from site_engine.errors import StepError, TaskStopped
+from site_engine.operations import run as operation_run
+from site_engine.operations.polling import PhaseTimes
+from site_engine.operations.run import OperationRun, StillRunning
+from site_engine.site_locks import STOP
+from site_engine.site_step import StepRequest, advance
+from site_engine.stopping import Stopping
 from site_store import OperationPhase, OperationStatus, SiteStore
-from slipway_airflow import operation_run
-from slipway_airflow.clock import SystemClock
-from slipway_airflow.errors import StepError, TaskStopped
-from slipway_airflow.operation_run import OperationRun, StillRunning
-from slipway_airflow.polling import PhaseTimes
-from slipway_airflow.site_lock import STOP
-from slipway_airflow.site_step import StepRequest, advance
-from slipway_airflow.stopping import Stopping
 from tests.support.driving import LOG, Begin, Driving
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site

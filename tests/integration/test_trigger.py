@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 import requests
 
-from slipway_airflow import death_watch, triggers
-from slipway_airflow.operation_run import StillRunning
+from site_engine.operations import death_watch
+from site_engine.operations.run import StillRunning
+from slipway_airflow import triggers
 from slipway_airflow.triggers import ProvisionerTaskTrigger
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator

@@ -7,15 +7,15 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from provisioner_client.drydock import DrydockProvisioner
+from provisioner_client.drydock.provisioner import DrydockProvisioner
+from provisioner_client.drydock.submission import SubmissionPolicy
 from provisioner_client.protocol import TaskAction, TaskState
-from provisioner_client.submission import SubmissionPolicy
+from site_engine.clock import SystemClock
+from site_engine.group_run import GroupRequest, GroupRun
+from site_engine.node_step import NodeStepRequest, NodeStepRun, NodeStepVerdict
+from site_engine.operations.polling import PhaseTimes
+from site_engine.operations.run import OperationRun, StillRunning
 from site_store import ActionRecord, GroupRecord, OperationPhase, SiteStore
-from slipway_airflow.clock import SystemClock
-from slipway_airflow.group_run import GroupRequest, GroupRun
-from slipway_airflow.node_step import NodeStepRequest, NodeStepRun, NodeStepVerdict
-from slipway_airflow.operation_run import OperationRun, StillRunning
-from slipway_airflow.polling import PhaseTimes
 from strategy_lib.phase import NodeStep, Phase
 from tests.support.simulators import Simulator
 

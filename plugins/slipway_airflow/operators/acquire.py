@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowRuntimeError
 
-from slipway_airflow.errors import StepError
+from site_engine.errors import StepError
+from site_engine.log_messages import names
+from site_engine.site_locks import reconcile, take_site
 from slipway_airflow.operators.base import SiteOperator, parameter
-from slipway_airflow.site_lock import reconcile, take_site
-from slipway_airflow.story import names
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -56,7 +56,7 @@ class AcquireSiteOperator(SiteOperator):
     Parameters
     ----------
     kind : str
-        One of `slipway_airflow.steps.STEPS`, such as ``deploy_site``.
+        One of `site_engine.action_steps.STEPS`, such as ``deploy_site``.
     """
 
     def __init__(self, *, kind: str, **kwargs: Any) -> None:

@@ -12,13 +12,13 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from design_rendering.redaction import Redactor
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerRefused
+from site_engine.errors import ConnectionLookupFailed, SlipwayAirflowError, StepError, TaskStopped
+from site_engine.redacting_provisioner import RedactingProvisioner
+from site_engine.reports import STEP_FAILED
+from site_engine.revision_documents import read_revision, redactor_of, secrets_of
+from site_engine.task_output import redact_output
 from site_store import RevisionNotFound, SiteBusy, SiteStore, StoreError
-from slipway_airflow.discreet_provisioner import DiscreetProvisioner
-from slipway_airflow.errors import ConnectionLookupFailed, SlipwayAirflowError, StepError, TaskStopped
 from slipway_airflow.hook import DrydockHook
-from slipway_airflow.reporting import STEP_FAILED
-from slipway_airflow.revision_documents import read_revision, redactor_of, secrets_of
-from slipway_airflow.task_output import redact_output
 from strategy_lib.errors import StrategyLibError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class SiteOperator(BaseOperator):
         self._redactor = Redactor(secrets)
         redact_output(self._redactor)
 
-    def discreet(self, provisioner: Provisioner, store: SiteStore, action: ActionRecord) -> DiscreetProvisioner:
+    def discreet(self, provisioner: Provisioner, store: SiteStore, action: ActionRecord) -> RedactingProvisioner:
         """Return a provisioner that repeats no secret of the action's revision: its words go to the store, too."""
 
         def redactor() -> Redactor:
@@ -85,7 +85,7 @@ class SiteOperator(BaseOperator):
                 self.read_revision(store, action.site, action.revision)
             return self._redactor or Redactor(())
 
-        return DiscreetProvisioner(provisioner, redactor)
+        return RedactingProvisioner(provisioner, redactor)
 
     def elsewhere(
         self, store: SiteStore, action: ActionRecord, hook: DrydockHook
@@ -98,7 +98,7 @@ class SiteOperator(BaseOperator):
             if here and other.revision == action.revision:
                 return None
             connected = (hook if here else DrydockHook.for_action(store, other)).get_conn(marker(other))
-            return DiscreetProvisioner(connected, cache(lambda: redactor_of(store, other)))
+            return RedactingProvisioner(connected, cache(lambda: redactor_of(store, other)))
 
         return client
 

@@ -6,21 +6,21 @@ import dataclasses
 import difflib
 from typing import TYPE_CHECKING, Any
 
-from provisioner_client.validation_answer import reasons
+from provisioner_client.drydock.validation_answer import reasons
+from site_engine.action_steps import TARGETED, node_step_of
+from site_engine.design_check import REFUSAL_STAYS, DesignCheck, check_design
+from site_engine.errors import StepError
+from site_engine.log_messages import count, names
+from site_engine.revision_documents import exposed_in
 from slipway_airflow.design_address import address_of, masked_token
-from slipway_airflow.design_check import REFUSAL_STAYS, DesignCheck, check_design
-from slipway_airflow.errors import StepError
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operators.base import SiteOperator, marker, parameter
-from slipway_airflow.revision_documents import exposed_in
-from slipway_airflow.steps import TARGETED, node_step_of
-from slipway_airflow.story import count, names
 from strategy_lib.design import read_design
+from strategy_lib.disruption import shortfalls
 from strategy_lib.inventory import nodes_from_documents
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import NodeStep
 from strategy_lib.strategy import strategy_to_data, targeted_strategy
-from strategy_lib.withdrawal import shortfalls
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException, AirflowSkipException
 
+from site_engine import log_messages as story
+from site_engine.group_order import whose_turn
+from site_engine.group_run import GroupRequest, GroupRun
+from site_engine.operations.polling import PhaseTimes
+from site_engine.operations.run import OperationRun, StillRunning
+from site_engine.site_locks import take_site
 from site_store import SiteStore
-from slipway_airflow import story
 from slipway_airflow.design_address import design_address
-from slipway_airflow.group_order import whose_turn
-from slipway_airflow.group_run import GroupRequest, GroupRun
 from slipway_airflow.hook import DrydockHook
-from slipway_airflow.operation_run import OperationRun, StillRunning
 from slipway_airflow.operators.acquire import run_states
 from slipway_airflow.operators.base import parameter, task_states
 from slipway_airflow.operators.node_step import step_times
 from slipway_airflow.operators.waiting import WaitingOperator
-from slipway_airflow.polling import PhaseTimes
-from slipway_airflow.site_lock import take_site
 from strategy_lib.phase import GroupState, NodeStep, Phase
 
 if TYPE_CHECKING:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
-from slipway_airflow.clock import SystemClock
+from site_engine.clock import SystemClock
+from site_engine.errors import StepError
+from site_engine.node_step import NodeStepRequest, NodeStepRun
+from site_engine.operations.polling import PhaseTimes
+from site_engine.operations.run import OperationRun, StillRunning
+from site_engine.site_locks import take_site
 from slipway_airflow.design_address import design_address
-from slipway_airflow.errors import StepError
-from slipway_airflow.node_step import NodeStepRequest, NodeStepRun
-from slipway_airflow.operation_run import OperationRun, StillRunning
 from slipway_airflow.operators.acquire import run_states
 from slipway_airflow.operators.base import parameter
 from slipway_airflow.operators.waiting import WaitingOperator
-from slipway_airflow.polling import PhaseTimes
-from slipway_airflow.site_lock import take_site
 from strategy_lib.design import read_design
 from strategy_lib.phase import NodeStep
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from site_engine.action_steps import node_step_of
+from site_engine.clock import SystemClock
+from site_engine.errors import StepError
+from site_engine.group_release import releases_of
+from site_engine.log_messages import count, names, withheld
+from site_engine.operations.polling import PhaseTimes
+from site_engine.operations.run import OperationRun
+from site_engine.operations.unfinished_operations import OlderWork, Worker
+from site_engine.planning import Deployed, Plan, judge_deployed, make_plan
+from site_engine.reports import STEP_WARNING
 from slipway_airflow.airflow_settings import longest_mapping
-from slipway_airflow.clock import SystemClock
-from slipway_airflow.errors import StepError
-from slipway_airflow.group_release import releases_of
 from slipway_airflow.hook import DrydockHook
-from slipway_airflow.older_work import OlderWork, Worker
-from slipway_airflow.operation_run import OperationRun
 from slipway_airflow.operators.base import SiteOperator, marker, parameter
-from slipway_airflow.planning import Deployed, Plan, judge_deployed, make_plan
-from slipway_airflow.polling import PhaseTimes
-from slipway_airflow.reporting import STEP_WARNING
-from slipway_airflow.steps import node_step_of
-from slipway_airflow.story import count, names, withheld
 from strategy_lib.design import read_design
 from strategy_lib.phase import NodeStep
 from strategy_lib.strategy import parse_strategy

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk.exceptions import AirflowFailException
 
+from site_engine.site_locks import close_without_report
 from site_store import ActionState, SiteStore
 from slipway_airflow.operators.base import SiteOperator
-from slipway_airflow.site_lock import close_without_report
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk.exceptions import AirflowFailException
 
-from slipway_airflow.conclusion import conclude, conclude_dry_run
+from site_engine.action_steps import steps_of
+from site_engine.finalization import conclude, conclude_dry_run
 from slipway_airflow.operators.base import SiteOperator, parameter, task_states
-from slipway_airflow.steps import steps_of
 from strategy_lib.phase import Verdict
 
 if TYPE_CHECKING:

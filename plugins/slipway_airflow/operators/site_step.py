@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
+from site_engine import site_step
+from site_engine.operations.polling import PhaseTimes
+from site_engine.operations.run import OperationRun
 from site_store import OperationPhase, SiteStore
-from slipway_airflow import site_step
 from slipway_airflow.design_address import design_address
 from slipway_airflow.hook import DrydockHook
-from slipway_airflow.operation_run import OperationRun
 from slipway_airflow.operators.base import parameter
 from slipway_airflow.operators.waiting import WaitingOperator
-from slipway_airflow.polling import PhaseTimes
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

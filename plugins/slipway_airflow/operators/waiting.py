@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowRescheduleException
 
-from slipway_airflow.clock import SystemClock
-from slipway_airflow.conclusion import conclude
-from slipway_airflow.group_order import OVER
+from site_engine.action_steps import REPORT, steps_of
+from site_engine.clock import SystemClock
+from site_engine.finalization import conclude
+from site_engine.group_order import OVER
+from site_engine.operations.run import OperationRun, StillRunning
+from site_engine.stopping import Stopping
 from slipway_airflow.hook import DrydockHook
-from slipway_airflow.operation_run import OperationRun, StillRunning
 from slipway_airflow.operators.base import SiteOperator, marker, task_states
-from slipway_airflow.steps import REPORT, steps_of
-from slipway_airflow.stopping import Stopping
 from slipway_airflow.triggers import ProvisionerTaskTrigger
 
 if TYPE_CHECKING:

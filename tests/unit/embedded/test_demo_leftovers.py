@@ -10,7 +10,7 @@ from rich.console import Console
 
 from slipway_cli.api_session import ApiError, ApiRefused, ApiSession
 from slipway_cli.clock import Clock
-from slipway_cli.leftovers import DEMO, stop_leftovers
+from slipway_cli.demo_cleanup import DEMO, stop_leftovers
 from slipway_cli.slipway_api import SlipwayApi
 
 ACTIONS = "http://127.0.0.1:1/slipway/api/v1.0/actions"

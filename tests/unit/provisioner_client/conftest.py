@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import responses
 
-from provisioner_client.drydock import DrydockProvisioner
+from provisioner_client.drydock.provisioner import DrydockProvisioner
 
 URL = "http://drydock.test:9000"
 

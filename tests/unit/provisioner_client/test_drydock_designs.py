@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import responses
 
-from provisioner_client.drydock import DrydockProvisioner
+from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.errors import (
     ProvisionerProtocolError,
     ProvisionerUnavailable,

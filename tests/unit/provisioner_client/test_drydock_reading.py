@@ -11,7 +11,8 @@ import pytest
 import requests
 import responses
 
-from provisioner_client.drydock import DrydockProvisioner
+from provisioner_client.drydock.provisioner import DrydockProvisioner
+from provisioner_client.drydock.tokens import StaticToken
 from provisioner_client.errors import (
     AuthenticationFailed,
     ProvisionerProtocolError,
@@ -20,7 +21,6 @@ from provisioner_client.errors import (
     TaskNotFound,
 )
 from provisioner_client.protocol import Provisioner, TaskAction, TaskState
-from provisioner_client.tokens import StaticToken
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 from tests.unit.provisioner_client.drydock_answers import (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import responses
 
-from provisioner_client.drydock import DrydockProvisioner
+from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.errors import ProvisionerError
 from provisioner_client.protocol import TaskAction
 from strategy_lib.strategy import Selector

@@ -9,7 +9,7 @@ import pytest
 import requests
 import responses
 
-from provisioner_client.drydock import DrydockProvisioner
+from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.errors import (
     ProvisionerRefused,
     ProvisionerUnavailable,

@@ -13,6 +13,7 @@ import requests
 import responses
 
 from provisioner_client import http_session
+from provisioner_client.drydock.tokens import StaticToken
 from provisioner_client.errors import (
     AuthenticationFailed,
     ProvisionerError,
@@ -21,7 +22,6 @@ from provisioner_client.errors import (
     ProvisionerUnavailable,
 )
 from provisioner_client.http_session import HttpSession, Timeouts
-from provisioner_client.tokens import StaticToken
 
 URL = "http://drydock.test:9000"
 

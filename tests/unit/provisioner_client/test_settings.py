@@ -7,8 +7,8 @@ from contextlib import closing
 import pytest
 import responses
 
-from provisioner_client.settings import DrydockSettings, drydock_from_settings, tokens_from_settings
-from provisioner_client.tokens import KeystoneAccount, KeystoneToken, NoToken, StaticToken
+from provisioner_client.drydock.settings import DrydockSettings, drydock_from_settings, tokens_from_settings
+from provisioner_client.drydock.tokens import KeystoneAccount, KeystoneToken, NoToken, StaticToken
 
 ACCOUNT = KeystoneAccount("http://keystone.test/v3", "slipway", "canary", "service")
 

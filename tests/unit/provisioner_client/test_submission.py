@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from provisioner_client.drydock.submission import Sighting, Submission, SubmissionPolicy
 from provisioner_client.errors import (
     AuthenticationFailed,
     ProvisionerError,
@@ -16,7 +17,6 @@ from provisioner_client.errors import (
     SubmissionUncertain,
 )
 from provisioner_client.protocol import LONG_AGO, ProvisionerTask, TaskState
-from provisioner_client.submission import Sighting, Submission, SubmissionPolicy
 
 TASK = ProvisionerTask("t-1", "prepare_nodes", TaskState.QUEUED, "incomplete", frozenset(), frozenset(), (), "ref")
 LOST = ProvisionerUnavailable("the connection was lost")

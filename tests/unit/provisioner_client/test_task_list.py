@@ -8,7 +8,7 @@ import pytest
 import requests
 import responses
 
-from provisioner_client.drydock import DrydockProvisioner
+from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.errors import ProvisionerProtocolError, ProvisionerUnavailable
 from provisioner_client.protocol import TaskAction
 from tests.unit.provisioner_client.drydock_answers import API, REF, TaskJson, echo

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from provisioner_client.errors import ProvisionerProtocolError
-from provisioner_client.hidden_address import HiddenAddress
-from provisioner_client.protocol import DesignMessage, TaskMessage, TaskState
-from provisioner_client.validation_answer import MOST_MESSAGES, reasons, validation_from
-from provisioner_client.wire import (
+from provisioner_client.drydock.hidden_address import HiddenAddress
+from provisioner_client.drydock.validation_answer import MOST_MESSAGES, reasons, validation_from
+from provisioner_client.drydock.wire import (
     condition_of,
     evidence_from,
     nodes_from,
@@ -19,6 +17,8 @@ from provisioner_client.wire import (
     task_from,
     tasks_with_reference,
 )
+from provisioner_client.errors import ProvisionerProtocolError
+from provisioner_client.protocol import DesignMessage, TaskMessage, TaskState
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 

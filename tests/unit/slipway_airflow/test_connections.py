@@ -12,10 +12,10 @@ from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time import task_runner
 from airflow.sdk.execution_time.comms import ConnectionResult, DRCount, ErrorResponse, GetConnection, GetDRCount
 
+from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_store import ActionRecord, SiteStore
 from slipway_airflow import connections
 from slipway_airflow.connections import find_connection, site_connection
-from slipway_airflow.errors import ConnectionLookupFailed, SettingsError
 from slipway_airflow.hook import DrydockHook
 from tests.support.stores import new_store
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from airflow.sdk import Connection
 
-from provisioner_client.drydock import DrydockProvisioner
+from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.retry import RetryPolicy
+from site_engine.errors import SettingsError
+from site_engine.redacting_provisioner import RedactingProvisioner
 from site_store import RevisionSecrets, SiteStore
 from slipway_airflow import hook as hook_module
-from slipway_airflow.discreet_provisioner import DiscreetProvisioner
-from slipway_airflow.errors import SettingsError
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operators.acquire import AcquireSiteOperator
 from slipway_airflow.operators.waiting import connection_of
@@ -126,6 +126,6 @@ def test_the_words_about_another_action_are_hidden_by_its_own_secrets(tmp_path: 
             run = f"run-{number}"
             actions.append(store.ensure_action("verify_site", run, "verify_site", "alpha", number, {}, "tester"))
         client = operator.elsewhere(store, actions[1], hook())(actions[0].id)
-        assert isinstance(client, DiscreetProvisioner)
+        assert isinstance(client, RedactingProvisioner)
         assert client.redactor().redact("bad hunter2-of-old") == "bad ***"
         client.close()

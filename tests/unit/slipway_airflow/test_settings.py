@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from slipway_airflow.errors import SettingsError
+from site_engine.errors import SettingsError
 from slipway_airflow.provider import get_provider_info
 from slipway_airflow.settings import ConnectionSettings, connection_candidates, design_base_url
 from tests.conftest import ROOT

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from slipway_airflow.steps import STEPS, TARGETED
+from site_engine.action_steps import STEPS, TARGETED
 from slipway_cli import action_kinds
 from tests.unit.slipway_cli.conftest import Slipway
 from tests.unit.slipway_cli.online.conftest import AT, ID, RUN_ID, URL, Server, action

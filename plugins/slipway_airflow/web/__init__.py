@@ -1,1 +1,0 @@
-"""Slipway's REST API, served by Airflow's API server below ``/slipway``."""

@@ -1,0 +1,1 @@
+"""Actions: creating, describing, controlling them."""

@@ -1,0 +1,320 @@
+"""Create an action: everything that can be known to be wrong is said now; then its row, and only then its DAG run."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from site_engine.action_steps import STEPS, TARGETED
+from site_engine.errors import AirflowApiError, AirflowRefused, StepError
+from site_engine.revision_documents import read_revision
+from site_engine.site_locks import reconcile
+from site_store import ActionState, SiteBusy, Version
+from slipway_airflow.connections import site_connection
+from slipway_api.actions.critical_groups import guard_critical_groups, takes_down
+from slipway_api.actions.parameters import (
+    CONTINUE_ON_FAIL,
+    ActionParameters,
+    ParameterError,
+    parse_parameters,
+)
+from slipway_api.actions.preview import listed_nodes, messages_of, nodes_if_known, preview
+from slipway_api.actions.view import ALLOW_INTERMEDIATE
+from slipway_api.documents.intermediate_commits import refusal, skipped_commits
+from slipway_api.documents.validation import validation_of_revision
+from slipway_api.http.api_errors import ApiError, plain_message
+from slipway_api.sites.provisioner_check import NOT_ASKED
+from strategy_lib.design import read_design
+from strategy_lib.errors import StrategyLibError
+
+if TYPE_CHECKING:
+    from site_store import ActionRecord, SiteStore
+    from slipway_api.actions.preview import Preview
+    from slipway_api.airflow_access import Caller
+    from slipway_api.airflow_client import AirflowCalls
+    from slipway_api.documents.validation import Validated
+    from strategy_lib.design import Design
+    from strategy_lib.outcome import NodeCondition
+
+log = logging.getLogger(__name__)
+
+OVERRIDDEN = "overridden"
+"""The kind of the event that says what an action was started in spite of."""
+
+_KEPT_MESSAGES = 200
+_HINTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRequest:
+    """What was asked for, as it came."""
+
+    kind: object
+    parameters: object
+    site: str
+    allow_intermediate: bool
+    context_marker: str
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """The action, and what the validation warned about (messages in Airship's shape)."""
+
+    action: ActionRecord
+    warnings: tuple[Mapping[str, Any], ...]
+
+
+def create(request: ActionRequest, store: SiteStore, airflow: AirflowCalls, caller: Caller) -> Created:
+    """Validate a request, write its action down, and trigger the DAG run.
+
+    Raises
+    ------
+    ApiError
+        400: no such kind, wrong parameters, no committed revision, a revision that is not valid, no such node.
+        403: the caller may not trigger this DAG. 409: it is switched off, commits were skipped, critical groups would
+        fall short, or another action is on the site. 503: it is not known whether Airflow started the run; the action
+        is pending.
+        503: the provisioner could not be asked for its opinion of the design.
+    ConnectionLookupFailed
+        It is not known which provisioner is the site's: nothing was started.
+    """
+    kind = _kind(request.kind)
+    caller.require_create(kind)
+    _require_switched_on(airflow, kind)
+    parameters = _parameters(kind, request.parameters)
+    revision = _revision(store, request, kind, parameters)
+    # Decided once: whatever becomes of the site's connections, this action uses no other.
+    connection = site_connection(request.site)
+    validated = validation_of_revision(request.site, revision)
+    overridden = _judge(validated, parameters, request.site, revision)
+    notes: list[dict[str, Any]] = []
+    if validated.design is not None:
+        _require_targets(parameters, validated.design, request.site, revision)
+        refused, notes = _foreseen(store, kind, parameters, validated.design, request.site)
+        overridden += refused
+    elif parameters.target_nodes is not None:
+        raise ApiError(400, f"the nodes of revision {revision} cannot be read, so target_nodes cannot be checked")
+    recorded = parameters.recorded() | ({ALLOW_INTERMEDIATE: True} if request.allow_intermediate else {})
+    conn_id = None if connection is None else str(connection.conn_id)
+    action = _write_down(store, airflow, request, kind, revision, recorded, caller.name, parameters.dry_run, conn_id)
+    if overridden:
+        said = f"started by {caller.name} in spite of {overridden[0]['message']}"
+        more = f", and {len(overridden) - 1} more" if len(overridden) > 1 else ""
+        data = {"user": caller.name, "messages": overridden[:_KEPT_MESSAGES]}
+        store.add_event(action.site, OVERRIDDEN, said + more, action_id=action.id, data=data)
+    store.audit(action.id, "invoke", caller.name)
+    _start(store, airflow, action, parameters.run_conf(action.site, revision))
+    warnings = tuple(message for message in validated.messages if not message["error"])
+    return Created(action, (*overridden, *notes, *warnings))
+
+
+def previewed(request: ActionRequest, store: SiteStore, caller: Caller) -> tuple[int, Preview | None]:
+    """Return the revision of an action that is not created, and what it would do; nothing is validated nor started.
+
+    Raises
+    ------
+    ApiError
+        400: no such kind, wrong parameters, no committed revision, one that cannot be read, no such node.
+        403: the caller may not trigger this DAG. 409: commits were skipped.
+    ProvisionerError, SettingsError, ConnectionLookupFailed
+        It could not be learnt which nodes are deployed, and the action would take such nodes down.
+    """
+    kind = _kind(request.kind)
+    caller.require_create(kind)
+    parameters = _parameters(kind, request.parameters)
+    revision = _revision(store, request, kind, parameters)
+    try:
+        design = read_design(read_revision(store, request.site, revision)[1])
+    except (StepError, StrategyLibError) as error:
+        raise ApiError(400, f"revision {revision} of site {request.site} cannot be read: {error}") from error
+    _require_targets(parameters, design, request.site, revision)
+    return revision, _preview(store, kind, parameters, design, request.site)[1]
+
+
+def _preview(
+    store: SiteStore, kind: str, parameters: ActionParameters, design: Design, site: str
+) -> tuple[Mapping[str, NodeCondition], Preview | None]:
+    listed = listed_nodes(site) if takes_down(kind) else nodes_if_known(site)
+    if listed is None:
+        return {}, None
+    conditions = {name: node.condition for name, node in listed.items()}
+    return conditions, preview(store, kind, parameters, design, site, listed)
+
+
+def _foreseen(
+    store: SiteStore, kind: str, parameters: ActionParameters, design: Design, site: str
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return which critical groups fall short by force, and notes of what will be touched and what not."""
+    conditions, found = _preview(store, kind, parameters, design, site)
+    return guard_critical_groups(kind, parameters, design, conditions), messages_of(kind, found)
+
+
+def _parameters(kind: str, given: object) -> ActionParameters:
+    try:
+        parameters = parse_parameters(given)
+    except ParameterError as error:
+        messages = [plain_message(problem, name="parameters") for problem in error.problems]
+        raise ApiError(400, f"the parameters cannot be used: {error}", "Bad Request", messages) from error
+    if kind in TARGETED and parameters.target_nodes is None:
+        raise ApiError(400, f"{kind} needs the parameter target_nodes: name the nodes", "Bad Request")
+    return parameters
+
+
+def _kind(name: object) -> str:
+    if isinstance(name, str) and name in STEPS:
+        return name
+    if not isinstance(name, str) or not name:
+        raise ApiError(400, f"the body needs a name: the kind of action, one of {', '.join(STEPS)}", "Bad Request")
+    near = difflib.get_close_matches(name[:64], STEPS, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"supported are {', '.join(STEPS)}"
+    raise ApiError(400, f"there is no kind of action {name[:64]!r}; {hint}", "Unsupported Action")
+
+
+def _require_switched_on(airflow: AirflowCalls, kind: str) -> None:
+    try:
+        off = airflow.is_switched_off(kind)
+    except AirflowApiError as error:
+        # The trigger will tell.
+        log.warning("Whether the DAG %s is switched on is not known: %s", kind, error)
+        return
+    if off:
+        text = f"the DAG {kind} is switched off (paused) in Airflow, so nothing would begin: switch it on there first"
+        raise ApiError(409, text, "Switched off in Airflow")
+
+
+def _revision(store: SiteStore, request: ActionRequest, kind: str, parameters: ActionParameters) -> int:
+    """Return the revision to bring about: one that is committed, and that skips no other unknowingly."""
+    versions = store.versions(request.site)
+    newest = versions[Version.COMMITTED]
+    if newest is None:
+        raise ApiError(400, f"site {request.site} has no committed revision: commit its documents first")
+    revision = parameters.revision or newest
+    if revision > newest:
+        raise ApiError(400, f"site {request.site} has no revision {revision}; its newest is {newest}")
+    if kind not in TARGETED and parameters.target_nodes is None and not request.allow_intermediate:
+        last = versions[Version.LAST_SITE_ACTION]
+        skipped = skipped_commits(last, revision)
+        if skipped:
+            raise ApiError(409, refusal(request.site, last, skipped, revision), "Intermediate Commits")
+    return revision
+
+
+def _judge(validated: Validated, parameters: ActionParameters, site: str, revision: int) -> list[dict[str, Any]]:
+    """Return the errors that the caller chose to go on in spite of, as warnings."""
+    errors = [message for message in validated.messages if message["error"]]
+    if not errors:
+        return []
+    if not parameters.continue_on_fail:
+        if all(message["name"] == NOT_ASKED for message in errors):
+            # Nothing is wrong with the documents: to mend them would not help.
+            text = f"nothing was started: {errors[0]['message']}"
+            raise ApiError(503, text, "Provisioner", validated.messages, retry=True)
+        way_out = "Mend the documents and commit them, or name another revision"
+        if validated.design is not None:
+            way_out += f", or repeat this with the parameter {CONTINUE_ON_FAIL}=true (--{CONTINUE_ON_FAIL})"
+        text = f"revision {revision} of site {site} is not valid: nothing was started. {way_out}"
+        raise ApiError(400, text, "Validation", validated.messages)
+    return [{**message, "error": False, "level": "Warning"} for message in errors]
+
+
+def _require_targets(parameters: ActionParameters, design: Design, site: str, revision: int) -> None:
+    if parameters.target_nodes is None:
+        return
+    known = [node.name for node in design.nodes]
+    missing = sorted(set(parameters.target_nodes).difference(known))
+    if missing:
+        text = f"target_nodes names {len(missing)} nodes that revision {revision} of site {site} does not have"
+        # Looking for what is alike takes long among many names.
+        said = [
+            _not_there(name, known if place < _HINTS else ()) for place, name in enumerate(missing[:_KEPT_MESSAGES])
+        ]
+        messages = [plain_message(sentence, name="target_nodes") for sentence in said]
+        raise ApiError(400, text, "Bad Request", messages)
+
+
+def _not_there(name: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(name[:64], known, 1)
+    return f"there is no node {name[:64]!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+def _write_down(
+    store: SiteStore,
+    airflow: AirflowCalls,
+    request: ActionRequest,
+    kind: str,
+    revision: int,
+    recorded: Mapping[str, Any],
+    user: str,
+    dry_run: bool,
+    connection: str | None,
+) -> ActionRecord:
+    """Return the action's new row; the one that is on the site may turn out to be over (rule 24)."""
+    for last in (False, True):
+        try:
+            return store.create_action(
+                kind,
+                request.site,
+                revision,
+                recorded,
+                user,
+                context_marker=request.context_marker,
+                exclusive=not dry_run,
+                connection=connection,
+            )
+        except SiteBusy as busy:
+            if last or not _is_over(store, airflow, busy.owner.action_id):
+                raise _busy(store, busy) from busy
+    raise AssertionError("the loop ends by returning or raising")
+
+
+def _is_over(store: SiteStore, airflow: AirflowCalls, action_id: str) -> bool:
+    try:
+        reconcile(store, action_id, airflow.run_state)
+    except AirflowApiError as error:
+        log.warning("Whether action %s is still going on is not known: %s", action_id, error)
+    return store.action(action_id).state.is_end
+
+
+def _busy(store: SiteStore, busy: SiteBusy) -> ApiError:
+    other = store.action(busy.owner.action_id)
+    text = (
+        f"site {busy.site} is busy: action {other.id} ({other.kind}, by {other.user}, {other.state}) is on it since "
+        f"{other.created:%Y-%m-%d %H:%M:%S} UTC; wait for it to end, or stop it"
+    )
+    named = {"id": other.id, "name": other.kind, "user": other.user, "state": other.state.value}
+    message = plain_message(text, name="SiteBusy") | {"action": named}
+    return ApiError(409, text, "Site Busy", [message], retry=True)
+
+
+def _start(store: SiteStore, airflow: AirflowCalls, action: ActionRecord, conf: Mapping[str, Any]) -> None:
+    """Trigger the run, whose id is the action's; a lost answer is looked into, and leaves no run without an action."""
+    try:
+        airflow.trigger(action.dag_id, action.run_id, conf)
+    except AirflowRefused as refused:
+        # A run of this id can only be ours: an earlier sending was taken, and its answer was lost.
+        if refused.status == 409:
+            return
+        store.close_action(action.id, ActionState.FAILED, f"Airflow refused to start it: {refused}")
+        # That the DAG is not there is no fault of the request: Airflow has not read it (yet).
+        status, retry = (503, True) if refused.status == 404 else (refused.status, False)
+        raise ApiError(
+            status, f"action {action.id} was not started: {refused}", "Refused by Airflow", retry=retry
+        ) from refused
+    except AirflowApiError as lost:
+        if not _has_run(airflow, action):
+            text = (
+                f"whether action {action.id} was started is not known: {lost}. It is pending, and is closed by itself "
+                "should its run not appear within two minutes"
+            )
+            raise ApiError(503, text, "Airflow unreachable", retry=True) from lost
+
+
+def _has_run(airflow: AirflowCalls, action: ActionRecord) -> bool:
+    try:
+        return airflow.run_state(action.dag_id, action.run_id) is not None
+    except AirflowApiError as error:
+        log.warning("The run of action %s could not be looked for: %s", action.id, error)
+        return False

@@ -1,0 +1,47 @@
+"""The guard of the critical groups: nodes they need now are not taken out of service unless that is forced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from site_engine.action_steps import node_step_of
+from slipway_api.http.api_errors import ApiError, plain_message
+from strategy_lib.disruption import shortfalls
+from strategy_lib.outcome import NodeCondition
+from strategy_lib.phase import NodeStep
+
+if TYPE_CHECKING:
+    from slipway_api.actions.parameters import ActionParameters
+    from strategy_lib.design import Design
+
+
+def takes_down(kind: str) -> bool:
+    """Whether actions of this kind take deployed nodes down. Deploying does not: a deployed node is not touched."""
+    return node_step_of(kind) is NodeStep.DESTROY
+
+
+def guard_critical_groups(
+    kind: str, parameters: ActionParameters, design: Design, conditions: Mapping[str, NodeCondition]
+) -> list[dict[str, Any]]:
+    """Return, as warnings, which critical groups fall short by an action that is forced.
+
+    Parameters
+    ----------
+    conditions
+        What the provisioner says of its nodes now.
+
+    Raises
+    ------
+    ApiError
+        409: an action that is not forced would take critical groups below their criteria.
+    """
+    if not takes_down(kind):
+        return []
+    deployed = frozenset(name for name, said in conditions.items() if said is NodeCondition.DEPLOYED)
+    short = shortfalls(design.strategy, design.nodes, deployed, parameters.target_nodes or ())
+    messages = [plain_message(str(shortfall), name="CriticalGroups") for shortfall in short]
+    if messages and not parameters.force:
+        text = f"{kind} would take critical groups below their criteria: name fewer nodes, or force it"
+        raise ApiError(409, text, "Critical Groups", messages)
+    return [{**message, "error": False, "level": "Warning"} for message in messages]

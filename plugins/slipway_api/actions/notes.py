@@ -1,0 +1,131 @@
+"""Notes: what happened in an action, told in Shipyard's shape. They are the store's events, and nothing is added."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import yaml
+from fastapi import APIRouter, Path
+from fastapi.responses import Response
+
+from site_engine.action_steps import DEPLOY_GROUP, STEPS
+from site_store import ActionNotFound, EventNotFound
+from site_store.events import EventKind
+from slipway_api import airflow_access as access
+from slipway_api.http.answers import PlainText, text_answer
+from slipway_api.http.api_errors import ApiError
+from slipway_api.http.blocking_route import BlockingRoute
+from slipway_api.http.dependencies import Store
+from strategy_lib.report import from_dict, render
+
+if TYPE_CHECKING:
+    from site_store import EventRecord, SiteStore
+
+router = APIRouter(tags=["actions"], route_class=BlockingRoute)
+
+SUMMARY, PROVISIONER, NODE = 1, 3, 5
+"""From which verbosity on a note is told: what the action did, what the provisioner was asked and said, each node."""
+
+_OF_PROVISIONER = frozenset({EventKind.OPERATION_BEGUN, EventKind.OUTCOME, EventKind.LATE_RESULT})
+_STEPS = frozenset(step for steps in STEPS.values() for step in steps)
+# As the other ids of Shipyard, whose client insists on it.
+_LENGTH = 26
+
+
+def notes_of_action(store: SiteStore, action_id: str, verbosity: int) -> list[dict[str, Any]]:
+    """Return the notes of an action that a verbosity (0 to 5) lets through, oldest first; of many, the newest.
+
+    A note's ``assoc_id`` says what it is about: ``action/<id>``, or ``step/<id>/<step>``, where a group's step is
+    ``deploy_group.<group>``.
+    """
+    if verbosity < SUMMARY:
+        return []
+    events = store.events(action_id, of_nodes=verbosity >= NODE)
+    return [note_of(event) for event in events if verbosity_of(event) <= verbosity]
+
+
+def note_of(event: EventRecord) -> dict[str, Any]:
+    """Return an event as a note. `sub_type` is what its `subject` is: a node, group, step, action or site."""
+    step, note_id = step_of(event), f"{event.id:0{_LENGTH}d}"
+    named = {"node": event.node, "group": event.group, "step": step, "action": event.action_id, "site": event.site}
+    sub_type, subject = next((kind, name) for kind, name in named.items() if name)
+    return {
+        "assoc_id": f"step/{event.action_id}/{step}" if step else f"action/{event.action_id}",
+        "subject": subject,
+        "sub_type": sub_type,
+        "note_val": f"{event.node}: {event.message}" if event.node else event.message,
+        "verbosity": verbosity_of(event),
+        "note_id": note_id,
+        "note_timestamp": event.at.isoformat(),
+        "resolved_url_value": f"Details at notedetails/{note_id}" if event.data else None,
+    }
+
+
+def verbosity_of(event: EventRecord) -> int:
+    """Return from which verbosity on an event is told."""
+    if event.node is not None:
+        return NODE
+    return PROVISIONER if event.kind in _OF_PROVISIONER else SUMMARY
+
+
+def step_of(event: EventRecord) -> str | None:
+    """Return the step that an event is about, None when it is about the whole action."""
+    if event.group:
+        return f"{DEPLOY_GROUP}.{event.group}"
+    named = event.data.get("step") or event.data.get("phase")
+    return str(named) if named in _STEPS or "step" in event.data else None
+
+
+@router.get(
+    "/notedetails/{note_id}",
+    dependencies=[access.may_read],
+    response_class=Response,
+    summary="All that is known about a note",
+    responses=text_answer("operation 4: prepare of 3 nodes\n\nphase: prepare\n"),
+)
+def note_details(
+    note_id: Annotated[
+        str,
+        Path(
+            description="As a note has it: 26 digits, or the id of the action whose verdict the note is.",
+            examples=["00000000000000000000000042"],
+            json_schema_extra={"pattern": "^[0-9A-Za-z]{26}$"},
+        ),
+    ],
+    store: Store,
+    caller: access.CallerDep,
+) -> PlainText:
+    """Return a note's text and its details; behind a verdict is the report. Other notes are kept for a while only."""
+    if len(note_id) != _LENGTH:
+        raise ApiError(400, f"the id of a note has {_LENGTH} characters, as the notes of an action have it")
+    if note_id.isascii() and note_id.isdigit():
+        return PlainText(_event_details(store, caller, note_id))
+    return PlainText(_verdict_details(store, caller, note_id))
+
+
+def _event_details(store: SiteStore, caller: access.Caller, note_id: str) -> str:
+    try:
+        # A database's numbers end at 64 bits; a note id may be longer, and then names nothing.
+        event = store.event(min(int(note_id), 2**63 - 1))
+    except EventNotFound:
+        raise ApiError(404, f"there is no note {note_id!r}: notes are deleted after a while") from None
+    if event.action_id is not None:
+        caller.require_read(store.action(event.action_id).dag_id)
+    head = note_of(event)["note_val"]
+    details = yaml.safe_dump(dict(event.data), sort_keys=True, allow_unicode=True) if event.data else ""
+    return f"{head}\n\n{details}" if details else f"{head}\n"
+
+
+def _verdict_details(store: SiteStore, caller: access.Caller, action_id: str) -> str:
+    nothing = ApiError(404, f"there is no note {action_id!r}")
+    if not (action_id.isascii() and action_id.isalnum()):
+        raise nothing
+    try:
+        action = store.action(action_id)
+    except ActionNotFound:
+        raise nothing from None
+    caller.require_read(action.dag_id)
+    if not action.verdict:
+        raise ApiError(404, f"there is no note {action_id!r}: this action has no verdict yet")
+    report = store.report(action_id) if action.has_report else None
+    return f"{action.verdict}\n\n{render(from_dict(report))}\n" if report else f"{action.verdict}\n"

@@ -1,0 +1,193 @@
+"""What an action would do to the nodes as they are now: told before it is created, and when it is."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from provisioner_client.errors import ProvisionerError
+from site_engine.action_steps import has_groups, node_step_of
+from site_engine.dry_run import rehearse
+from site_engine.errors import SettingsError
+from site_engine.group_release import releases_of
+from site_engine.log_messages import by_reason, count, names
+from site_engine.planning import Deployed, judge_deployed, make_plan
+from slipway_airflow.hook import DrydockHook
+from slipway_api.http.api_errors import plain_message
+from strategy_lib.node import NodeState
+from strategy_lib.outcome import NodeCondition
+from strategy_lib.phase import NodeStep
+from strategy_lib.strategy import targeted_strategy
+
+if TYPE_CHECKING:
+    from provisioner_client.protocol import ListedNode
+    from site_store import SiteStore
+    from slipway_api.actions.parameters import ActionParameters
+    from strategy_lib.design import Design
+
+log = logging.getLogger(__name__)
+
+NAME = "Preview"
+"""The name of the messages in which the preview is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What an action would do if every node succeeded. All names are sorted.
+
+    Attributes
+    ----------
+    submitted
+        Nodes that would be submitted.
+    deployed
+        Those among them that are deployed now, and that the action would work on or destroy.
+    destroyed
+        Those among these that it would destroy.
+    released
+        Nodes among the submitted that would be erased and released first, as the provisioner refuses to prepare them.
+    refused
+        Nodes that cannot be prepared as they are, and so are not submitted, each with the reason.
+    as_wanted
+        Deployed nodes that are as wanted, and are not submitted.
+    withheld
+        Deployed nodes that are not as wanted and not submitted either, each with the reason.
+    failing
+        Critical groups that would fail all the same.
+    """
+
+    submitted: tuple[str, ...] = ()
+    deployed: tuple[str, ...] = ()
+    destroyed: tuple[str, ...] = ()
+    released: tuple[str, ...] = ()
+    refused: Mapping[str, str] | None = None
+    as_wanted: tuple[str, ...] = ()
+    withheld: Mapping[str, str] | None = None
+    failing: tuple[str, ...] = ()
+
+    @property
+    def is_notable(self) -> bool:
+        """Whether it is more than a deployment of empty nodes."""
+        return bool(self.deployed or self.released or self.refused or self.as_wanted or self.withheld)
+
+    def to_data(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "submitted": list(self.submitted),
+            "deployed": list(self.deployed),
+            "destroyed": list(self.destroyed),
+            "released": list(self.released),
+            "refused": _with_reasons(self.refused),
+            "as_wanted": list(self.as_wanted),
+            "withheld": _with_reasons(self.withheld),
+            "failing": list(self.failing),
+        }
+
+
+def _with_reasons(found: Mapping[str, str] | None) -> list[dict[str, str]]:
+    return [{"name": name, "reason": reason} for name, reason in sorted((found or {}).items())]
+
+
+def listed_nodes(site: str) -> dict[str, ListedNode]:
+    """Return what the site's provisioner says of its nodes now.
+
+    Raises
+    ------
+    ProvisionerError, SettingsError, ConnectionLookupFailed
+        It cannot be asked.
+    """
+    provisioner = DrydockHook.for_site(site).get_conn()
+    try:
+        return provisioner.nodes()
+    finally:
+        provisioner.close()
+
+
+def nodes_if_known(site: str) -> dict[str, ListedNode] | None:
+    """Return the same, None when the provisioner does not say: for an action that takes nothing away."""
+    try:
+        return listed_nodes(site)
+    except (ProvisionerError, SettingsError) as error:
+        log.warning("What is deployed on site %s is not known: %s", site, error)
+        return None
+
+
+def preview(
+    store: SiteStore,
+    kind: str,
+    parameters: ActionParameters,
+    design: Design,
+    site: str,
+    listed: Mapping[str, ListedNode],
+) -> Preview:
+    """Return what an action would do to the nodes as they are now (rules 11, 15, 21 and 25)."""
+    conditions = {name: node.condition for name, node in listed.items()}
+    targets = None if parameters.target_nodes is None else sorted(frozenset(parameters.target_nodes))
+    deployed_now = frozenset(name for name, said in conditions.items() if said is NodeCondition.DEPLOYED)
+    step = node_step_of(kind)
+    if step is not None:
+        chosen = tuple(targets or ())
+        worked_on = tuple(name for name in chosen if name in deployed_now)
+        return Preview(chosen, worked_on, worked_on if step is NodeStep.DESTROY else ())
+    strategy = design.strategy if targets is None else targeted_strategy(targets)
+    wanted = {name: digest for name, digest in design.digests.items() if targets is None or name in targets}
+    deployed = Deployed() if parameters.force else judge_deployed(wanted, store.node_records(site), conditions)
+    plan = make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld)
+    releases = releases_of(store, site, plan.groups, listed)
+    kept_back = {**releases.refused, **plan.withheld}
+    rehearsal = rehearse(plan.groups, dict.fromkeys(plan.done, NodeState.SUCCESS), withheld=kept_back)
+    submitted = {name for submission in rehearsal.submissions for name in submission.nodes}
+    grouped = frozenset(name for planned in plan.groups for name in planned.nodes)
+    return Preview(
+        submitted=tuple(sorted(submitted)),
+        deployed=tuple(sorted(submitted & deployed_now)),
+        released=tuple(name for name in releases.release if name in submitted),
+        refused=releases.refused,
+        as_wanted=tuple(sorted(plan.done)),
+        withheld={name: reason for name, reason in plan.withheld.items() if name in grouped},
+        failing=rehearsal.critical_failures,
+    )
+
+
+def messages_of(kind: str, found: Preview | None) -> list[dict[str, Any]]:
+    """Return a preview as messages in Airship's shape: none where nothing stands on any node.
+
+    Without a preview (None) they say that it could not be made.
+    """
+    if found is not None and not found.is_notable:
+        return []
+    if found is None:
+        return [_note("which nodes are deployed is not known: the provisioner does not list them", "Warning")]
+    return [_note(text, level) for text, level in _sentences(kind, found)]
+
+
+def _sentences(kind: str, found: Preview) -> Iterable[tuple[str, str]]:
+    if found.submitted or not has_groups(kind):
+        yield f"{count(len(found.submitted), 'node')} would be submitted: {names(found.submitted)}", "Info"
+    else:
+        yield "no node would be submitted", "Info"
+    if found.destroyed:
+        what = f"{count(len(found.destroyed), 'deployed node')} would be taken down: {names(found.destroyed)}"
+        yield what, "Warning"
+    elif found.deployed and has_groups(kind):
+        yield f"{count(len(found.deployed), 'deployed node')} would be submitted: {names(found.deployed)}", "Warning"
+    if found.released:
+        yield (
+            f"{count(len(found.released), 'node')} would be erased and released first: {names(found.released)}",
+            "Warning",
+        )
+    for reason, nodes in by_reason(found.refused or {}).items():
+        yield f"{count(len(nodes), 'node')} not to be submitted: {names(nodes)}: {reason}", "Warning"
+    if found.as_wanted:
+        kept = f"{count(len(found.as_wanted), 'deployed node')} as wanted, not to be touched: {names(found.as_wanted)}"
+        yield kept, "Info"
+    for reason, nodes in by_reason(found.withheld or {}).items():
+        yield f"{count(len(nodes), 'deployed node')} not to be touched: {names(nodes)}: {reason}", "Warning"
+    if found.failing:
+        some = "critical group" if len(found.failing) == 1 else "critical groups"
+        yield f"{some} {', '.join(found.failing)} would fail even if every submitted node succeeded", "Warning"
+
+
+def _note(text: str, level: str) -> dict[str, Any]:
+    return plain_message(text, level, name=NAME)

@@ -1,0 +1,321 @@
+"""The routes of actions, at Shipyard's paths: list, create, describe, steps and their logs, control."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from typing import Annotated
+
+import msgspec
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import JSONResponse, Response
+
+from site_engine.errors import AirflowApiError
+from site_engine.site_locks import reconcile
+from site_store import ActionListing, ActionRecord, SiteStore
+from slipway_api import airflow_access as access
+from slipway_api.actions import control
+from slipway_api.actions.answers import CreatedAction, DescribedAction, ListedAction, PreviewedAction, Step
+from slipway_api.actions.creation import ActionRequest, create, previewed
+from slipway_api.actions.description import describe, describe_step, step_log
+from slipway_api.actions.examples import (
+    CREATE_BODY,
+    CREATED,
+    DESCRIBED,
+    EXAMPLE_ID,
+    LISTED,
+    PREVIEWED,
+    STEP,
+)
+from slipway_api.actions.preview import messages_of
+from slipway_api.actions.view import created_view, listed_view
+from slipway_api.airflow_client import Airflow, AirflowCalls
+from slipway_api.http.answers import PlainText, answers, text_answer
+from slipway_api.http.api_errors import ApiError
+from slipway_api.http.blocking_route import BlockingRoute
+from slipway_api.http.bodies import JsonObject, json_body_of
+from slipway_api.http.dependencies import Store
+from slipway_api.http.paging import link_to_next
+from slipway_api.http.site_name import DEFAULT_SITE, SiteName
+from slipway_api.shipyard.headers import context_marker
+from slipway_api.shipyard.verbosity import DEFAULT_VERBOSITY, Verbosity
+
+log = logging.getLogger(__name__)
+router = APIRouter(tags=["actions"], route_class=BlockingRoute)
+
+_LONGEST_PAGE = 1000
+_ID_LENGTH = 26
+# Airflow's own bounds; every run that it names itself has two underscores, and so has every run of Slipway's.
+_RUN_ID = re.compile(r"(?=.*__)[A-Za-z0-9_.~:+-]{1,250}")
+# Airflow keeps it in a column of 32 bits.
+_LARGEST_TRY = 2**31 - 1
+
+Limit = Annotated[int, Query(ge=1, le=_LONGEST_PAGE, description="How many actions at most.")]
+Before = Annotated[
+    str | None,
+    Query(
+        pattern="^[0-9A-Za-z]{26}$",
+        description="Only actions older than the one of this id: the header `Link` has it for the next page.",
+    ),
+]
+ActionId = Annotated[
+    str,
+    Path(description="The id of an action.", json_schema_extra={"pattern": "^[0-9A-Za-z]{26}$"}, examples=[EXAMPLE_ID]),
+]
+StepName = Annotated[
+    str, Path(description="A step of it: a task's name, or `deploy_group.` and a group's name.", examples=["acquire"])
+]
+Verb = Annotated[str, Path(description="The command.", json_schema_extra={"enum": ["stop", "pause", "unpause"]})]
+Try = Annotated[
+    int | None,
+    Query(alias="try", ge=1, le=_LARGEST_TRY, description="Which try of the step; by default the last one."),
+]
+
+
+@router.get(
+    "/actions", dependencies=[access.may_read], summary="List actions", responses=answers(list[ListedAction], [LISTED])
+)
+def list_actions(
+    request: Request,
+    store: Store,
+    airflow: Airflow,
+    caller: access.CallerDep,
+    site: SiteName = DEFAULT_SITE,
+    limit: Limit = _LONGEST_PAGE,
+    before: Before = None,
+    verbosity: Verbosity = DEFAULT_VERBOSITY,
+) -> Response:
+    """Return the newest actions of a site, newest first: one query, and at most one call to Airflow.
+
+    Airflow is asked only for actions that look open; one whose DAG run is over or gone is closed by that. Actions of
+    DAGs that the caller may not see are left out.
+    """
+    listings = store.list_actions(site, limit + 1, before)
+    page, more = listings[:limit], len(listings) > limit
+    headers = link_to_next(request, limit=limit, before=page[-1].action.id) if more else {}
+    readable = {dag_id for dag_id in {listing.action.dag_id for listing in page} if caller.may_read(dag_id)}
+    # Airflow does not list the runs of other DAGs for this caller: to settle their actions would close them.
+    page = _settled(store, airflow, [listing for listing in page if listing.action.dag_id in readable])
+    shown = [listed_view(listing, verbosity) for listing in page]
+    # The largest of our answers: megabytes for a thousand actions, and msgspec writes them many times as fast.
+    return Response(msgspec.json.encode(shown), media_type="application/json", headers=headers)
+
+
+@router.post(
+    "/actions",
+    status_code=201,
+    dependencies=[access.may_act],
+    summary="Create an action",
+    openapi_extra=json_body_of(CREATE_BODY, "The kind of action, and its parameters."),
+    responses=answers(CreatedAction, CREATED, 201),
+)
+def create_action(
+    request: Request,
+    body: JsonObject,
+    store: Store,
+    airflow: Airflow,
+    caller: access.CallerDep,
+    site: SiteName = DEFAULT_SITE,
+    allow_intermediate: Annotated[
+        bool,
+        Query(
+            alias="allow-intermediate-commits",
+            description="Go on although revisions were committed since the last site action and never deployed.",
+        ),
+    ] = False,
+) -> JSONResponse:
+    """Validate what is asked for, write the action down, and trigger the DAG run of the same name and id.
+
+    An answer that is lost leaves no run without an action: asking again says that the site is busy with it (409).
+    """
+    wanted = ActionRequest(
+        kind=body.get("name"),
+        parameters=body.get("parameters"),
+        site=site,
+        allow_intermediate=allow_intermediate,
+        context_marker=context_marker(request),
+    )
+    created = create(wanted, store, airflow, caller)
+    shown = created_view(created.action) | {"warnings": list(created.warnings)}
+    return JSONResponse(shown, 201, headers={"Location": f"{request.url.path}/{created.action.id}"})
+
+
+@router.post(
+    "/actions/preview",
+    dependencies=[access.may_act],
+    summary="What an action would do to the nodes as they are now",
+    openapi_extra=json_body_of(CREATE_BODY, "The kind of action, and its parameters."),
+    responses=answers(PreviewedAction, PREVIEWED),
+)
+def preview_action(
+    request: Request,
+    body: JsonObject,
+    store: Store,
+    caller: access.CallerDep,
+    site: SiteName = DEFAULT_SITE,
+    allow_intermediate: Annotated[
+        bool,
+        Query(alias="allow-intermediate-commits", description="As for creating the action."),
+    ] = False,
+) -> JSONResponse:
+    """Say which nodes an action would submit, take down, or leave alone, if every node succeeded. Nothing is created.
+
+    The design is not judged, and the provisioner is asked for its list of nodes alone.
+    """
+    wanted = ActionRequest(
+        kind=body.get("name"),
+        parameters=body.get("parameters"),
+        site=site,
+        allow_intermediate=allow_intermediate,
+        context_marker=context_marker(request),
+    )
+    revision, found = previewed(wanted, store, caller)
+    kind = str(wanted.kind)
+    preview = None if found is None else found.to_data()
+    notes = messages_of(kind, found)
+    return JSONResponse({"name": kind, "site": site, "revision": revision, "preview": preview, "notes": notes})
+
+
+@router.get(
+    "/actions/{action_id}",
+    dependencies=[access.may_read],
+    summary="Describe an action",
+    responses=answers(DescribedAction, DESCRIBED),
+)
+def get_action(
+    action_id: ActionId,
+    store: Store,
+    airflow: Airflow,
+    caller: access.CallerDep,
+    verbosity: Verbosity = DEFAULT_VERBOSITY,
+) -> JSONResponse:
+    """Return an action with its steps, groups, notes, and the commands that were given to it."""
+    action = _action(store, caller, action_id)
+    return JSONResponse(describe(store, airflow, action, verbosity))
+
+
+@router.get(
+    "/actions/{action_id}/steps/{step:path}/logs",
+    dependencies=[access.may_read],
+    summary="The log of a step",
+    response_class=Response,
+    responses=text_answer("[2026-03-01T12:00:00Z] INFO Site default is held.\n"),
+)
+def get_step_log(
+    action_id: ActionId, step: StepName, store: Store, airflow: Airflow, caller: access.CallerDep, attempt: Try = None
+) -> PlainText:
+    """Return what Airflow has logged for one try of a step."""
+    if len(action_id) != _ID_LENGTH and not _of_run(store, action_id):
+        raise ApiError(400, f"the id of an action has {_ID_LENGTH} characters", "Bad Request")
+    action = _action(store, caller, action_id)
+    caller.require_read_logs(action.dag_id)
+    return PlainText(step_log(store, airflow, action, step, attempt))
+
+
+@router.get(
+    "/actions/{action_id}/steps/{step:path}",
+    dependencies=[access.may_read],
+    summary="Describe a step",
+    responses=answers(Step, STEP),
+)
+def get_step(
+    action_id: ActionId,
+    step: StepName,
+    store: Store,
+    airflow: Airflow,
+    caller: access.CallerDep,
+    verbosity: Verbosity = DEFAULT_VERBOSITY,
+) -> JSONResponse:
+    """Return a step as Airflow knows its task, with its place and its notes."""
+    action = _action(store, caller, action_id)
+    return JSONResponse(describe_step(store, airflow, action, step, verbosity))
+
+
+@router.get(
+    "/actions/{action_id}/validations/{validation_id}",
+    dependencies=[access.may_read],
+    # There is no good answer to describe.
+    status_code=404,
+    summary="Describe a failed validation",
+)
+def get_validation(action_id: ActionId, validation_id: str, store: Store, caller: access.CallerDep) -> JSONResponse:
+    """Answer 404: an action that fails its validation is not created, and says everything at once instead."""
+    _action(store, caller, action_id)
+    raise ApiError(404, f"action {action_id} has no failed validation {validation_id[:64]!r}: none are kept")
+
+
+_CONTROLS: dict[str, Callable[[SiteStore, AirflowCalls, ActionRecord, str], None]] = {
+    "stop": control.stop,
+    "pause": lambda store, _, action, user: control.pause(store, action, user),
+    "unpause": lambda store, _, action, user: control.unpause(store, action, user),
+}
+
+
+@router.post(
+    "/actions/{action_id}/control/{verb}",
+    status_code=202,
+    dependencies=[access.may_act],
+    summary="Stop, pause or unpause an action",
+    response_class=Response,
+)
+def control_action(
+    action_id: ActionId, verb: Verb, store: Store, airflow: Airflow, caller: access.CallerDep
+) -> Response:
+    """Give a command to an action: `stop`, `pause` (no new group starts, the one at work ends), `unpause`."""
+    command = _CONTROLS.get(verb)
+    if command is None:
+        raise ApiError(
+            404, f"Control not supported: {verb[:64]!r}; use {', '.join(_CONTROLS)}", "Control not supported"
+        )
+    action = _action(store, caller, action_id)
+    caller.require_control(action.dag_id)
+    command(store, airflow, action, caller.name)
+    # Shipyard's client reads the header before it looks whether there is a body.
+    return Response(status_code=202, media_type="text/plain")
+
+
+def _action(store: SiteStore, caller: access.Caller, action_id: str) -> ActionRecord:
+    """Return an action that the caller may see, by its id or by that of its DAG run in Airflow.
+
+    Raises
+    ------
+    ApiError
+        404, 403; 409 when runs of several DAGs have this id.
+    """
+    found = _of_run(store, action_id)
+    if not found:
+        if len(action_id) != _ID_LENGTH or not (action_id.isascii() and action_id.isalnum()):
+            raise ApiError(404, f"there is no action {action_id[:64]!r}", "Action not found")
+        found = [store.action(action_id)]
+    if len(found) > 1:
+        named = ", ".join(f"{action.id} ({action.kind})" for action in found)
+        raise ApiError(409, f"several runs have the id {action_id!r}: name the action, {named}", "Ambiguous")
+    (action,) = found
+    caller.require_read(action.dag_id)
+    return action
+
+
+def _of_run(store: SiteStore, run_id: str) -> list[ActionRecord]:
+    """Return the actions whose DAG run has this id."""
+    return store.actions_of_run_id(run_id) if _RUN_ID.fullmatch(run_id) else []
+
+
+def _settled(store: SiteStore, airflow: AirflowCalls, page: list[ActionListing]) -> list[ActionListing]:
+    """Close the actions that look open and whose run is over or gone (rule 24), and show them so."""
+    runs = {(one.action.dag_id, one.action.run_id) for one in page if not one.action.state.is_end}
+    if not runs:
+        return page
+    try:
+        states = airflow.run_states(runs)
+    except AirflowApiError as error:
+        log.warning("Actions are listed as they stand in the store: %s", error)
+        return page
+    settled = []
+    for listing in page:
+        action = listing.action
+        if not action.state.is_end and states.get((action.dag_id, action.run_id)) not in ("queued", "running"):
+            reconcile(store, action.id, lambda dag_id, run_id: states.get((dag_id, run_id)))
+            listing = ActionListing(store.action(action.id), listing.groups)
+        settled.append(listing)
+    return settled

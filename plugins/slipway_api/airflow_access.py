@@ -1,0 +1,173 @@
+"""Who may do what, asked of Airflow's auth manager. The one module that imports Airflow's unofficial API.
+
+Every route has one of ``may_read``, ``may_commit``, ``may_act`` and ``may_read_run`` among the dependencies of its
+decorator, which are looked at before anything else of the request. What depends on the request itself (which kind of
+action, whose logs) is asked of the ``Caller`` in the route.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.base_auth_manager import COOKIE_NAME_JWT_TOKEN
+from airflow.api_fastapi.auth.managers.models.resource_details import ConnectionDetails, DagAccessEntity, DagDetails
+from airflow.api_fastapi.core_api.security import get_user
+from airflow.configuration import conf
+from airflow.models.dag import DagModel
+from fastapi import Depends, HTTPException, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from site_engine.action_steps import STEPS
+from slipway_airflow.settings import DEFAULT_CONNECTION
+from slipway_api.http.api_errors import ApiError
+
+COMMIT_DAG = "deploy_site"
+ACTION_DAGS = tuple(STEPS)
+"""The kinds of action; the DAG of a kind has its name."""
+
+_READING = ("GET", "HEAD", "OPTIONS")
+_bearer = HTTPBearer(
+    auto_error=False,
+    description="Airflow's token: from `POST /auth/token`, or from `POST /v3/auth/tokens` as Keystone gives it. "
+    "It may also be sent as `X-Auth-Token`.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, and what Airflow lets them do. The methods block: call them in a thread."""
+
+    name: str
+    user: Any
+
+    def may_read(self, dag_id: str) -> bool:
+        """Whether they may see the runs of a DAG, and so its actions."""
+        return self._may("GET", DagAccessEntity.RUN, dag_id)
+
+    def may_read_logs(self, dag_id: str) -> bool:
+        """Whether they may see the logs of its tasks."""
+        return self._may("GET", DagAccessEntity.TASK_LOGS, dag_id)
+
+    def may_create(self, kind: str) -> bool:
+        """Whether they may trigger the DAG of this kind of action, and so create one."""
+        return self._may("POST", DagAccessEntity.RUN, kind)
+
+    def may_control(self, dag_id: str) -> bool:
+        """Whether they may change the runs of a DAG, and so stop, pause and unpause its actions."""
+        return self._may("PUT", DagAccessEntity.RUN, dag_id)
+
+    def may_read_cleartext(self) -> bool:
+        """Whether they may see secrets: who may read Airflow's connections has the provisioner's keys already."""
+        details = ConnectionDetails(conn_id=DEFAULT_CONNECTION)
+        return bool(get_auth_manager().is_authorized_connection(method="GET", details=details, user=self.user))
+
+    def require_read(self, dag_id: str) -> None:
+        """Refuse (403) a caller who may not see the actions of a DAG."""
+        self._require(self.may_read(dag_id), f"see the runs of {dag_id}")
+
+    def require_read_logs(self, dag_id: str) -> None:
+        """Refuse (403) a caller who may not see the logs of a DAG."""
+        self._require(self.may_read_logs(dag_id), f"see the logs of {dag_id}")
+
+    def require_create(self, kind: str) -> None:
+        """Refuse (403) a caller who may not create an action of this kind."""
+        self._require(self.may_create(kind), f"trigger {kind}")
+
+    def require_control(self, dag_id: str) -> None:
+        """Refuse (403) a caller who may not stop or pause the actions of a DAG."""
+        self._require(self.may_control(dag_id), f"change the runs of {dag_id}")
+
+    def require_read_cleartext(self) -> None:
+        """Refuse (403) a caller who may not see secrets."""
+        self._require(self.may_read_cleartext(), "read connections, which seeing secrets in cleartext needs")
+
+    def _may(self, method: Any, entity: DagAccessEntity, dag_id: str) -> bool:
+        team = DagModel.get_team_name(dag_id) if conf.getboolean("core", "multi_team") else None
+        details = DagDetails(id=dag_id, team_name=team)
+        manager = get_auth_manager()
+        return bool(manager.is_authorized_dag(method=method, access_entity=entity, details=details, user=self.user))
+
+    def _require(self, allowed: bool, what: str) -> None:
+        if not allowed:
+            raise ApiError(403, f"Airflow does not let {self.name} {what}")
+
+
+async def caller(
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+) -> Caller:
+    """Return who asks: by the bearer token, else by the cookie that Airflow's pages use.
+
+    Raises
+    ------
+    ApiError
+        401: no token, or one that is malformed, expired or revoked. 403: the cookie was sent by a page of another
+        origin, which may not change anything by it.
+    """
+    if credentials is None and request.method not in _READING and _of_another_origin(request):
+        raise ApiError(403, "the request comes from a page that is not Airflow's: send a token, not Airflow's cookie")
+    try:
+        user = await get_user(request, None, credentials)
+    except HTTPException as error:
+        # Airflow answers 403 to a token that it cannot read; that would say "this user may not".
+        raise ApiError(
+            401, f"{error.detail}: log in, and send the token", headers={"WWW-Authenticate": "Bearer"}
+        ) from error
+    return Caller(str(user.get_name()), user)
+
+
+def _of_another_origin(request: Request) -> bool:
+    """Whether a browser says that a page of another origin sends this.
+
+    The cookie's `SameSite` does not tell ports of one host from each other, and a form needs nobody's permission.
+    """
+    said = request.headers.get("sec-fetch-site")
+    if said is not None:
+        return said not in ("same-origin", "none")
+    origin = request.headers.get("origin")
+    return origin is not None and origin.partition("://")[2] != request.headers.get("host")
+
+
+CallerDep = Annotated[Caller, Depends(caller)]
+
+
+def token_of(request: Request) -> str | None:
+    """Return the token that the request was authenticated by; None where Airflow's auth manager needs none."""
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer" and token.strip():
+        return token.strip()
+    return request.cookies.get(COOKIE_NAME_JWT_TOKEN)
+
+
+def user_name(caller: CallerDep) -> str:
+    """Return the name of the caller."""
+    return caller.name
+
+
+UserName = Annotated[str, Depends(user_name)]
+
+
+def _allowed(check: Callable[[Caller, Request], bool], what: str) -> Any:
+    def demand(caller: CallerDep, request: Request) -> None:
+        if not check(caller, request):
+            raise ApiError(403, f"Airflow does not let {caller.name} {what}")
+
+    return Depends(demand)
+
+
+may_read = _allowed(lambda caller, _: caller.may_read(COMMIT_DAG), f"see the runs of {COMMIT_DAG}")
+"""May read what is no secret: documents, actions, statuses."""
+
+# Committing a design is as weighty as starting its deployment: whoever may trigger deploy_site may commit.
+may_commit = _allowed(lambda caller, _: caller.may_create(COMMIT_DAG), f"trigger {COMMIT_DAG}, which committing needs")
+"""May change a site's documents."""
+
+may_act = _allowed(lambda caller, _: any(map(caller.may_create, ACTION_DAGS)), "trigger any kind of action")
+"""May start or control some action; of which kind is asked in the route."""
+
+may_read_run = _allowed(
+    lambda caller, request: caller.may_read(request.path_params["dag_id"]), "see the runs of this DAG"
+)
+"""May read the runs of the DAG that stands in the path as ``dag_id``."""

@@ -1,0 +1,47 @@
+"""Slipway's REST API, put together: Shipyard's paths, Keystone's token route, and the design for the provisioner."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Depends, FastAPI
+
+from slipway_api.actions import notes, run_view
+from slipway_api.actions import routes as actions
+from slipway_api.documents import commit, configdocs, design, revisions
+from slipway_api.http import service
+from slipway_api.http.body_limit import BodyLimit
+from slipway_api.http.description import ERRORS, TEXT, describe
+from slipway_api.http.error_answers import Unexpected, add_error_answers
+from slipway_api.http.existing_site import require_existing_site
+from slipway_api.keystone import routes as keystone
+from slipway_api.shipyard import workflows
+from slipway_api.shipyard.headers import ShipyardHeaders
+from slipway_api.shipyard.verbosity import accept_verbosity
+from slipway_api.sites import site_statuses
+
+_ROUTERS = (configdocs, commit, revisions, actions, notes, workflows, site_statuses, run_view)
+
+
+def create_app() -> FastAPI:
+    """Build the application; the store is opened by the first request that needs it, so it need not exist yet."""
+    app = FastAPI(
+        title="Slipway",
+        version="1.0",
+        description=TEXT,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        # `slipway_api/http/error_answers.py` does it, and takes no host from the request.
+        redirect_slashes=False,
+    )
+    everywhere = [Depends(accept_verbosity), Depends(require_existing_site)]
+    api = APIRouter(prefix="/api/v1.0", dependencies=everywhere, responses=ERRORS)
+    for module in _ROUTERS:
+        api.include_router(module.router)
+    for router in (service.router, keystone.router, design.router, api):
+        app.include_router(router)
+    describe(app)
+    add_error_answers(app)
+    # The last one added is the first to see a request.
+    for middleware in (BodyLimit, Unexpected, ShipyardHeaders, design.HiddenTokens):
+        app.add_middleware(middleware)
+    return app

@@ -1,0 +1,1 @@
+"""Documents of a site: the buffer, commits, revisions, differences."""

@@ -1,0 +1,177 @@
+"""Make a revision: of what is in the buffer, or of an earlier revision. Both are judged first, in the same way."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import JSONResponse
+
+from site_store import BufferChanged, RevisionRecord, SiteStore, Version
+from slipway_api import airflow_access as access
+from slipway_api.documents.answers import Committed
+from slipway_api.documents.etag import IfMatch, changed_meanwhile, require_match, tagged
+from slipway_api.documents.examples import COMMITTED
+from slipway_api.documents.intermediate_commits import skipped_commits
+from slipway_api.documents.revision_view import LARGEST_NUMBER
+from slipway_api.documents.validation import Validated, validate
+from slipway_api.http.answers import answers
+from slipway_api.http.api_errors import ApiError, code_text, status
+from slipway_api.http.blocking_route import BlockingRoute
+from slipway_api.http.dependencies import Store
+from slipway_api.http.description import NOT_VALID
+from slipway_api.http.site_name import DEFAULT_SITE, SiteName
+
+log = logging.getLogger(__name__)
+router = APIRouter(tags=["configdocs"], route_class=BlockingRoute)
+
+Force = Annotated[bool, Query(description="Commit in spite of errors; who did it and what was overridden is recorded.")]
+DryRun = Annotated[bool, Query(description="Only judge; nothing is committed, also not with `force`.")]
+
+
+@router.post(
+    "/commitconfigdocs",
+    dependencies=[access.may_commit],
+    summary="Commit the buffer",
+    responses={**answers(Committed, COMMITTED), **NOT_VALID},
+)
+def commit_configdocs(
+    store: Store,
+    user: access.UserName,
+    site: SiteName = DEFAULT_SITE,
+    force: Force = False,
+    dryrun: DryRun = False,
+    if_match: IfMatch = None,
+) -> JSONResponse:
+    """Judge what is in the buffer, and make it the site's next revision.
+
+    With errors the answer is 400 with all of them, and nothing is stored; a dry run answers 200 whatever it finds, and
+    has `status` say what it was.
+    """
+    buffer, collections = store.draft(site)
+    require_match(if_match, buffer.version)
+    if buffer.is_empty:
+        raise ApiError(
+            409,
+            f"the buffer of site {site} is empty, there is nothing to commit: put a collection into it first",
+            "No documents to commit",
+            retry=True,
+            headers=tagged(buffer.version),
+        )
+    texts = {record.name: record.text for record in collections}
+    return _Making(store, site, user, buffer.version, if_match).answer(texts, force=force, dryrun=dryrun)
+
+
+@router.post(
+    "/revisions/{number}/rollback",
+    status_code=201,
+    dependencies=[access.may_commit],
+    summary="Go back to an earlier revision",
+    responses={**answers(Committed, COMMITTED, 201), **answers(Committed, COMMITTED), **NOT_VALID},
+)
+def roll_back(
+    number: Annotated[int, Path(ge=1, le=LARGEST_NUMBER, description="The revision to go back to.")],
+    store: Store,
+    user: access.UserName,
+    site: SiteName = DEFAULT_SITE,
+    force: Force = False,
+    dryrun: DryRun = False,
+    if_match: IfMatch = None,
+) -> JSONResponse:
+    """Make a new revision with the collections of an earlier one; it is judged as a commit is.
+
+    The buffer must be empty. Nothing is deployed by this.
+    """
+    texts = {record.name: record.text for record in store.collections(site, number)}
+    buffer, newest = store.draft(site)
+    require_match(if_match, buffer.version)
+    if not buffer.is_empty:
+        held = ", ".join(sorted(buffer.posted))
+        raise ApiError(
+            409,
+            f"the buffer of site {site} holds {held}: commit it or discard it before going back",
+            "Buffer Not Empty",
+            headers=tagged(buffer.version),
+        )
+    if texts == {record.name: record.text for record in newest}:
+        raise ApiError(409, f"revision {number} is what site {site} has: there is nothing to go back to", "Unchanged")
+    making = _Making(store, site, user, buffer.version, if_match)
+    return making.answer(texts, force=force, dryrun=dryrun, rollback_of=number)
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """Making the site's next revision, while the buffer still is at the version that was looked at."""
+
+    store: SiteStore
+    site: str
+    user: str
+    version: int
+    if_match: str | None
+
+    def answer(
+        self, texts: Mapping[str, str], *, force: bool, dryrun: bool, rollback_of: int | None = None
+    ) -> JSONResponse:
+        """Judge the collections and store them, unless it is a dry run or there are errors that nothing overrides."""
+        validated = validate(self.store, self.site, texts)
+        if dryrun or (validated.errors and not force):
+            return _not_committed(validated, self.version, dryrun=dryrun)
+        revision = self._stored(texts, validated, rollback_of)
+        last = self.store.version_number(self.site, Version.LAST_SITE_ACTION)
+        skipped = skipped_commits(last, revision.number)
+        return _committed(validated, revision, skipped, self.version + 1, 200 if rollback_of is None else 201)
+
+    def _stored(self, texts: Mapping[str, str], validated: Validated, rollback_of: int | None) -> RevisionRecord:
+        overridden = [str(message["message"]) for message in validated.messages if message["error"]]
+        try:
+            revision = self.store.commit_revision(
+                self.site,
+                texts,
+                validated.documents,
+                validated.text,
+                self.user,
+                buffer_version=self.version,
+                forced=bool(overridden),
+                problems=overridden,
+                rollback_of=rollback_of,
+                hidden=validated.secrets,
+            )
+        except BufferChanged as error:
+            raise changed_meanwhile(error, self.store, self.site, self.if_match) from error
+        if overridden:
+            some = "; ".join(overridden[:10])
+            log.warning("Revision %d of site %s was forced by %s: %s", revision.number, self.site, self.user, some)
+        return revision
+
+
+def _not_committed(validated: Validated, version: int, *, dryrun: bool) -> JSONResponse:
+    code = 200 if dryrun else 400
+    return JSONResponse(_body(validated, code, " DRYRUN" if dryrun else ""), code, headers=tagged(version))
+
+
+def _committed(validated: Validated, revision: RevisionRecord, skipped: range, version: int, code: int) -> JSONResponse:
+    """Answer with the revision, and with what whoever wants an action next has to know of it."""
+    facts = {
+        "site": revision.site,
+        "revision": revision.number,
+        "digest": revision.digest,
+        "forced": revision.forced,
+        "rollback_of": revision.rollback_of,
+        "deployable": validated.design is not None,
+        "intermediate_commits": list(skipped),
+    }
+    body = {**_body(validated, code, " FORCED SUCCESS" if validated.errors else ""), "status": "Success", **facts}
+    return JSONResponse(body, code, headers=tagged(version))
+
+
+def _body(validated: Validated, code: int, addition: str) -> dict[str, Any]:
+    """Return Shipyard's status body: its `status` is the verdict on the documents, its `code` that of the answer."""
+    failed = validated.errors > 0
+    message = "Validations failed" if failed else "Validations succeeded"
+    body = status(validated.messages, code, message + addition)
+    # What is not listed, because there is so much, is counted all the same.
+    body["details"]["errorCount"] = validated.errors
+    return {**body, "status": "Failure" if failed else "Success", "code": code_text(code), "retry": False}

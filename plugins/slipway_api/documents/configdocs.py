@@ -1,0 +1,196 @@
+"""Collections of documents at Shipyard's paths: put into the buffer, read, compare by collection, discard."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import JSONResponse, Response
+
+from site_store import BufferChanged, BufferMode, BufferRecord, DocumentElsewhere, SiteStore
+from slipway_api import airflow_access as access
+from slipway_api.documents.answers import CollectionStatus, Loaded
+from slipway_api.documents.collection_statuses import collection_statuses
+from slipway_api.documents.collection_text import read_collection
+from slipway_api.documents.document_query import YAML_TYPE, Asked
+from slipway_api.documents.document_version import two_versions
+from slipway_api.documents.etag import IfMatch, changed_meanwhile, require_current, tag_of, tagged
+from slipway_api.documents.examples import CREATED, STATUSES, yaml_shown
+from slipway_api.documents.site_documents import collection_text
+from slipway_api.http.answers import answers
+from slipway_api.http.api_errors import ApiError, message_of, plain_message, status
+from slipway_api.http.blocking_route import BlockingRoute
+from slipway_api.http.bodies import YAML_BODY, RawBody
+from slipway_api.http.dependencies import Store
+from slipway_api.http.site_name import DEFAULT_SITE, LONGEST_NAME, NAME_PATTERN, SiteName
+from slipway_api.http.turns import READING
+from strategy_lib.errors import DocumentError
+from strategy_lib.kinds import unknown_kinds
+
+router = APIRouter(tags=["configdocs"], route_class=BlockingRoute)
+
+CollectionName = Annotated[
+    str,
+    Path(pattern=NAME_PATTERN, max_length=LONGEST_NAME, description="The collection.", examples=["site-bare-metal"]),
+]
+Mode = Annotated[
+    str,
+    Query(
+        description="What to do with what is in the buffer: `rejectoncontents` refuses unless it is empty, `append` "
+        "refuses if this collection is in it, `replace` empties it first, of other collections too.",
+        examples=["append"],
+        json_schema_extra={"enum": [mode.value for mode in BufferMode]},
+    ),
+]
+
+
+@router.post(
+    "/configdocs/{collection}",
+    status_code=201,
+    dependencies=[access.may_commit],
+    openapi_extra=YAML_BODY,
+    summary="Put a collection into the buffer",
+    responses=answers(Loaded, CREATED, 201),
+)
+def create_configdocs(
+    request: Request,
+    collection: CollectionName,
+    body: RawBody,
+    store: Store,
+    user: access.UserName,
+    site: SiteName = DEFAULT_SITE,
+    buffermode: Mode = BufferMode.REJECT.value,
+    empty: Annotated[
+        bool, Query(alias="empty-collection", description="Take the collection away; the body must be empty.")
+    ] = False,
+    if_match: IfMatch = None,
+) -> JSONResponse:
+    """Put a whole collection into the site's buffer, as the body has it; nothing takes effect before a commit.
+
+    The documents are read here and judged by the commit. The `Content-Type` makes no difference: it must be YAML.
+    """
+    mode = _mode(buffermode)
+    if not body and not empty:
+        raise ApiError(400, "there is no body: send documents, or empty-collection=true to take the collection away")
+    if body.strip() and empty:
+        raise ApiError(400, "empty-collection=true takes no documents: leave the body empty")
+    with READING.one():
+        buffer, warnings = _put(store, site, collection, body, mode, user, if_match)
+    answer = {**status(warnings, 201, "Validations succeeded"), **_buffer_view(buffer)}
+    # Without its site it would be the address of another collection.
+    location = request.url.path if site == DEFAULT_SITE else f"{request.url.path}?site={site}"
+    headers = {"Location": location, **tagged(buffer.version)}
+    return JSONResponse(answer, 201, headers=headers)
+
+
+def _put(
+    store: SiteStore, site: str, collection: str, body: bytes, mode: BufferMode, user: str, if_match: str | None
+) -> tuple[BufferRecord, list[dict[str, Any]]]:
+    """Read and keep the collection; return the buffer, and what deserves a second look."""
+    wanted = require_current(store, site, if_match)
+    try:
+        documents = read_collection(collection, body)
+    except DocumentError as error:
+        messages = [message_of(problem) for problem in error.problems]
+        raise ApiError(400, f"collection {collection} cannot be read", "Validation", messages) from error
+    if body.strip() and not documents:
+        raise ApiError(400, "there is no document in the body; send empty-collection=true to take the collection away")
+    try:
+        buffer = store.put_collection(site, collection, body.decode(), documents, mode, user, if_version=wanted)
+    except BufferChanged as error:
+        raise changed_meanwhile(error, store, site, if_match) from error
+    except DocumentElsewhere as error:
+        raise ApiError(409, str(error), "Conflict", [_elsewhere(*found) for found in error.found[:1000]]) from error
+    warnings = [message_of(problem) for problem in unknown_kinds(documents)]
+    return buffer, [*_discarded(buffer), *warnings]
+
+
+def _discarded(buffer: BufferRecord) -> list[dict[str, Any]]:
+    """Say what a replacement took out of the buffer: who meant one collection may not know of the others."""
+    if not buffer.discarded:
+        return []
+    text = f"discarded from the buffer of site {buffer.site}, by the buffer mode replace: {', '.join(buffer.discarded)}"
+    return [plain_message(text, "Warning", name="BufferReplaced")]
+
+
+def _elsewhere(key: tuple[str, str | None, str], collection: str) -> dict[str, Any]:
+    schema, layer, name = key
+    of_layer = f" of layer {layer!r}" if layer else ""
+    text = f"{schema} {name!r}{of_layer} is in collection {collection!r} already"
+    message = plain_message(text, name="DocumentElsewhere")
+    return {**message, "documents": [{"schema": schema, "name": name}], "collection": collection}
+
+
+def _mode(text: str) -> BufferMode:
+    try:
+        return BufferMode(text.strip().lower())
+    except ValueError:
+        known = ", ".join(mode.value for mode in BufferMode)
+        raise ApiError(400, f"there is no buffer mode {text[:64]!r}: use {known}", "Bad Request") from None
+
+
+def _buffer_view(buffer: BufferRecord) -> dict[str, Any]:
+    return {
+        "site": buffer.site,
+        "buffer": {
+            "version": buffer.version,
+            "base_revision": buffer.base_revision,
+            "collections": sorted(buffer.posted),
+            "discarded": list(buffer.discarded),
+        },
+    }
+
+
+@router.get(
+    "/configdocs",
+    dependencies=[access.may_read],
+    summary="Compare two versions by collection",
+    responses=answers(list[CollectionStatus], STATUSES),
+)
+def list_configdocs(
+    store: Store,
+    site: SiteName = DEFAULT_SITE,
+    versions: Annotated[
+        list[str] | None,
+        Query(
+            description="Two of `successful_site_action`, `last_site_action`, `committed`, `buffer`: as a repeated "
+            "parameter, or separated by a comma. The older one comes first, whatever the order.",
+            examples=["committed,buffer"],
+        ),
+    ] = None,
+) -> JSONResponse:
+    """Return every collection of two versions, and what the newer one makes of it; committed and buffer by default."""
+    older, newer = two_versions(versions or [])
+    headers = tag_of(store, site, older, newer)
+    return JSONResponse(collection_statuses(store, site, older, newer), headers=headers)
+
+
+@router.get(
+    "/configdocs/{collection}",
+    dependencies=[access.may_read],
+    summary="Read a collection",
+    response_class=Response,
+    responses=yaml_shown(YAML_TYPE),
+)
+def get_configdocs(collection: CollectionName, store: Store, asked: Asked) -> Response:
+    """Return a collection as it was written; documents with secrets are written anew, without them."""
+    return asked.answer(collection_text(store, asked.site, asked.version, collection, cleartext=asked.cleartext))
+
+
+@router.delete(
+    "/configdocs",
+    status_code=204,
+    dependencies=[access.may_commit],
+    summary="Discard the buffer",
+    response_class=Response,
+)
+def discard_configdocs(
+    store: Store, user: access.UserName, site: SiteName = DEFAULT_SITE, if_match: IfMatch = None
+) -> Response:
+    """Forget all collections that were put into the site's buffer; the revisions stay as they are."""
+    wanted = require_current(store, site, if_match)
+    try:
+        buffer = store.discard_buffer(site, user, if_version=wanted)
+    except BufferChanged as error:
+        raise changed_meanwhile(error, store, site, if_match) from error
+    return Response(status_code=204, headers=tagged(buffer.version))

@@ -1,0 +1,157 @@
+"""Judging a site's documents before they are committed and before an action: everything at once, in Airship's shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from design_rendering.design_text import design_text
+from design_rendering.errors import RenderingError
+from design_rendering.judging import exposed_secrets, unrendered_problems
+from design_rendering.redaction import Redactor
+from design_rendering.rendering import Rendering, render
+from design_rendering.secret_texts import secret_texts
+from design_rendering.secrets import PLACEHOLDER, secret_values
+from site_store import RevisionSecrets
+from slipway_airflow.airflow_settings import longest_mapping
+from slipway_api.documents.collection_text import read_collection, twins
+from slipway_api.http.api_errors import message_of, plain_message
+from slipway_api.http.dependencies import open_store
+from slipway_api.http.turns import JUDGING
+from slipway_api.sites import provisioner_check
+from strategy_lib.checking import check_site
+from strategy_lib.errors import DocumentError, Problem
+from strategy_lib.inventory import NODE_SCHEMA
+
+if TYPE_CHECKING:
+    from site_store import RevisionRecord, SiteStore
+    from strategy_lib.design import Design
+    from strategy_lib.documents import Document
+
+MOST_MESSAGES = 1000
+_LEVELS = ("Error", "Warning", "Info")
+# Shorter secrets would hide ordinary words.
+_SHORTEST_SECRET = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """What is known of a site's documents.
+
+    Attributes
+    ----------
+    messages
+        What was found, in Airship's shape: errors first, then warnings. They name no secret.
+    errors
+        How many errors were found; `messages` lists no more than a thousand things.
+    documents
+        The documents as written, each with its collection.
+    rendering, text, design, secrets
+        The rendered documents, their text, what a deployment takes from them, and what of them must not be seen; None
+        where there is none.
+    """
+
+    messages: tuple[Mapping[str, Any], ...]
+    errors: int
+    documents: tuple[tuple[str, Document], ...]
+    rendering: Rendering | None
+    text: str | None
+    design: Design | None
+    secrets: RevisionSecrets | None
+
+
+def validate(store: SiteStore, site: str, collections: Mapping[str, str]) -> Validated:
+    """Judge the documents that a commit would make a revision of.
+
+    Parameters
+    ----------
+    collections
+        The text of each collection.
+    """
+    with JUDGING.one():
+        return _validate(store, site, collections, None)
+
+
+def validation_of_revision(site: str, number: int) -> Validated:
+    """Judge a revision as it would be judged now: the rules, the provisioner and its knowledge may have changed.
+
+    Raises
+    ------
+    RevisionNotFound
+        The site has no such revision.
+    """
+    store = open_store()
+    revision = store.revision(site, number)
+    collections = {record.name: record.text for record in store.collections(site, number)}
+    with JUDGING.one():
+        return _validate(store, site, collections, revision if revision.text is not None else None)
+
+
+def _validate(
+    store: SiteStore, site: str, collections: Mapping[str, str], committed: RevisionRecord | None
+) -> Validated:
+    problems: list[Problem] = []
+    documents: list[Document] = []
+    for name, written in collections.items():
+        try:
+            documents += read_collection(name, written)
+        except DocumentError as error:
+            problems += error.problems
+    problems += twins(documents)
+    rendering: Rendering | None = None
+    text: str | None = None
+    design: Design | None = None
+    secrets: RevisionSecrets | None = None
+    said: list[dict[str, Any]] = []
+    if not problems:
+        try:
+            rendering = render(documents)
+        except RenderingError as error:
+            problems += error.problems
+    if rendering is None:
+        problems += unrendered_problems(documents)
+    else:
+        text = design_text(rendering)
+        rendered = [one.document for one in rendering.documents]
+        nodes = [document.name for document in rendered if document.schema == NODE_SCHEMA]
+        answer = provisioner_check.ask(store, site, text, nodes, committed)
+        found = check_site(rendered, longest_mapping())
+        exposed = exposed_secrets(rendering)
+        secrets = RevisionSecrets(secret_texts(documents, rendering), tuple(str(problem) for problem in exposed))
+        problems += [*rendering.warnings, *exposed, *found.problems]
+        design = found.design
+        said = answer()
+        if design is not None:
+            said += provisioner_check.names_problem([node.name for node in design.nodes])
+    messages = [*map(message_of, dict.fromkeys(problems)), *said]
+    texts = secret_values(documents) if secrets is None else secrets.texts
+    return Validated(
+        messages=tuple(_without_secrets(_in_order(messages), texts)),
+        errors=sum(1 for message in messages if message["error"]),
+        documents=tuple((document.source, document) for document in documents),
+        rendering=rendering,
+        text=text,
+        design=design,
+        secrets=secrets,
+    )
+
+
+def _in_order(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return errors before warnings, and not more than can be read."""
+    ordered = sorted(messages, key=lambda message: _LEVELS.index(message["level"]))
+    left = ordered[MOST_MESSAGES:]
+    if not left:
+        return ordered
+    more = f"and {len(left)} more, of which {sum(1 for message in left if message['error'])} are errors"
+    return [*ordered[:MOST_MESSAGES], plain_message(more, "Info")]
+
+
+def _without_secrets(messages: list[dict[str, Any]], secrets: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the messages without what is secret in the documents: a sentence may repeat the value that it is about."""
+    redactor = Redactor(secrets, PLACEHOLDER, _SHORTEST_SECRET)
+    for message in messages:
+        for key in ("message", "text"):
+            if isinstance(message.get(key), str):
+                message[key] = redactor.redact(message[key])
+    return messages

@@ -1,0 +1,193 @@
+"""Errors as Airship's clients read them: Shipyard's two bodies, and which failure is which HTTP status."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+
+from site_engine.errors import SlipwayAirflowError
+from slipway_api.http.answers import Finding
+
+if TYPE_CHECKING:
+    from strategy_lib.errors import Problem
+
+_API_VERSION = "v1.0"
+
+
+class ApiError(SlipwayAirflowError):
+    """A request is answered with an error.
+
+    Parameters
+    ----------
+    status
+        The HTTP status, 400 or more.
+    message
+        What is wrong, and what to do about it, in a sentence.
+    reason
+        Of which sort it is, in a word or two; the status's own words by default.
+    messages
+        The details, each as `message_of` or `plain_message` gives it; the message itself by default.
+    retry
+        Whether the same request may succeed later.
+    headers
+        Further response headers.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        reason: str = "",
+        messages: Sequence[Mapping[str, Any]] = (),
+        *,
+        retry: bool = False,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.reason = reason or HTTPStatus(status).phrase
+        self.messages = [dict(item) for item in messages] or [plain_message(message)]
+        self.retry = retry
+        self.headers = dict(headers or {})
+
+
+class EscapedJson(JSONResponse):
+    """JSON in ASCII: an error may repeat what the caller sent, and not every text of Python's can be encoded."""
+
+    def render(self, content: Any) -> bytes:
+        """Return the body."""
+        return json.dumps(content, separators=(",", ":")).encode("ascii")
+
+
+class ErrorDetails(BaseModel):
+    """All things that are wrong, at once."""
+
+    errorType: str = Field(examples=["Not Found"])  # noqa: N815 - Shipyard's names
+    errorCount: int = Field(examples=[1])  # noqa: N815
+    messageList: list[Finding]  # noqa: N815
+
+
+class ErrorBody(BaseModel):
+    """The body of every error, for documentation: it is Shipyard's."""
+
+    kind: str = "status"
+    apiVersion: str = _API_VERSION  # noqa: N815
+    metadata: dict[str, str] = Field(default_factory=dict)
+    status: str = "Failure"
+    message: str = Field(examples=["there is no action '01ARZ3NDEKTSV4RRFFQ69G5FAV'"])
+    reason: str = Field(examples=["Not Found"])
+    details: ErrorDetails
+    code: str = Field(examples=["404 Not Found"])
+    retry: bool = Field(description="Whether the same request may succeed later.")
+
+
+def failure(error: ApiError) -> JSONResponse:
+    """Return the response to a request that failed, in Shipyard's shape."""
+    errors = sum(1 for item in error.messages if item.get("error", True))
+    body = {
+        "kind": "status",
+        "apiVersion": _API_VERSION,
+        "metadata": {},
+        "status": "Failure",
+        "message": error.message,
+        "reason": error.reason,
+        "details": {"errorType": error.reason, "errorCount": errors, "messageList": error.messages},
+        "code": code_text(error.status),
+        "retry": error.retry,
+    }
+    return EscapedJson(body, error.status, headers=error.headers)
+
+
+def status(
+    messages: Sequence[Mapping[str, Any]], code: int, message: str, reason: str = "Validation"
+) -> dict[str, Any]:
+    """Return Shipyard's status body, as its configdocs and commits answer.
+
+    Parameters
+    ----------
+    messages
+        Each as `message_of` or `plain_message` gives it.
+    code
+        The HTTP status of the answer.
+    """
+    errors = sum(1 for item in messages if item.get("error"))
+    return {
+        "kind": "Status",
+        "apiVersion": _API_VERSION,
+        "metadata": {},
+        "status": "Success" if code < 400 else "Failure",
+        "message": message,
+        "reason": reason,
+        "details": {"errorCount": errors, "messageList": [dict(item) for item in messages]},
+        "code": code_text(code),
+    }
+
+
+def message_of(
+    problem: Problem,
+    *,
+    source: str = "Slipway",
+    name: str = "DocumentValidation",
+    documents: Sequence[tuple[str, str]] = (),
+) -> dict[str, Any]:
+    """Return a problem in the shape of Airship's validation messages.
+
+    Parameters
+    ----------
+    problem
+        What was found. Its source is the name of the collection that the document came from.
+    source
+        Who found it: ``Slipway``, ``Drydock``.
+    name
+        The check that found it.
+    documents
+        The documents concerned, each as (schema, name); by default the one that the problem itself names.
+
+    Returns
+    -------
+    dict
+        Airship's keys; ``message`` says the place too. For programs there are ``text`` (without the place),
+        ``collection``, ``path`` and ``line`` (from 1, in the collection's text; None where it is not known).
+    """
+    named = list(documents) or _documents_of(problem)
+    return {
+        **plain_message(str(problem), problem.level.capitalize(), source, name),
+        "documents": [{"schema": schema, "name": document} for schema, document in named],
+        "diagnostic": f"{problem.path}, line {problem.line}" if problem.line else problem.path,
+        "text": problem.message,
+        "collection": problem.source,
+        "path": problem.path,
+        "line": problem.line,
+    }
+
+
+def plain_message(text: str, level: str = "Error", source: str = "Slipway", name: str = "Slipway") -> dict[str, Any]:
+    """Return a sentence that is about no document in the same shape; `level` is Error, Warning or Info."""
+    return {
+        "message": text,
+        "error": level == "Error",
+        "name": name,
+        "documents": [],
+        "level": level,
+        "diagnostic": "",
+        "source": source,
+        "kind": "ValidationMessage",
+    }
+
+
+def _documents_of(problem: Problem) -> list[tuple[str, str]]:
+    # A label is "source: schema name"; a problem of a whole collection names no document.
+    label = (problem.document or "").removeprefix(f"{problem.source}: ")
+    schema, _, document = label.partition(" ")
+    return [(schema, document)] if schema and document else []
+
+
+def code_text(code: int) -> str:
+    """Return an HTTP status in Shipyard's way: ``404 Not Found``."""
+    return f"{code} {HTTPStatus(code).phrase}"

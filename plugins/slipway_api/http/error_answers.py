@@ -1,0 +1,197 @@
+"""Which error is which answer: every exception that a route can end with has one place here."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from provisioner_client.errors import ProvisionerError, ProvisionerUnavailable
+from site_engine.errors import AirflowApiError, AirflowRefused, ConnectionLookupFailed, SettingsError
+from site_store import (
+    ActionNotFound,
+    BufferChanged,
+    BufferEmpty,
+    BufferNotEmpty,
+    CollectionInBuffer,
+    CollectionUnchanged,
+    DocumentElsewhere,
+    EventNotFound,
+    GroupNotFound,
+    RevisionNotFound,
+    SchemaNotCurrent,
+    SiteBusy,
+    StoreError,
+    StoreNotConfigured,
+    StoreUnavailable,
+    ValueRefused,
+)
+from slipway_api.http.api_errors import ApiError, failure, plain_message
+from slipway_api.http.validation_messages import in_words
+from slipway_api.keystone.errors import is_keystone, keystone_failure
+from slipway_api.shipyard.headers import request_id
+
+log = logging.getLogger(__name__)
+
+# (HTTP status, whether the same request may succeed later) of a store's error; one that is not listed is as its base.
+_STORE_ERRORS: dict[type[BaseException], tuple[int, bool]] = {
+    StoreError: (500, False),
+    StoreUnavailable: (503, True),
+    StoreNotConfigured: (503, False),
+    SchemaNotCurrent: (503, False),
+    RevisionNotFound: (404, False),
+    ActionNotFound: (404, False),
+    GroupNotFound: (404, False),
+    EventNotFound: (404, False),
+    SiteBusy: (409, True),
+    BufferNotEmpty: (409, False),
+    BufferEmpty: (409, True),
+    BufferChanged: (409, True),
+    CollectionInBuffer: (409, False),
+    CollectionUnchanged: (400, False),
+    DocumentElsewhere: (409, False),
+    ValueRefused: (400, False),
+}
+
+
+def as_api_error(error: Exception) -> ApiError:
+    """Return what a caller is told about an exception; of an unexpected one no more than that it happened."""
+    match error:
+        case ApiError():
+            return error
+        case AirflowRefused():
+            # Airflow's own 401 would be the caller's token, which was good a moment ago.
+            return ApiError(error.status, str(error), "Refused by Airflow")
+        case AirflowApiError():
+            return ApiError(503, str(error), "Airflow unreachable", retry=True)
+        case ConnectionLookupFailed():
+            return ApiError(503, str(error), "Connection unknown", retry=True)
+        case SettingsError():
+            return ApiError(503, str(error), "Provisioner not configured")
+        case ProvisionerUnavailable():
+            return ApiError(503, str(error), "Provisioner unreachable", retry=True)
+        case ProvisionerError():
+            return ApiError(502, str(error), "Provisioner")
+        case StoreError():
+            status, retry = next(_STORE_ERRORS[kind] for kind in type(error).__mro__ if kind in _STORE_ERRORS)
+            return ApiError(status, str(error), retry=retry)
+        case RequestValidationError():
+            return ApiError(400, "the request is not valid", "Bad Request", _parts(error))
+        case HTTPException():
+            return ApiError(error.status_code, str(error.detail), headers=error.headers)
+        case _:
+            return ApiError(
+                500, "an unexpected error; the API server's log says more, under this X-Shipyard-Req", retry=True
+            )
+
+
+def add_error_answers(app: FastAPI) -> None:
+    """Let every error of the application have Shipyard's shape, or Keystone's below /v3."""
+
+    def answer(request: Request, error: Exception) -> JSONResponse:
+        return _shaped(request.scope, as_api_error(error))
+
+    for kind in (
+        ApiError,
+        AirflowApiError,
+        ConnectionLookupFailed,
+        SettingsError,
+        ProvisionerError,
+        StoreError,
+        RequestValidationError,
+    ):
+        app.add_exception_handler(kind, answer)
+
+    async def no_route(request: Request, error: Exception) -> Response:
+        told = as_api_error(error)
+        if told.status == 405:
+            allowed = ", ".join(_methods(app, request))
+            if request.method == "OPTIONS":
+                return Response(status_code=200, headers={"Allow": allowed})
+            told = ApiError(405, f"{request.method} is not possible here: use {allowed}", headers={"Allow": allowed})
+        elif told.status == 404 and told.message == "Not Found":
+            if (there := _other_slash(app, request)) is not None:
+                return Response(status_code=307, headers={"Location": there})
+            told = ApiError(404, f"there is nothing at {request.url.path}")
+        return _shaped(request.scope, told)
+
+    app.add_exception_handler(HTTPException, no_route)
+
+
+class Unexpected:
+    """ASGI middleware, the outermost: what nothing else handles is logged, and answered without its details."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except ClientDisconnect:
+            # It went away while it was sending: there is nobody to answer.
+            return
+        except Exception as error:
+            if started:
+                raise
+            told = as_api_error(error)
+            if told.status >= 500:
+                log.exception("Request %s failed: %s %s", request_id(Request(scope)), scope["method"], scope["path"])
+            await _shaped(scope, told)(scope, receive, send)
+
+
+def _shaped(scope: Scope, error: ApiError) -> JSONResponse:
+    return keystone_failure(error) if is_keystone(scope) else failure(error)
+
+
+def _other_slash(app: FastAPI, request: Request) -> str | None:
+    """Return where the request would lead with a slash more or less at its end; None when that leads nowhere either.
+
+    Only a path: Starlette's own redirect has the host that the request names, which may be anybody's.
+    """
+    path: str = request.scope["path"]
+    other = path.rstrip("/") if path.endswith("/") else f"{path}/"
+    if all(route.matches({**request.scope, "path": other})[0] is Match.NONE for route in app.routes):
+        return None
+    # Two slashes at the beginning would make a host of what comes behind them.
+    location = "/" + quote(other.lstrip("/"), safe="/:@!$&'()*+,;=~")
+    return f"{location}?{request.url.query}" if request.url.query else location
+
+
+def _methods(app: FastAPI, request: Request) -> list[str]:
+    methods = {"OPTIONS"}
+    for route in app.routes:
+        match, _ = route.matches(request.scope)
+        if match is not Match.NONE:
+            methods |= getattr(route, "methods", None) or set()
+    return sorted(methods)
+
+
+def _parts(error: RequestValidationError) -> list[dict[str, Any]]:
+    """Return what is wrong with a request, each thing once: `verbosity` is read by all routes and again by some."""
+    parts = (_part(item) for item in error.errors())
+    return list({part["message"]: part for part in parts}.values())
+
+
+def _part(item: Any) -> dict[str, Any]:
+    """Return one of pydantic's errors as a message; never the value that was sent, which may be a secret."""
+    place, *names = item["loc"] or ("request",)
+    where = ".".join(str(name) for name in names)
+    said = in_words(item)
+    return plain_message(f"{place} parameter {where!r}: {said}" if where else f"{place}: {said}")

@@ -1,0 +1,1 @@
+"""A token in the way of Keystone, for Shipyard's clients; logging in."""

@@ -1,0 +1,41 @@
+"""ASGI applications imported with their first request: all Airflow processes import the plugin, one serves it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_LOGINS = ("/auth/token", "/auth/token/cli")
+
+
+class LazyApp:
+    """Stands in for :func:`slipway_api.app.create_app` until someone asks for a page."""
+
+    def __init__(self) -> None:
+        self._app: Any = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one request."""
+        if self._app is None:
+            from slipway_api.app import create_app
+
+            self._app = create_app()
+        await self._app(scope, receive, send)
+
+
+class LazyLogin:
+    """ASGI middleware around Airflow: stands in for :class:`slipway_api.keystone.airflow_login.SlowedLogin`."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        self._slowed: Any = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one request; all but a login pass."""
+        if scope["type"] != "http" or scope["method"] != "POST" or not scope["path"].endswith(_LOGINS):
+            await self._app(scope, receive, send)
+            return
+        if self._slowed is None:
+            from slipway_api.keystone.airflow_login import SlowedLogin
+
+            self._slowed = SlowedLogin(self._app)
+        await self._slowed(scope, receive, send)

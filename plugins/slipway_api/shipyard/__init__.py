@@ -1,0 +1,1 @@
+"""What only Airship Shipyard's clients ask for."""

@@ -1,0 +1,1 @@
+"""Sites and what their provisioner says."""

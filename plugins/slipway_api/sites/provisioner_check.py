@@ -1,0 +1,162 @@
+"""The provisioner's own opinion of a design that is not committed yet, asked for while we form ours."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as TookTooLong
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowException
+
+from provisioner_client.drydock.limits import checked_names
+from provisioner_client.errors import ProvisionerError, SubmissionRefused
+from site_engine.design_check import REFUSAL_STAYS, DesignCheck, check_design
+from site_engine.errors import ConnectionLookupFailed, SettingsError, StepError
+from site_store import StoreError
+from slipway_airflow.design_address import address_of
+from slipway_airflow.hook import DrydockHook
+from slipway_api.http.api_errors import plain_message
+
+if TYPE_CHECKING:
+    from provisioner_client.protocol import DesignMessage, DesignValidation
+    from site_store import RevisionRecord, SiteStore
+
+log = logging.getLogger(__name__)
+
+SOURCE = "Drydock"
+NAME = "ValidateDesign"
+NOT_ASKED = "ProvisionerNotAsked"
+"""The name of the message that the provisioner could not be asked: nothing is known to be wrong with the design."""
+PATIENCE = 100.0
+"""Seconds after which a provisioner that has not answered counts as one that cannot be asked."""
+
+Messages = list[dict[str, Any]]
+
+
+def ask(
+    store: SiteStore, site: str, text: str, nodes: Collection[str], committed: RevisionRecord | None = None
+) -> Callable[[], Messages]:
+    """Begin to have a rendered design checked by the site's provisioner.
+
+    Parameters
+    ----------
+    text
+        The design; it is kept as a candidate for as long as the provisioner needs it.
+    nodes
+        The names of its nodes, all of which the provisioner has to see.
+    committed
+        The revision that has this design already.
+
+    Returns
+    -------
+    callable
+        Waits for the answer, and returns it as messages in Airship's shape. Where there is none, that is an error
+        among them: not to know is not to be right.
+    """
+    candidate: str | None = None
+    fetch = 0
+    try:
+        hook = DrydockHook.for_site(site)
+        provisioner = hook.get_conn()
+        if committed is None:
+            token = candidate = store.add_candidate(site, text)
+        else:
+            token, fetch = committed.design_token, store.design_fetch(site, committed.number)
+        address_of(token, hook.settings, fetch)
+    except (SettingsError, ConnectionLookupFailed, StepError, AirflowException) as error:
+        if candidate is not None:
+            _forget(store, candidate)
+        message = _unknown(str(error), committed is not None)
+        return lambda: [message]
+
+    answer: Future[DesignCheck] = Future()
+
+    def work() -> None:
+        try:
+            try:
+                check = check_design(
+                    provisioner,
+                    lambda fetch: address_of(token, hook.settings, fetch),
+                    nodes,
+                    fetch,
+                    patience=PATIENCE / 3,
+                )
+            finally:
+                provisioner.close()
+                if candidate is not None:
+                    _forget(store, candidate)
+        except Exception as error:  # noqa: BLE001 - raised again by whoever waits
+            answer.set_exception(error)
+        else:
+            answer.set_result(check)
+
+    # A daemon: a server that stops does not wait for a provisioner that hangs.
+    threading.Thread(target=work, name="validatedesign", daemon=True).start()
+
+    def wait() -> Messages:
+        try:
+            check = answer.result(timeout=PATIENCE)
+        except ProvisionerError as error:
+            return [_unknown(str(error), committed is not None)]
+        except TookTooLong:
+            return [_unknown(f"it has not answered for {PATIENCE:.0f} s", committed is not None)]
+        said = messages_of(check.validation)
+        if check.shortage:
+            said.append(plain_message(check.shortage, "Error", SOURCE, NAME))
+        return said
+
+    return wait
+
+
+def _forget(store: SiteStore, candidate: str) -> None:
+    try:
+        store.remove_candidate(candidate)
+    except StoreError as error:
+        # It ends by itself within the hour.
+        log.warning("A design that was judged can still be fetched for a while: %s", error)
+
+
+def messages_of(validation: DesignValidation) -> Messages:
+    """Return what the provisioner said. What it says of a design that it accepts is no error, whatever it calls it."""
+    found = [_message(message, validation.valid) for message in validation.messages]
+    if not validation.valid and not any(message["error"] for message in found):
+        text = "the provisioner refuses the design and names no error; its log may say more"
+        found.append(plain_message(text, "Error", SOURCE, NAME))
+    if validation.omitted:
+        found.append(plain_message(f"and {validation.omitted} more remarks", "Info", SOURCE, NAME))
+    if not validation.valid:
+        found.append(plain_message(REFUSAL_STAYS, "Info", SOURCE, NAME))
+    return found
+
+
+def _message(message: DesignMessage, valid: bool) -> dict[str, Any]:
+    level = message.level.capitalize()
+    if level not in ("Error", "Warning", "Info"):
+        level = "Info" if valid else "Error"
+    if valid and level == "Error":
+        level = "Warning"
+    pairs = [text.rpartition("/") for text in message.documents]
+    return {
+        **plain_message(message.text, level, SOURCE, message.code or NAME),
+        "documents": [{"schema": schema, "name": name} for schema, _, name in pairs],
+    }
+
+
+def names_problem(nodes: Sequence[str]) -> Messages:
+    """Return, as a message, that the provisioner would lose nodes of such names."""
+    try:
+        if nodes:
+            checked_names(nodes)
+    except SubmissionRefused as error:
+        return [plain_message(error.detail, "Error", SOURCE, "NodeNames")]
+    return []
+
+
+def _unknown(detail: str, committed: bool) -> dict[str, Any]:
+    text = f"the provisioner did not check the design: {detail.rstrip('.')}. Repeat when it can be asked"
+    # An action can be forced too, but that is for something else.
+    way_out = "" if committed else ", or force the commit, which is recorded"
+    return plain_message(text + way_out, "Error", SOURCE, NOT_ASKED)

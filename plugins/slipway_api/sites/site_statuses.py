@@ -1,0 +1,75 @@
+"""What the provisioner says of a site's machines, as it says it: Shipyard's site statuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse
+
+from slipway_airflow.hook import DrydockHook
+from slipway_api import airflow_access as access
+from slipway_api.http.answers import SiteStatuses, answers
+from slipway_api.http.api_errors import ApiError
+from slipway_api.http.blocking_route import BlockingRoute
+from slipway_api.http.site_name import DEFAULT_SITE, SiteName
+
+if TYPE_CHECKING:
+    from provisioner_client.protocol import ListedNode
+
+router = APIRouter(tags=["sites"], route_class=BlockingRoute)
+
+PROVISION_STATUS = "nodes-provision-status"
+POWER_STATE = "machines-power-state"
+_EXAMPLE = {
+    "nodes_provision_status": [{"hostname": "node-1", "status": "Deployed"}],
+    "machines_powerstate": [{"hostname": "node-1", "power_state": "on"}],
+}
+
+
+@router.get(
+    "/site_statuses",
+    dependencies=[access.may_read],
+    summary="What the provisioner says of the machines",
+    responses=answers(SiteStatuses, _EXAMPLE),
+)
+def site_statuses(
+    filters: Annotated[
+        list[str] | None,
+        Query(
+            description=f"Which statuses, separated by commas: `{PROVISION_STATUS}`, `{POWER_STATE}`; all by default.",
+            examples=[PROVISION_STATUS],
+        ),
+    ] = None,
+    site: SiteName = DEFAULT_SITE,
+) -> JSONResponse:
+    """Ask the site's provisioner for its list of machines, now; nothing is remembered."""
+    wanted = _wanted(filters or [])
+    # One client serves one thread and one request.
+    provisioner = DrydockHook.for_site(site).get_conn()
+    try:
+        nodes = provisioner.nodes()
+    finally:
+        provisioner.close()
+    return JSONResponse(statuses(nodes, wanted))
+
+
+def statuses(nodes: Mapping[str, ListedNode], wanted: frozenset[str]) -> dict[str, Any]:
+    """Return the wanted statuses of the provisioner's nodes, by name, in Shipyard's shape."""
+    ordered = [nodes[name] for name in sorted(nodes)]
+    answer: dict[str, Any] = {}
+    if PROVISION_STATUS in wanted:
+        answer["nodes_provision_status"] = [{"hostname": node.name, "status": node.status_name} for node in ordered]
+    if POWER_STATE in wanted:
+        answer["machines_powerstate"] = [{"hostname": node.name, "power_state": node.power_state} for node in ordered]
+    return answer
+
+
+def _wanted(filters: list[str]) -> frozenset[str]:
+    known = frozenset({PROVISION_STATUS, POWER_STATE})
+    given = frozenset(part.strip() for text in filters for part in text.split(",") if part.strip())
+    if unknown := sorted(given - known):
+        names = ", ".join(repr(name) for name in unknown)
+        raise ApiError(400, f"there is no filter {names}: use {PROVISION_STATUS} and {POWER_STATE}", "Bad Request")
+    return given or known

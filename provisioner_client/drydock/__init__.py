@@ -1,0 +1,1 @@
+"""The provisioner Airship Drydock, by its REST API."""

@@ -1,0 +1,376 @@
+"""Airship Drydock as a provisioner: which requests go over the wire, and what is refused before it does.
+
+The traps that it knows are numbered in docs/provisioner.md. It never calls /health, which leaves a task behind at
+every call, nor the validate_design action, which always fails.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from typing import Any, Final
+from urllib.parse import quote
+
+from provisioner_client.drydock.context_marker import marker_of
+from provisioner_client.drydock.error_shapes import ErrorShape, ErrorText
+from provisioner_client.drydock.hidden_address import HiddenAddress
+from provisioner_client.drydock.limits import check_design_ref, checked_names, some
+from provisioner_client.drydock.node_filter import names_filter, selectors_filter
+from provisioner_client.drydock.submission import Submission, SubmissionPolicy
+from provisioner_client.drydock.task_list import TaskList
+from provisioner_client.drydock.tokens import NoToken
+from provisioner_client.drydock.validation_answer import reasons, validation_from
+from provisioner_client.drydock.wire import (
+    checked_task,
+    evidence_from,
+    nodes_from,
+    selected_from,
+    task_from,
+)
+from provisioner_client.errors import (
+    AuthenticationFailed,
+    DesignEmpty,
+    DesignUnreadable,
+    ProvisionerError,
+    ProvisionerProtocolError,
+    ProvisionerRefused,
+    ProvisionerUnavailable,
+    SubmissionRefused,
+    TaskNotFound,
+)
+from provisioner_client.http_session import HttpSession, Timeouts, TokenSource, checked_url
+from provisioner_client.protocol import (
+    LONG_AGO,
+    DesignValidation,
+    ListedNode,
+    ProvisionerTask,
+    TaskAction,
+    TaskState,
+)
+from provisioner_client.retry import RetryPolicy
+from strategy_lib.outcome import Evidence
+from strategy_lib.strategy import Selector
+
+log = logging.getLogger(__name__)
+
+API: Final = "/api/v1.0"
+_WHOLE_SITE: Final = frozenset({TaskAction.VERIFY_SITE, TaskAction.PREPARE_SITE})
+_NO_NODES: Final = "the design has no nodes"
+_NO_SUCH_TASK: Final = "00000000-0000-4000-8000-000000000000"
+
+
+class DrydockProvisioner:
+    """The `Provisioner` protocol for Drydock. One object serves one thread.
+
+    Parameters
+    ----------
+    url : str
+        Where Drydock listens, `http://host:9000`; a path before `/api/v1.0` is kept.
+    tokens : TokenSource, optional
+        See `tokens`.
+    connect_timeout, read_timeout : float
+        Seconds. Drydock takes 30 s to say that a design file is missing, so `read_timeout` should be above.
+    retry : RetryPolicy, optional
+        For requests that may be repeated: every GET, node filters and validations.
+    submission : SubmissionPolicy, optional
+        For those that may not: tasks.
+    verify : bool or str
+        Check the server's certificate, or the path of the CA file to check it with.
+    end_user : str, optional
+        Who is behind the requests, for Drydock's log.
+    context_marker : str, optional
+        Appears in Drydock's log with every request; any text, such as an action's id. Default: a random one.
+    named_by : str, optional
+        What its URL is kept in, for messages.
+    sleep, chance, clock
+        Wait for so many seconds; a number from 0 to 1; seconds since any moment. Given by tests.
+
+    Raises
+    ------
+    ValueError
+        When the URL, a timeout or the end user cannot be used.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        tokens: TokenSource | None = None,
+        *,
+        connect_timeout: float = 5.0,
+        read_timeout: float = 60.0,
+        retry: RetryPolicy | None = None,
+        submission: SubmissionPolicy | None = None,
+        verify: bool | str = True,
+        end_user: str | None = None,
+        context_marker: str | None = None,
+        named_by: str | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+        chance: Callable[[], float] = random.random,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.url = checked_url(url).removesuffix(API).removesuffix("/api")
+        self.context_marker = marker_of(context_marker)
+        headers = {"X-Context-Marker": self.context_marker}
+        if end_user:
+            if not end_user.isprintable() or not end_user.isascii() or end_user != end_user.strip():
+                raise ValueError("the end user cannot stand in a header")
+            headers["X-End-User"] = end_user
+        self._tokens = tokens or NoToken()
+        self._submission = submission or SubmissionPolicy(settle=read_timeout)
+        self._sleep = sleep
+        self._valid_designs: set[str] = set()
+        self._http = HttpSession(
+            self.url,
+            tokens=self._tokens,
+            timeouts=Timeouts(connect_timeout, read_timeout, max(300.0, 5 * read_timeout)),
+            retry=retry,
+            verify=verify,
+            headers=headers,
+            named_by=named_by,
+            sleep=sleep,
+            chance=chance,
+        )
+        self._list = TaskList(self._http, f"{API}/tasks", sleep, clock)
+
+    def __repr__(self) -> str:
+        return f"DrydockProvisioner({self.url!r}, {self._tokens!r})"
+
+    @property
+    def settle(self) -> float:
+        """Seconds for which a request may still take effect after its answer was lost."""
+        return self._submission.settle
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+        self._tokens.close()
+
+    def check(self) -> str:
+        """Say whether Drydock answers and accepts the credentials, leaving nothing behind.
+
+        Asks for the versions, and for a task that does not exist: a refusal of the credentials comes before the
+        search, and nothing else is as cheap.
+        """
+        versions = self._http.get("/versions").data
+        if not isinstance(versions, dict) or "v1.0" not in versions:
+            raise ProvisionerProtocolError("GET /versions does not name v1.0: is this Drydock?")
+        try:
+            self._task_data(_NO_SUCH_TASK, {})
+        except TaskNotFound:
+            return f"Drydock at {self.url} answers (API v1.0) and accepts the credentials."
+        raise ProvisionerProtocolError("Drydock gives a task that cannot exist")
+
+    def validate_design(self, design_ref: str) -> DesignValidation:
+        """Have Drydock read and check a design (trap 6).
+
+        Raises
+        ------
+        DesignUnreadable
+            Drydock cannot read the design. It remembers a fetch that failed for ever, by the address.
+        """
+        check_design_ref(design_ref)
+        hidden = self._http.hide(HiddenAddress(design_ref))
+        body = {"href": design_ref}
+        answer = self._http.post(f"{API}/validatedesign", body, attempts=self._http.retry.attempts, accept=_verdict)
+        if answer.status == 500:
+            # Once more and not oftener: for a file that is not there, each attempt takes Drydock half a minute.
+            self._http.pause(1, ProvisionerUnavailable("POST /validatedesign: 500", status=500))
+            answer = self._http.post(f"{API}/validatedesign", body, attempts=1, accept=_verdict)
+        if answer.status == 500:
+            # Whoever serves the design may be starting: a run should not end for that.
+            raise DesignUnreadable(f"Drydock could not read {hidden.shown}", status=500)
+        validation = validation_from(answer.status, answer.data, hidden)
+        if validation.valid:
+            self._valid_designs.add(design_ref)
+        return validation
+
+    def select_nodes(self, design_ref: str, selectors: Sequence[Selector]) -> frozenset[str]:
+        """Names of the nodes that the selectors choose, by Drydock (rules 5 and 6; traps 6, 7, 8).
+
+        The design is validated first (once per design and object): of a design that cannot be read, Drydock says
+        that no node matches.
+
+        Raises
+        ------
+        ProvisionerRefused
+            When the design is not valid; `DesignEmpty` when the whole of it has no node.
+        ProvisionerProtocolError
+            When the answer names nodes that were not asked for.
+        """
+        fault, names = self._selected(design_ref, selectors)
+        if fault:
+            raise (DesignEmpty if fault == _NO_NODES else ProvisionerRefused)(fault)
+        if selectors and all(selector.node_names for selector in selectors):
+            extra = names.difference(*(selector.node_names for selector in selectors))
+            if extra:
+                raise ProvisionerProtocolError(f"node filter: not asked for, yet selected: {some(extra)}")
+        return names
+
+    def submit(
+        self,
+        action: TaskAction,
+        design_ref: str,
+        nodes: Sequence[str] | None,
+        reference: str,
+        *,
+        guard: Callable[[], None] | None = None,
+        sent_ago: float | None = LONG_AGO,
+    ) -> str:
+        """Start a task, once (rule 12; traps 2, 5, 7, 10). See `Provisioner.submit`.
+
+        With `nodes` None the filter names every node of the design: the reference travels in the filter, and a
+        filter of the reference alone makes Drydock's task hang for ever.
+        """
+        if not reference:
+            raise SubmissionRefused("a task without a reference could not be found again")
+        if nodes is None and action not in _WHOLE_SITE:
+            raise SubmissionRefused(f"{action} must name its nodes: it is never sent for a whole site")
+        try:
+            check_design_ref(design_ref)
+        except ProvisionerRefused as refusal:
+            raise SubmissionRefused(refusal.detail) from refusal
+        self._http.hide(HiddenAddress(design_ref))
+        body: dict[str, object] = {"action": str(action), "design_ref": design_ref}
+        if nodes is not None:
+            body["node_filter"] = names_filter(checked_names(nodes), reference)
+
+        def name_the_site() -> None:
+            body["node_filter"] = names_filter(self._whole_site(design_ref), reference)
+
+        def send() -> ProvisionerTask:
+            task = checked_task(task_from(self._http.post(f"{API}/tasks", body).data), None, action, reference)
+            if task.reference is None:
+                log.warning("task %s does not echo its reference: after a lost answer it is not found", task.task_id)
+            return task
+
+        task = Submission(
+            reference=reference,
+            send=send,
+            look=lambda: self._list.look(reference),
+            pause=self._http.pause,
+            sleep=self._sleep,
+            policy=self._submission,
+            # Not before the look: what an earlier process has sent is joined, whatever became of the design.
+            prepare=name_the_site if nodes is None else _always,
+            guard=guard or _always,
+            sent_ago=sent_ago,
+        ).run()
+        if task.action != action:
+            raise ProvisionerRefused(f"reference {reference} belongs to task {task.task_id}, {task.action}")
+        return task.task_id
+
+    def find(self, reference: str) -> ProvisionerTask | None:
+        """Look through all of Drydock's tasks for a reference (trap 10)."""
+        return self._list.find(reference)
+
+    def is_dead(self, task_id: str) -> bool:
+        """Look through all of Drydock's tasks for one that proves that this one does not run (trap 17)."""
+        return self._list.is_dead(task_id)
+
+    def task(self, task_id: str, *, action: TaskAction | None = None, reference: str | None = None) -> ProvisionerTask:
+        """Give a task as it is now. Its lists are empty until it is complete (trap 3).
+
+        That it is gone is believed only when the list of tasks, which must not be empty, does not have it either.
+        """
+        try:
+            return checked_task(task_from(self._task_data(task_id, {})), task_id, action, reference)
+        except TaskNotFound:
+            self._list.confirm_gone(task_id)
+            raise
+
+    def evidence(
+        self,
+        task_id: str,
+        sent: Collection[str],
+        *,
+        action: TaskAction | None = None,
+        reference: str | None = None,
+    ) -> Evidence:
+        """Collect all that Drydock can say about the nodes of a task (rules 13, 14; traps 2, 3, 4, 9).
+
+        The node list is left out while the task is queued: it would tell what earlier tasks did. The evidence is
+        `listed` all the same, as a list would add nothing.
+        """
+        root: ProvisionerTask | None = None
+        trouble: ProvisionerError | None = None
+        try:
+            data = self._task_data(task_id, {"layers": "2", "subtaskerrors": "true"})
+            task, evidence = evidence_from(data, task_id, sent)
+            root = checked_task(task, task_id, action, reference)
+        except TaskNotFound:
+            self._list.confirm_gone(task_id)
+            log.warning("task %s is gone: only the node list can tell what it did", task_id)
+            evidence = Evidence(over=True)
+        except ProvisionerError as failure:
+            log.warning("task %s cannot be read: %s", task_id, failure)
+            evidence, trouble = Evidence(over=False), failure
+            root = None
+        if root is not None and root.state is TaskState.QUEUED:
+            return replace(evidence, listed=True)
+        try:
+            listed = self.nodes()
+        except ProvisionerError as failure:
+            if trouble is not None:
+                raise trouble from failure
+            log.warning("the node list cannot be read: %s", failure)
+            return evidence
+        seen = {name: listed[name] for name in sent if name in listed}
+        return replace(
+            evidence,
+            condition={name: node.condition for name, node in seen.items()},
+            status_names={name: node.status_name for name, node in seen.items()},
+            listed=True,
+        )
+
+    def nodes(self) -> dict[str, ListedNode]:
+        """Give Drydock's node list, which is MAAS's at this moment."""
+        return nodes_from(self._http.get(f"{API}/nodes").data)
+
+    def _selected(self, design_ref: str, selectors: Sequence[Selector]) -> tuple[str, frozenset[str]]:
+        """What is wrong with the design (or nothing), and the names that the selectors choose."""
+        if design_ref not in self._valid_designs:
+            validation = self.validate_design(design_ref)
+            if not validation.valid:
+                return f"the design is not valid: {reasons(validation)}", frozenset()
+        self._http.hide(HiddenAddress(design_ref))
+        node_filter = selectors_filter(selectors)
+        body = {"design_ref": design_ref, "node_filter": node_filter}
+        names = selected_from(self._http.post(f"{API}/nodefilter", body, attempts=self._http.retry.attempts).data)
+        return _NO_NODES if node_filter is None and not names else "", names
+
+    def _whole_site(self, design_ref: str) -> list[str]:
+        """All nodes of the design. Only what is said about the design is a refusal of the task."""
+        try:
+            fault, names = self._selected(design_ref, ())
+        except AuthenticationFailed:
+            raise
+        except ProvisionerRefused as refusal:
+            raise ProvisionerUnavailable(f"nothing was sent: {refusal.detail}", status=refusal.status) from refusal
+        if fault:
+            raise SubmissionRefused(fault)
+        return checked_names(names)
+
+    def _task_data(self, task_id: str, params: dict[str, str]) -> Any:
+        answer = self._http.get(f"{API}/tasks/{quote(task_id, safe='')}", params, accept=_unknown_task)
+        if answer.status == 404:
+            raise TaskNotFound(f"task {task_id}", status=404)
+        return answer.data
+
+
+def _always() -> None:
+    """Guard nothing."""
+
+
+def _unknown_task(status: int, error: ErrorText) -> bool:
+    """Only Drydock itself can say that a task is gone; any other 404 is about the URL."""
+    return status == 404 and error.shape is ErrorShape.DRYDOCK
+
+
+def _verdict(status: int, error: ErrorText) -> bool:
+    """Is this answer what Drydock thinks of a design: 400 for a bad one, its own 500 for one it cannot find?"""
+    if status == 400:
+        return error.shape in (ErrorShape.STATUS, ErrorShape.DRYDOCK)
+    return status == 500 and error.shape is ErrorShape.DRYDOCK

@@ -1,0 +1,297 @@
+"""Drydock's JSON turned into the values of `protocol`. Pure; what it cannot understand it refuses and never guesses."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+from provisioner_client.drydock.error_shapes import one_line
+from provisioner_client.drydock.hidden_address import HiddenAddress
+from provisioner_client.drydock.node_filter import REFERENCE_KEY
+from provisioner_client.errors import ProvisionerProtocolError
+from provisioner_client.protocol import (
+    ListedNode,
+    ProvisionerTask,
+    TaskAction,
+    TaskMessage,
+    TaskState,
+)
+from strategy_lib.outcome import Evidence, NodeCondition
+
+log = logging.getLogger(__name__)
+
+_STATES: Final = {
+    "requested": TaskState.QUEUED,
+    "queued": TaskState.QUEUED,
+    "running": TaskState.RUNNING,
+    "terminating": TaskState.RUNNING,
+    "complete": TaskState.COMPLETE,
+    "terminated": TaskState.COMPLETE,
+}
+
+# MAAS's own labels, whole: "Failed" begins the name of states that say nothing about a deployment.
+_CONDITIONS: Final = {
+    "new": NodeCondition.NEW,
+    "commissioning": NodeCondition.COMMISSIONING,
+    "failed commissioning": NodeCondition.FAILED_COMMISSIONING,
+    "ready": NodeCondition.READY,
+    "deploying": NodeCondition.DEPLOYING,
+    "deployed": NodeCondition.DEPLOYED,
+    "failed deployment": NodeCondition.FAILED_DEPLOYMENT,
+    "allocated": NodeCondition.ALLOCATED,
+    "releasing failed": NodeCondition.FAILED_RELEASE,
+    "failed disk erasing": NodeCondition.FAILED_RELEASE,
+}
+
+# How the retries of Drydock's MAAS driver say that they only found a machine as the first attempt had left it.
+_ECHO: Final = re.compile(r"\bun(?:expected|known) status\b.*\bskipping\b", re.IGNORECASE)
+
+
+def task_from(data: object) -> ProvisionerTask:
+    """Read one task.
+
+    Raises
+    ------
+    ProvisionerProtocolError
+        When it is not a task.
+    """
+    task = _mapping(data, "a task")
+    task_id, state = task.get("task_id"), _STATES.get(str(task.get("status")))
+    if not isinstance(task_id, str) or not task_id:
+        raise ProvisionerProtocolError("a task without a task_id")
+    if state is None:
+        raise ProvisionerProtocolError(f"task {task_id} has an unknown status {one_line(task.get('status'))!r}")
+    result = _mapping(task.get("result") or {}, f"the result of task {task_id}")
+    return ProvisionerTask(
+        task_id=task_id,
+        action=str(task.get("action")),
+        state=state,
+        result=str(result.get("status", "incomplete")),
+        successes=_names(result.get("successes"), f"the successes of task {task_id}"),
+        failures=_names(result.get("failures"), f"the failures of task {task_id}"),
+        messages=tuple(_messages(result, _design_of(task))),
+        reference=_reference(task),
+    )
+
+
+def checked_task(
+    task: ProvisionerTask, task_id: str | None, action: TaskAction | None, reference: str | None
+) -> ProvisionerTask:
+    """Return the task if it is the one that was asked for; None stands for what the caller does not know.
+
+    A task without a reference passes: an old server may not echo it.
+
+    Raises
+    ------
+    ProvisionerProtocolError
+        The answer is about another task: something between here and the provisioner answers from memory.
+    """
+    if task_id is not None and task.task_id != task_id:
+        raise ProvisionerProtocolError(f"the answer for task {task_id} is about task {one_line(task.task_id)}")
+    if action is not None and task.action != action:
+        raise ProvisionerProtocolError(f"task {task.task_id} should be {action}, and is {one_line(task.action)}")
+    if reference is not None and task.reference not in (None, reference):
+        told = one_line(task.reference)
+        raise ProvisionerProtocolError(
+            f"task {task.task_id} should have reference {reference}, and has reference {told}"
+        )
+    return task
+
+
+def tasks_with_reference(data: object, reference: str) -> list[ProvisionerTask]:
+    """Read the top tasks that carry this reference out of a list of all tasks, oldest first.
+
+    Subtasks may inherit their parent's filter, and with it the reference; Drydock even has parentless ones
+    (`apply_node_storage`), which their action gives away.
+
+    Raises
+    ------
+    ProvisionerProtocolError
+        When it is not a list of tasks.
+    """
+    if not isinstance(data, list):
+        raise ProvisionerProtocolError("the list of tasks is not a list")
+    ours = [
+        task
+        for task in data
+        if isinstance(task, dict)
+        and _reference(task) == reference
+        and not task.get("parent_task_id")
+        and task.get("action") in set(TaskAction)
+    ]
+    return [task_from(task) for task in sorted(ours, key=lambda task: str(task.get("created")))]
+
+
+def task_ids(data: object) -> frozenset[str]:
+    """Read the ids of all tasks out of a list of them.
+
+    Raises
+    ------
+    ProvisionerProtocolError
+        When it is not a list of tasks.
+    """
+    if not isinstance(data, list):
+        raise ProvisionerProtocolError("the list of tasks is not a list")
+    return frozenset(str(task.get("task_id")) for task in data if isinstance(task, dict))
+
+
+def evidence_from(data: object, task_id: str, sent: Collection[str]) -> tuple[ProvisionerTask, Evidence]:
+    """Read what a task and the tasks below it say about the nodes that were sent (rule 13).
+
+    Parameters
+    ----------
+    data : object
+        Answer to `GET /tasks/<id>?layers=2&subtaskerrors=true`; a plain task where layers are not known.
+    task_id : str
+    sent : collection of str
+        Messages about other nodes are left out.
+
+    Returns
+    -------
+    tuple
+        The task itself, and the evidence without the node list.
+
+    Raises
+    ------
+    ProvisionerProtocolError
+        When the task itself is not in it, or cannot be read.
+    """
+    tree = _mapping(data, "a tree of tasks")
+    raw_root = tree.get(task_id) if "task_id" not in tree else tree
+    root = task_from(raw_root)
+    over = root.state is TaskState.COMPLETE
+    succeeded: set[str] = set()
+    failed: set[str] = set()
+    voices: list[Any] = [_mapping(raw_root, "a task").get("result")]
+    for raw in tree.values() if raw_root is not tree else ():
+        # One child per node has the root's own action; other children are steps, and prove nothing about the whole.
+        if not isinstance(raw, dict) or "status" not in raw or raw.get("task_id") == task_id:
+            continue
+        voices.append(raw.get("result"))
+        if raw.get("parent_task_id") != task_id or raw.get("action") != root.action:
+            continue
+        try:
+            child = task_from(raw)
+        except ProvisionerProtocolError as trouble:
+            log.warning("a child of task %s is left out: %s", task_id, trouble)
+            continue
+        if child.state is TaskState.COMPLETE:
+            succeeded |= child.successes
+            failed |= child.failures
+    errors = tree.get("subtask_errors")
+    voices.extend(errors.values() if isinstance(errors, dict) else ())
+    return root, Evidence(
+        over=over,
+        # Empty until the task is complete; should they ever not be, they are not final.
+        reported_success=root.successes if over else frozenset(),
+        reported_failure=root.failures if over else frozenset(),
+        child_success=frozenset(succeeded - failed),
+        child_failure=frozenset(failed),
+        messages=_causes(voices, frozenset(sent), _design_of(_mapping(raw_root, "a task"))),
+    )
+
+
+def nodes_from(data: object) -> dict[str, ListedNode]:
+    """Read the node list. A name that stands there twice with different states is left out: it proves nothing.
+
+    Raises
+    ------
+    ProvisionerProtocolError
+        When it is not a list of nodes.
+    """
+    if not isinstance(data, list):
+        raise ProvisionerProtocolError("the list of nodes is not a list")
+    nodes: dict[str, ListedNode] = {}
+    doubtful: set[str] = set()
+    for item in data:
+        raw = _mapping(item, "a node")
+        name, status = raw.get("hostname"), raw.get("status_name")
+        if not isinstance(name, str) or not name or not isinstance(status, str):
+            continue  # a machine that was never given a name, or of which nothing is known
+        power = raw.get("power_state")
+        node = ListedNode(name, condition_of(status), one_line(status), power if isinstance(power, str) else None)
+        if name in nodes and nodes[name].condition is not node.condition:
+            doubtful.add(name)
+        nodes[name] = node
+    for name in doubtful:
+        log.warning("node %s is listed twice with different states and is left out", name)
+        del nodes[name]
+    return nodes
+
+
+def condition_of(status_name: str) -> NodeCondition:
+    """Condition for the name of a MAAS status; OTHER for those that say nothing about preparing or deploying."""
+    return _CONDITIONS.get(" ".join(status_name.lower().split()), NodeCondition.OTHER)
+
+
+def selected_from(data: object) -> frozenset[str]:
+    """Read the answer to a node filter.
+
+    Raises
+    ------
+    ProvisionerProtocolError
+        When it is not a list of names.
+    """
+    if not isinstance(data, list):
+        raise ProvisionerProtocolError("the selected nodes are not a list")
+    return _names(data, "the selected nodes")
+
+
+def _reference(task: dict[str, Any]) -> str | None:
+    node_filter = task.get("node_filter")
+    reference = node_filter.get(REFERENCE_KEY) if isinstance(node_filter, dict) else None
+    return reference if isinstance(reference, str) else None
+
+
+def _design_of(task: dict[str, Any]) -> HiddenAddress:
+    return HiddenAddress(str(task.get("design_ref") or ""))
+
+
+def _messages(result: dict[str, Any], design: HiddenAddress) -> Iterator[TaskMessage]:
+    for item in _message_list(result):
+        about_node = item.get("context_type") == "node" and item.get("context")
+        yield TaskMessage(
+            text=one_line(design.hide(str(item.get("message", "")))),
+            error=bool(item.get("error")),
+            context=str(item["context"]) if about_node else None,
+            at=str(item["ts"]) if item.get("ts") else None,
+        )
+
+
+def _causes(results: list[Any], names: frozenset[str], design: HiddenAddress) -> dict[str, str]:
+    """Why each of these nodes failed: the latest error message about it that is no echo, else its first echo.
+
+    An echo is what a retry says that is refused because of what the first attempt has left behind. Times are compared
+    as text: they share one format.
+    """
+    causes: dict[str, tuple[bool, str, str]] = {}
+    for result in results:
+        for message in _messages(result, design) if isinstance(result, dict) else ():
+            if not (message.error and message.text and message.context in names):
+                continue
+            at, cause = (message.at or "").replace("T", " "), not _ECHO.search(message.text)
+            entry, known = (cause, at, message.text), causes.get(message.context)
+            if known is None or (max(entry, known) if cause or known[0] else min(entry, known)) == entry:
+                causes[message.context] = entry
+    return {name: text for name, (_, _, text) in sorted(causes.items())}
+
+
+def _message_list(holder: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    details = holder.get("details")
+    listed = details.get("messageList") if isinstance(details, dict) else None
+    yield from (item for item in (listed if isinstance(listed, list) else []) if isinstance(item, dict))
+
+
+def _mapping(data: object, what: str) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise ProvisionerProtocolError(f"{what} is not a mapping but {type(data).__name__}")
+    return data
+
+
+def _names(data: object, what: str) -> frozenset[str]:
+    names = [] if data is None else data
+    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+        raise ProvisionerProtocolError(f"{what} are not a list of names")
+    return frozenset(names)

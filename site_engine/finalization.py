@@ -1,0 +1,95 @@
+"""The end of an action: its report is made, stored and logged, its site is free (rules 19 and 20)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING
+
+from provisioner_client.errors import ProvisionerError
+from site_engine.action_steps import node_step_of
+from site_engine.clock import SystemClock
+from site_engine.dry_run import rehearse
+from site_engine.errors import ConnectionLookupFailed, SettingsError
+from site_engine.node_step_report import StepStanding, StepTasks
+from site_engine.operations.late_results import look_for_late_results
+from site_engine.operations.run import OperationRun
+from site_engine.redacting_provisioner import RedactingProvisioner
+from site_engine.reports import report_of, report_of_dry_run
+from site_engine.revision_documents import redactor_of
+from site_store import ActionState, OperationPhase, PlannedGroup
+from slipway_airflow.hook import DrydockHook
+from strategy_lib.phase import Verdict
+from strategy_lib.report import render, to_dict
+
+if TYPE_CHECKING:
+    from site_engine.task_log import TaskLog
+    from site_store import ActionRecord, SiteStore
+    from strategy_lib.phase import NodeStep
+    from strategy_lib.report import Report
+
+
+def conclude(store: SiteStore, action: ActionRecord, step_states: Mapping[str, str | None], log: TaskLog) -> Report:
+    """Judge what has no verdict, report, and close the action; safe to repeat.
+
+    Parameters
+    ----------
+    step_states
+        Airflow's state of each of the action's steps (`steps_of`).
+    """
+    for standing in store.group_standings(action.id):
+        if not standing.is_judged and store.interrupt_group(action.id, standing.name):
+            log.warning("The task of group %s ended without a verdict.", standing.name)
+    step = node_step_of(action.kind)
+    # Before anything comes late: that never changes a verdict (rule 14).
+    judged = step_tasks(store, action, step)
+    _late_results(store, action, log)
+    data = store.report_input(action.id)
+    on_nodes = StepStanding(step, step_states.get(step), judged, step_tasks(store, action, step)) if step else None
+    report = report_of(data, step_states, datetime.now(UTC), on_nodes)
+    return _closed(store, action, report, log)
+
+
+def conclude_dry_run(
+    store: SiteStore, action: ActionRecord, step_states: Mapping[str, str | None], log: TaskLog
+) -> Report:
+    """Report what a dry run has found, and close the action; as `conclude`, but that nothing was done."""
+    data = store.report_input(action.id)
+    states = {tasks.node: tasks.state for tasks in data.nodes}
+    targets = sorted(action.parameters.get("target_nodes") or ())
+    withheld = store.withheld(action.id)
+    planned = [PlannedGroup(group.definition, group.nodes) for group in data.groups]
+    rehearsal = rehearse(planned, states, node_step_of(action.kind), targets, withheld)
+    return _closed(store, action, report_of_dry_run(data, step_states, datetime.now(UTC), rehearsal), log)
+
+
+def _closed(store: SiteStore, action: ActionRecord, report: Report, log: TaskLog) -> Report:
+    for line in render(report).splitlines():
+        log.info("%s", line)
+    store.save_report(action.id, to_dict(report))
+    state = ActionState.SUCCESS if report.verdict is Verdict.SUCCESS else ActionState.FAILED
+    store.close_action(action.id, state, report.verdict_text)
+    return report
+
+
+def step_tasks(store: SiteStore, action: ActionRecord, step: NodeStep | None) -> StepTasks:
+    """Return what came of each node in the action's step on nodes; nothing for an action without one."""
+    return tuple(store.step_tasks(action.id, OperationPhase(step.value))) if step else ()
+
+
+def _late_results(store: SiteStore, action: ActionRecord, log: TaskLog) -> None:
+    """Look once more at what had no result in time; the report goes on without an answer."""
+    try:
+        connected = DrydockHook.for_action(store, action).get_conn()
+    except (SettingsError, ConnectionLookupFailed) as error:
+        log.warning("Late results cannot be looked for: %s", error)
+        return
+    provisioner = RedactingProvisioner(connected, cache(lambda: redactor_of(store, action)))
+    try:
+        operations = OperationRun(store, provisioner, SystemClock(), 0.0, log)
+        look_for_late_results(store, operations, action.id, log)
+    except ProvisionerError as error:
+        log.warning("Late results cannot be looked for: %s", error)
+    finally:
+        provisioner.close()

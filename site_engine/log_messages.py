@@ -1,0 +1,158 @@
+"""The sentences of a group's log, for the operator who reads it at night. No decisions, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from site_engine.operations.run import Ended
+    from site_store import GroupRecord, Operation, OperationPhase
+    from strategy_lib.criteria import CriterionResult
+    from strategy_lib.deployment import GroupView
+    from strategy_lib.outcome import Outcome
+    from strategy_lib.phase import NodeStep, Phase
+
+_SHOWN = 40
+
+_HOW = {
+    "complete": "is complete",
+    "gone": "is not known to the provisioner any more",
+    "dead": "is dead, as the provisioner was killed under it",
+    "timed_out": "ran out of time",
+    "refused": "was refused",
+}
+
+
+def names(nodes: Collection[str]) -> str:
+    """Return node names, sorted; a long list is cut and says by how much."""
+    ordered = sorted(nodes)
+    if len(ordered) <= _SHOWN:
+        return ", ".join(ordered) or "none"
+    return f"{', '.join(ordered[:_SHOWN])} and {len(ordered) - _SHOWN} more"
+
+
+def count(number: int, noun: str) -> str:
+    """Return ``1 node``, ``2 nodes``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def opening(record: GroupRecord) -> str:
+    """Say which group this is, and whether it is another attempt."""
+    kind = "critical" if record.critical else "not critical"
+    again = f", attempt {record.attempt}" if record.attempt > 1 else ""
+    return f"Group {record.name} ({kind}{again}): {count(len(record.nodes), 'node')}: {names(record.nodes)}."
+
+
+def word(phase: Phase | NodeStep | OperationPhase) -> str:
+    """Return ``Prepare``, ``Destroy``, …"""
+    return phase.value.removesuffix("_nodes").capitalize()
+
+
+def submission(phase: Phase | NodeStep | OperationPhase, operation: Operation) -> str:
+    """Say what is sent."""
+    return (
+        f"{word(phase)}: sending {count(len(operation.nodes), 'node')}: {names(operation.nodes)} "
+        f"(reference {operation.reference})."
+    )
+
+
+def withheld(reasons: Mapping[str, str]) -> Iterator[str]:
+    """Say which nodes are not submitted, and why: those with the same reason on one line."""
+    for reason, nodes in by_reason(reasons).items():
+        yield f"Not submitted: {names(nodes)}: {reason}."
+
+
+def by_reason(reasons: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the nodes of each reason."""
+    grouped: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        grouped.setdefault(reason, []).append(name)
+    return grouped
+
+
+def _origin(operation: Operation) -> str:
+    what = f"{operation.phase} of group {operation.group}" if operation.group else operation.phase.value
+    return f"{what}, action {operation.action_id}"
+
+
+def older_operation(operation: Operation) -> str:
+    """Say that an earlier provisioner task may still hold nodes."""
+    task = f"Provisioner task {operation.provisioner_task}" if operation.provisioner_task else "A provisioner task"
+    return f"{task} ({_origin(operation)}) was not seen to be over: looking at it first."
+
+
+def held(operation: Operation, unreachable: str = "") -> str:
+    """Say for a node what holds it, since when, and what helps. A sentence without its full stop.
+
+    ``unreachable`` names the connection over which its provisioner cannot be asked about it, and why; empty if it can.
+    """
+    if operation.provisioner_task is None:
+        since = f"was sent at {_moment(operation.sending)}, its answer was lost, and it may still take effect"
+        task = f"a provisioner task ({_origin(operation)}), which {since}"
+    else:
+        running, queued = operation.running_since, operation.submitted
+        since = f"runs since {_moment(running)}" if running else f"was submitted at {_moment(queued)}"
+        task = f"provisioner task {operation.provisioner_task} ({_origin(operation)}), which {since}"
+    if unreachable:
+        return (
+            f"held by {task}, and cannot be asked about: {unreachable}. What helps: mend that connection in Airflow, "
+            "then clear the failed task, or create the action again; or create it with force"
+        )
+    return (
+        f"held by {task}, and was not seen to be over. What helps: wait until it is over, then clear the failed task "
+        "in Airflow, or create the action again; or create it with force"
+    )
+
+
+def left_out(phase: Phase | NodeStep, nodes: Collection[str], why: str) -> str:
+    """Say which nodes are not submitted, because an older provisioner task holds them: ``why`` is from `held`."""
+    return f"{word(phase)}: left out: {names(nodes)}: {why}"
+
+
+def _moment(at: datetime | None) -> str:
+    return at.strftime("%Y-%m-%d %H:%M:%S UTC") if at else "an unknown time"
+
+
+def outcome(
+    phase: Phase | NodeStep | OperationPhase,
+    operation: Operation,
+    ended: Ended,
+    result: Outcome,
+    superseded: Collection[str],
+) -> Iterator[str]:
+    """Say what came back, node by node where it is not plain success."""
+    yield (
+        f"{word(phase)}: provisioner task {operation.provisioner_task} {_HOW[ended.how]}: "
+        f"{len(result.succeeded)} succeeded, {len(result.failed)} failed, {len(result.unknown)} unknown."
+    )
+    for state, nodes in (("failed", result.failed), ("unknown", result.unknown)):
+        for name in sorted(nodes)[:_SHOWN]:
+            yield f"  {name} {state}: {result.notes.get(name, 'no message')}"
+        if len(nodes) > _SHOWN:
+            yield f"  and {len(nodes) - _SHOWN} more {state}"
+    if result.ignored:
+        yield f"  Ignored, because they were not sent: {names(result.ignored)}."
+    if superseded:
+        yield f"  Not applied, because a newer operation owns them: {names(superseded)}."
+
+
+def criterion(result: CriterionResult) -> str:
+    """Say one criterion with needed and actual."""
+    verdict = "met" if result.met else "NOT met"
+    return f"After {result.phase.value}: {result.criterion} needed {result.needed}, actual {result.actual}: {verdict}."
+
+
+def verdict(view: GroupView) -> str:
+    """Say the verdict."""
+    reason = f" ({view.reason.value})" if view.reason else ""
+    return f"Verdict: {view.state.value}{reason}."
+
+
+def failure(record: GroupRecord) -> str:
+    """Return the one sentence with which a failed group's task ends."""
+    reason = record.reason.value if record.reason else "unknown"
+    unmet = [criterion(result) for result in record.criteria if not result.met]
+    return f"group {record.name} failed: {reason}" + (f". {' '.join(unmet)}" if unmet else "")

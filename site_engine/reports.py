@@ -1,0 +1,182 @@
+"""From what the store knows of an action to its report. Pure but for reading the values it is given."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from site_engine.action_steps import has_groups
+from site_engine.node_step_report import StepStanding, report_step
+from site_store.events import EventKind
+from strategy_lib.deployment import counts_of, nothing_to_deploy
+from strategy_lib.node import NodeState
+from strategy_lib.phase import Reason, Verdict
+from strategy_lib.report import (
+    FailedStep,
+    Report,
+    ReportedAction,
+    ReportedGroup,
+    ReportedNode,
+    build_report,
+)
+from strategy_lib.task_state import TaskStatus
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from site_engine.dry_run import Rehearsal
+    from site_store import ActionRecord, EventRecord, GroupRecord, NodeTasks, ReportInput
+
+STEP_FAILED = "step_failed"
+STEP_WARNING = "step_warning"
+
+_MOST_LATE = 100
+
+
+def failed_steps(states: Mapping[str, str | None], events: Iterable[EventRecord]) -> list[FailedStep]:
+    """Return the steps before the groups that failed, with the last thing that was said about each.
+
+    Parameters
+    ----------
+    states
+        Airflow's state of every step, in the DAG's order. A step that was not reached is not named.
+    events
+        The action's events, oldest first.
+    """
+    said = {event.data.get("step"): event.message for event in events if event.kind == STEP_FAILED}
+    return [
+        FailedStep(step, said.get(step, "its task failed; see its log"))
+        for step, state in states.items()
+        if state == "failed"
+    ]
+
+
+def report_of(
+    data: ReportInput, step_states: Mapping[str, str | None], ended: datetime, node_step: StepStanding | None = None
+) -> Report:
+    """Make the report (rules 19, 20, 25).
+
+    Parameters
+    ----------
+    data
+        What the store knows.
+    step_states
+        Airflow's state of each of the action's steps, in order.
+    ended
+        When the action ended.
+    node_step
+        How the action's step on nodes stands, if it has one. Where the action has a plan, that tells about the nodes.
+    """
+    action = data.action
+    failed = failed_steps(step_states, data.events)
+    groups, nodes = _planned(data)
+    on_nodes = report_step(data, node_step) if node_step is not None and not groups else None
+    if node_step is not None and on_nodes is not None:
+        group, nodes = on_nodes[0], list(on_nodes[1])
+        groups = [group]
+        if group.reason is Reason.NODE_STEP and not has_groups(action.kind):
+            # Its nodes say why, and better.
+            failed = [step for step in failed if step.step != node_step.step]
+    return build_report(_action(action, ended), groups, nodes, failed, _notes(data.events))
+
+
+def report_of_dry_run(
+    data: ReportInput, step_states: Mapping[str, str | None], ended: datetime, rehearsal: Rehearsal
+) -> Report:
+    """Make the report of a dry run: what would be submitted and what not, unless a step before the groups failed."""
+    failed = failed_steps(step_states, data.events)
+    planned = bool(data.groups) or not has_groups(data.action.kind)
+    withheld = tuple(reported_node(tasks) for tasks in data.nodes if tasks.prepare.status is TaskStatus.WITHHELD)
+    verdict, text = Verdict.SUCCESS, "dry run: nothing was submitted"
+    if failed:
+        verdict, text = Verdict.FAILURE, f"dry run: {', '.join(step.step for step in failed)} failed"
+    elif not planned:
+        verdict, text = Verdict.FAILURE, "dry run: there is no plan"
+    elif data.groups and (nothing := nothing_to_deploy([len(group.nodes) for group in data.groups])):
+        verdict, text = Verdict.FAILURE, f"dry run: {nothing}, so nothing would be deployed"
+    elif rehearsal.critical_failures:
+        named = ", ".join(rehearsal.critical_failures)
+        verdict = Verdict.FAILURE
+        text = f"dry run: critical {'group' if len(rehearsal.critical_failures) == 1 else 'groups'} {named} would fail"
+    elif not any(submission.nodes for submission in rehearsal.submissions):
+        text = "dry run: nothing would be submitted"
+        text += "" if withheld else ", as every node is as wanted already"
+    notes = tuple(_notes(data.events))
+    shown = () if failed or not planned else rehearsal.submissions
+    action = _action(data.action, ended)
+    return Report(
+        action, verdict, text, nodes=withheld, failed_steps=tuple(failed), notes=notes, rehearsal=tuple(shown)
+    )
+
+
+def _action(action: ActionRecord, ended: datetime) -> ReportedAction:
+    return ReportedAction(
+        id=action.id,
+        site=action.site,
+        kind=action.kind,
+        revision=action.revision,
+        dag_id=action.dag_id,
+        run_id=action.run_id,
+        user=action.user,
+        started=action.started or action.created,
+        ended=ended,
+    )
+
+
+def _planned(data: ReportInput) -> tuple[list[ReportedGroup], list[ReportedNode]]:
+    """Return the groups of the plan, and all nodes that it considers."""
+    members: defaultdict[str, list[NodeTasks]] = defaultdict(list)
+    for tasks in data.nodes:
+        for name in tasks.groups:
+            members[name].append(tasks)
+    groups = [_group(group, members[group.name]) for group in data.groups]
+    return groups, [reported_node(tasks) for tasks in data.nodes]
+
+
+def _notes(events: Iterable[EventRecord]) -> list[str]:
+    """Return warnings of the steps, and results that came late (rule 14)."""
+    notes: dict[str, None] = {}
+    late = 0
+    for event in events:
+        if event.kind == STEP_WARNING:
+            notes[event.message] = None
+        elif event.kind == EventKind.LATE_RESULT:
+            late += 1
+            if late <= _MOST_LATE:
+                notes[f"{event.node}: {event.message}"] = None
+    if late > _MOST_LATE:
+        notes[f"and {late - _MOST_LATE} more late results"] = None
+    return list(notes)
+
+
+def _group(group: GroupRecord, members: list[NodeTasks]) -> ReportedGroup:
+    prepared = sum(tasks.prepare.status is TaskStatus.SUCCESS for tasks in members)
+    return ReportedGroup(
+        name=group.name,
+        critical=group.critical,
+        state=group.state,
+        reason=group.reason,
+        depends_on=group.definition.depends_on,
+        criteria=group.criteria,
+        counts=replace(counts_of(tasks.state for tasks in members), prepared=prepared),
+        attempt=max(group.attempt, 1),
+        started=group.started,
+        ended=group.ended,
+    )
+
+
+def reported_node(tasks: NodeTasks) -> ReportedNode:
+    """Return a node as the report has it."""
+    # Deploy comes later, so what was said of it counts more; what was said of the prepare of a deployed node is past.
+    message = tasks.deploy.error
+    if tasks.state is not NodeState.SUCCESS:
+        message = message or tasks.prepare.error
+    # A success that no operation brought about was one before (rule 21).
+    as_wanted = tasks.state is NodeState.SUCCESS and tasks.prepare.op is None and tasks.deploy.op is None
+    withheld = any(
+        task.status is TaskStatus.WITHHELD or (task.status is TaskStatus.PENDING and task.error is not None)
+        for task in (tasks.prepare, tasks.deploy)
+    )
+    return ReportedNode(tasks.node, tasks.state, tasks.groups, message, as_wanted, withheld)

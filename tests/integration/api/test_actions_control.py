@@ -1,0 +1,134 @@
+"""Stop, pause and unpause: when they are possible, who may, and what they leave behind."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from site_store import ActionState, SiteStore
+from tests.integration.api.airflow_runs import ACTIONS, AirflowRuns, commit, create, plan
+
+pytestmark = pytest.mark.usefixtures("dags", "connected")
+
+
+@pytest.fixture
+def pending(user: httpx.Client, store: SiteStore) -> str:
+    """Return the id of an action that has not begun."""
+    commit(store)
+    return str(create(user)["id"])
+
+
+@pytest.fixture
+def running(pending: str, store: SiteStore) -> str:
+    """Return the id of an action that works on its site."""
+    plan(store, pending)
+    return pending
+
+
+def control(client: httpx.Client, action_id: str, verb: str) -> httpx.Response:
+    """Give a command, as Shipyard's client does."""
+    return client.post(f"{ACTIONS}/{action_id}/control/{verb}", headers={"Content-Type": "application/x-yaml"})
+
+
+def refused(answer: httpx.Response) -> tuple[int, str, str]:
+    """Return what is said of a command that came at the wrong time."""
+    return answer.status_code, answer.json()["reason"], answer.json()["message"]
+
+
+def test_a_running_action_is_stopped_by_its_run(
+    user: httpx.Client, store: SiteStore, airflow_runs: AirflowRuns, running: str
+) -> None:
+    airflow_runs.begin(running, "acquire", "running")
+    answer = control(user, running, "stop")
+    assert (answer.status_code, answer.content) == (202, b"")
+    assert "Content-Type" in answer.headers
+    # Airflow has ended its tasks, and its teardown will close the action.
+    assert airflow_runs.states("deploy_site", running)["acquire"] == "failed"
+    assert airflow_runs.states("deploy_site", running)["load_design"] == "skipped"
+    assert [(audit.command, audit.user) for audit in store.audits(running)] == [("invoke", "user"), ("stop", "user")]
+    assert "stop by user" in [event.message for event in store.events(running)]
+
+
+def test_a_pending_action_is_stopped_at_once_and_its_site_is_free(
+    user: httpx.Client, store: SiteStore, pending: str
+) -> None:
+    assert control(user, pending, "stop").status_code == 202
+    stopped = store.action(pending)
+    assert (stopped.state, stopped.verdict) == (ActionState.CANCELLED, "stopped by user before it began")
+    create(user)
+
+
+def test_an_action_that_is_over_is_told_in_shipyards_words(user: httpx.Client, store: SiteStore, running: str) -> None:
+    store.close_action(running, ActionState.SUCCESS, "every group succeeded")
+    said = "dag_run state must be running, but is success"
+    assert refused(control(user, running, "stop")) == (409, "Unable to stop action", said)
+    assert refused(control(user, running, "pause")) == (409, "Unable to pause action", said)
+    said = "dag_run state must be paused, but is success"
+    assert refused(control(user, running, "unpause")) == (409, "Unable to unpause action", said)
+    assert [audit.command for audit in store.audits(running)] == ["invoke"]
+
+
+def test_stopping_what_ended_unseen_closes_it(
+    user: httpx.Client, store: SiteStore, airflow_runs: AirflowRuns, running: str
+) -> None:
+    airflow_runs.end("deploy_site", running)
+    said = "dag_run state must be running, but is failed"
+    assert refused(control(user, running, "stop")) == (409, "Unable to stop action", said)
+    assert store.action(running).state is ActionState.CANCELLED
+
+
+def test_an_action_whose_run_may_be_on_its_way_is_not_lost(user: httpx.Client, store: SiteStore) -> None:
+    made = store.create_action("deploy_site", "default", 1, {}, "op", context_marker=None, exclusive=True)
+    answer = control(user, made.id, "stop")
+    assert (answer.status_code, answer.json()["retry"]) == (409, True)
+    assert store.action(made.id).state is ActionState.PENDING
+
+
+def test_pause_and_unpause(user: httpx.Client, store: SiteStore, running: str) -> None:
+    answer = control(user, running, "pause")
+    assert (answer.status_code, answer.content) == (202, b"")
+    assert store.action(running).paused is not None
+    (listed,) = user.get(ACTIONS).json()
+    assert listed["action_lifecycle"] == "Paused"
+    said = "dag_run state must be running, but is paused"
+    assert refused(control(user, running, "pause")) == (409, "Unable to pause action", said)
+    assert control(user, running, "unpause").status_code == 202
+    assert store.action(running).paused is None
+    said = "dag_run state must be paused, but is running"
+    assert refused(control(user, running, "unpause")) == (409, "Unable to unpause action", said)
+    assert [audit.command for audit in store.audits(running)] == ["invoke", "pause", "unpause"]
+
+
+def test_a_paused_action_can_be_stopped(
+    user: httpx.Client, store: SiteStore, airflow_runs: AirflowRuns, running: str
+) -> None:
+    control(user, running, "pause")
+    assert control(user, running, "stop").status_code == 202
+
+
+def test_what_has_no_groups_cannot_be_paused(user: httpx.Client, store: SiteStore) -> None:
+    commit(store)
+    made = create(user, "relabel_nodes", target_nodes="n1")
+    answer = control(user, made["id"], "pause")
+    assert (answer.status_code, answer.json()["reason"]) == (409, "Unable to pause action")
+    assert store.action(made["id"]).paused is None
+
+
+@pytest.mark.parametrize("verb", ["resume", "STOP", "%00"])
+def test_another_command_is_not_supported(user: httpx.Client, running: str, verb: str) -> None:
+    answer = control(user, running, verb)
+    assert (answer.status_code, answer.json()["reason"]) == (404, "Control not supported")
+
+
+def test_there_must_be_such_an_action(user: httpx.Client) -> None:
+    assert control(user, "01ARZ3NDEKTSV4RRFFQ69G5FAV", "stop").status_code == 404
+
+
+def test_who_may_change_runs_may_control(
+    user: httpx.Client, viewer: httpx.Client, store: SiteStore, running: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert control(viewer, running, "stop").status_code == 403
+    # As with an auth manager that lets a user start other DAGs, and not change this one.
+    monkeypatch.setattr("slipway_api.airflow_access.Caller.may_control", lambda _, dag_id: dag_id != "deploy_site")
+    assert control(user, running, "pause").status_code == 403
+    assert store.action(running).paused is None

@@ -1,0 +1,236 @@
+"""One action, its steps, and their logs: from Airflow while it answers, else from the store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from site_engine.action_steps import STEPS, has_groups
+from site_store import ActionState, OperationPhase, SiteStore
+from strategy_lib.phase import Phase
+from tests.integration.api.airflow_runs import ACTIONS, AirflowRuns, commit, create, plan, run_of
+from tests.support.lossy_proxy import LossyProxy
+
+pytestmark = pytest.mark.usefixtures("dags", "connected")
+
+NO_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+
+
+@pytest.fixture
+def made(user: httpx.Client, store: SiteStore) -> str:
+    """Return the id of an action that was just created."""
+    commit(store)
+    return str(create(user)["id"])
+
+
+@pytest.fixture
+def under_way(made: str, store: SiteStore, airflow_runs: AirflowRuns) -> str:
+    """Return the id of an action whose first group is at work: its task was tried twice."""
+    plan(store, made)
+    for step in STEPS["deploy_site"]:
+        airflow_runs.begin(made, step, "success")
+    airflow_runs.begin(made, "deploy_group", "running", map_index=0, tries=2)
+    store.note_step(made, "deploy_group")
+    store.open_attempt(made, "control", "0")
+    return made
+
+
+def described(client: httpx.Client, path: str) -> dict[str, Any]:
+    """Return what is said about an action or a step."""
+    answer = client.get(f"{ACTIONS}/{path}")
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_a_new_action_has_its_steps_and_its_audit(viewer: httpx.Client, made: str) -> None:
+    shown = described(viewer, made)
+    assert (shown["action_lifecycle"], shown["dag_status"], shown["validations"]) == ("Pending", "QUEUED", [])
+    assert [(one["command"], one["user"], one["action_id"]) for one in shown["command_audit"]] == [
+        ("invoke", "user", made)
+    ]
+    assert [step["id"] for step in shown["steps"]] == [*STEPS["deploy_site"], "report", "release"]
+    assert {step["state"] for step in shown["steps"]} == {None}
+
+
+def test_an_action_is_found_by_its_run(viewer: httpx.Client, made: str, store: SiteStore) -> None:
+    assert described(viewer, run_of(made))["id"] == made
+    assert described(viewer, f"{run_of(made)}/steps/acquire")["task_id"] == "acquire"
+
+
+def test_an_action_that_was_started_in_airflows_pages_is_found_by_its_run(
+    viewer: httpx.Client, user: httpx.Client, store: SiteStore
+) -> None:
+    run_id = "manual__2026-03-01T12:00:00.123456+00:00"
+    first = store.ensure_action("deploy_site", run_id, "deploy_site", "default", 1, {}, "ann")
+    assert user.post(f"{ACTIONS}/{run_id}/control/pause").status_code == 202
+    assert store.action(first.id).paused is not None
+    second = store.ensure_action("update_site", run_id, "update_site", "other", 1, {}, "ann")
+    ambiguous = viewer.get(f"{ACTIONS}/{run_id}")
+    assert ambiguous.status_code == 409
+    assert f"{first.id} (deploy_site), {second.id} (update_site)" in ambiguous.json()["message"]
+    assert viewer.get(f"{ACTIONS}/manual__2026").status_code == 404
+
+
+@pytest.mark.parametrize("kind", list(STEPS))
+def test_the_steps_are_the_tasks_of_the_dag(
+    kind: str, user: httpx.Client, store: SiteStore, airflow_runs: AirflowRuns
+) -> None:
+    commit(store)
+    made = create(user, kind, target_nodes="n3", force="true")["id"]
+    mapped = ["deploy_group"] if has_groups(kind) else []
+    assert sorted(airflow_runs.states(kind, made)) == sorted([*STEPS[kind], *mapped, "report", "release"])
+
+
+def test_groups_are_steps_and_have_counts(viewer: httpx.Client, under_way: str) -> None:
+    shown = described(viewer, under_way)
+    assert shown["action_lifecycle"] == "Processing"
+    assert [step["state"] for step in shown["steps"][:6]] == ["success"] * 6
+    group_step = shown["steps"][6]
+    assert (group_step["id"], group_step["state"], group_step["index"]) == ("deploy_group.control", "running", 7)
+    assert [(group["name"], group["critical"], group["counts"]["total"]) for group in shown["groups"]] == [
+        ("control", True, 2),
+        ("compute", False, 1),
+    ]
+
+
+def test_notes_go_with_the_verbosity(viewer: httpx.Client, store: SiteStore, under_way: str) -> None:
+    store.add_event("default", "remark", "all is well", action_id=under_way)
+    store.add_event("default", "remark", "fans are loud", action_id=under_way, group="control")
+    store.add_event("default", "remark", "is warm", action_id=under_way, group="control", node="n1")
+    texts = {}
+    for verbosity in (0, 1, 5):
+        shown = described(viewer, f"{under_way}?verbosity={verbosity}")
+        step = described(viewer, f"{under_way}/steps/deploy_group.control?verbosity={verbosity}")
+        assert shown["steps"][6]["notes"] == step["notes"]
+        texts[verbosity] = [note["note_val"] for note in (*shown["notes"], *step["notes"])]
+    assert texts[0] == []
+    assert {"all is well", "fans are loud"} <= set(texts[1])
+    assert "n1: is warm" not in texts[1]
+    assert "n1: is warm" in texts[5]
+
+
+def test_without_airflow_the_store_says_what_it_knows(viewer: httpx.Client, under_way: str, proxy: LossyProxy) -> None:
+    proxy.lose("GET", "request", 20)
+    shown = described(viewer, under_way)
+    assert (shown["action_lifecycle"], shown["dag_status"]) == ("Processing", "RUNNING")
+    states = {step["id"]: step["state"] for step in shown["steps"]}
+    assert (states["plan_groups"], states["deploy_group.control"]) == ("success", "running")
+    assert (states["deploy_group.compute"], states["report"]) == (None, None)
+    step = described(viewer, f"{under_way}/steps/deploy_group.control")
+    assert (step["task_id"], step["state"], step["index"]) == ("deploy_group.control", "running", 7)
+
+
+def test_an_action_whose_run_was_deleted_is_still_there(
+    viewer: httpx.Client, store: SiteStore, under_way: str, airflow_runs: AirflowRuns
+) -> None:
+    airflow_runs.delete("deploy_site", under_way)
+    shown = described(viewer, under_way)
+    assert (shown["action_lifecycle"], shown["dag_status"]) == ("Failed", "FAILED")
+    assert store.action(under_way).state is ActionState.CANCELLED
+    assert len(shown["steps"]) == 10
+
+
+def test_a_step_is_airflows_task(viewer: httpx.Client, under_way: str) -> None:
+    step = described(viewer, f"{under_way}/steps/deploy_group.control")
+    fields = ("task_id", "index", "state", "try_number", "operator", "map_index", "dag_id", "dag_run_id")
+    assert [step[field] for field in fields] == [
+        "deploy_group.control",
+        7,
+        "running",
+        2,
+        "DeployGroupOperator",
+        0,
+        "deploy_site",
+        run_of(under_way),
+    ]
+    assert {"start_date", "end_date", "duration", "hostname", "notes"} <= set(step)
+    assert "rendered_fields" not in step
+    assert described(viewer, f"{under_way}/steps/acquire")["state"] == "success"
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "reason"),
+    [
+        (NO_ID, 404, "Not Found"),
+        ("x", 404, "Action not found"),
+        ("%00" * 26, 404, "Action not found"),
+        (f"{NO_ID}/steps/acquire", 404, "Not Found"),
+        (f"{NO_ID}/steps/acquire/logs", 404, "Not Found"),
+        ("x/steps/acquire/logs", 400, "Bad Request"),
+        (f"{NO_ID}/validations/{NO_ID}", 404, "Not Found"),
+        ("ACTION/steps/nothing", 404, "Step not found"),
+        ("ACTION/steps/deploy_group", 404, "Step not found"),
+        ("ACTION/steps/deploy_group.nowhere", 404, "Step not found"),
+        ("ACTION/steps/nothing/logs", 404, "Step not found"),
+        ("ACTION/steps/acquire/logs?try=9", 404, "Step not found"),
+        ("ACTION/steps/report/logs", 404, "Step not found"),
+        ("ACTION/steps/acquire/logs?try=0", 400, "Bad Request"),
+        ("ACTION/steps/acquire/logs?try=x", 400, "Bad Request"),
+        ("ACTION/steps/acquire/logs?try=99999999999", 400, "Bad Request"),
+        (f"ACTION/validations/{NO_ID}", 404, "Not Found"),
+    ],
+)
+def test_what_is_not_there(viewer: httpx.Client, under_way: str, path: str, status: int, reason: str) -> None:
+    answer = viewer.get(f"{ACTIONS}/{path.replace('ACTION', under_way)}")
+    assert (answer.status_code, answer.json()["reason"]) == (status, reason)
+
+
+def test_a_group_of_a_stopped_run_that_never_began_has_no_log(
+    viewer: httpx.Client, store: SiteStore, made: str, airflow_runs: AirflowRuns
+) -> None:
+    plan(store, made)
+    # As Airflow leaves it when the run is marked failed.
+    airflow_runs.begin(made, "deploy_group", "failed", map_index=0, tries=1)
+    answer = viewer.get(f"{ACTIONS}/{made}/steps/deploy_group.control/logs")
+    assert (answer.status_code, answer.json()["reason"]) == (404, "Step not found")
+    assert "has not begun" in answer.json()["message"]
+
+
+def test_nodes_in_trouble_are_named_and_with_the_highest_verbosity_all(
+    viewer: httpx.Client, store: SiteStore, under_way: str
+) -> None:
+    assert described(viewer, under_way)["nodes"] == []
+    everything = described(viewer, f"{under_way}?verbosity=5")["nodes"]
+    assert [(node["name"], node["state"], node["groups"]) for node in everything] == [
+        ("n1", "not_started", ["control"]),
+        ("n2", "not_started", ["control"]),
+        ("n3", "not_started", ["compute"]),
+    ]
+    store.explain_pending(under_way, OperationPhase.PREPARE, ["n3"], "held by provisioner task 7")
+    (held,) = described(viewer, under_way)["nodes"]
+    assert (held["name"], held["state"], held["message"]) == ("n3", "not_started", "held by provisioner task 7")
+    store.explain_pending(under_way, OperationPhase.PREPARE, ["n3"], None)
+    begun = store.begin_operation(under_way, "default", "control", 1, Phase.PREPARE, ["n1", "n2"], "file:///design")
+    assert store.lease(begun.op, "me", 30, sending=True)
+    store.submitted(begun.op, "task")
+    store.close_action(under_way, ActionState.CANCELLED, "stopped")
+    assert [(node["name"], node["state"]) for node in described(viewer, under_way)["nodes"]] == [
+        ("n1", "unknown"),
+        ("n2", "unknown"),
+    ]
+
+
+# Airflow's own reader of logs leaves its file to the garbage collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_the_log_of_a_step_is_its_last_try_or_the_one_that_was_named(
+    viewer: httpx.Client, under_way: str, airflow_runs: AirflowRuns
+) -> None:
+    for tries in (1, 2):
+        text = f'{{"timestamp": "2026-03-01T12:00:00Z", "level": "info", "event": "this is try {tries}"}}\n'
+        airflow_runs.write_log("deploy_site", under_way, "deploy_group", text, map_index=0, tries=tries)
+    url = f"{ACTIONS}/{under_way}/steps/deploy_group.control/logs"
+    last = viewer.get(url)
+    assert last.headers["Content-Type"].startswith("text/plain; charset=utf-8")
+    assert "this is try 2" in last.text
+    assert "this is try 2" in viewer.get(f"{url}?try=2").text
+
+
+def test_a_log_that_airflow_does_not_give_is_no_empty_log(
+    viewer: httpx.Client, under_way: str, proxy: LossyProxy
+) -> None:
+    proxy.lose("GET", "request", 20)
+    answer = viewer.get(f"{ACTIONS}/{under_way}/steps/deploy_group.control/logs")
+    assert (answer.status_code, answer.json()["retry"]) == (503, True)

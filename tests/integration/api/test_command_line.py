@@ -1,0 +1,200 @@
+"""The command `slipway` against the real server: what it sends is taken, what it reads is there."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from site_store import ActionState, SiteStore
+from slipway_cli.main import main
+from tests.integration.api.airflow_runs import DESIGN, AirflowRuns, plan
+from tests.integration.api.conftest import PASSWORD
+
+pytestmark = pytest.mark.usefixtures("dags", "connected")
+STRATEGY = "schema: shipyard/DeploymentStrategy/v1"
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command said. The server runs in this process, and its log, which goes to the same output, is left out."""
+
+    stdout: str
+    stderr: str
+
+    @classmethod
+    def of(cls, result: Result) -> Said:
+        texts = (re.sub(r"(?m)^\d{4}-\d\d-\d\dT\S+ \[.*\n", "", text) for text in (result.stdout, result.stderr))
+        return cls(*texts)
+
+    @property
+    def data(self) -> Any:
+        """The JSON on standard output."""
+        return json.loads(self.stdout)
+
+
+Slipway = Callable[..., Said]
+
+
+def run(*arguments: str, status: int = 0, stdin: str | None = None) -> Said:
+    """Run `slipway`."""
+    result = CliRunner().invoke(main, arguments, input=stdin, catch_exceptions=False)
+    assert result.exit_code == status, result.output
+    return Said.of(result)
+
+
+@pytest.fixture
+def slipway(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, origin: str, tokens: dict[str, str]) -> Slipway:
+    """Return a function that runs `slipway` as one who may trigger DAGs, or as `role`."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("SLIPWAY_URL", origin)
+    monkeypatch.chdir(tmp_path)
+
+    def with_token(*arguments: str, role: str = "user", **more: Any) -> Said:
+        monkeypatch.setenv("SLIPWAY_TOKEN", tokens[role])
+        return run(*arguments, **more)
+
+    return with_token
+
+
+@pytest.fixture
+def committed(slipway: Slipway, tmp_path: Path) -> Slipway:
+    """Commit a site first."""
+    (tmp_path / "design.yaml").write_text(DESIGN)
+    slipway("create", "configdocs", "design", "-f", "design.yaml")
+    slipway("commit", "configdocs")
+    return slipway
+
+
+def test_logging_in(slipway: Slipway, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "and good until" in slipway("login", "-u", "viewer", stdin=PASSWORD).stdout
+    assert "does not accept user 'viewer'" in slipway("login", "-u", "viewer", stdin="no", status=1).stderr
+    monkeypatch.delenv("SLIPWAY_TOKEN")
+    assert run("get", "actions").stdout == "site default has no action yet\n"
+    monkeypatch.setenv("SLIPWAY_TOKEN", "made.up.token")
+    assert "does not accept the token" in run("get", "actions", status=1).stderr
+
+
+def test_documents_from_their_files_to_a_revision(slipway: Slipway, tmp_path: Path) -> None:
+    nodes, _, rest = DESIGN.partition(STRATEGY)
+    (tmp_path / "nodes.yaml").write_text(nodes)
+    (tmp_path / "bad.yaml").write_text(
+        f"# the strategy\n{STRATEGY}{rest}".replace("critical: true", "critical: maybe", 1)
+    )
+    (tmp_path / "good.yaml").write_text(f"{STRATEGY}{rest}")
+    assert (
+        "is loaded (2 files)" in slipway("create", "configdocs", "design", "-f", "nodes.yaml", "-f", "bad.yaml").stdout
+    )
+    assert "+ design: shipyard/DeploymentStrategy/v1" in slipway("diff", "configdocs").stdout
+    line = (tmp_path / "bad.yaml").read_text().partition("critical: maybe")[0].count("\n") + 1
+    refused = slipway("commit", "configdocs", status=1)
+    assert f"  bad.yaml:{line}: $.data.groups[0].critical: must be true or false" in refused.stderr
+    assert refused.stderr.endswith("Error: Validations failed\n")
+    assert slipway("commit", "configdocs", "-o", "json", status=1).data["details"]["errorCount"] >= 1
+    assert (
+        "Validations failed DRYRUN: nothing is committed"
+        in slipway("commit", "configdocs", "--dryrun", status=1).stdout
+    )
+    again = ("create", "configdocs", "design", "-f", "nodes.yaml", "-f", "good.yaml")
+    assert "is not empty, it holds design" in slipway(*again, status=1).stderr
+    slipway(*again, "--replace")
+    assert "committed site default as revision 1\n" in slipway("commit", "configdocs").stdout
+    assert slipway("get", "configdocs", "--collection", "design").stdout.startswith(nodes)
+    assert "schema: " in slipway("get", "renderedconfigdocs", "-c").stdout
+    assert "nothing to commit" in slipway("commit", "configdocs", status=1).stderr
+
+
+def test_what_is_no_yaml_is_told_by_its_file(slipway: Slipway, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(DESIGN)
+    (tmp_path / "b.yaml").write_text("---\n\n\na: [1\nb: 2\n")
+    refused = slipway("create", "configdocs", "design", "-d", ".", status=1)
+    assert "  b.yaml:5: this is not YAML: " in refused.stderr
+    assert "on b.yaml:4, " in refused.stderr
+
+
+def test_history(committed: Slipway, tmp_path: Path) -> None:
+    (tmp_path / "design.yaml").write_text(DESIGN.replace("critical: true", "critical: false"))
+    committed("create", "configdocs", "design", "-f", "design.yaml")
+    assert "  ~ $.data.groups[0].critical: true -> false" in committed("diff", "configdocs").stdout
+    committed("commit", "configdocs")
+    assert "~ design: " in committed("diff", "configdocs", "1", "2", "--rendered").stdout
+    assert "as revision 3, with the documents of revision 1" in committed("rollback", "configdocs", "1").stdout
+    assert "there is nothing to go back to" in committed("rollback", "configdocs", "1", status=1).stderr
+    assert "committed, goes back to 1" in committed("get", "revisions").stdout
+    assert "Goes back to: 1\n" in committed("describe", "revision/3").stdout
+    rows = committed("get", "configdocs").stdout
+    assert "buffer: unmodified" in rows
+
+
+def test_the_buffer_is_discarded(slipway: Slipway, tmp_path: Path) -> None:
+    (tmp_path / "design.yaml").write_text(DESIGN)
+    slipway("create", "configdocs", "design", "-f", "design.yaml")
+    assert "is empty\n" in slipway("delete", "configdocs", "--yes").stdout
+    assert "is empty already" in slipway("delete", "configdocs").stdout
+
+
+def test_a_forced_commit(slipway: Slipway, tmp_path: Path) -> None:
+    (tmp_path / "design.yaml").write_text(
+        "schema: x/Y/v1\nmetadata: {schema: metadata/Document/v1, name: n}\ndata: {}\n"
+    )
+    slipway("create", "configdocs", "design", "-f", "design.yaml")
+    forced = slipway("commit", "configdocs", "--force")
+    assert "committed site default as revision 1, in spite of its errors" in forced.stdout
+    assert "Forced in spite of:" in slipway("describe", "revision/1").stdout
+    refused = slipway("create", "action", "deploy_site", status=1)
+    assert "Error: revision 1 of site default is not valid: nothing was started. Mend the documents" in refused.stderr
+
+
+def test_an_action_from_its_creation_to_its_end(
+    committed: Slipway, store: SiteStore, airflow_runs: AirflowRuns
+) -> None:
+    created = committed("create", "action", "deploy_site", "-o", "json").data
+    identity = created["id"]
+    assert f"is busy: action {identity}" in committed("create", "action", "update_site", status=1).stderr
+    plan(store, identity)
+    assert "Processing" in committed("get", "actions").stdout
+    shown = committed("describe", identity, "-v", "5").stdout
+    assert "State: Processing\n" in shown
+    assert "control  yes       pending      2" in shown
+    assert "invoke by user" in shown
+    assert "index: 3\n" in committed("describe", f"step/{identity}/validate_design").stdout
+    assert "has not begun" in committed("logs", f"step/{identity}/validate_design", status=1).stderr
+    assert "none are kept" in committed("describe", f"validation/{identity}/1", status=1).stderr
+    assert "is paused" in committed("pause", f"action/{identity}").stdout
+    assert "Paused" in committed("get", "actions").stdout
+    assert "cannot pause action" in committed("pause", identity, status=1).stderr
+    assert "goes on" in committed("unpause", "action", identity).stdout
+    workflow = committed("get", "workflows", "-o", "json").data[0]["workflow_id"]
+    assert "state: queued\n" in committed("describe", f"workflow/{workflow}").stdout
+    note = committed("describe", identity, "-o", "json").data["notes"][0]["note_id"]
+    assert committed("describe", f"notedetails/{note}").stdout
+    assert "is being stopped" in committed("stop", f"action/{identity}").stdout
+    airflow_runs.end("deploy_site", identity)
+    store.close_action(identity, ActionState.CANCELLED, "stopped")
+    assert "cannot stop action" in committed("stop", identity, status=1).stderr
+    followed = committed("describe", identity, "--follow", status=1)
+    assert "cancelled: stopped" in followed.stdout
+
+
+def test_what_a_reader_may_not(committed: Slipway) -> None:
+    assert "committed" in committed("get", "revisions", role="viewer").stdout
+    assert "Error: " in committed("create", "action", "deploy_site", role="viewer", status=1).stderr
+    refused = committed("get", "configdocs", "--collection", "design", "--cleartext-secrets", role="viewer", status=1)
+    assert refused.stderr.startswith("Error: ")
+
+
+def test_nodes_are_named_as_they_are(committed: Slipway) -> None:
+    refused = committed("create", "action", "redeploy_server", "-n", "n11", "--yes", status=1)
+    assert "there is no node 'n11'; did you mean 'n1'?" in refused.stderr
+    misspelt = committed("create", "action", "deploy_site", "--param", "taget_nodes=n1", status=1)
+    assert "did you mean 'target_nodes'?" in misspelt.stderr
+
+
+def test_what_the_provisioner_says(committed: Slipway) -> None:
+    assert "Node" in committed("get", "site-statuses", "-s", "nodes-provision-status").stdout

@@ -1,0 +1,414 @@
+"""Commits: what is judged, what is stored, and what becomes of two at once."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from site_engine.design_check import ADDRESSES, INGESTER, REFUSAL_STAYS
+from site_store import SiteStore
+from slipway_api.sites import provisioner_check
+from tests.support.configdocs import API, assert_failure, commit, committed, put, said
+from tests.support.file_server import FileServer
+from tests.support.simulators import Simulator
+from tests.support.sites import document, group, node, site
+
+NODES = [node("n1"), node("n2")]
+GROUPS = [group("all", percent_successful_nodes=50)]
+DESIGN = site(NODES, GROUPS)
+NETWORK = yaml.safe_dump(document("drydock/Network/v1", "storage", {}))
+BAD = site(NODES, [group("all", after=["ghost"]), group("spare", ["nobody"])])
+
+
+def test_a_good_commit(connected: Simulator, user: httpx.Client, viewer: httpx.Client, store: SiteStore) -> None:
+    put(user, f"# as written\n{DESIGN}")
+    put(user, NETWORK, "networks", buffermode="append")
+    answer = user.post(f"{API}/commitconfigdocs?verbosity=1&force=False&dryrun=False")
+    body = answer.json()
+    assert answer.status_code == 200, body
+    assert answer.headers["Content-Type"] == "application/json"
+    assert (body["status"], body["message"], body["code"]) == ("Success", "Validations succeeded", "200 OK")
+    assert (body["kind"], body["reason"], body["revision"], body["forced"]) == ("Status", "Validation", 1, False)
+    assert body["details"]["errorCount"] == 0
+    assert body["details"]["messageList"] == [], "not that each of Drydock's checks succeeded"
+    assert answer.headers["ETag"] == '"3"'
+    revision = store.revision("default")
+    assert (revision.number, revision.created_by, revision.forced, revision.problems) == (1, "user", False, ())
+    assert revision.text is not None
+    assert {record.name for record in store.documents("default", 1)} >= {"n1", "n2", "oob"}
+    assert {record.collection for record in store.documents("default", 1)} == {"site", "networks"}
+    assert store.buffer("default").is_empty
+    assert viewer.get(f"{API}/configdocs/site?version=committed").text == f"# as written\n{DESIGN}"
+
+
+def test_an_empty_buffer_cannot_be_committed(user: httpx.Client) -> None:
+    answer = commit(user)
+    assert_failure(answer, 409)
+    assert answer.json()["retry"] is True
+
+
+def test_errors_refuse_and_store_nothing(connected: Simulator, user: httpx.Client, store: SiteStore) -> None:
+    put(user, BAD)
+    answer = commit(user)
+    body = answer.json()
+    assert answer.status_code == 400
+    assert (body["kind"], body["status"], body["code"]) == ("Status", "Failure", "400 Bad Request")
+    assert (body["message"], body["reason"], body["retry"]) == ("Validations failed", "Validation", False)
+    errors = [message for message in body["details"]["messageList"] if message["error"]]
+    assert body["details"]["errorCount"] == len(errors) == 1
+    (error,) = errors
+    assert "there is no group 'ghost'" in error["message"]
+    assert error["documents"] == [{"schema": "shipyard/DeploymentStrategy/v1", "name": "deployment-strategy"}]
+    assert (error["level"], error["collection"], error["source"]) == ("Error", "site", "Slipway")
+    assert "ghost" in BAD.splitlines()[error["line"] - 1]
+    assert store.revisions("default") == []
+    assert answer.headers["ETag"] == '"1"'
+    assert not store.buffer("default").is_empty
+
+
+def test_the_provisioner_is_asked_too_and_all_is_told_at_once(connected: Simulator, user: httpx.Client) -> None:
+    put(user, site([node("n3", profile="ghost"), *NODES], [{"name": "b"}]))
+    answer = commit(user)
+    assert answer.status_code == 400
+    found = answer.json()["details"]["messageList"]
+    by_drydock = [message for message in found if message["source"] == "Drydock"]
+    error, note = by_drydock
+    assert (error["documents"], error["name"]) == ([{"schema": "drydock/BaremetalNode/v1", "name": "n3"}], "DD1001")
+    assert (note["message"], note["level"]) == (REFUSAL_STAYS, "Info")
+    assert any("critical is missing" in text for text in said(answer))
+
+
+def test_a_dry_run_never_commits(connected: Simulator, user: httpx.Client, store: SiteStore) -> None:
+    put(user, DESIGN)
+    for query in ({"dryrun": "true"}, {"dryrun": "True", "force": "True"}):
+        answer = commit(user, **query)
+        body = answer.json()
+        assert answer.status_code == 200
+        assert (body["status"], body["message"]) == ("Success", "Validations succeeded DRYRUN")
+        assert "revision" not in body
+    put(user, BAD, buffermode="replace")
+    answer = commit(user, dryrun="true", force="true")
+    body = answer.json()
+    assert (answer.status_code, body["code"]) == (200, "200 OK")
+    assert (body["status"], body["message"]) == ("Failure", "Validations failed DRYRUN")
+    assert body["details"]["errorCount"] == 1
+    assert store.revisions("default") == []
+
+
+def test_a_forced_commit_records_who_forced_what(connected: Simulator, user: httpx.Client, store: SiteStore) -> None:
+    put(user, BAD)
+    answer = commit(user, force="true")
+    body = answer.json()
+    assert answer.status_code == 200
+    assert (body["status"], body["message"], body["forced"]) == ("Success", "Validations failed FORCED SUCCESS", True)
+    assert body["details"]["errorCount"] == 1
+    assert (body["deployable"], body["intermediate_commits"]) == (False, []), "its groups cannot be read"
+    shown = user.get(f"{API}/revisions/1").json()
+    assert (shown["user"], shown["forced"]) == ("user", True)
+    (problem,) = shown["problems"]
+    assert "there is no group 'ghost'" in problem
+    assert store.revision("default").text is not None
+
+
+def test_force_without_errors_forces_nothing(connected: Simulator, user: httpx.Client) -> None:
+    put(user, DESIGN)
+    answer = commit(user, force="true")
+    assert (answer.json()["forced"], answer.json()["message"]) == (False, "Validations succeeded")
+
+
+def test_without_a_provisioner_nothing_is_known_to_be_right(user: httpx.Client, store: SiteStore) -> None:
+    put(user, DESIGN)
+    answer = commit(user)
+    assert answer.status_code == 400
+    (error,) = said(answer)
+    assert "create an Airflow connection 'slipway_provisioner_default' or 'slipway_provisioner'" in error
+    assert "force the commit" in error
+    forced = commit(user, force="true")
+    assert (forced.status_code, forced.json()["deployable"]) == (200, True)
+    assert store.revision("default").forced
+
+
+@pytest.fixture
+def between(monkeypatch: pytest.MonkeyPatch, connected: Simulator, origin: str) -> Iterator[FileServer]:
+    """Stand between the provisioner and Slipway's route for designs."""
+    with FileServer(upstream=origin) as server:
+        settings = {"conn_type": "drydock", "host": connected.url, "extra": {"design_base_url": server.url}}
+        monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(settings))
+        yield server
+
+
+def test_a_commit_survives_a_503_in_the_very_fetch_of_its_design(between: FileServer, user: httpx.Client) -> None:
+    between.refuse(503, b'{"detail": "no worker is free"}')
+    put(user, DESIGN)
+    answer = commit(user)
+    assert (answer.status_code, answer.json()["status"]) == (200, "Success"), answer.text
+    assert len(between.asked) == 2
+
+
+def test_a_provisioner_that_sees_no_nodes_refuses_the_commit_and_its_ingester_is_named(
+    between: FileServer, user: httpx.Client
+) -> None:
+    between.refuse(200, b"{}", count=ADDRESSES)
+    put(user, DESIGN)
+    answer = commit(user)
+    (error,) = said(answer)
+    assert (answer.status_code, INGESTER in error) == (400, True)
+    assert between.asked[0].partition("?")[0] == between.asked[-1].partition("?")[0], "one token"
+    assert max(map(len, between.asked)) + len(between.url) <= 128
+
+
+@pytest.fixture
+def silent_provisioner(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Connect the server to a provisioner that takes requests and does not answer in time."""
+    released = threading.Event()
+
+    class Silent(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            released.wait(30)
+            self.close_connection = True
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Silent)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_address[1]}"
+    settings = {"conn_type": "drydock", "host": url, "extra": {"read_timeout": 60}}
+    monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(settings))
+    yield
+    released.set()
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.usefixtures("silent_provisioner")
+def test_a_provisioner_that_does_not_answer_is_an_error(
+    user: httpx.Client, viewer: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provisioner_check, "PATIENCE", 0.2)
+    put(user, DESIGN)
+    (error,) = said(commit(user))
+    assert "did not check the design: it has not answered for 0 s" in error
+
+
+def test_secrets_are_in_no_message(connected: Simulator, user: httpx.Client) -> None:
+    password = "correct-horse-battery"
+    secret = document("deckhand/Passphrase/v1", "ipmi", password, storagePolicy="encrypted")
+    strange = node("n9")
+    strange["data"]["metadata"]["tags"] = {"oob": {"credential": password}}
+    groups = [group("all", percent_successful_nodes=50) | {"critical": password}]
+    answer = put(user, site([strange], groups) + "---\n" + yaml.safe_dump(secret))
+    assert answer.status_code == 201
+    answer = commit(user)
+    assert answer.status_code == 400
+    assert password not in answer.text
+    assert "[redacted]" in answer.text
+
+
+def test_a_secret_cannot_become_the_name_of_a_group(connected: Simulator, user: httpx.Client) -> None:
+    secret = document("deckhand/Passphrase/v1", "ipmi", "root:hunter2-hunter2", storagePolicy="encrypted")
+    source = {"schema": secret["schema"], "name": "ipmi", "path": ".", "pattern": ":(.*)", "match_group": 1}
+    design = list(yaml.safe_load_all(site(NODES, [group("all", ["nobody"])])))
+    (strategy,) = (one for one in design if one["schema"] == "shipyard/DeploymentStrategy/v1")
+    strategy["metadata"]["substitutions"] = [{"src": source, "dest": {"path": ".groups[0].name"}}]
+    put(user, yaml.safe_dump_all([*design, secret]))
+    answer = commit(user)
+    assert answer.status_code == 400
+    errors = [one for one in answer.json()["details"]["messageList"] if one["error"]]
+    assert [(one["path"], one["text"]) for one in errors if "everybody" in one["text"]] == [
+        ("$.data.groups[0].name", "groups and settings are shown to everybody: write it in plain")
+    ]
+    assert "hunter2-hunter2" not in answer.text, "also not what a warning says of the group"
+
+
+def test_a_design_that_is_judged_can_be_fetched_only_meanwhile(
+    connected: Simulator, user: httpx.Client, anonymous: httpx.Client, store: SiteStore
+) -> None:
+    number = committed(user, DESIGN)
+    revision = store.revision("default", number)
+    answer = anonymous.get(f"/d/{revision.design_token}")
+    assert (answer.status_code, answer.text) == (200, revision.text)
+    assert answer.headers["Content-Type"] == "application/x-yaml"
+    put(user, BAD)
+    commit(user)
+    fetched = connected.get("state")["designs"]
+    assert len(fetched) == 2
+    for reference in fetched:
+        assert httpx.get(reference).status_code == 404
+    assert anonymous.get("/d/nonsense").status_code == 404
+
+
+def test_a_commit_that_is_overtaken(
+    connected: Simulator, user: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody posts to the buffer while a commit of it is being judged."""
+    asked = provisioner_check.ask
+
+    def interrupted(*given: Any, **more: Any) -> Any:
+        put(user, NETWORK, "late", buffermode="append")
+        return asked(*given, **more)
+
+    monkeypatch.setattr(provisioner_check, "ask", interrupted)
+    put(user, DESIGN)
+    answer = commit(user)
+    assert_failure(answer, 409)
+    assert answer.json()["retry"] is True
+    assert answer.headers["ETag"] == '"2"'
+    user.delete(f"{API}/configdocs")
+    tag = put(user, DESIGN).headers["ETag"]
+    assert_failure(commit(user, tag=tag), 412)
+    assert store.revisions("default") == []
+    assert sorted(store.buffer("default").posted) == ["late", "site"]
+
+
+def test_two_commit_at_once_and_one_wins(connected: Simulator, user: httpx.Client, store: SiteStore) -> None:
+    put(user, DESIGN)
+    with ThreadPoolExecutor(2) as both:
+        answers = list(both.map(lambda _: commit(user), range(2)))
+    assert sorted(answer.status_code for answer in answers) == [200, 409]
+    assert [revision.number for revision in store.revisions("default")] == [1]
+
+
+@pytest.mark.parametrize("with_tag", [True, False])
+def test_two_post_at_once_and_nothing_is_lost(user: httpx.Client, store: SiteStore, with_tag: bool) -> None:
+    def post(name: str) -> httpx.Response:
+        text = yaml.safe_dump(document("drydock/Network/v1", name, {}))
+        return put(user, text, name, tag='"0"' if with_tag else "", buffermode="append")
+
+    with ThreadPoolExecutor(4) as all_at_once:
+        answers = dict(zip("abcd", all_at_once.map(post, "abcd"), strict=True))
+    good = {name for name, answer in answers.items() if answer.status_code == 201}
+    assert store.buffer("default").posted.keys() == good
+    assert len(good) == (1 if with_tag else 4)
+    assert {answer.status_code for answer in answers.values()} == ({201, 412} if with_tag else {201})
+
+
+def test_revisions(connected: Simulator, user: httpx.Client, viewer: httpx.Client, store: SiteStore) -> None:
+    for count in range(3):
+        committed(user, f"{DESIGN}# {count}\n")
+    page = viewer.get(f"{API}/revisions", params={"limit": 2})
+    assert [entry["revision"] for entry in page.json()] == [3, 2]
+    assert 'rel="next"' in page.headers["Link"]
+    following = page.headers["Link"].partition(">")[0].removeprefix("<").removeprefix("/slipway")
+    rest = viewer.get(following)
+    assert [entry["revision"] for entry in rest.json()] == [1]
+    assert "Link" not in rest.headers
+    newest = viewer.get(f"{API}/revisions/3").json()
+    assert (newest["base_revision"], newest["versions"], newest["user"]) == (2, ["committed"], "user")
+    assert [entry["name"] for entry in newest["collections"]] == ["site"]
+    assert viewer.get(f"{API}/revisions/1").json()["versions"] == []
+    assert_failure(viewer.get(f"{API}/revisions/4"), 404)
+    assert viewer.get(f"{API}/revisions?site=elsewhere").status_code == 404
+    for query in ("limit=0", "limit=501", "before=x"):
+        assert_failure(viewer.get(f"{API}/revisions?{query}"), 400)
+
+
+def test_rollback_is_a_new_revision(connected: Simulator, user: httpx.Client, store: SiteStore) -> None:
+    committed(user, DESIGN)
+    put(user, f"{DESIGN}# changed\n")
+    put(user, NETWORK, "networks", buffermode="append")
+    commit(user)
+    assert [entry.number for entry in store.revisions("default")] == [2, 1]
+    dry = user.post(f"{API}/revisions/1/rollback?dryrun=true")
+    assert (dry.status_code, dry.json()["message"]) == (200, "Validations succeeded DRYRUN")
+    answer = user.post(f"{API}/revisions/1/rollback")
+    assert answer.status_code == 201, answer.text
+    assert (answer.json()["revision"], answer.json()["rollback_of"]) == (3, 1)
+    assert (answer.json()["deployable"], answer.json()["intermediate_commits"]) == (True, [1, 2])
+    assert user.get(f"{API}/configdocs/site?version=committed").text == DESIGN
+    assert user.get(f"{API}/configdocs/networks?version=committed").status_code == 404
+    assert user.get(f"{API}/revisions/3").json()["rollback_of"] == 1
+    again = user.post(f"{API}/revisions/1/rollback")
+    assert_failure(again, 409)
+    assert "nothing to go back to" in again.json()["message"]
+    put(user, NETWORK, "networks")
+    refused = user.post(f"{API}/revisions/2/rollback")
+    assert_failure(refused, 409)
+    assert "holds networks" in refused.json()["message"]
+    assert_failure(user.post(f"{API}/revisions/9/rollback"), 404)
+    assert_failure(user.post(f"{API}/revisions/0/rollback"), 400)
+
+
+def test_rollback_is_judged_as_a_commit_is(connected: Simulator, user: httpx.Client, store: SiteStore) -> None:
+    put(user, BAD)
+    commit(user, force="true")
+    committed(user, DESIGN)
+    answer = user.post(f"{API}/revisions/1/rollback")
+    assert (answer.status_code, answer.json()["message"]) == (400, "Validations failed")
+    answer = user.post(f"{API}/revisions/1/rollback?force=true")
+    assert (answer.status_code, answer.json()["forced"]) == (201, True)
+    assert len(store.revisions("default")) == 3
+
+
+def _documents(answer: httpx.Response) -> Iterable[tuple[str, str, list[Any]]]:
+    assert answer.status_code == 200, answer.text
+    return [(entry["name"], entry["change"], entry["fields"]) for entry in answer.json()["documents"]]
+
+
+def test_differences(connected: Simulator, user: httpx.Client, viewer: httpx.Client) -> None:
+    diff = f"{API}/diff/configdocs"
+    assert viewer.get(diff).json()["documents"] == []
+    committed(user, DESIGN)
+    assert viewer.get(diff).json()["collections"] == []
+    moved = site([node("n1", rack="r7")], GROUPS)
+    put(user, moved)
+    put(user, yaml.safe_dump(node("n2")), "more", buffermode="append")
+    answer = viewer.get(diff)
+    body = answer.json()
+    assert (body["from"], body["to"]) == (
+        {"version": "committed", "revision": 1},
+        {"version": "buffer", "revision": 2},
+    )
+    assert body["collections"] == [{"name": "more", "change": "added"}, {"name": "site", "change": "modified"}]
+    field = {"path": "$.data.metadata.rack", "change": "modified", "from": "r1", "to": "r7"}
+    assert _documents(answer) == [("n2", "moved", []), ("n1", "modified", [field])]
+    assert body["documents"][0]["moved_from"] == "site"
+    assert answer.headers["ETag"] == '"4"'
+    commit(user)
+    assert _documents(viewer.get(diff, params={"from": "1", "to": "2"})) == _documents(answer)
+    back = viewer.get(diff, params={"from": "2", "to": "1", "rendered": "true"})
+    assert ("n1", "modified", [field | {"from": "r7", "to": "r1"}]) in _documents(back)
+    assert_failure(viewer.get(diff, params={"from": "9"}), 404)
+    assert_failure(viewer.get(diff, params={"from": "bufer"}), 400)
+
+
+def test_differences_show_no_secret(connected: Simulator, op: httpx.Client) -> None:
+    def text(password: str) -> str:
+        secret = document("deckhand/Passphrase/v1", "ipmi", password, storagePolicy="encrypted")
+        return f"{DESIGN}---\n{yaml.safe_dump(secret)}"
+
+    committed(op, text("first-password"))
+    put(op, text("second-password"))
+    for rendered in ("false", "true"):
+        answer = op.get(f"{API}/diff/configdocs", params={"rendered": rendered})
+        assert "-password" not in answer.text
+        field = {"path": "$.data", "change": "modified", "from": "[redacted]", "to": "[redacted]"}
+        assert _documents(answer) == [("ipmi", "modified", [field])]
+
+
+def test_rendered_documents(connected: Simulator, op: httpx.Client, user: httpx.Client, store: SiteStore) -> None:
+    secret = yaml.safe_dump(document("deckhand/Passphrase/v1", "ipmi", "hunter2-hunter2", storagePolicy="encrypted"))
+    put(user, f"{DESIGN}---\n{secret}")
+    for version in ("buffer", "committed", "1"):
+        path = f"{API}/renderedconfigdocs?version={version}"
+        answer = user.get(path)
+        assert answer.status_code == 200, answer.text
+        assert answer.headers["Content-Type"] == "application/x-yaml"
+        names = {entry["metadata"]["name"] for entry in yaml.safe_load_all(answer.text)}
+        assert names >= {"n1", "n2", "ipmi"}
+        assert "hunter2" not in answer.text
+        assert_failure(user.get(f"{path}&cleartext-secrets=true"), 403)
+        assert "hunter2-hunter2" in op.get(f"{path}&cleartext-secrets=true").text
+        if version == "buffer":
+            assert answer.headers["ETag"] == '"1"'
+            assert commit(user).status_code == 200
+    assert_failure(user.get(f"{API}/renderedconfigdocs"), 404)
+    assert op.get(f"{API}/renderedconfigdocs?version=1&cleartext-secrets=true").text == store.revision("default").text
+    stored = store.revision_secrets("default", 1)
+    assert stored is not None
+    assert (stored.texts, stored.exposed) == (frozenset({"hunter2-hunter2"}), ())

@@ -1,0 +1,69 @@
+"""The action of a DAG run, with and without its report; an action whose run is gone is closed."""
+
+from __future__ import annotations
+
+import logging
+
+import httpx
+import pytest
+
+from site_engine.finalization import conclude
+from site_store import SiteStore
+from slipway_api.airflow_client import AirflowCalls
+from tests.integration.api.test_service import assert_failure
+
+RUNS = "/api/v1.0/runs/deploy_site"
+
+
+def test_no_action(viewer: httpx.Client) -> None:
+    assert_failure(viewer.get(f"{RUNS}/nothing"), 404, "run 'nothing' of DAG 'deploy_site' has no action (yet)")
+
+
+def test_report_on_demand(viewer: httpx.Client, store: SiteStore) -> None:
+    run_id = "manual__2026-01-01T00:00:00+00:00"
+    action = store.ensure_action("deploy_site", run_id, "deploy_site", "alpha", 3, {}, "tester")
+    report = conclude(store, action, {"load_design": "failed"}, logging.getLogger("test"))
+    shown = viewer.get(f"{RUNS}/{run_id}").json()
+    assert (shown["action"]["id"], shown["action"]["state"], shown["action"]["revision"]) == (action.id, "failed", 3)
+    assert shown["report"]["verdict_text"] == shown["action"]["verdict"] == report.verdict_text
+    assert "load_design" in shown["report_text"]
+    short = viewer.get(f"{RUNS}/{run_id}", params={"report": "false"}).json()
+    assert short == {**shown, "report": None, "report_text": None}
+
+
+def test_an_action_whose_run_is_gone(
+    viewer: httpx.Client, store: SiteStore, dags: list[str], tokens: dict[str, str]
+) -> None:
+    action = store.ensure_action("deploy_site", "run-view-gone", "deploy_site", "alpha", None, {}, "tester")
+    store.acquire_site(action.id)
+    assert viewer.get(f"{RUNS}/run-view-gone").json()["action"]["state"] == "cancelled"
+
+
+def test_airflow_is_away(viewer: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    action = store.ensure_action("deploy_site", "run-view-alone", "deploy_site", "alpha", None, {}, "tester")
+    store.acquire_site(action.id)
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "http://127.0.0.1:9")
+    assert viewer.get(f"{RUNS}/run-view-alone").json()["action"]["state"] == "running"
+
+
+def test_an_action_that_goes_on(
+    viewer: httpx.Client, store: SiteStore, dags: list[str], tokens: dict[str, str]
+) -> None:
+    calls = AirflowCalls(tokens["user"])
+    calls.trigger("deploy_site", "run-view-queued", {"site": "alpha"})
+    calls.close()
+    action = store.ensure_action("deploy_site", "run-view-queued", "deploy_site", "alpha", None, {}, "tester")
+    store.acquire_site(action.id)
+    assert viewer.get(f"{RUNS}/run-view-queued").json()["action"]["state"] == "running"
+    assert store.site_owner("alpha") is not None
+
+
+def test_the_step_and_a_pause(viewer: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "http://127.0.0.1:9")
+    action = store.ensure_action("deploy_site", "run-view-step", "deploy_site", "alpha", None, {}, "tester")
+    store.acquire_site(action.id)
+    store.note_step(action.id, "verify_site")
+    shown = viewer.get(f"{RUNS}/run-view-step").json()["action"]
+    assert (shown["step"], shown["paused"]) == ("verify_site", None)
+    assert store.set_paused(action.id, True)
+    assert viewer.get(f"{RUNS}/run-view-step").json()["action"]["paused"] is not None

@@ -1,0 +1,60 @@
+"""What a node is told to be held by: which task, since when, and what helps."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from site_engine import log_messages as story
+from site_store import Operation, OperationPhase, OperationStatus
+
+AT = datetime(2026, 11, 21, 23, 10, 5, 123456, tzinfo=UTC)
+FACTS = ("provisioner_task", "lease_owner", "lease_until", "sending", "submitted", "running_since", "ended", "over")
+
+
+def operation(phase: OperationPhase = OperationPhase.PREPARE, group: str = "all", **given: Any) -> Operation:
+    facts: dict[str, Any] = {**dict.fromkeys(FACTS), "result": None, **given}
+    return Operation(
+        op=7,
+        action_id="01J",
+        site="alpha",
+        group=group,
+        attempt=1,
+        phase=phase,
+        reference="slipway-01J-7",
+        nodes=("a",),
+        design_ref="",
+        created=AT,
+        status=OperationStatus.ABANDONED,
+        **facts,
+    )
+
+
+@pytest.mark.parametrize(
+    ("held", "told"),
+    [
+        pytest.param(
+            operation(provisioner_task="t-1", submitted=AT, running_since=AT),
+            "provisioner task t-1 (prepare of group all, action 01J), which runs since 2026-11-21 23:10:05 UTC, ",
+            id="it runs",
+        ),
+        pytest.param(
+            operation(provisioner_task="t-1", submitted=AT),
+            "provisioner task t-1 (prepare of group all, action 01J), which was submitted at 2026-11-21 23:10:05 UTC, ",
+            id="it waits in the queue",
+        ),
+        pytest.param(
+            operation(OperationPhase.DESTROY, "", sending=AT),
+            "a provisioner task (destroy_nodes, action 01J), which was sent at 2026-11-21 23:10:05 UTC, its answer was "
+            "lost, and it may still take effect, ",
+            id="its answer was lost",
+        ),
+    ],
+)
+def test_what_holds_a_node_is_named_with_what_helps(held: Operation, told: str) -> None:
+    said = story.held(held)
+    assert said.startswith(f"held by {told}and was not seen to be over. What helps: wait until it is over")
+    assert said.endswith("or create it with force")
+    assert "None" not in story.older_operation(held)

@@ -1,0 +1,145 @@
+"""What is made of an older operation whose provisioner task is said to run, or was perhaps never taken."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskState
+from site_engine.operations.polling import PhaseTimes
+from site_engine.operations.run import Ended, OperationRun
+from site_store import Operation, OperationPhase, OperationStatus, SiteStore
+from strategy_lib.outcome import Evidence
+
+START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+TIMES = PhaseTimes(interval=10.0, timeout=600.0, queue_timeout=600.0)
+RUNNING, QUEUED, COMPLETE = TaskState.RUNNING, TaskState.QUEUED, TaskState.COMPLETE
+
+
+class Scene:
+    """A provisioner whose task is in these states, one look after the other, and a clock that only waits move."""
+
+    def __init__(self, *states: TaskState, dead: bool = False, found: list[str | None] | None = None) -> None:
+        self.states, self.dead, self.found = list(states), dead, found or []
+        self.time, self.looks, self.noted = START, 0, ""
+        provisioner = SimpleNamespace(
+            task=self.task, find=self.find, is_dead=self.is_dead, evidence=self.evidence, settle=60.0
+        )
+        store = SimpleNamespace(submitted=self.submitted)
+        clock = SimpleNamespace(now=lambda: self.time, sleep=self.sleep)
+        self.run = OperationRun(
+            cast(SiteStore, store), cast(Provisioner, provisioner), clock, 6000.0, logging.getLogger("test")
+        )
+
+    def sleep(self, seconds: float) -> None:
+        self.time += timedelta(seconds=seconds)
+
+    def task(self, task_id: str, **_: object) -> ProvisionerTask:
+        self.state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        return ProvisionerTask(
+            task_id, "prepare_nodes", self.state, "success", frozenset(), frozenset(), (), "slipway-01J-7"
+        )
+
+    def find(self, reference: str) -> ProvisionerTask | None:
+        self.looks += 1
+        found = self.found.pop(0) if len(self.found) > 1 else self.found[0]
+        return None if found is None else self.task(found)
+
+    def is_dead(self, task_id: str) -> bool:
+        self.looks += 1
+        return self.dead
+
+    def evidence(self, *_: object, **__: object) -> Evidence:
+        return Evidence(over=self.state is COMPLETE, listed=True)
+
+    def submitted(self, op: int, task_id: str) -> None:
+        self.noted = task_id
+
+    def await_older(self, seconds: float, **given: Any) -> Ended | None:
+        facts = dict.fromkeys(("lease_owner", "lease_until", "submitted", "running_since", "ended", "over", "result"))
+        facts |= {"provisioner_task": "t-1", "sending": START - timedelta(seconds=30), **given}
+        operation = Operation(
+            op=7,
+            action_id="01J",
+            site="alpha",
+            group="all",
+            attempt=1,
+            phase=OperationPhase.PREPARE,
+            reference="slipway-01J-7",
+            nodes=("a",),
+            design_ref="",
+            created=START,
+            status=OperationStatus.ABANDONED,
+            **cast(Any, facts),
+        )
+        ended = self.run.await_older(operation, TIMES, START + timedelta(seconds=seconds))
+        assert ended is None or isinstance(ended, Ended)
+        return ended
+
+
+@pytest.mark.parametrize(
+    ("scene", "how", "looks"),
+    [
+        pytest.param(Scene(RUNNING, dead=True), "dead", 1, id="dead"),
+        pytest.param(Scene(RUNNING, COMPLETE, dead=True), "complete", 1, id="over while the list was read"),
+        pytest.param(Scene(RUNNING, COMPLETE), "complete", 1, id="alive, then over"),
+        pytest.param(Scene(QUEUED, QUEUED, COMPLETE, dead=True), "complete", 0, id="queued: not asked about"),
+        pytest.param(Scene(COMPLETE, dead=True), "complete", 0, id="over: not asked about"),
+    ],
+)
+def test_rule_13_a_dead_task_is_over(scene: Scene, how: str, looks: int) -> None:
+    ended = scene.await_older(600)
+    assert ended is not None
+    assert (ended.how, ended.evidence.over, scene.looks) == (how, True, looks)
+
+
+def test_rule_24_a_task_that_goes_on_holds_its_nodes_and_is_asked_about_seldom() -> None:
+    scene = Scene(RUNNING)
+    assert scene.await_older(300) is None
+    assert scene.looks in (5, 6), "once a minute"
+
+
+@pytest.mark.parametrize(
+    ("given", "found", "seconds", "how", "looks"),
+    [
+        pytest.param({"sending": None}, [None], 600, "gone", 0, id="never sent: not looked for"),
+        pytest.param({}, [None], 600, "gone", 3, id="sent 30 s ago, never taken: for as long as it may take effect"),
+        pytest.param(
+            {"sending": START - timedelta(seconds=90), "lease_until": START - timedelta(seconds=30)},
+            [None],
+            600,
+            "gone",
+            3,
+            id="sent 90 s ago by a process that lived until 30 s ago: its request may have been in flight till then",
+        ),
+        pytest.param({}, [None, "t-9"], 600, "complete", 2, id="sent 30 s ago, taken late"),
+        pytest.param({}, [None], 0, None, 1, id="sent 30 s ago, and no time to wait: still open"),
+        pytest.param({"sending": START - timedelta(seconds=60)}, [None], 0, "gone", 1, id="sent long ago, not taken"),
+        pytest.param({"sending": START - timedelta(days=1)}, ["t-9"], 600, "complete", 1, id="sent long ago, taken"),
+    ],
+)
+def test_rule_24_what_may_have_been_sent_holds_its_nodes_while_it_may_take_effect(
+    given: dict[str, Any], found: list[str | None], seconds: float, how: str | None, looks: int
+) -> None:
+    scene = Scene(COMPLETE, found=found)
+    ended = scene.await_older(seconds, provisioner_task=None, **given)
+    assert (ended.how if ended else None, scene.looks) == (how, looks)
+    assert scene.noted == ("t-9" if how == "complete" else "")
+
+
+def test_an_older_operation_is_asked_about_over_its_own_connection() -> None:
+    here, there, closed, asked = Scene(RUNNING, found=[None]), Scene(COMPLETE), [], []
+    client = SimpleNamespace(**vars(there.run.provisioner), close=lambda: closed.append("there"))
+
+    def elsewhere(action_id: str) -> Provisioner:
+        asked.append(action_id)
+        return cast(Provisioner, client)
+
+    here.run.elsewhere = elsewhere
+    ended = here.await_older(0)
+    assert ended is not None
+    assert (ended.how, asked, closed, here.states) == ("complete", ["01J"], ["there"], [RUNNING])

@@ -1,0 +1,107 @@
+"""Actions whose DAG run is gone, and those whose DAG run is only about to be (rule 24)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from airflow.sdk.exceptions import AirflowFailException
+
+from site_engine.site_locks import TRIGGER_TIME, close_without_report, reconcile, take_site
+from site_store import ActionState, SiteStore
+from slipway_airflow.operators import release
+from tests.support.stores import new_store
+
+LOG = logging.getLogger("site-lock")
+
+
+class Clock:
+    """Says what time it is."""
+
+    def __init__(self) -> None:
+        self.ago = timedelta()
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) - self.ago
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> Iterator[SiteStore]:
+    url = new_store(tmp_path)
+    with SiteStore.open(url, clock) as opened:
+        yield opened
+
+
+def ask(store: SiteStore) -> str:
+    """Ask for an action."""
+    return store.create_action("deploy_site", "alpha", 1, {}, "tester", context_marker=None, exclusive=False).id
+
+
+def no_run(dag_id: str, run_id: str) -> None:
+    """There is no such DAG run."""
+
+
+@pytest.mark.parametrize(
+    ("age", "state"),
+    [
+        (timedelta(), ActionState.PENDING),
+        (TRIGGER_TIME - timedelta(seconds=5), ActionState.PENDING),
+        (TRIGGER_TIME + timedelta(seconds=1), ActionState.CANCELLED),
+    ],
+)
+def test_a_request_without_a_run_is_left_alone_while_its_trigger_may_be_on_the_way(
+    store: SiteStore, clock: Clock, age: timedelta, state: ActionState
+) -> None:
+    clock.ago = age
+    action_id = ask(store)
+    reconcile(store, action_id, no_run)
+    assert store.action(action_id).state is state
+
+
+@pytest.mark.parametrize("run", ["success", "failed"])
+def test_a_request_whose_run_is_over_is_closed_however_young(store: SiteStore, run: str) -> None:
+    action_id = ask(store)
+    reconcile(store, action_id, lambda *_: run)
+    assert store.action(action_id).state is ActionState.CANCELLED
+
+
+def test_the_verdict_names_who_stopped_it(store: SiteStore) -> None:
+    stopped, ended = ask(store), ask(store)
+    for command, user in (("invoke", "ann"), ("stop", "bob"), ("stop", "carl"), ("pause", "dora")):
+        store.audit(stopped, command, user)
+    store.audit(ended, "invoke", "ann")
+    assert close_without_report(store, stopped)
+    reconcile(store, ended, lambda *_: "failed")
+    verdicts = [store.action(action_id).verdict for action_id in (stopped, ended)]
+    assert verdicts == ["stopped by carl", "the DAG run ended without its report"]
+
+
+def test_a_teardown_names_who_stopped_it(store: SiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    action_id = ask(store)
+    store.acquire_site(action_id)
+    store.audit(action_id, "stop", "bob")
+    monkeypatch.setattr(release, "SiteStore", SimpleNamespace(open=lambda: nullcontext(store)))
+    run = SimpleNamespace(dag_id="deploy_site", run_id=store.action(action_id).run_id)
+    with pytest.raises(AirflowFailException, match="stopped by bob"):
+        release.ReleaseSiteOperator(task_id="release").execute(cast(Any, {"ti": run}))
+    assert store.action(action_id).verdict == "stopped by bob"
+    assert store.site_owner("alpha") is None
+
+
+def test_a_running_action_whose_run_is_gone_is_closed_at_once(store: SiteStore) -> None:
+    action_id = ask(store)
+    take_site(store, action_id, no_run, LOG)
+    reconcile(store, action_id, no_run)
+    assert store.action(action_id).state is ActionState.CANCELLED
+    assert store.site_owner("alpha") is None

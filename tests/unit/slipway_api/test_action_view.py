@@ -1,0 +1,101 @@
+"""An action in Shipyard's words: lifecycle, states, fields."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from site_store import ActionListing, ActionState, AuditRecord
+from slipway_api.actions.view import created_view, dag_status, described_view, lifecycle, listed_view
+from strategy_lib.phase import GroupState
+from tests.unit.site_engine.action_records import CREATED, ID, record
+
+# What Shipyard's own client looks at, or its documentation names.
+LISTED = {
+    "id",
+    "name",
+    "parameters",
+    "dag_id",
+    "dag_execution_date",
+    "user",
+    "datetime",
+    "context_marker",
+    "dag_status",
+    "action_lifecycle",
+    "steps",
+    "notes",
+}
+
+
+@pytest.mark.parametrize(
+    ("state", "word", "status"),
+    [
+        (ActionState.PENDING, "Pending", "QUEUED"),
+        (ActionState.RUNNING, "Processing", "RUNNING"),
+        (ActionState.SUCCESS, "Complete", "SUCCESS"),
+        (ActionState.FAILED, "Failed", "FAILED"),
+        (ActionState.CANCELLED, "Failed", "FAILED"),
+    ],
+)
+def test_every_state_has_its_word(state: ActionState, word: str, status: str) -> None:
+    assert (lifecycle(record(state=state)), dag_status(record(state=state))) == (word, status)
+
+
+@pytest.mark.parametrize("state", list(ActionState))
+def test_only_an_open_action_is_paused(state: ActionState) -> None:
+    paused = record(state=state, paused=CREATED)
+    assert (lifecycle(paused) == "Paused") is not state.is_end
+    assert (created_view(paused)["paused"] is None) is state.is_end
+
+
+def test_a_critical_group_that_failed_makes_a_failed_action() -> None:
+    failed = record(state=ActionState.FAILED, verdict="critical group control failed", step="report", ended=CREATED)
+    shown = listed_view(ActionListing(failed, (("control", GroupState.FAILURE),)), 1)
+    assert shown["action_lifecycle"] == "Failed"
+    assert shown["groups"] == [{"name": "control", "state": "failure"}]
+    assert [note["note_val"] for note in shown["notes"]] == ["critical group control failed"]
+    assert "control" in next(step["id"] for step in shown["steps"] if step["state"] == "failed")
+
+
+def test_verbosity_0_has_no_notes() -> None:
+    ended = record(state=ActionState.SUCCESS, verdict="every group succeeded", ended=CREATED)
+    assert listed_view(ActionListing(ended, ()), 0)["notes"] == []
+
+
+def test_a_note_has_the_fields_that_shipyards_client_prints() -> None:
+    ended = record(state=ActionState.SUCCESS, verdict="every group succeeded", ended=CREATED)
+    (note,) = listed_view(ActionListing(ended, ()), 1)["notes"]
+    assert {"sub_type", "subject", "note_timestamp", "note_val", "resolved_url_value"} <= set(note)
+    assert note["assoc_id"] == f"action/{ID}"
+    assert note["resolved_url_value"] is None
+
+
+def test_behind_a_verdict_is_the_report() -> None:
+    ended = record(state=ActionState.SUCCESS, verdict="every group succeeded", ended=CREATED, has_report=True)
+    (note,) = listed_view(ActionListing(ended, ()), 1)["notes"]
+    assert (note["note_id"], note["resolved_url_value"]) == (ID, f"Details at notedetails/{ID}")
+
+
+def test_the_created_action_has_shipyards_fields() -> None:
+    given = {"target_nodes": ["n1"], "allow-intermediate-commits": True}
+    shown = created_view(record(state=ActionState.PENDING, parameters=given, context_marker="a marker"))
+    assert set(shown) >= LISTED | {"timestamp", "committed_rev_id", "allow_intermediate_commits"}
+    assert shown["dag_status"] == "SCHEDULED"
+    assert shown["parameters"] == {"target_nodes": ["n1"]}
+    assert shown["allow_intermediate_commits"] is True
+    assert shown["committed_rev_id"] == 3
+    assert shown["dag_execution_date"] == "2026-03-01T12:00:00+00:00"
+
+
+def test_the_description_has_the_audit_and_airflows_own_state() -> None:
+    audit = AuditRecord("a1", ID, "stop", "op", CREATED + timedelta(minutes=1))
+    arguments = {"steps": [{"id": "acquire"}], "notes": [], "groups": [], "nodes": [], "audits": [audit]}
+    shown = described_view(record(), run_state="queued", **arguments)  # type: ignore[arg-type]
+    assert set(shown) >= LISTED | {"validations", "command_audit"}
+    assert shown["dag_status"] == "QUEUED"
+    assert shown["validations"] == []
+    assert shown["command_audit"] == [
+        {"id": "a1", "action_id": ID, "command": "stop", "user": "op", "datetime": "2026-03-01T12:01:00+00:00"}
+    ]
+    assert described_view(record(), run_state=None, **arguments)["dag_status"] == "RUNNING"  # type: ignore[arg-type]

@@ -1,0 +1,45 @@
+"""What a parameter may be is said in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from slipway_api.app import create_app
+from slipway_api.http.site_name import NAME_PATTERN
+from slipway_api.http.validation_messages import in_words, words_of
+
+
+def patterns(part: Any) -> Iterator[str]:
+    """Give every pattern in an API's description."""
+    if isinstance(part, dict):
+        if isinstance(part.get("pattern"), str):
+            yield part["pattern"]
+        part = list(part.values())
+    if isinstance(part, list):
+        for item in part:
+            yield from patterns(item)
+
+
+def test_every_pattern_of_the_api_has_words() -> None:
+    found = set(patterns(create_app().openapi()["paths"]))
+    assert NAME_PATTERN in found
+    assert {pattern for pattern in found if words_of(pattern) is None} == set()
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        (
+            {"msg": "String should match", "ctx": {"pattern": NAME_PATTERN}},
+            "must be a name: up to 64 letters, digits, _ . and -, beginning with a letter or digit",
+        ),
+        ({"msg": "as pydantic says it", "ctx": {"pattern": "^x$"}}, "as pydantic says it"),
+        ({"msg": "as pydantic says it", "ctx": {"le": 3}}, "as pydantic says it"),
+        ({"msg": "as pydantic says it"}, "as pydantic says it"),
+    ],
+)
+def test_errors_in_words(item: dict[str, Any], said: str) -> None:
+    assert in_words(item) == said
