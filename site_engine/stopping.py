@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from site_engine.errors import TaskStopped
-from site_engine.site_locks import STOP
+from site_engine.reconciliation import STOP
 
 if TYPE_CHECKING:
     from site_store import SiteStore

@@ -9,15 +9,13 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, update
 from ulid import ULID
 
-from site_store.actions import FACTS, action_record, new_action, read_action
+from site_store.actions import FACTS, OPEN, action_record, new_action, read_action
 from site_store.dialects import json_rows, one_at_a_time
 from site_store.errors import SiteBusy
 from site_store.part import StorePart
-from site_store.records import ActionListing, ActionRecord, ActionState, AuditRecord, LockOwner
+from site_store.records import ActionListing, ActionRecord, AuditRecord, LockOwner
 from site_store.tables import action, action_audit, group_run, site_lock
 from strategy_lib.phase import GroupState
-
-OPEN = (ActionState.PENDING, ActionState.RUNNING)
 
 
 class ActionRequests(StorePart):

@@ -25,6 +25,8 @@ from site_store.snapshots import newest_number
 from site_store.tables import action, action_report
 
 _REPORTED_EVENTS = 10_000
+OPEN = (ActionState.PENDING, ActionState.RUNNING)
+"""The states of an action that is not over."""
 #: What an action's record is made of.
 FACTS = [*action.c, exists().where(action_report.c.action_id == action.c.id).label("has_report")]
 
@@ -152,6 +154,11 @@ class Actions(StorePart):
         query = select(*FACTS).order_by(action.c.id.desc()).limit(limit)
         if site is not None:
             query = query.where(action.c.site == site)
+        return self._database.read(lambda tx: [action_record(row) for row in tx.execute(query)])
+
+    def open_actions(self) -> list[ActionRecord]:
+        """Return the actions of all sites that are not over, oldest first."""
+        query = select(*FACTS).where(action.c.state.in_(OPEN)).order_by(action.c.id)
         return self._database.read(lambda tx: [action_record(row) for row in tx.execute(query)])
 
     def save_report(self, action_id: str, report: Mapping[str, Any]) -> None:

@@ -7,15 +7,13 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, func, select, update
 
 from site_store.abort import interrupt_groups, interrupt_work
-from site_store.actions import read_action
+from site_store.actions import OPEN, read_action
 from site_store.dialects import insert
 from site_store.errors import SiteBusy, StoreUnavailable
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.part import StorePart
 from site_store.records import ActionRecord, ActionState, LockOwner
 from site_store.tables import action, site_lock
-
-_OPEN = (ActionState.PENDING, ActionState.RUNNING)
 
 
 class SiteLocks(StorePart):
@@ -155,7 +153,7 @@ def close(tx: Connection, now: datetime, action_id: str, state: ActionState, ver
     closing = read_action(tx, action_id)
     # First of all: from here on the action can begin nothing, and what it began is visible to what follows.
     tx.execute(delete(site_lock).where(site_lock.c.action_id == action_id))
-    allowed = _OPEN if state is ActionState.CANCELLED else tuple(ActionState)
+    allowed = OPEN if state is ActionState.CANCELLED else tuple(ActionState)
     decided = tx.execute(
         update(action)
         .where(action.c.id == action_id, action.c.state.in_(allowed))

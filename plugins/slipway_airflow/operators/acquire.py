@@ -10,7 +10,8 @@ from airflow.sdk.exceptions import AirflowRuntimeError
 
 from site_engine.errors import StepError
 from site_engine.log_messages import names
-from site_engine.site_locks import reconcile, take_site
+from site_engine.reconciliation import reconcile
+from site_engine.site_locks import take_site
 from slipway_airflow.operators.base import SiteOperator, parameter
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from site_engine.action_steps import STEPS, TARGETED
 from site_engine.errors import AirflowApiError, AirflowRefused, StepError
+from site_engine.reconciliation import reconcile
 from site_engine.revision_documents import read_revision
-from site_engine.site_locks import reconcile
 from site_store import ActionState, SiteBusy, Version
 from slipway_airflow.connections import site_connection
 from slipway_api.actions.critical_groups import guard_critical_groups, takes_down

@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from site_engine.errors import AirflowApiError, AirflowRefused
-from site_engine.site_locks import reconcile
+from site_engine.reconciliation import standing
 from slipway_api.actions.nodes import action_nodes
 from slipway_api.actions.notes import notes_of_action
 from slipway_api.actions.run_view import run_view
@@ -32,15 +32,14 @@ def describe(store: SiteStore, airflow: AirflowCalls, action: ActionRecord, verb
     try:
         if not action.state.is_end:
             run_state = airflow.run_state(action.dag_id, action.run_id)
-            reconcile(store, action.id, lambda *_: run_state)
-            action = store.action(action.id)
+            action = standing(store, action.id, run_state)
         instances = airflow.task_instances(action.dag_id, action.run_id)
     except AirflowRefused as refused:
         # Its run was deleted, or never was: the store still knows how the action ended.
         log.info("The tasks of action %s are not in Airflow: %s", action.id, refused)
     except AirflowApiError as error:
         log.warning("Action %s is shown as it stands in the store: %s", action.id, error)
-    view = run_view(store, action.id, with_report=False)
+    view = run_view(store, action, with_report=False)
     groups = _states(view["groups"])
     steps = airflow_steps(action, groups, instances) if instances else derived_steps(action, groups)
     notes = _notes(store, action, verbosity)
@@ -67,7 +66,7 @@ def describe_step(
     ApiError
         404: the action has no such step (yet).
     """
-    groups = _states(run_view(store, action.id, with_report=False)["groups"])
+    groups = _states(run_view(store, action, with_report=False)["groups"])
     task = _task(action, groups, step)
     instances: list[dict[str, Any]] = []
     try:

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from site_engine.errors import AirflowApiError
-from site_engine.site_locks import reconcile
+from site_engine.reconciliation import LIVE, standing
 from site_store import ActionListing, ActionRecord, SiteStore
 from slipway_api import airflow_access as access
 from slipway_api.actions import control
@@ -88,15 +88,15 @@ def list_actions(
 ) -> Response:
     """Return the newest actions of a site, newest first: one query, and at most one call to Airflow.
 
-    Airflow is asked only for actions that look open; one whose DAG run is over or gone is closed by that. Actions of
+    Airflow is asked only for actions that look open; one whose DAG run is over or gone is shown as over. Actions of
     DAGs that the caller may not see are left out.
     """
     listings = store.list_actions(site, limit + 1, before)
     page, more = listings[:limit], len(listings) > limit
     headers = link_to_next(request, limit=limit, before=page[-1].action.id) if more else {}
     readable = {dag_id for dag_id in {listing.action.dag_id for listing in page} if caller.may_read(dag_id)}
-    # Airflow does not list the runs of other DAGs for this caller: to settle their actions would close them.
-    page = _settled(store, airflow, [listing for listing in page if listing.action.dag_id in readable])
+    # Airflow does not list the runs of other DAGs for this caller: their actions would look over.
+    page = _as_they_stand(store, airflow, [listing for listing in page if listing.action.dag_id in readable])
     shown = [listed_view(listing, verbosity) for listing in page]
     # The largest of our answers: megabytes for a thousand actions, and msgspec writes them many times as fast.
     return Response(msgspec.json.encode(shown), media_type="application/json", headers=headers)
@@ -301,8 +301,8 @@ def _of_run(store: SiteStore, run_id: str) -> list[ActionRecord]:
     return store.actions_of_run_id(run_id) if _RUN_ID.fullmatch(run_id) else []
 
 
-def _settled(store: SiteStore, airflow: AirflowCalls, page: list[ActionListing]) -> list[ActionListing]:
-    """Close the actions that look open and whose run is over or gone (rule 24), and show them so."""
+def _as_they_stand(store: SiteStore, airflow: AirflowCalls, page: list[ActionListing]) -> list[ActionListing]:
+    """Show the actions that look open and whose run is over or gone as they will be closed (rule 24)."""
     runs = {(one.action.dag_id, one.action.run_id) for one in page if not one.action.state.is_end}
     if not runs:
         return page
@@ -311,11 +311,11 @@ def _settled(store: SiteStore, airflow: AirflowCalls, page: list[ActionListing])
     except AirflowApiError as error:
         log.warning("Actions are listed as they stand in the store: %s", error)
         return page
-    settled = []
+    shown = []
     for listing in page:
         action = listing.action
-        if not action.state.is_end and states.get((action.dag_id, action.run_id)) not in ("queued", "running"):
-            reconcile(store, action.id, lambda dag_id, run_id: states.get((dag_id, run_id)))
-            listing = ActionListing(store.action(action.id), listing.groups)
-        settled.append(listing)
-    return settled
+        state = states.get((action.dag_id, action.run_id))
+        if not action.state.is_end and state not in LIVE:
+            listing = ActionListing(standing(store, action.id, state), listing.groups)
+        shown.append(listing)
+    return shown

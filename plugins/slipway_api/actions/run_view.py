@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from site_engine.errors import AirflowApiError
-from site_engine.site_locks import reconcile
+from site_engine.reconciliation import standing
 from slipway_api import airflow_access as access
 from slipway_api.actions.answers import Run
 from slipway_api.actions.examples import RUN
@@ -26,7 +26,7 @@ from strategy_lib.report import from_dict, render
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from site_store import GroupRecord, SiteStore
+    from site_store import ActionRecord, GroupRecord, SiteStore
 
 log = logging.getLogger(__name__)
 router = APIRouter(tags=["actions"], route_class=BlockingRoute)
@@ -50,17 +50,18 @@ def run(
     if action is None:
         raise ApiError(404, f"run {run_id!r} of DAG {dag_id!r} has no action (yet)")
     try:
-        reconcile(store, action.id, airflow.run_state)
+        if not action.state.is_end:
+            action = standing(store, action.id, airflow.run_state(dag_id, run_id))
     except AirflowApiError as error:
         log.warning("Action %s is shown as it stands: %s", action.id, error)
-    return JSONResponse(run_view(store, action.id, with_report=report))
+    return JSONResponse(run_view(store, action, with_report=report))
 
 
-def run_view(store: SiteStore, action_id: str, *, with_report: bool = True) -> dict[str, Any]:
+def run_view(store: SiteStore, action: ActionRecord, *, with_report: bool = True) -> dict[str, Any]:
     """Return the action with its groups in processing order and its report (None before there is one, and unwanted)."""
     # Counted by the database: this is asked for twice a second, and a site may have 100,000 nodes.
-    action, counts = store.action(action_id), store.node_counts(action_id)
-    report = store.report(action_id) if with_report and action.has_report else None
+    counts = store.node_counts(action.id)
+    report = store.report(action.id) if with_report and action.has_report else None
     text = render(from_dict(report)) if report else None
     return {
         "action": {
@@ -80,7 +81,7 @@ def run_view(store: SiteStore, action_id: str, *, with_report: bool = True) -> d
             "started": _time(action.started),
             "ended": _time(action.ended),
         },
-        "groups": [_group(group, counts[group.name]) for group in store.plan(action_id)],
+        "groups": [_group(group, counts[group.name]) for group in store.plan(action.id)],
         "report": report,
         "report_text": text,
     }

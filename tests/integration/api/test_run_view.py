@@ -1,4 +1,4 @@
-"""The action of a DAG run, with and without its report; an action whose run is gone is closed."""
+"""The action of a DAG run, with and without its report; an action whose run is gone is shown as over."""
 
 from __future__ import annotations
 

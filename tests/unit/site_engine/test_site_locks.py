@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +13,9 @@ from typing import Any, cast
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
-from site_engine.site_locks import TRIGGER_TIME, close_without_report, reconcile, take_site
+from site_engine.errors import AirflowRefused
+from site_engine.reconciliation import TRIGGER_TIME, close_without_report, reconcile, reconcile_all, standing
+from site_engine.site_locks import take_site
 from site_store import ActionState, SiteStore
 from slipway_airflow.operators import release
 from tests.support.stores import new_store
@@ -105,3 +107,64 @@ def test_a_running_action_whose_run_is_gone_is_closed_at_once(store: SiteStore) 
     reconcile(store, action_id, no_run)
     assert store.action(action_id).state is ActionState.CANCELLED
     assert store.site_owner("alpha") is None
+
+
+def test_an_action_whose_run_is_gone_is_shown_as_it_will_be_closed_and_nothing_is_written(store: SiteStore) -> None:
+    action_id = ask(store)
+    take_site(store, action_id, no_run, LOG)
+    before = store.action(action_id)
+    store.audit(action_id, "stop", "bob")
+    shown = standing(store, action_id, "failed")
+    assert (shown.state, shown.verdict, shown.ended) == (ActionState.CANCELLED, "stopped by bob", None)
+    assert standing(store, action_id, None).state is ActionState.CANCELLED
+    assert standing(store, action_id, "running") == store.action(action_id) == before
+    assert store.site_owner("alpha") is not None
+
+
+def test_an_action_that_ended_with_its_report_is_shown_as_it_ended(store: SiteStore) -> None:
+    action_id = ask(store)
+    take_site(store, action_id, no_run, LOG)
+    store.close_action(action_id, ActionState.SUCCESS, "every group succeeded")
+    assert standing(store, action_id, "failed") == store.action(action_id)
+
+
+class Runs:
+    """Airflow's runs. Those in `hidden` are not listed, and asking for one of them is refused."""
+
+    def __init__(self, states: dict[str, str], hidden: Collection[str] = ()) -> None:
+        self.states, self.hidden = states, hidden
+
+    def run_states(self, runs: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
+        return {run: self.states[run[1]] for run in runs if run[1] in self.states and run[1] not in self.hidden}
+
+    def run_state(self, dag_id: str, run_id: str) -> str | None:
+        if run_id in self.hidden:
+            raise AirflowRefused(403, "not yours")
+        return self.states.get(run_id)
+
+
+def test_every_dead_action_of_all_sites_is_closed(store: SiteStore) -> None:
+    sites = ("alpha", "beta", "gamma", "delta")
+    made = {
+        site: store.create_action("deploy_site", site, 1, {}, "ann", context_marker=None, exclusive=True)
+        for site in sites
+    }
+    for site in ("alpha", "beta", "gamma"):
+        store.acquire_site(made[site].id)
+    found = reconcile_all(store, Runs({made["alpha"].run_id: "running", made["beta"].run_id: "success"}))
+    # That of delta is pending: its run may be about to be there.
+    assert [(action.site, action.state) for action in found.closed] == [
+        ("beta", ActionState.CANCELLED),
+        ("gamma", ActionState.CANCELLED),
+    ]
+    assert [action.site for action in store.open_actions()] == ["alpha", "delta"]
+    assert [site for site in sites if store.site_owner(site) is None] == ["beta", "gamma", "delta"]
+
+
+def test_an_action_whose_run_airflow_does_not_show_is_never_closed(store: SiteStore) -> None:
+    action_id = ask(store)
+    take_site(store, action_id, no_run, LOG)
+    action = store.action(action_id)
+    found = reconcile_all(store, Runs({action.run_id: "running"}, hidden={action.run_id}))
+    assert (found.closed, found.hidden) == ((), (action,))
+    assert store.action(action_id) == action

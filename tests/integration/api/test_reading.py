@@ -1,0 +1,66 @@
+"""What reads writes nothing: every GET is asked with a store that refuses to write."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import httpx
+import pytest
+
+from site_store import ActionState, SiteStore
+from slipway_api.http.dependencies import open_store
+from tests.integration.api.airflow_runs import AirflowRuns, commit, create, plan, run_of
+from tests.integration.api.test_access import NAMES
+
+pytestmark = pytest.mark.usefixtures("dags", "connected")
+
+#: By the parameter of the path: what makes the route find something.
+PLACES = {"collection": "design", "number": "1", "step": "acquire", "dag_id": "deploy_site"}
+#: They find nothing here: no validation is kept, the action has no report, and its step has not begun.
+NOTHING = ("/validations/{validation_id}", "/notedetails/{note_id}", "/logs")
+
+
+class WroteSomething(Exception):
+    """A request that should only read has begun a transaction that writes."""
+
+
+def _refuse(_work: object) -> NoReturn:
+    raise WroteSomething
+
+
+@pytest.fixture
+def dead(user: httpx.Client, store: SiteStore, airflow_runs: AirflowRuns) -> str:
+    """Return the id of an action that is at work in the store, and whose run is over."""
+    commit(store)
+    made = str(create(user)["id"])
+    plan(store, made)
+    airflow_runs.end("deploy_site", made)
+    return made
+
+
+@pytest.mark.parametrize("route", [name for name in NAMES if name.startswith("GET ")])
+def test_no_get_writes(
+    route: str, op: httpx.Client, store: SiteStore, dead: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = store.revision("default", 1).design_token
+    names = PLACES | {"action_id": dead, "note_id": dead, "validation_id": dead, "token": token, "run_id": run_of(dead)}
+    path = route.removeprefix("GET ").format_map(names | {"workflow_id": _workflow(op)})
+    monkeypatch.setattr(open_store()._database, "write", _refuse)
+    query = {"version": "committed"} if "configdocs" in route and "diff" not in route else {}
+    assert op.get(path, params=query).status_code in ((404,) if route.endswith(NOTHING) else (200, 204))
+
+
+@pytest.mark.parametrize("path", ["actions", "actions/{}", "runs/deploy_site/default__{}"])
+def test_a_dead_action_is_shown_as_over_and_stays_as_it_is(
+    path: str, viewer: httpx.Client, store: SiteStore, dead: str
+) -> None:
+    shown = viewer.get(f"/api/v1.0/{path.format(dead)}").json()
+    action = shown[0] if isinstance(shown, list) else shown.get("action", shown)
+    verdict = "the DAG run ended without its report"
+    assert (action["state"], action["verdict"], action["ended"]) == ("cancelled", verdict, None)
+    assert store.action(dead).state is ActionState.RUNNING
+
+
+def _workflow(client: httpx.Client) -> str:
+    (workflow, *_) = client.get("/api/v1.0/workflows", params={"limit": 1}).json()
+    return str(workflow["workflow_id"])
