@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any, cast
 
 from sqlalchemy import (
@@ -39,6 +40,15 @@ def one_at_a_time(tx: Connection, what: str) -> None:
     """
     if tx.dialect.name != "sqlite":
         tx.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"slipway: {what}", 0))))
+
+
+def database_time(tx: Connection) -> datetime:
+    """Return the time of the database's machine: what several machines compare is measured by this clock alone."""
+    if tx.dialect.name == "sqlite":
+        text_of_now = tx.scalar(select(func.strftime("%Y-%m-%d %H:%M:%f", "now")))
+        return datetime.fromisoformat(str(text_of_now)).replace(tzinfo=UTC)
+    found: datetime = tx.execute(select(func.clock_timestamp())).scalar_one()
+    return found.astimezone(UTC)
 
 
 @contextmanager

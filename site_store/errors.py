@@ -114,6 +114,10 @@ class AttemptNotOpen(StoreError):
     """This attempt of the group is over or was replaced: open the group's attempt before it starts anything."""
 
 
+class LeaseLost(StoreError):
+    """A lease has run out or was given up, and another process may have it: nothing was written; take it again."""
+
+
 class SiteBusy(StoreError):
     """Another action is working on this site: wait for it to end, or cancel it.
 

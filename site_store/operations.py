@@ -109,7 +109,7 @@ class Operations(StorePart):
         owner
             Who asks, unique to the process. The same owner may ask again, which prolongs its right.
         seconds
-            For how long; afterwards another may take it. Clocks of the machines may differ by far less than this.
+            For how long, by the database's clock; afterwards another may take it.
         sending
             Ask so right before each request, and send it only if the right is given: in the same step it is noted
             that it may have been sent, and when. An operation that has no such note holds nothing at the provisioner.
@@ -122,7 +122,7 @@ class Operations(StorePart):
         """
 
         def work(tx: Connection) -> bool:
-            now = self._now()
+            now = self._shared_now(tx)
             free = or_(
                 operation.c.lease_owner.is_(None), operation.c.lease_owner == owner, operation.c.lease_until <= now
             )

@@ -220,6 +220,29 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
+class Lease:
+    """The right of one process to be at a thing until `expires_at`, by the database's clock.
+
+    `epoch` grows whenever the lease goes to another owner, or to the same one after it has run out.
+    """
+
+    name: str
+    owner: str
+    epoch: int
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRecord:
+    """What the newest check of something found: `problem` is None where all is well. `since` it is as it is."""
+
+    subject: str
+    problem: str | None
+    since: datetime
+    checked_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class TaskRecord:
     """One phase of one node in an action: which operation has it, and what came of it."""
 

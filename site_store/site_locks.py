@@ -46,7 +46,7 @@ class SiteLocks(StorePart):
 
         def work(tx: Connection) -> bool:
             wanted = read_action(tx, action_id)
-            now = self._now()
+            now = self._shared_now(tx)
             lock = (
                 insert(tx, site_lock)
                 .values(site=wanted.site, action_id=action_id, dag_id=wanted.dag_id, run_id=wanted.run_id, acquired=now)
@@ -90,7 +90,7 @@ class SiteLocks(StorePart):
 
         def work(tx: Connection) -> bool:
             wanted = read_action(tx, action_id)
-            now = self._now()
+            now = self._shared_now(tx)
             swapped = tx.execute(
                 update(site_lock)
                 .where(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from types import TracebackType
 
 from site_store import schema_version
@@ -13,10 +13,12 @@ from site_store.address import resolve
 from site_store.attempts import Attempts
 from site_store.buffers import Buffers
 from site_store.candidates import Candidates
+from site_store.checks import Checks
 from site_store.claims import Claims
 from site_store.database import Database
 from site_store.events import Events
 from site_store.groups import Groups
+from site_store.leases import Leases
 from site_store.node_steps import NodeSteps
 from site_store.node_tasks import NodeTaskLists
 from site_store.nodes import Nodes
@@ -26,10 +28,6 @@ from site_store.plans import Plans
 from site_store.revisions import Revisions
 from site_store.site_locks import SiteLocks
 from site_store.versions import Versions
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 class SiteStore(
@@ -50,6 +48,8 @@ class SiteStore(
     NodeSteps,
     Nodes,
     Events,
+    Leases,
+    Checks,
 ):
     """All facts about sites and what is done to them. Its methods stand in the files named after their nouns.
 
@@ -67,7 +67,7 @@ class SiteStore(
         url
             Its database; None: `SLIPWAY_DATABASE_URL`, else that of the `slipway up` in `SLIPWAY_HOME` or `.slipway`.
         now
-            The clock, in aware times; the machine's by default.
+            The clock of tests, in aware times. None: the machine's, and the database's where machines compare times.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class SiteStore(
         except BaseException:
             database.close()
             raise
-        return cls(database, now or _utc_now)
+        return cls(database, now)
 
     @staticmethod
     def upgrade(url: str | None = None) -> str:

@@ -123,6 +123,8 @@ candidate = Table(
     Column("text", CompressedText, nullable=False),
 )
 
+_ACTION_OPEN = text("state IN ('pending', 'running')")
+
 # What is being done. `site` is no foreign key here: an action may fail for the very reason that its site is unknown.
 
 action = Table(
@@ -157,6 +159,8 @@ action = Table(
     UniqueConstraint("dag_id", "run_id"),
     # Ids grow with time.
     Index("ix_action_site_id", "site", "id"),
+    # Few of them, and asked for every few seconds.
+    Index("ix_action_open", "id", sqlite_where=_ACTION_OPEN, postgresql_where=_ACTION_OPEN),
 )
 
 # By itself because it is large: SQLite reads through all of it to reach what stands behind it in a row.
@@ -302,4 +306,24 @@ event = Table(
     Index("ix_event_action_id_id", "action_id", "id"),
     Index("ix_event_at", "at"),
     sqlite_autoincrement=True,
+)
+
+# The controller's. Times of a lease are the database's; what its owner writes is fenced by the epoch.
+
+lease = Table(
+    "lease",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("owner", String, nullable=False),
+    Column("epoch", Serial, nullable=False),
+    Column("expires_at", UtcDateTime, nullable=False),
+)
+
+check_result = Table(
+    "check_result",
+    metadata,
+    Column("subject", String, primary_key=True),
+    Column("problem", Text),
+    Column("since", UtcDateTime, nullable=False),
+    Column("checked_at", UtcDateTime, nullable=False),
 )

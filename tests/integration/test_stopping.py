@@ -14,7 +14,7 @@ from site_engine.errors import StepError, TaskStopped
 from site_engine.operations import run as operation_run
 from site_engine.operations.polling import PhaseTimes
 from site_engine.operations.run import OperationRun, StillRunning
-from site_engine.site_locks import STOP
+from site_engine.reconciliation import STOP
 from site_engine.site_step import StepRequest, advance
 from site_engine.stopping import Stopping
 from site_store import OperationPhase, OperationStatus, SiteStore

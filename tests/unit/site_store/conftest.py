@@ -24,6 +24,7 @@ BOTH_ENGINES = {
     "test_address.py",
     "test_concurrency.py",
     "test_crash.py",
+    "test_leases.py",
     "test_names.py",
     "test_schema_version.py",
     "test_upgrade.py",

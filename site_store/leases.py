@@ -1,0 +1,117 @@
+"""Leases: of several processes one is at a thing, and each knows by the database's clock whether it still is.
+
+A lease has an epoch, which grows whenever it goes to another owner. What its owner writes is fenced by that epoch:
+`require_lease` in the same transaction refuses the write of one who has lost the lease meanwhile.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, case, select, update
+
+from site_store.dialects import insert
+from site_store.errors import LeaseLost
+from site_store.part import StorePart
+from site_store.records import Lease
+from site_store.tables import lease
+
+
+class Leases(StorePart):
+    """Leases by their names."""
+
+    def take_lease(self, name: str, owner: str, seconds: float) -> Lease | None:
+        """Take a lease that is free or has run out; ask again for one's own to prolong it.
+
+        Parameters
+        ----------
+        name
+            What it is for, such as `controller`.
+        owner
+            Who asks, unique to the process.
+        seconds
+            For how long, by the database's clock.
+
+        Returns
+        -------
+        Lease or None
+            None: another has it.
+        """
+
+        def work(tx: Connection) -> Lease | None:
+            now = self._shared_now(tx)
+            wanted = insert(tx, lease).values(
+                name=name, owner=owner, epoch=1, expires_at=now + timedelta(seconds=seconds)
+            )
+            row = tx.execute(
+                wanted.on_conflict_do_update(
+                    index_elements=["name"],
+                    set_={
+                        "owner": owner,
+                        # Whose own has run out begins anew: another may have had it, and given it up.
+                        "epoch": lease.c.epoch + case((lease.c.expires_at > now, 0), else_=1),
+                        "expires_at": wanted.excluded.expires_at,
+                    },
+                    where=(lease.c.expires_at <= now) | (lease.c.owner == owner),
+                ).returning(*lease.c)
+            ).one_or_none()
+            return None if row is None else Lease(row.name, row.owner, row.epoch, row.expires_at)
+
+        return self._database.write(work)
+
+    def renew_lease(self, held: Lease, seconds: float) -> Lease:
+        """Prolong a lease, and return it as it is now.
+
+        Raises
+        ------
+        LeaseLost
+            It has run out or was given up, and another may have it.
+        """
+
+        def work(tx: Connection) -> Lease:
+            now = self._shared_now(tx)
+            require_lease(tx, held, now)
+            until = now + timedelta(seconds=seconds)
+            tx.execute(update(lease).where(lease.c.name == held.name).values(expires_at=until))
+            return Lease(held.name, held.owner, held.epoch, until)
+
+        return self._database.write(work)
+
+    def give_up_lease(self, held: Lease) -> bool:
+        """Let a lease run out now, so that the next one need not wait; False when it was lost already."""
+
+        def work(tx: Connection) -> bool:
+            now = self._shared_now(tx)
+            return bool(
+                tx.execute(
+                    update(lease)
+                    .where(lease.c.name == held.name, lease.c.epoch == held.epoch, lease.c.expires_at > now)
+                    # The row stays: the next epoch is higher than any before.
+                    .values(expires_at=now)
+                ).rowcount
+            )
+
+        return self._database.write(work)
+
+    def lease_of(self, name: str) -> Lease | None:
+        """Return who has a lease, or had it last; None when nobody ever has."""
+        row = self._database.read(lambda tx: tx.execute(select(lease).where(lease.c.name == name)).one_or_none())
+        return None if row is None else Lease(row.name, row.owner, row.epoch, row.expires_at)
+
+
+def require_lease(tx: Connection, held: Lease, now: datetime) -> None:
+    """Refuse what the caller's transaction writes unless the lease is still held; nobody else gets it meanwhile.
+
+    Parameters
+    ----------
+    now
+        The database's time.
+
+    Raises
+    ------
+    LeaseLost
+        It has run out or was given up, and another may have it.
+    """
+    row = tx.execute(select(lease).where(lease.c.name == held.name).with_for_update()).one_or_none()
+    if row is None or row.epoch != held.epoch or row.expires_at <= now:
+        raise LeaseLost(f"the lease {held.name!r} of {held.owner} (epoch {held.epoch}) is lost: take it again")

@@ -1,0 +1,36 @@
+"""The controller: its lease, what its checks found, and open actions found quickly."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0004"
+down_revision = "0003"
+branch_labels = None
+depends_on = None
+
+MOMENT = sa.DateTime(timezone=True)
+SERIAL = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+OPEN = sa.text("state IN ('pending', 'running')")
+
+
+def upgrade() -> None:
+    """Add the tables and the index."""
+    op.create_table(
+        "lease",
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("owner", sa.String(), nullable=False),
+        sa.Column("epoch", SERIAL, nullable=False),
+        sa.Column("expires_at", MOMENT, nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_lease")),
+    )
+    op.create_table(
+        "check_result",
+        sa.Column("subject", sa.String(), nullable=False),
+        sa.Column("problem", sa.Text()),
+        sa.Column("since", MOMENT, nullable=False),
+        sa.Column("checked_at", MOMENT, nullable=False),
+        sa.PrimaryKeyConstraint("subject", name=op.f("pk_check_result")),
+    )
+    op.create_index("ix_action_open", "action", ["id"], sqlite_where=OPEN, postgresql_where=OPEN)
