@@ -77,11 +77,18 @@ def reconcile(store: SiteStore, action_id: str, run_state: RunState) -> bool:
     return _is_dead(action, state) and close_without_report(store, action_id)
 
 
-def reconcile_all(store: SiteStore, airflow: AirflowRuns) -> Reconciled:
+def reconcile_all(
+    store: SiteStore, airflow: AirflowRuns, before_each: Callable[[], object] = lambda: None
+) -> Reconciled:
     """Close every action, of all sites, whose DAG run is over or gone.
 
     Airflow is asked once for a hundred of them. A run that it does not list may only be hidden from the caller, so it
     is asked for by itself before its action is closed.
+
+    Parameters
+    ----------
+    before_each
+        Is called before each such action is looked at; what it raises ends the look.
 
     Raises
     ------
@@ -94,6 +101,7 @@ def reconcile_all(store: SiteStore, airflow: AirflowRuns) -> Reconciled:
     for action in opened:
         if states.get((action.dag_id, action.run_id)) in LIVE:
             continue
+        before_each()
         try:
             if reconcile(store, action.id, airflow.run_state):
                 closed.append(store.action(action.id))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from slipway_cli.api_session import ApiError, ApiRefused, ApiSession, ApiUnreachable
+from slipway_cli.api_session import ApiError, ApiRefused, ApiSession, ApiUnreachable, read_json
 
 _PAGE = 100
 _PAUSES = (0.5, 1.0, 2.0)
@@ -122,6 +122,26 @@ class AirflowApi:
     def run_state(self, dag_id: str, run_id: str) -> str:
         """queued, running, success or failed."""
         return str(self.run(dag_id, run_id)["state"])
+
+    def run_states(self, runs: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
+        """The states of many runs, each (dag id, run id); one that is not there, or not shown to the user, is left out.
+
+        This is one request for up to a hundred runs.
+        """
+        states: dict[tuple[str, str], str] = {}
+        run_ids = sorted({run_id for _, run_id in runs})
+        for start in range(0, len(run_ids), _PAGE):
+            # The pattern finds other runs as well, whose ids only begin so: all of its pages have to be read.
+            pattern = "|".join(run_ids[start : start + _PAGE])
+            offset, total = 0, 1
+            while offset < total:
+                query: dict[str, str | int] = {"run_id_prefix_pattern": pattern, "limit": _PAGE, "offset": offset}
+                what = "asking for runs"
+                answer = read_json(what, self.session.request(what, "GET", "/api/v2/dags/~/dagRuns", params=query))
+                found = {(run["dag_id"], run["dag_run_id"]): str(run["state"]) for run in answer["dag_runs"]}
+                states |= {run: state for run, state in found.items() if run in runs}
+                offset, total = offset + len(found), answer["total_entries"] if found else 0
+        return states
 
     def wait_for_run(
         self,

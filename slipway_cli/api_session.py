@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -72,6 +75,7 @@ class ApiSession:
         self._password = password
         self._timeout = timeout
         self._token: str | None = None
+        self._renewal = math.inf
         self._http = requests.Session()
         # A proxy cannot reach this machine's own loopback.
         self._http.trust_env = urlsplit(self.url).hostname not in _LOOPBACK
@@ -88,21 +92,22 @@ class ApiSession:
         self._http.close()
 
     def token(self) -> str:
-        """A bearer token; logs in if there is none yet.
+        """A bearer token; logs in if there is none yet, or the one there is ends soon.
 
         Raises
         ------
         ApiRefused
             Wrong user or password.
         """
-        if self._token is None:
+        if self._token is None or (self._password is not None and time.time() >= self._renewal):
             what = f"logging in as {self.username}"
             answer = self._send("POST", "/auth/token", json={"username": self.username, "password": self._password})
             _check(what, answer)
             token = read_json(what, answer)
             if not isinstance(token, Mapping) or not isinstance(token.get("access_token"), str):
                 raise ApiError(f"{self.url} gave no token: is it an Airflow 3?")
-            self._token = token["access_token"]
+            self._token = str(token["access_token"])
+            self._renewal = _renewal(self._token, time.time())
         return self._token
 
     def request(self, what: str, method: str, path: str, **arguments: Any) -> requests.Response:
@@ -160,6 +165,17 @@ class ApiSession:
                 f"{f', request {request_id}' if request_id else ''}"
             )
         return answer
+
+
+def _renewal(token: str, now: float) -> float:
+    """When to fetch another token (seconds since 1970): after nine tenths of the life that the token says it has."""
+    try:
+        payload = token.split(".")[1]
+        ends = float(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["exp"])
+    except (IndexError, KeyError, TypeError, ValueError):
+        # One that is refused (401) is replaced all the same.
+        return math.inf
+    return now + 0.9 * (ends - now) if ends > now else math.inf
 
 
 def read_json(what: str, answer: requests.Response) -> Any:

@@ -25,6 +25,9 @@ COMMANDS = {
     "unpause": LazyCommand("slipway_cli.online.control:unpause", "Let a paused action go on.", SERVER),
     "demo": LazyCommand("slipway_cli.demo:demo", "Deploy a site with a real Airflow and simulated machines.", HERE),
     "up": LazyCommand("slipway_cli.up:up", "Run Slipway in the foreground until Ctrl-C.", HERE),
+    "controller": LazyCommand(
+        "slipway_cli.controller:controller", "Close dead actions and check provisioners, beside Airflow.", HERE
+    ),
     "simulator": LazyCommand("provisioner_client.simulator.cli:main", "Serve Drydock's API, simulated.", HERE),
     "store": LazyCommand("site_store.__main__:main", "Look after Slipway's own database.", HERE),
     "dags": LazyCommand("slipway_cli.dags:dags", "Find the DAGs, for an Airflow of your own.", HERE),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from slipway_cli.api_session import ApiError, ApiRefused, ApiSession, read_json
+from slipway_cli.api_session import ApiError, ApiRefused, ApiSession, read_json, sentence
 
 API = "/slipway/api/v1.0"
 _PATIENCE = 300.0
@@ -210,10 +210,28 @@ class SlipwayApi:
         return [Action.from_json(item) for item in read_json(what, answer)]
 
     def action(self, action_id: str) -> Action:
-        """One action; asking for it closes one whose run is over."""
+        """One action; one whose run is over is shown as over."""
         what = f"reading action {action_id}"
         answer = self._session.request(what, "GET", f"{API}/actions/{quote(action_id, safe='')}")
         return Action.from_json(read_json(what, answer))
+
+    def provisioner_problem(self, site: str) -> str | None:
+        """What keeps the site's provisioner from listing its nodes, in a sentence; None when it does.
+
+        Raises
+        ------
+        ApiRefused, ApiUnreachable
+            The API itself does not answer as it should: of the provisioner nothing is known.
+        """
+        what = f"asking the provisioner of site {site}"
+        query = {"site": site, "filters": "nodes-provision-status"}
+        try:
+            self._session.request(what, "GET", f"{API}/site_statuses", params=query)
+        except ApiRefused as refused:
+            if refused.status not in (502, 503):
+                raise
+            return sentence(refused.detail)
+        return None
 
     def stop(self, action_id: str) -> None:
         """End an action.

@@ -1,4 +1,4 @@
-"""One component of Airflow as a process, with its log and its deaths. It decides when it is to be started again."""
+"""One component as a process, with its log and its deaths. It decides when it is to be started again."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ COMPONENTS: Mapping[str, tuple[str, ...]] = {
     "triggerer": ("triggerer", "--skip-serve-logs"),
 }
 
+CONTROLLER = "controller"
+"""The component that is Slipway's own."""
+
 STEADY_AFTER = 60.0
 """A component that lived this long (seconds) has forgotten its earlier deaths."""
 MOST_DEATHS = 5
@@ -42,7 +45,13 @@ def tied_command(module: str, *arguments: str) -> list[str]:
 
 def airflow_component(name: str, environment: Mapping[str, str], log: Path, home: Path) -> Component:
     """One of Airflow's components."""
-    return Component(name, tied_command("airflow", *COMPONENTS[name]), environment, log, home)
+    return Component(name, tied_command("airflow", *COMPONENTS[name]), environment, log, home, f"Airflow's {name}")
+
+
+def controller_component(environment: Mapping[str, str], log: Path, home: Path) -> Component:
+    """Slipway's controller."""
+    command = tied_command("slipway_cli", CONTROLLER)
+    return Component(CONTROLLER, command, environment, log, home, "the controller")
 
 
 class Component:
@@ -52,7 +61,7 @@ class Component:
     """What asks it to stop."""
 
     def __init__(
-        self, name: str, command: Sequence[str], environment: Mapping[str, str], log: Path, folder: Path
+        self, name: str, command: Sequence[str], environment: Mapping[str, str], log: Path, folder: Path, title: str
     ) -> None:
         """Nothing is started yet.
 
@@ -60,8 +69,10 @@ class Component:
         ----------
         command : ends when this process does, see `tied_command`.
         folder : its current folder.
+        title : the component in words, to begin a sentence with.
         """
         self.name = name
+        self.title = title
         self.log = log
         self.deaths = 0
         self._command = list(command)
@@ -72,11 +83,6 @@ class Component:
         self.start_at: float | None = None
         """When to start it again (monotonic seconds), if it is dead."""
         self.log_start = log.stat().st_size if log.exists() else 0
-
-    @property
-    def title(self) -> str:
-        """The component in words, to begin a sentence with."""
-        return f"Airflow's {self.name}"
 
     @property
     def pid(self) -> int | None:

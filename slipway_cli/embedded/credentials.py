@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slipway_cli.embedded.errors import EmbeddedError
+from slipway_cli.service_account import DEFAULT_USER, PASSWORD_VARIABLE
 
 ROLES = {"admin": "admin", "viewer": "viewer"}
-"""User name -> role in Airflow."""
+"""User name -> role in Airflow, of the users that are people."""
+SERVICE_ROLE = "user"
+"""The role of Slipway's own account: the least of Airflow's that may change the runs of DAGs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,7 @@ class Credentials:
     """Secrets shared by the components, and the passwords of the users.
 
     `given` names the users whose password came from the environment and is therefore not to be printed.
+    `service_password` is that of Slipway's own account, which no person uses.
     """
 
     jwt_secret: str
@@ -28,6 +32,7 @@ class Credentials:
     fernet_key: str
     passwords: Mapping[str, str]
     given: frozenset[str]
+    service_password: str
 
     def __repr__(self) -> str:
         return f"Credentials(users={sorted(self.passwords)})"
@@ -58,7 +63,8 @@ def _read(path: Path) -> dict[str, str]:
 def load_or_create(secrets_file: Path, passwords_file: Path, environ: Mapping[str, str]) -> Credentials:
     """Read both files and make what is missing.
 
-    A password from SLIPWAY_ADMIN_PASSWORD or SLIPWAY_VIEWER_PASSWORD replaces the one in the file.
+    A password from SLIPWAY_ADMIN_PASSWORD, SLIPWAY_VIEWER_PASSWORD or SLIPWAY_SERVICE_PASSWORD replaces the one in
+    the file.
 
     Raises
     ------
@@ -81,6 +87,7 @@ def load_or_create(secrets_file: Path, passwords_file: Path, environ: Mapping[st
         if password:
             passwords[user] = password
             given.add(user)
+    service = environ.get(PASSWORD_VARIABLE) or kept.get(DEFAULT_USER) or secrets.token_urlsafe(32)
     # Always rewritten: Airflow itself opens the file for appending, and a file made by others might not be private.
-    write_private(passwords_file, json.dumps(passwords))
-    return Credentials(**made, passwords=passwords, given=frozenset(given))
+    write_private(passwords_file, json.dumps(passwords | {DEFAULT_USER: service}))
+    return Credentials(**made, passwords=passwords, given=frozenset(given), service_password=service)

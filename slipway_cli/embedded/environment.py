@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
-from slipway_cli.embedded.credentials import ROLES, Credentials
+from slipway_cli.embedded.credentials import ROLES, SERVICE_ROLE, Credentials
 from slipway_cli.embedded.leftovers import MARK
 from slipway_cli.embedded.ports import LOOPBACK
 from slipway_cli.embedded.postgres_cluster import AIRFLOW, STORE
 from slipway_cli.embedded.settings import EmbeddedSettings
+from slipway_cli.service_account import DEFAULT_USER, FILE_VARIABLE, PASSWORD_VARIABLE, USER_VARIABLE
 
 HEARTBEAT = 2
 """Seconds between heartbeats of the components."""
@@ -39,6 +40,9 @@ def airflow_environment(
     loopback = f"localhost,{LOOPBACK}"
     for name in ("no_proxy", "NO_PROXY"):
         env[name] = f"{env[name]},{loopback}" if env.get(name) else loopback
+    # Of the controller alone: tasks run the same environment.
+    for name in (PASSWORD_VARIABLE, USER_VARIABLE, FILE_VARIABLE):
+        env.pop(name, None)
     env |= settings.to_environment()
     env |= {
         "SLIPWAY_DATABASE_URL": settings.database_url or database(STORE),
@@ -54,9 +58,15 @@ def airflow_environment(
     return env | dict(settings.overrides)
 
 
+def controller_environment(environment: Mapping[str, str], credentials: Credentials) -> dict[str, str]:
+    """Add the account of the controller to the environment of Airflow's components."""
+    return {**environment, USER_VARIABLE: DEFAULT_USER, PASSWORD_VARIABLE: credentials.service_password}
+
+
 def _sections(
     settings: EmbeddedSettings, credentials: Credentials, port: int, database: str
 ) -> dict[str, dict[str, str]]:
+    users = {**ROLES, DEFAULT_USER: SERVICE_ROLE}
     plugins = settings.plugins_folder or settings.airflow_home / "plugins"
     bundle = {
         "name": "slipway",
@@ -75,7 +85,7 @@ def _sections(
             "FERNET_KEY": credentials.fernet_key,
             "EXECUTION_API_SERVER_URL": f"http://{LOOPBACK}:{port}/execution/",
             "MIN_SERIALIZED_DAG_UPDATE_INTERVAL": "0",
-            "SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{user}:{role}" for user, role in ROLES.items()),
+            "SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{user}:{role}" for user, role in users.items()),
             "SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(settings.passwords_file),
             # The default looks the machine's name up in the DNS, which can take seconds and leads off loopback.
             "HOSTNAME_CALLABLE": "slipway_cli.embedded.hostname.loopback",

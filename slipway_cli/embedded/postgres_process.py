@@ -61,13 +61,8 @@ class PostgresProcess(Component):
         options = [part for key, value in _SETTINGS.items() for part in ("-c", f"{key}={value}")]
         # Should the supervisor die, "immediate": it ends at once, and recovers at the next start.
         command = launch_command(signal.SIGQUIT, cluster.user, cluster.program("postgres"), "-D", OWN_FOLDER, *options)
-        super().__init__(NAME, command, server_environment(), log, cluster.data)
+        super().__init__(NAME, command, server_environment(), log, cluster.data, "PostgreSQL")
         self._cluster = cluster
-
-    @property
-    def title(self) -> str:
-        """The component in words, to begin a sentence with."""
-        return "PostgreSQL"
 
     def kill_rest(self) -> list[int]:
         """Kill the server's processes: each of them has a session of its own."""

@@ -1,4 +1,4 @@
-"""Starts PostgreSQL and Airflow's four components, keeps them running, and leaves no process behind, however it ends.
+"""Starts PostgreSQL, Airflow's four components and the controller, keeps them running, and leaves no process behind.
 
 A single loop in the main thread: signals only set a flag, and every process is started, watched and reaped here.
 """
@@ -18,9 +18,10 @@ from slipway_cli.embedded.component import (
     MOST_DEATHS_AT_START,
     Component,
     airflow_component,
+    controller_component,
 )
 from slipway_cli.embedded.credentials import Credentials, load_or_create
-from slipway_cli.embedded.environment import airflow_environment
+from slipway_cli.embedded.environment import airflow_environment, controller_environment
 from slipway_cli.embedded.errors import ComponentFailed, Interrupted
 from slipway_cli.embedded.guard import Guard
 from slipway_cli.embedded.health import loopback_session, unhealthy_components
@@ -57,6 +58,7 @@ class Supervisor:
         self._cluster = PostgresCluster(settings.home)
         self._postgres: PostgresProcess | None = None
         self._airflow: list[Component] = []
+        self._controller: Component | None = None
         self._migrations: list[Migration] = []
 
     def run(
@@ -114,6 +116,7 @@ class Supervisor:
             self._postgres = self._bring_up_postgres()
             environment = airflow_environment(settings, credentials, port, self._cluster.url, os.environ)
             self._bring_up_airflow(environment)
+            self._bring_up_controller(controller_environment(environment, credentials))
             self._runtime.state = READY
             self._runtime.write()
             on_ready(self._runtime, credentials)
@@ -130,7 +133,7 @@ class Supervisor:
 
     @property
     def _components(self) -> list[Component]:
-        return [*self._airflow, *([] if self._postgres is None else [self._postgres])]
+        return [*self._airflow, *(each for each in (self._controller, self._postgres) if each is not None)]
 
     @property
     def _stateful(self) -> list[Component]:
@@ -195,6 +198,11 @@ class Supervisor:
         for migration in self._migrations:
             self._guard.forget(migration.pid)
 
+    def _bring_up_controller(self, environment: dict[str, str]) -> None:
+        settings = self._settings
+        self._controller = controller_component(environment, settings.logs / "controller.log", settings.home)
+        self._start(self._controller)
+
     def _begin(self, migration: Migration) -> Migration:
         self._guard.watch(migration.pid)
         self._migrations.append(migration)
@@ -257,10 +265,11 @@ class Supervisor:
         The API server keeps no state of its own, so it need not be waited for. The others are asked twice: at times a
         scheduler loses the first signal, and a triggerer waits 10 s for its child unless it is asked again.
         """
-        stateful = self._stateful
+        stateful = [*self._stateful, *([] if self._controller is None else [self._controller])]
         grace = self._settings.stop_grace
         self._ask_to_stop(stateful, (0.4 * grace, 0.6 * grace))
-        self._kill([c.pid for c in self._airflow if c.pid is not None] + [m.pid for m in self._migrations])
+        others = [c.pid for c in self._components if c.pid is not None and c is not self._postgres]
+        self._kill(others + [m.pid for m in self._migrations])
         # The database last: the others still write down how they ended.
         if self._postgres is not None:
             self._ask_to_stop([self._postgres], (_CHECKPOINT_GRACE,))

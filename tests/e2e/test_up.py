@@ -24,7 +24,7 @@ from slipway_cli.embedded.sessions import members
 from tests.e2e.running import DAG, HANGS, RunningSlipway, leftovers, wait_until
 from tests.support.revisions import commit_design
 
-COMPONENTS = ["api-server", "scheduler", "dag-processor", "triggerer"]
+COMPONENTS = ["api-server", "scheduler", "dag-processor", "triggerer", "controller"]
 
 
 class Up:
@@ -89,6 +89,7 @@ def test_up_tells_how_to_log_in_and_leaves_nothing_behind(home: Path) -> None:
     assert runtime.url in up.output()
     assert f"user admin, password {runtime.password('admin')}" in up.output()
     assert "only-looking" not in up.output()
+    assert "user slipway" not in up.output()
     assert sorted(runtime.components) == sorted([*COMPONENTS, "postgres"])
     for name in ("passwords.json", "secrets.json", "runtime.json"):
         assert stat.S_IMODE((home / name).stat().st_mode) == 0o600

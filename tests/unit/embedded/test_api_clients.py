@@ -1,5 +1,6 @@
 """What goes over the wire to the APIs of Airflow and Slipway, and what becomes of odd answers."""
 
+import base64
 import hashlib
 import json
 import time
@@ -40,6 +41,57 @@ def test_an_expired_token_is_fetched_anew_once(wire: responses.RequestsMock, ses
         None,
         "Bearer second",
     ]
+
+
+def test_a_token_is_renewed_before_it_ends(wire: responses.RequestsMock, monkeypatch: pytest.MonkeyPatch) -> None:
+    payload = base64.urlsafe_b64encode(json.dumps({"exp": 1_000_100}).encode()).decode().rstrip("=")
+    wire.post(f"{URL}/auth/token", json={"access_token": f"head.{payload}.signature"}, status=201)
+    wire.post(f"{URL}/auth/token", json={"access_token": "second"}, status=201)
+    session, now = ApiSession(URL, "slipway", "secret"), [1_000_000.0]
+    monkeypatch.setattr("slipway_cli.api_session.time.time", lambda: now[0])
+    first = session.token()
+    now[0] += 89
+    assert session.token() == first
+    now[0] += 1
+    assert session.token() == "second"
+
+
+def test_the_states_of_many_runs(wire: responses.RequestsMock, session: ApiSession) -> None:
+    wanted = {("deploy_site", f"alpha__{number:03}") for number in range(101)}
+
+    def page(prefixes: range, offset: int, total: int, runs: list[tuple[str, str, str]]) -> None:
+        pattern = "|".join(f"alpha__{number:03}" for number in prefixes)
+        query = {"run_id_prefix_pattern": pattern, "limit": 100, "offset": offset}
+        answer = [{"dag_id": dag_id, "dag_run_id": run_id, "state": state} for dag_id, run_id, state in runs]
+        wire.get(
+            f"{URL}/api/v2/dags/~/dagRuns",
+            json={"dag_runs": answer, "total_entries": total},
+            match=[responses.matchers.query_param_matcher(query)],
+        )
+
+    # One of another DAG, and one whose id only begins so, are not among those that were asked for.
+    strangers = [("update_site", "alpha__001", "failed"), ("deploy_site", "alpha__001x", "failed")]
+    page(range(100), 0, 3, [("deploy_site", "alpha__001", "running"), *strangers[:1]])
+    page(range(100), 2, 3, strangers[1:])
+    page(range(100, 101), 0, 1, [("deploy_site", "alpha__100", "success")])
+    assert AirflowApi(session).run_states(wanted) == {
+        ("deploy_site", "alpha__001"): "running",
+        ("deploy_site", "alpha__100"): "success",
+    }
+
+
+@pytest.mark.parametrize(("status", "problem"), [(200, None), (503, "Drydock does not answer"), (502, "refused")])
+def test_what_is_wrong_with_a_provisioner(
+    wire: responses.RequestsMock, session: ApiSession, status: int, problem: str | None
+) -> None:
+    wire.get(f"{URL}/slipway/api/v1.0/site_statuses", json={"message": problem}, status=status)
+    assert SlipwayApi(session).provisioner_problem("alpha") == problem
+
+
+def test_an_api_that_refuses_says_nothing_of_the_provisioner(wire: responses.RequestsMock, session: ApiSession) -> None:
+    wire.get(f"{URL}/slipway/api/v1.0/site_statuses", json={"message": "no"}, status=403)
+    with pytest.raises(ApiRefused, match="HTTP 403"):
+        SlipwayApi(session).provisioner_problem("alpha")
 
 
 def test_a_token_that_is_never_good_is_an_error_not_a_loop(wire: responses.RequestsMock, session: ApiSession) -> None:

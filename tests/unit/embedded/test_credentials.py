@@ -35,6 +35,8 @@ def test_a_password_from_the_environment_replaces_the_kept_one(tmp_path: Path) -
     after = load(tmp_path, SLIPWAY_ADMIN_PASSWORD="chosen")
     assert after.passwords == {"admin": "chosen", "viewer": before.passwords["viewer"]}
     assert after.given == {"admin"}
+    assert after.service_password == before.service_password
+    assert load(tmp_path, SLIPWAY_SERVICE_PASSWORD="given").service_password == "given"
     assert json.loads((tmp_path / "passwords.json").read_text())["admin"] == "chosen"
 
 
@@ -47,6 +49,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
 
 def test_no_secret_in_the_representation(tmp_path: Path) -> None:
     credentials = load(tmp_path)
+    assert credentials.service_password not in repr(credentials)
     for secret in (credentials.jwt_secret, credentials.fernet_key, *credentials.passwords.values()):
         assert secret not in repr(credentials)
 

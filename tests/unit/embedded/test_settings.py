@@ -8,10 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from slipway_cli.embedded.credentials import load_or_create
-from slipway_cli.embedded.environment import airflow_environment
+from slipway_cli.embedded.environment import airflow_environment, controller_environment
 from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.settings import EmbeddedSettings, default_dags_folder
 from slipway_cli.main import main
+from slipway_cli.service_account import ServiceAccount, service_account
 
 
 def environment(home: Path, **environ: str) -> dict[str, str]:
@@ -96,3 +97,17 @@ def test_the_dags_folder_is_the_only_bundle(tmp_path: Path) -> None:
     env = environment(tmp_path, SLIPWAY_DAGS_FOLDER=str(tmp_path))
     (bundle,) = json.loads(env["AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST"])
     assert bundle["kwargs"] == {"path": str(tmp_path.resolve())}
+
+
+def test_the_controller_alone_has_the_password_of_slipways_own_account(tmp_path: Path) -> None:
+    given = {
+        "SLIPWAY_SERVICE_USER": "robot",
+        "SLIPWAY_SERVICE_PASSWORD": "given",
+        "SLIPWAY_SERVICE_PASSWORD_FILE": "/x",
+    }
+    env = environment(tmp_path, **given)
+    assert "SERVICE" not in "".join(name for name in env if name.startswith("SLIPWAY"))
+    assert env["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS"] == "admin:admin,viewer:viewer,slipway:user"
+    credentials = load_or_create(tmp_path / "secrets.json", tmp_path / "passwords.json", given)
+    assert service_account(controller_environment(env, credentials)) == ServiceAccount("slipway", "given")
+    assert json.loads((tmp_path / "passwords.json").read_text())["slipway"] == "given"

@@ -1,0 +1,237 @@
+"""The controller: one process, of all that run, which looks after what no action's own run looks after.
+
+It holds a lease, and does its jobs one after the other, each again and again. A job that fails is tried again after
+growing pauses, and the others go on meanwhile. Before each step the lease is asked for: who has lost it stops there.
+What a job is, is not known here: `close_dead_actions` and `check_provisioners` are two.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from site_engine.errors import SlipwayAirflowError
+from site_engine.reconciliation import reconcile_all
+from site_store import LeaseLost, StoreError
+
+if TYPE_CHECKING:
+    from site_engine.reconciliation import AirflowRuns
+    from site_store import Lease, SiteStore
+
+log = logging.getLogger("slipway.controller")
+
+NAME = "controller"
+"""The name of its lease."""
+USER = "slipway"
+"""Who is named in the audits as having done what the controller does."""
+CLOSE = "close"
+"""The command of the controller in an action's audits: its run was over or gone."""
+AIRFLOW = "airflow"
+"""The subject of the check whether Airflow answers."""
+
+LEASE_SECONDS = 60.0
+"""A controller that was killed is followed by another after so long at the latest. Longer than any one request."""
+RENEWAL = 15.0
+"""Seconds between renewals."""
+TICK = 5.0
+"""Seconds between two looks, of the leader and of those who wait to become it."""
+DEAD_ACTIONS_EVERY = 5.0
+PROVISIONERS_EVERY = 300.0
+LONGEST_PAUSE = 60.0
+"""Seconds between two attempts at what keeps failing, at most."""
+_NOTED_EVERY = 60.0
+"""Seconds after which a check that finds the same as before is noted again."""
+
+CheckProvisioner = Callable[[str], str | None]
+"""Asks the provisioner of a site; returns what is wrong in a sentence, None where it answers."""
+
+
+def pause_after(failures: int) -> float:
+    """Return the seconds to wait after the n-th failure in a row: 1, 2, 4, … up to `LONGEST_PAUSE`."""
+    return min(LONGEST_PAUSE, 2.0 ** min(failures - 1, 10))
+
+
+@dataclass(slots=True)
+class Job:
+    """Something that the leader does again and again.
+
+    Attributes
+    ----------
+    subject : what is looked at; the check is kept under this name.
+    interval : seconds between two looks; more while it fails.
+    work : does it; a `SlipwayAirflowError` is a failure, and its message the problem.
+    """
+
+    subject: str
+    interval: float
+    work: Callable[[Controller], None]
+    due: float = 0.0
+    failures: int = 0
+
+
+@dataclass
+class Controller:
+    """The loop of one process.
+
+    Attributes
+    ----------
+    owner : names this process, as no other is named.
+    monotonic : seconds on a clock that only goes forward.
+    """
+
+    store: SiteStore
+    owner: str
+    jobs: Sequence[Job]
+    monotonic: Callable[[], float] = time.monotonic
+    _held: Lease | None = None
+    _renewed: float = 0.0
+    _leader: str | None = None
+    _noted: dict[str, tuple[str | None, float]] = field(default_factory=dict)
+
+    def run(self, pause: Callable[[float], bool]) -> None:
+        """Look, pause, and look again, until told to stop; then give the lease up.
+
+        Parameters
+        ----------
+        pause
+            Waits for so many seconds; returns True as soon as this process is told to stop.
+        """
+        failures = 0
+        try:
+            while True:
+                try:
+                    self.look()
+                    failures = 0
+                except LeaseLost as error:
+                    self._lost(error)
+                except StoreError as error:
+                    failures += 1
+                    if failures == 1:
+                        log.warning("The store does not answer, trying on: %s", error)
+                if pause(pause_after(failures) if failures else TICK):
+                    return
+        finally:
+            self.give_up()
+
+    def look(self) -> None:
+        """Do what is due, if this process leads or can.
+
+        Raises
+        ------
+        LeaseLost
+            Another process may lead by now.
+        StoreError
+            The store does not answer.
+        """
+        if not self._leads():
+            return
+        for job in self.jobs:
+            if self.monotonic() >= job.due:
+                self.lease()
+                self._do(job)
+
+    def lease(self) -> Lease:
+        """Return the lease of this process, renewed when it is time; jobs ask before each of their steps.
+
+        Raises
+        ------
+        LeaseLost
+            Another process may lead by now: stop here.
+        """
+        if self._held is None:
+            raise LeaseLost("this controller does not lead")
+        if self.monotonic() - self._renewed >= RENEWAL:
+            self._held = self.store.renew_lease(self._held, LEASE_SECONDS)
+            self._renewed = self.monotonic()
+        return self._held
+
+    def note(self, subject: str, problem: str | None) -> None:
+        """Keep what was found, and log it when it is news."""
+        known, at = self._noted.get(subject, (None, None))
+        if problem != known:
+            if problem is None:
+                log.info("%s: all is well again.", subject)
+            else:
+                log.warning("%s: %s", subject, problem)
+        if problem != known or at is None or self.monotonic() - at >= _NOTED_EVERY:
+            self.store.record_check(self.lease(), subject, problem)
+            self._noted[subject] = (problem, self.monotonic())
+
+    def give_up(self) -> None:
+        """Let another lead, if this process does."""
+        held, self._held = self._held, None
+        if held is not None:
+            try:
+                self.store.give_up_lease(held)
+            except StoreError as error:
+                log.warning("The lease could not be given up, and runs out by itself: %s", error)
+
+    def _leads(self) -> bool:
+        if self._held is not None:
+            self.lease()
+            return True
+        self._held = self.store.take_lease(NAME, self.owner, LEASE_SECONDS)
+        self._renewed = self.monotonic()
+        if self._held is not None:
+            log.info("This controller leads (%s, epoch %d).", self.owner, self._held.epoch)
+            self._leader = self.owner
+            self._noted.clear()
+            return True
+        other = self.store.lease_of(NAME)
+        if other is not None and other.owner != self._leader:
+            log.info("Another controller leads (%s): waiting until it does not.", other.owner)
+            self._leader = other.owner
+        return False
+
+    def _lost(self, error: LeaseLost) -> None:
+        log.warning("This controller leads no more: %s", error)
+        self._held, self._leader = None, None
+
+    def _do(self, job: Job) -> None:
+        problem: str | None = None
+        try:
+            job.work(self)
+            job.failures = 0
+        except StoreError:
+            raise
+        except SlipwayAirflowError as error:
+            problem = str(error)
+        except Exception as error:
+            log.exception("%s: a look has failed, which is a defect of Slipway's", job.subject)
+            problem = f"{type(error).__name__} in the controller; its log has more"
+        if problem is not None:
+            job.failures += 1
+        self.note(job.subject, problem)
+        job.due = self.monotonic() + (max(job.interval, pause_after(job.failures)) if job.failures else job.interval)
+
+
+def close_dead_actions(airflow: AirflowRuns) -> Job:
+    """Return the job that closes actions whose DAG run is over or gone, and so frees their sites (rule 24)."""
+    hidden: set[str] = set()
+
+    def work(controller: Controller) -> None:
+        found = reconcile_all(controller.store, airflow, before_each=controller.lease)
+        for action in found.closed:
+            controller.store.audit(action.id, CLOSE, USER)
+            log.info("Action %s of site %s is closed: %s.", action.id, action.site, action.verdict)
+        for action in found.hidden:
+            if action.id not in hidden:
+                log.warning("Airflow shows the run of action %s (%s) not to this account.", action.id, action.dag_id)
+        hidden.clear()
+        hidden.update(action.id for action in found.hidden)
+
+    return Job(AIRFLOW, DEAD_ACTIONS_EVERY, work)
+
+
+def check_provisioners(check: CheckProvisioner) -> Job:
+    """Return the job that asks the provisioner of every site whether it answers."""
+
+    def work(controller: Controller) -> None:
+        for site in controller.store.sites():
+            controller.lease()
+            controller.note(f"provisioner of site {site}", check(site))
+
+    return Job("provisioners", PROVISIONERS_EVERY, work)

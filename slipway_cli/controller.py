@@ -1,0 +1,151 @@
+"""`slipway controller`: the process that looks after actions and provisioners beside Airflow. Wiring only."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import select
+import signal
+from collections.abc import Collection, Iterator
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from slipway_cli.airflow_api import AirflowApi
+from slipway_cli.api_session import ApiError, ApiRefused, ApiSession
+from slipway_cli.errors import SlipwayCliError
+from slipway_cli.examples import examples
+from slipway_cli.service_account import MISSING, ServiceAccount, service_account
+from slipway_cli.slipway_api import SlipwayApi
+
+if TYPE_CHECKING:
+    from site_engine.controller import Job
+    from site_store import SiteStore
+
+log = logging.getLogger("slipway.controller")
+
+_ANSWER = 10.0
+"""Seconds for an answer of Airflow's: two requests are shorter than the lease."""
+_LIST_ANSWER = 30.0
+"""Seconds for an answer of a provisioner, asked through Slipway's API."""
+
+
+class StopSignal:
+    """Waits, and is woken by the signals that end a process. Nothing but a byte is written when one comes."""
+
+    def __init__(self) -> None:
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._writer, False)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._writer, b"!")
+
+    def pause(self, seconds: float) -> bool:
+        """Wait for so long; return whether a signal has come, now or before."""
+        return bool(select.select([self._reader], [], [], seconds)[0])
+
+
+class Runs:
+    """Airflow's DAG runs as the engine asks for them, with the engine's errors."""
+
+    def __init__(self, airflow: AirflowApi) -> None:
+        self._airflow = airflow
+
+    def run_states(self, runs: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
+        """Return the states of many runs; one that is not shown to the account, or is not there, is left out."""
+        with _engines_errors():
+            return self._airflow.run_states(runs)
+
+    def run_state(self, dag_id: str, run_id: str) -> str | None:
+        """Return the state of a run, None when it does not exist."""
+        with _engines_errors():
+            try:
+                return self._airflow.run_state(dag_id, run_id)
+            except ApiRefused as refused:
+                if refused.status == 404:
+                    return None
+                raise
+
+
+@contextlib.contextmanager
+def _engines_errors() -> Iterator[None]:
+    from site_engine.errors import AirflowApiError, AirflowRefused
+
+    try:
+        yield
+    except ApiRefused as refused:
+        # Who is not let in is shown nothing: that says nothing of a run.
+        if 400 <= refused.status < 500 and refused.status not in (401, 408, 429):
+            raise AirflowRefused(refused.status, str(refused)) from refused
+        raise AirflowApiError(str(refused)) from refused
+    except ApiError as error:
+        raise AirflowApiError(str(error)) from error
+
+
+@click.command(epilog=examples("slipway controller --url https://airflow.example"))
+@click.option("--url", envvar="SLIPWAY_URL", default="http://127.0.0.1:8080", show_default=True, help="Airflow's URL.")
+def controller(url: str) -> None:
+    """Close actions whose run is over or gone, and check provisioners, until stopped. `slipway up` runs one by itself.
+
+    It may run on several machines: one of them is at work, the others wait. The store is the one in
+    SLIPWAY_DATABASE_URL. The account in Airflow is SLIPWAY_SERVICE_USER with SLIPWAY_SERVICE_PASSWORD, or with a file
+    that SLIPWAY_SERVICE_PASSWORD_FILE names.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    stopped = StopSignal()
+    try:
+        account = service_account(os.environ)
+    except SlipwayCliError as error:
+        raise click.ClickException(str(error)) from error
+    # Only now: other commands need no database.
+    from site_engine.controller import Controller
+    from site_engine.operations.run import process_identity
+
+    store = _open(stopped)
+    if store is None:
+        return
+    with store, contextlib.ExitStack() as sessions:
+        jobs = [] if account is None else _jobs(url, account, sessions)
+        if account is None:
+            log.warning("%s", MISSING)
+        Controller(store, process_identity(), jobs).run(stopped.pause)
+    log.info("Stopped.")
+
+
+def _open(stopped: StopSignal) -> SiteStore | None:
+    """Return the store, once it can be opened; None when told to stop before."""
+    from site_engine.controller import pause_after
+    from site_store import SiteStore, StoreError, StoreNotConfigured
+
+    failures = 0
+    while True:
+        try:
+            return SiteStore.open()
+        except StoreNotConfigured as error:
+            raise click.ClickException(str(error)) from error
+        except StoreError as error:
+            failures += 1
+            if failures == 1:
+                log.warning("The store cannot be opened, trying on: %s", error)
+        if stopped.pause(pause_after(failures)):
+            return None
+
+
+def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> list[Job]:
+    from site_engine.controller import check_provisioners, close_dead_actions
+
+    session = sessions.enter_context(contextlib.closing(ApiSession(url, account.user, account.password, _ANSWER)))
+    slow = sessions.enter_context(contextlib.closing(ApiSession(url, account.user, account.password, _LIST_ANSWER)))
+    asked = SlipwayApi(slow)
+
+    def check(site: str) -> str | None:
+        """Have Slipway's API ask, which knows the connection and keeps its secrets."""
+        with _engines_errors():
+            return asked.provisioner_problem(site)
+
+    return [close_dead_actions(Runs(AirflowApi(session))), check_provisioners(check)]

@@ -1,0 +1,40 @@
+"""The controller under `slipway up`: it closes dead actions without being asked, also after kill -9."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from site_engine.controller import CLOSE, NAME, USER
+from site_store import ActionState, SiteStore
+from tests.e2e.running import RunningSlipway, wait_until
+
+
+def _dead(store: SiteStore, site: str) -> str:
+    """Let an action hold a site whose DAG run is gone; return its id."""
+    action = store.create_action("deploy_site", site, 1, {}, "ann", context_marker=None, exclusive=True)
+    store.acquire_site(action.id)
+    return action.id
+
+
+def _is_closed(store: SiteStore, action_id: str) -> bool:
+    return store.action(action_id).state is ActionState.CANCELLED
+
+
+@pytest.mark.endurance
+def test_a_dead_action_is_closed_by_itself_also_after_the_controller_was_killed(slipway: RunningSlipway) -> None:
+    with slipway.open_store() as store:
+        epochs = []
+        for site in ("dead-one", "dead-two"):
+            action_id = _dead(store, site)
+            wait_until(partial(_is_closed, store, action_id), f"the action of site {site} is closed")
+            assert store.site_owner(site) is None
+            assert [(one.command, one.user) for one in store.audits(action_id)][-1] == (CLOSE, USER)
+            lease = store.lease_of(NAME)
+            assert lease is not None
+            epochs.append(lease.epoch)
+            if site == "dead-one":
+                slipway.kill_component("controller")
+        assert epochs[0] < epochs[1]
+        assert {check.subject: check.problem for check in store.checks()}["airflow"] is None

@@ -1,0 +1,156 @@
+"""`slipway controller` as a process, beside a real Airflow API server and as one of its users."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from site_engine.controller import CLOSE, NAME, USER
+from site_store import ActionState, SiteStore
+from site_store.dialects import database_time
+from site_store.tables import lease
+from tests.integration.api.airflow_runs import AirflowRuns, commit
+from tests.integration.api.conftest import PASSWORD
+
+pytestmark = pytest.mark.usefixtures("dags", "connected")
+
+
+class Process:
+    """A controller in a process of its own. What it logs is waited for, line by line."""
+
+    def __init__(self, origin: str, store_url: str, user: str | None) -> None:
+        account = {} if user is None else {"SLIPWAY_SERVICE_USER": user, "SLIPWAY_SERVICE_PASSWORD": PASSWORD}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "slipway_cli", "controller", "--url", origin],
+            env=os.environ | {"SLIPWAY_DATABASE_URL": store_url} | account,
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.lines: list[str] = []
+
+    def wait_for(self, text: str) -> None:
+        """Wait until it has logged a line with this text."""
+        assert self._process.stderr is not None
+        watchdog = threading.Timer(60, self._process.kill)
+        watchdog.start()
+        for line in self._process.stderr:
+            self.lines.append(line)
+            if text in line:
+                watchdog.cancel()
+                return
+        pytest.fail(f"{text!r} is not in what it logged: {self.lines}")
+
+    def end(self, number: signal.Signals) -> int:
+        """Send it a signal, and return its exit status."""
+        self._process.send_signal(number)
+        status = self._process.wait(60)
+        if self._process.stderr is not None:
+            self.lines += self._process.stderr.readlines()
+            self._process.stderr.close()
+        return status
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        if self._process.returncode is None:
+            self.end(signal.SIGKILL)
+
+
+@pytest.fixture
+def started(origin: str, store_url: str) -> Iterator[Start]:
+    with contextlib.ExitStack() as stack:
+        yield Start(origin, store_url, stack)
+
+
+class Start:
+    """Starts controllers, and ends them after the test."""
+
+    def __init__(self, origin: str, store_url: str, stack: contextlib.ExitStack) -> None:
+        self._origin, self._store_url, self._stack = origin, store_url, stack
+
+    def __call__(self, user: str | None = "user") -> Process:
+        """Start one."""
+        process = Process(self._origin, self._store_url, user)
+        self._stack.callback(process.close)
+        return process
+
+
+def _dead(store: SiteStore, site: str = "default") -> str:
+    action = store.create_action("deploy_site", site, 1, {}, "ann", context_marker=None, exclusive=True)
+    store.acquire_site(action.id)
+    return action.id
+
+
+def test_it_closes_a_dead_action_and_ends_cleanly(store: SiteStore, started: Start, airflow_runs: AirflowRuns) -> None:
+    dead = _dead(store)
+    process = started()
+    process.wait_for(f"Action {dead} of site default is closed")
+    assert store.action(dead).state is ActionState.CANCELLED
+    assert process.end(signal.SIGTERM) == 0
+    assert (store.audits(dead)[-1].command, store.audits(dead)[-1].user) == (CLOSE, USER)
+    assert process.lines[-1].endswith("Stopped.\n")
+    held = store.lease_of(NAME)
+    assert held is not None
+    assert held.expires_at <= store._database.read(database_time), "the next one need not wait"
+
+
+def test_one_that_was_killed_is_followed_by_the_next(store: SiteStore, started: Start) -> None:
+    killed = started()
+    killed.wait_for("This controller leads")
+    next_one = started()
+    next_one.wait_for("Another controller leads")
+    killed.end(signal.SIGKILL)
+    # As if the rest of the minute had gone by.
+    store._database.write(lambda tx: tx.execute(lease.update().values(expires_at=database_time(tx))))
+    next_one.wait_for("This controller leads")
+    held = store.lease_of(NAME)
+    assert held is not None
+    assert held.epoch == 2
+
+
+def test_without_an_account_it_says_so_and_closes_nothing(store: SiteStore, started: Start) -> None:
+    dead = _dead(store)
+    process = started(None)
+    process.wait_for("This controller leads")
+    assert process.end(signal.SIGTERM) == 0
+    assert len([line for line in process.lines if "no service account: set SLIPWAY_SERVICE_USER" in line]) == 1
+    assert store.action(dead).state is ActionState.RUNNING
+
+
+def test_an_account_that_is_refused_closes_nothing(store: SiteStore, started: Start) -> None:
+    dead = _dead(store)
+    process = started("nobody")
+    process.wait_for("logging in as nobody: HTTP 401")
+    assert process.end(signal.SIGTERM) == 0
+    assert store.action(dead).state is ActionState.RUNNING
+    assert PASSWORD not in "".join(process.lines)
+
+
+def test_it_asks_every_sites_provisioner(store: SiteStore, started: Start) -> None:
+    commit(store)
+    process = started()
+    process.wait_for("This controller leads")
+    _dead(store, "another")
+    process.wait_for("is closed")
+    assert process.end(signal.SIGTERM) == 0
+    assert {check.subject: check.problem for check in store.checks()} == {
+        "airflow": None,
+        "provisioner of site default": None,
+        "provisioners": None,
+    }
+
+
+def test_it_imports_no_airflow(tmp_path: Path) -> None:
+    code = "import sys; import slipway_cli.controller, site_engine.controller, site_engine.operations.run; " + (
+        "print(sorted(name for name in sys.modules if name.partition('.')[0] in ('airflow', 'fastapi')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout == "[]\n"

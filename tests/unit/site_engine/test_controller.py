@@ -1,0 +1,276 @@
+"""The controller: who leads, what is done, and what it survives. Everything on clocks that the test moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from site_engine.controller import (
+    AIRFLOW,
+    CLOSE,
+    LEASE_SECONDS,
+    LONGEST_PAUSE,
+    NAME,
+    PROVISIONERS_EVERY,
+    RENEWAL,
+    TICK,
+    USER,
+    Controller,
+    Job,
+    check_provisioners,
+    close_dead_actions,
+    pause_after,
+)
+from site_engine.errors import AirflowApiError
+from site_store import ActionState, LeaseLost, SiteStore, StoreUnavailable
+from tests.support.revisions import commit_design
+from tests.support.stores import new_store
+
+
+class Clock:
+    """The time of the database and of the processes."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+class Runs:
+    """Airflow's runs; it does not answer while `away`."""
+
+    def __init__(self) -> None:
+        self.states: dict[str, str] = {}
+        self.away = False
+        self.asked = 0
+
+    def run_states(self, runs: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
+        self.asked += 1
+        if self.away:
+            raise AirflowApiError("Airflow does not answer")
+        return {run: self.states[run[1]] for run in runs if run[1] in self.states}
+
+    def run_state(self, dag_id: str, run_id: str) -> str | None:
+        return self.states.get(run_id)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def runs() -> Runs:
+    return Runs()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> Iterator[SiteStore]:
+    with SiteStore.open(new_store(tmp_path), clock.now) as opened:
+        yield opened
+
+
+def made(store: SiteStore, clock: Clock, owner: str, *jobs: Job) -> Controller:
+    """Return a controller as a new process has it."""
+    return Controller(store, owner, jobs, clock.monotonic)
+
+
+def counting(done: list[str], name: str, problem: Callable[[], str | None] = lambda: None) -> Job:
+    """Return a job that notes each time it is done, and fails while there is a problem."""
+
+    def work(_controller: Controller) -> None:
+        done.append(name)
+        if (found := problem()) is not None:
+            raise AirflowApiError(found)
+
+    return Job(name, TICK, work)
+
+
+def run(store: SiteStore, site: str = "alpha") -> tuple[str, str]:
+    """Let an action be at work on a site; return its id and that of its DAG run."""
+    action = store.create_action("deploy_site", site, 1, {}, "ann", context_marker=None, exclusive=True)
+    store.acquire_site(action.id)
+    return action.id, action.run_id
+
+
+def problems(store: SiteStore) -> dict[str, str | None]:
+    """Return what the newest checks found."""
+    return {check.subject: check.problem for check in store.checks()}
+
+
+def test_one_of_two_works_and_the_other_waits(store: SiteStore, clock: Clock) -> None:
+    done: list[str] = []
+    first, second = made(store, clock, "one", counting(done, "a")), made(store, clock, "two", counting(done, "b"))
+    for _ in range(20):
+        first.look()
+        second.look()
+        clock.seconds += TICK
+    assert set(done) == {"a"}
+    lease = store.lease_of(NAME)
+    assert lease is not None
+    assert (lease.owner, lease.epoch) == ("one", 1)
+
+
+def test_a_leader_that_was_killed_is_followed_when_its_lease_has_run_out(store: SiteStore, clock: Clock) -> None:
+    done: list[str] = []
+    killed, next_one = made(store, clock, "one", counting(done, "a")), made(store, clock, "two", counting(done, "b"))
+    killed.look()
+    clock.seconds += LEASE_SECONDS - 1
+    next_one.look()
+    assert done == ["a"]
+    clock.seconds += 1
+    next_one.look()
+    assert done == ["a", "b"]
+    # It was not killed but stood still, and finds out before it does anything more.
+    with pytest.raises(LeaseLost):
+        killed.look()
+    assert done == ["a", "b"]
+
+
+def test_a_leader_that_lost_the_lease_in_the_middle_of_a_job_stops_at_the_next_step(
+    store: SiteStore, clock: Clock
+) -> None:
+    done: list[str] = []
+
+    def work(controller: Controller) -> None:
+        clock.seconds += LEASE_SECONDS
+        other.look()
+        controller.lease()
+        done.append("a")
+
+    other = made(store, clock, "two", counting(done, "b"))
+    late = made(store, clock, "one", Job("slow", TICK, work), counting(done, "c"))
+    with pytest.raises(LeaseLost):
+        late.look()
+    assert done == ["b"]
+
+
+def test_told_to_stop_it_gives_up_its_lease(store: SiteStore, clock: Clock) -> None:
+    done: list[str] = []
+    made(store, clock, "one", counting(done, "a")).run(lambda _seconds: True)
+    assert done == ["a"]
+    made(store, clock, "two", counting(done, "b")).look()
+    assert done == ["a", "b"]
+
+
+def test_the_lease_is_renewed_now_and_then_and_not_at_every_look(store: SiteStore, clock: Clock) -> None:
+    leader = made(store, clock, "one")
+    ends = []
+    for _ in range(int(2 * RENEWAL / TICK) + 1):
+        leader.look()
+        lease = store.lease_of(NAME)
+        assert lease is not None
+        ends.append((lease.expires_at - clock.now()).seconds)
+        clock.seconds += TICK
+    assert ends == [60, 55, 50, 60, 55, 50, 60]
+
+
+def test_dead_actions_are_closed_and_the_audit_names_slipway(store: SiteStore, clock: Clock, runs: Runs) -> None:
+    (gone, _), (going, run_id) = run(store, "alpha"), run(store, "beta")
+    runs.states[run_id] = "running"
+    made(store, clock, "one", close_dead_actions(runs)).look()
+    assert [store.action(action_id).state for action_id in (gone, going)] == [
+        ActionState.CANCELLED,
+        ActionState.RUNNING,
+    ]
+    assert [(one.command, one.user) for one in store.audits(gone)][-1] == (CLOSE, USER)
+    assert store.site_owner("alpha") is None
+    assert problems(store) == {AIRFLOW: None}
+
+
+def test_airflow_is_not_asked_while_nothing_is_open(store: SiteStore, clock: Clock, runs: Runs) -> None:
+    made(store, clock, "one", close_dead_actions(runs)).look()
+    assert runs.asked == 0
+
+
+def test_an_outage_of_airflow_closes_nothing_and_is_over_by_itself(
+    store: SiteStore, clock: Clock, runs: Runs, caplog: pytest.LogCaptureFixture
+) -> None:
+    gone, _ = run(store)
+    runs.away = True
+    done: list[str] = []
+    leader = made(store, clock, "one", close_dead_actions(runs), counting(done, "other"))
+    for _ in range(24):
+        leader.look()
+        clock.seconds += TICK
+    assert store.action(gone).state is ActionState.RUNNING
+    assert problems(store) == {AIRFLOW: "Airflow does not answer", "other": None}
+    assert (runs.asked < 10, len(done)) == (True, 24), "asked more seldom, and the other job goes on"
+    assert len([line for line in caplog.messages if "does not answer" in line]) == 1
+    runs.away = False
+    for _ in range(int(LONGEST_PAUSE / TICK) + 1):
+        clock.seconds += TICK
+        leader.look()
+    assert store.action(gone).state is ActionState.CANCELLED
+    assert problems(store)[AIRFLOW] is None
+
+
+def test_pauses_grow_and_have_an_end() -> None:
+    assert [pause_after(failures) for failures in (1, 2, 3, 4, 7, 1000)] == [1, 2, 4, 8, LONGEST_PAUSE, LONGEST_PAUSE]
+
+
+def test_an_outage_of_the_store_is_survived(
+    store: SiteStore, clock: Clock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    pauses: list[float] = []
+    real = store._database.write
+
+    def away(_work: object) -> None:
+        raise StoreUnavailable("the database is away")
+
+    def pause(seconds: float) -> bool:
+        pauses.append(seconds)
+        clock.seconds += seconds
+        monkeypatch.setattr(store._database, "write", away if 1 <= len(pauses) <= 8 else real)
+        return len(pauses) == 20
+
+    made(store, clock, "one", counting(done, "a")).run(pause)
+    # It led; could not renew; its lease ran out, and it took it again.
+    assert done[:1] == ["a"]
+    assert len(done) > 2
+    assert LONGEST_PAUSE not in pauses[:3]
+    assert max(pauses) > TICK
+    assert len([line for line in caplog.messages if "does not answer" in line]) == 1
+
+
+def test_a_defect_in_one_job_is_told_and_does_not_stop_the_others(
+    store: SiteStore, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_controller: Controller) -> None:
+        raise ZeroDivisionError
+
+    done: list[str] = []
+    made(store, clock, "one", Job("broken", TICK, broken), counting(done, "a")).look()
+    assert done == ["a"]
+    assert problems(store)["broken"] == "ZeroDivisionError in the controller; its log has more"
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_every_provisioner_is_asked_and_the_last_answer_is_kept(store: SiteStore, clock: Clock) -> None:
+    for site in ("alpha", "beta"):
+        commit_design(store, site, "a: 1\n", [])
+    answers: dict[str, str | None] = {"alpha": None, "beta": "Drydock does not answer"}
+    leader = made(store, clock, "one", check_provisioners(lambda site: answers[site]))
+    leader.look()
+    assert problems(store) == {
+        "provisioner of site alpha": None,
+        "provisioner of site beta": "Drydock does not answer",
+        "provisioners": None,
+    }
+    answers["beta"] = None
+    clock.seconds += TICK
+    leader.look()
+    assert problems(store)["provisioner of site beta"] == "Drydock does not answer", "not asked again so soon"
+    # As it goes on in between, it keeps its lease.
+    for _ in range(int(PROVISIONERS_EVERY / RENEWAL)):
+        clock.seconds += RENEWAL
+        leader.look()
+    assert set(problems(store).values()) == {None}
