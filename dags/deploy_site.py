@@ -4,7 +4,6 @@ from slipway_airflow.site_dag import site_dag
 
 dag = site_dag(
     "deploy_site",
-    description="Deploy a site of baremetal servers, group by group.",
     doc_md="""\
 Deploys every node of a site's design, group by group, as its DeploymentStrategy says.
 

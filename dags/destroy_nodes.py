@@ -4,7 +4,6 @@ from slipway_airflow.site_dag import site_dag
 
 dag = site_dag(
     "destroy_nodes",
-    description="Destroy servers: release their machines and erase their disks.",
     doc_md="""\
 Destroys the target nodes: their machines are released and their disks erased. **Everything on them is lost.** The next
 `update_site` or `deploy_site` deploys them again, unless they are taken out of the design.

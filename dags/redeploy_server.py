@@ -4,7 +4,6 @@ from slipway_airflow.site_dag import site_dag
 
 dag = site_dag(
     "redeploy_server",
-    description="Destroy servers and deploy them anew.",
     doc_md="""\
 Destroys the target nodes, prepares them and deploys them anew, as one critical group of which every node must succeed.
 **Everything on them is lost.**

@@ -4,7 +4,6 @@ from slipway_airflow.site_dag import site_dag
 
 dag = site_dag(
     "relabel_nodes",
-    description="Give deployed servers the Kubernetes labels of the design.",
     doc_md="""\
 Has the provisioner give the target nodes the labels that the revision's design has for them. Nothing else changes.
 

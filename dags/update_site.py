@@ -4,7 +4,6 @@ from slipway_airflow.site_dag import site_dag
 
 dag = site_dag(
     "update_site",
-    description="Deploy the nodes of a site that are new, or no longer as they were left, group by group.",
     doc_md="""\
 Considers the nodes whose wanted design differs from what was last done, and those that are no longer as they were left,
 group by group, as the site's DeploymentStrategy says. Those that are not deployed are prepared and deployed. A node

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from provisioner_client.errors import ProvisionerError
-from site_engine.action_steps import node_step_of
+from site_engine.actions.kinds import kind_of
 from site_engine.clock import SystemClock
 from site_engine.dry_run import rehearse
 from site_engine.errors import ConnectionLookupFailed, SettingsError
@@ -36,12 +36,12 @@ def conclude(store: SiteStore, action: ActionRecord, step_states: Mapping[str, s
     Parameters
     ----------
     step_states
-        Airflow's state of each of the action's steps (`steps_of`).
+        Airflow's state of each of the action's steps (`site_engine.actions.kinds.ActionKind.steps`).
     """
     for standing in store.group_standings(action.id):
         if not standing.is_judged and store.interrupt_group(action.id, standing.name):
             log.warning("The task of group %s ended without a verdict.", standing.name)
-    step = node_step_of(action.kind)
+    step = kind_of(action.kind).node_step
     # Before anything comes late: that never changes a verdict (rule 14).
     judged = step_tasks(store, action, step)
     _late_results(store, action, log)
@@ -60,7 +60,7 @@ def conclude_dry_run(
     targets = sorted(action.parameters.get("target_nodes") or ())
     withheld = store.withheld(action.id)
     planned = [PlannedGroup(group.definition, group.nodes) for group in data.groups]
-    rehearsal = rehearse(planned, states, node_step_of(action.kind), targets, withheld)
+    rehearsal = rehearse(planned, states, kind_of(action.kind).node_step, targets, withheld)
     return _closed(store, action, report_of_dry_run(data, step_states, datetime.now(UTC), rehearsal), log)
 
 

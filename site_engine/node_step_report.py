@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from site_engine.action_steps import has_groups
+from site_engine.actions.kinds import kind_of
 from site_store import OperationStatus
 from strategy_lib.criteria import EVERY_NODE, evaluate
 from strategy_lib.deployment import counts_of
@@ -54,7 +54,7 @@ def report_step(data: ReportInput, standing: StepStanding) -> tuple[ReportedGrou
     if not standing.tasks:
         return None
     targets = sorted({*(data.action.parameters.get("target_nodes") or ()), *(name for name, _ in standing.tasks)})
-    deploys = has_groups(data.action.kind)
+    deploys = kind_of(data.action.kind).has_groups
     records = dict(standing.tasks)
     nodes = tuple(_node(name, records.get(name), deploys=deploys) for name in targets)
     judged = {name for name, record in standing.judged if record.status is TaskStatus.SUCCESS}

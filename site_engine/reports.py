@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from site_engine.action_steps import has_groups
+from site_engine.actions.kinds import kind_of
 from site_engine.node_step_report import StepStanding, report_step
 from site_store.events import EventKind
 from strategy_lib.deployment import counts_of, nothing_to_deploy
@@ -76,7 +76,7 @@ def report_of(
     if node_step is not None and on_nodes is not None:
         group, nodes = on_nodes[0], list(on_nodes[1])
         groups = [group]
-        if group.reason is Reason.NODE_STEP and not has_groups(action.kind):
+        if group.reason is Reason.NODE_STEP and not kind_of(action.kind).has_groups:
             # Its nodes say why, and better.
             failed = [step for step in failed if step.step != node_step.step]
     return build_report(_action(action, ended), groups, nodes, failed, _notes(data.events))
@@ -87,7 +87,7 @@ def report_of_dry_run(
 ) -> Report:
     """Make the report of a dry run: what would be submitted and what not, unless a step before the groups failed."""
     failed = failed_steps(step_states, data.events)
-    planned = bool(data.groups) or not has_groups(data.action.kind)
+    planned = bool(data.groups) or not kind_of(data.action.kind).has_groups
     withheld = tuple(reported_node(tasks) for tasks in data.nodes if tasks.prepare.status is TaskStatus.WITHHELD)
     verdict, text = Verdict.SUCCESS, "dry run: nothing was submitted"
     if failed:

@@ -31,6 +31,8 @@ class ActionRequests(StorePart):
         *,
         context_marker: str | None,
         exclusive: bool,
+        dry_run: bool = False,
+        whole_site: bool = True,
         connection: str | None = None,
     ) -> ActionRecord:
         """Write an action down before its DAG run is triggered, so that a lost answer leaves no run without a row.
@@ -52,6 +54,10 @@ class ActionRequests(StorePart):
             The user's own name for the request.
         exclusive
             Whether no other action may be open on the site. Dry runs do not count.
+        dry_run
+            Whether it changes nothing.
+        whole_site
+            Whether it brings its whole site to the revision.
         connection
             The Airflow connection of the provisioner that the action is to use; None while it is not decided.
 
@@ -77,6 +83,8 @@ class ActionRequests(StorePart):
                 run_id=f"{site}__{action_id}",
                 user=user,
                 created=self._now(),
+                dry_run=dry_run,
+                whole_site=whole_site,
                 context_marker=context_marker,
                 connection=connection,
             )

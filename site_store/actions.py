@@ -56,6 +56,8 @@ def new_action(
     run_id: str,
     user: str,
     created: datetime,
+    dry_run: bool,
+    whole_site: bool,
     context_marker: str | None = None,
     connection: str | None = None,
 ) -> dict[str, Any]:
@@ -73,8 +75,8 @@ def new_action(
         "state": ActionState.PENDING,
         "context_marker": context_marker,
         "connection": connection,
-        "dry_run": str(parameters.get("dry_run")).lower() == "true",
-        "targeted": bool(parameters.get("target_nodes")),
+        "dry_run": dry_run,
+        "targeted": not whole_site,
     }
 
 
@@ -90,6 +92,9 @@ class Actions(StorePart):
         revision: int | None,
         parameters: Mapping[str, Any],
         user: str,
+        *,
+        dry_run: bool = False,
+        whole_site: bool = True,
     ) -> ActionRecord:
         """Return the action of a DAG run, made now unless there is one: a repetition changes nothing.
 
@@ -109,6 +114,10 @@ class Actions(StorePart):
             What the user asked for, as JSON values.
         user
             Who asked.
+        dry_run
+            Whether it changes nothing.
+        whole_site
+            Whether it brings its whole site to the revision.
         """
         action_id = str(ULID.from_datetime(self._now()))
 
@@ -123,6 +132,8 @@ class Actions(StorePart):
                 run_id=run_id,
                 user=user,
                 created=self._now(),
+                dry_run=dry_run,
+                whole_site=whole_site,
             )
             tx.execute(insert(tx, action).values(row).on_conflict_do_nothing(index_elements=["dag_id", "run_id"]))
             return action_record(tx.execute(_of_run(dag_id, run_id)).one())
@@ -241,7 +252,7 @@ def action_record(row: Row[*tuple[Any, ...]]) -> ActionRecord:
         has_report=bool(row.has_report),
         context_marker=row.context_marker,
         dry_run=row.dry_run,
-        targeted=row.targeted,
+        whole_site=not row.targeted,
         step=row.step,
         paused=row.paused,
         connection=row.connection,

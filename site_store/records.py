@@ -75,9 +75,9 @@ class OperationStatus(StrEnum):
 class ActionRecord:
     """One request to do something to a site, and how it went. `revision` is None while the site has none.
 
-    `dry_run` and `targeted` (only some nodes are meant) follow from the parameters. `step` is the one that was begun
-    last, `paused` since when no further group is to start. `design_fetch` says at which address of its design the
-    provisioner finds it: the first is 0. `connection` is the Airflow connection of its provisioner,
+    `dry_run`: it changes nothing. `whole_site`: it brings its whole site to the revision. `step` is the one that
+    was begun last, `paused` since when no further group is to start. `design_fetch` says at which address of its
+    design the provisioner finds it: the first is 0. `connection` is the Airflow connection of its provisioner,
     None before it was decided. The report itself is large, and read by `SiteStore.report` alone.
     """
 
@@ -97,7 +97,7 @@ class ActionRecord:
     has_report: bool
     context_marker: str | None
     dry_run: bool
-    targeted: bool
+    whole_site: bool
     step: str | None
     paused: datetime | None
     connection: str | None = None

@@ -146,7 +146,7 @@ action = Table(
     Column("state", String, nullable=False),
     Column("verdict", Text),
     Column("context_marker", String),
-    # From the parameters, because versions of a site are found by it: whether it changes nothing, or some nodes only.
+    # Versions of a site are found by these: whether it changes nothing, or does not bring its whole site to a revision.
     Column("dry_run", Boolean, nullable=False, server_default=false()),
     Column("targeted", Boolean, nullable=False, server_default=false()),
     # The step that was begun last.

@@ -13,14 +13,12 @@ from site_store.records import ActionState
 from site_store.snapshots import Part, changed, digests, newest_number, posted_parts, read_texts, revision_parts
 from site_store.tables import action, revision
 
-# Kinds of actions that bring a whole site to a revision.
-_SITE_ACTIONS = ("deploy_site", "update_site")
 _ENDS = tuple(state for state in ActionState if state.is_end)
 _MISSING = {
     Version.BUFFER: "its buffer is empty",
     Version.COMMITTED: "nothing was committed yet",
-    Version.LAST_SITE_ACTION: "no deploy_site or update_site of the whole site is over yet",
-    Version.SUCCESSFUL_SITE_ACTION: "no deploy_site or update_site of the whole site has succeeded yet",
+    Version.LAST_SITE_ACTION: "no action that brings the whole site to a revision is over yet",
+    Version.SUCCESSFUL_SITE_ACTION: "no action that brings the whole site to a revision has succeeded yet",
 }
 
 
@@ -35,7 +33,6 @@ def read_version(tx: Connection, site: str, version: Version) -> int | None:
         select(action.c.revision)
         .where(
             action.c.site == site,
-            action.c.kind.in_(_SITE_ACTIONS),
             action.c.dry_run.is_(False),
             action.c.targeted.is_(False),
             action.c.started.is_not(None),

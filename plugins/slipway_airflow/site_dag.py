@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 
 from airflow.sdk import DAG, BaseOperator, Param, XComArg, chain
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 
-from site_engine.action_steps import DEPLOY_GROUP, RELEASE, REPORT, TARGETED, has_groups, steps_of
+from site_engine.actions.kinds import DEPLOY_GROUP, PLAN_GROUPS, RELEASE, REPORT, ActionKind, find_kind, table
 from slipway_airflow.operators.acquire import AcquireSiteOperator
 from slipway_airflow.operators.design import CONFIGURATION_KEY, LoadDesignOperator, ValidateDesignOperator
 from slipway_airflow.operators.group import DeployGroupOperator
@@ -29,9 +31,8 @@ _RETRIES = {
 _ALSO_BEHIND_SKIPPED = "none_failed"
 
 
-def site_params(kind: str, force_help: str) -> dict[str, Param]:
+def site_params(kind: ActionKind, force_help: str) -> dict[str, Param]:
     """Return the parameters of a run; Airflow's trigger form shows them, and its API checks them."""
-    targeted = kind in TARGETED
     return {
         "site": Param(
             None,
@@ -53,14 +54,14 @@ def site_params(kind: str, force_help: str) -> dict[str, Param]:
         "target_nodes": Param(
             None,
             # Where they are a must, there is no "none": the form does not let go of an empty field.
-            type="array" if targeted else ["null", "array"],
+            type="array" if kind.targeted else ["null", "array"],
             items={"type": "string", "minLength": 1},
             # An empty list would mean the whole site to whoever reads it, and is nobody's intention.
             minItems=1,
             uniqueItems=True,
             title="Target nodes",
             description="One name a line: exactly these; every one of them must succeed."
-            if targeted
+            if kind.targeted
             else "One name a line: exactly these, as one critical group with 100 percent. Empty: the strategy.",
         ),
         "force": Param(False, type="boolean", title="Force", description=force_help),
@@ -73,32 +74,40 @@ def site_params(kind: str, force_help: str) -> dict[str, Param]:
     }
 
 
-def site_dag(dag_id: str, *, description: str, doc_md: str, force_help: str) -> DAG:
+def site_dag(dag_id: str, *, doc_md: str, force_help: str) -> DAG:
     """Build the DAG of a kind of action: lock, design, the steps of the kind, its groups if it has any, report, unlock.
 
     Parameters
     ----------
     dag_id : str
-        The kind of its actions (`site_engine.action_steps.STEPS`).
-    description, doc_md, force_help : str
+        The kind of its actions (`site_engine.actions.kinds`).
+    doc_md, force_help : str
         Texts for Airflow's pages and the trigger form.
+
+    Raises
+    ------
+    KeyError
+        There is no such kind of action, or one of its steps has no operator.
     """
+    kind = find_kind(dag_id)
+    if kind is None:
+        raise KeyError(f"there is no kind of action {dag_id!r}: give it a row in site_engine/actions/kinds.py")
     with DAG(
         dag_id,
-        description=description,
+        description=kind.description,
         doc_md=doc_md,
         schedule=None,
         catchup=False,
-        params=site_params(dag_id, force_help),
+        params=site_params(kind, force_help),
         default_args=_RETRIES,
         is_paused_upon_creation=False,
         max_active_runs=64,
         tags=["slipway"],
     ) as dag:
         load = LoadDesignOperator(task_id="load_design")
-        steps = [_step(name, dag_id, load) for name in steps_of(dag_id)]
+        steps = [_OPERATORS[name].make(kind, load) for name in kind.steps]
         tasks: list[BaseOperator | MappedOperator] = list(steps)
-        if has_groups(dag_id):
+        if kind.has_groups:
             tasks.append(_groups(steps[-1], load))
         report = ReportOperator(task_id=REPORT, trigger_rule="all_done")
         # A teardown, so that it runs also when the run is marked failed. Without a setup: behind one that fails Airflow
@@ -109,20 +118,52 @@ def site_dag(dag_id: str, *, description: str, doc_md: str, force_help: str) -> 
     return dag
 
 
-def _step(name: str, kind: str, load: LoadDesignOperator) -> BaseOperator:
-    """Return the task of a step."""
-    configuration = XComArg(load, key=CONFIGURATION_KEY)
-    if name == load.task_id:
-        return load
-    if name == "acquire":
-        return AcquireSiteOperator(task_id=name, kind=kind)
-    if name == "validate_design":
-        return ValidateDesignOperator(task_id=name)
-    if name == "plan_groups":
-        return PlanGroupsOperator(task_id=name, design=load.output, trigger_rule=_ALSO_BEHIND_SKIPPED)
-    if name in tuple(NodeStep):
-        return NodeStepOperator(task_id=name, step=name, configuration=configuration, trigger_rule=_ALSO_BEHIND_SKIPPED)
-    return SiteStepOperator(task_id=name, phase=name, configuration=configuration)
+@dataclass(frozen=True, slots=True)
+class _StepOperator:
+    """What makes the task of a step, of a kind of action and from its `load_design`."""
+
+    name: str
+    make: Callable[[ActionKind, LoadDesignOperator], BaseOperator]
+
+
+def _of_site(name: str) -> _StepOperator:
+    return _StepOperator(
+        name,
+        lambda kind, load: SiteStepOperator(
+            task_id=name, phase=name, configuration=XComArg(load, key=CONFIGURATION_KEY)
+        ),
+    )
+
+
+def _of_nodes(name: str) -> _StepOperator:
+    return _StepOperator(
+        name,
+        lambda kind, load: NodeStepOperator(
+            task_id=name,
+            step=name,
+            configuration=XComArg(load, key=CONFIGURATION_KEY),
+            trigger_rule=_ALSO_BEHIND_SKIPPED,
+        ),
+    )
+
+
+_OPERATORS = table(
+    "step's operator",
+    (
+        _StepOperator("acquire", lambda kind, load: AcquireSiteOperator(task_id="acquire", kind=kind.name)),
+        _StepOperator("load_design", lambda kind, load: load),
+        _StepOperator("validate_design", lambda kind, load: ValidateDesignOperator(task_id="validate_design")),
+        _of_site("verify_site"),
+        _of_site("prepare_site"),
+        *(_of_nodes(step.value) for step in NodeStep),
+        _StepOperator(
+            PLAN_GROUPS,
+            lambda kind, load: PlanGroupsOperator(
+                task_id=PLAN_GROUPS, design=load.output, trigger_rule=_ALSO_BEHIND_SKIPPED
+            ),
+        ),
+    ),
+)
 
 
 def _groups(plan: BaseOperator, load: LoadDesignOperator) -> MappedOperator:

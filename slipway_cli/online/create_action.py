@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from slipway_cli.action_kinds import KINDS, TARGETED
+from site_engine.actions.kinds import ActionKind, kind_names, kind_of
 from slipway_cli.examples import examples
 from slipway_cli.online.client import JUDGING, Client, Failed
 from slipway_cli.online.following import follow_to_the_end
@@ -33,7 +33,7 @@ _NOT_LOGGED_IN = 401
         "slipway create action update_site --param target_nodes=n1,n2 --dry-run",
     ),
 )
-@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("kind", type=click.Choice(kind_names()))
 @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
 @click.option(
     "--target-node", "-n", "targets", multiple=True, metavar="NODE", help="Only this node; may be repeated, or a,b."
@@ -85,14 +85,14 @@ def create_action(
         "continue-on-fail": continue_on_fail,
     }
     parameters = _parameters(params, options)
-    nodes = _names(parameters.get("target_nodes"))
-    if kind in TARGETED and not nodes:
+    nodes, known = _names(parameters.get("target_nodes")), kind_of(kind)
+    if known.targeted and not nodes:
         raise click.UsageError(f"{kind} needs its nodes: --target-node NODE, once for each, or NODE,NODE")
     body = {"name": kind} | ({"parameters": parameters} if parameters else {})
     query = {"allow-intermediate-commits": allow_intermediate_commits}
     if str(parameters.get("dry_run", "")).lower() != "true":
-        _confirm(client, kind, nodes, yes, yes_destroy)
-        if kind not in TARGETED and not yes:
+        _confirm(client, known, nodes, yes, yes_destroy)
+        if not known.targeted and not yes:
             _confirm_deployed(client, query, body)
     answer = client.send("POST", "/actions", query, json=body, timeout=JUDGING)
     if following:
@@ -136,7 +136,7 @@ def _names(targets: object) -> list[str]:
     return list(targets) if isinstance(targets, list) else []
 
 
-def _confirm(client: Client, kind: str, nodes: Sequence[str], yes: bool, yes_destroy: bool) -> None:
+def _confirm(client: Client, kind: ActionKind, nodes: Sequence[str], yes: bool, yes_destroy: bool) -> None:
     """Ask before servers lose what is on them.
 
     Raises
@@ -144,19 +144,21 @@ def _confirm(client: Client, kind: str, nodes: Sequence[str], yes: bool, yes_des
     Failed
         The answer is no, or there is none.
     """
+    if not kind.is_destructive:
+        return
     site = client.where.site
     about = f"{listed(nodes, 50)} of site {site} at {client.where.url} will be erased"
     try:
-        if kind == "redeploy_server" and not yes:
-            if not click.confirm(f"{about} and deployed anew. Go on?", err=True):
+        if kind.has_groups:
+            if not yes and not click.confirm(f"{about} and deployed anew. Go on?", err=True):
                 raise Failed("nothing was done")
-        elif kind == "destroy_nodes" and not yes_destroy:
+        elif not yes_destroy:
             typed = click.prompt(f"{about}. Type the name of the site to go on", err=True)
             if typed != site:
                 raise Failed(f"that is not {site!r}: nothing was done")
     except click.Abort:
         click.echo(err=True)
-        option = "--yes" if kind == "redeploy_server" else "--yes-destroy"
+        option = "--yes" if kind.has_groups else "--yes-destroy"
         raise Failed(f"nobody answered: nothing was done ({option} goes on without asking)") from None
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from site_engine.action_steps import STEPS, TARGETED
+from site_engine.actions.kinds import kind_names, kind_of
 from site_engine.design_check import ADDRESSES, INGESTER
 from site_store import ActionState, SiteStore
 from tests.support.dag_runs import Runs
@@ -204,7 +204,7 @@ def test_rule_14_a_result_that_comes_late_is_in_the_report(runs: Runs) -> None:
     assert any("a: prepare success: seen late" in note for note in report["notes"])
 
 
-@pytest.mark.parametrize("dag_id", list(STEPS))
+@pytest.mark.parametrize("dag_id", kind_names())
 def test_every_parameter_says_what_it_is(dagbag: DagBag, dag_id: str) -> None:
     params = dagbag.dags[dag_id].params
     assert list(params) == ["site", "revision", "target_nodes", "force", "dry_run"]
@@ -214,4 +214,4 @@ def test_every_parameter_says_what_it_is(dagbag: DagBag, dag_id: str) -> None:
         assert param.description
         assert param.schema["type"]
     required = "null" not in params.get_param("target_nodes").schema["type"]
-    assert required is (dag_id in TARGETED)
+    assert required is kind_of(dag_id).targeted

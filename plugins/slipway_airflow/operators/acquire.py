@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowRuntimeError
 
+from site_engine.actions.kinds import kind_of
 from site_engine.errors import StepError
 from site_engine.log_messages import names
 from site_engine.reconciliation import reconcile
@@ -57,7 +58,7 @@ class AcquireSiteOperator(SiteOperator):
     Parameters
     ----------
     kind : str
-        One of `site_engine.action_steps.STEPS`, such as ``deploy_site``.
+        A kind of action (`site_engine.actions.kinds`), such as ``deploy_site``.
     """
 
     def __init__(self, *, kind: str, **kwargs: Any) -> None:
@@ -76,6 +77,8 @@ class AcquireSiteOperator(SiteOperator):
                 params.get("revision"),
                 {name: params.get(name) for name in ("target_nodes", "force", "dry_run")},
                 getattr(run, "triggering_user_name", None) or "airflow",
+                dry_run=bool(params.get("dry_run")),
+                whole_site=kind_of(self.kind).whole_site and not params.get("target_nodes"),
             )
             store.note_step(action.id, ti.task_id)
             _refuse_unknown(run.conf or {})

@@ -7,7 +7,7 @@ import difflib
 from typing import TYPE_CHECKING, Any
 
 from provisioner_client.drydock.validation_answer import reasons
-from site_engine.action_steps import TARGETED, node_step_of
+from site_engine.actions.kinds import kind_of
 from site_engine.design_check import REFUSAL_STAYS, DesignCheck, check_design
 from site_engine.errors import StepError
 from site_engine.log_messages import count, names
@@ -19,7 +19,6 @@ from strategy_lib.design import read_design
 from strategy_lib.disruption import shortfalls
 from strategy_lib.inventory import nodes_from_documents
 from strategy_lib.outcome import NodeCondition
-from strategy_lib.phase import NodeStep
 from strategy_lib.strategy import strategy_to_data, targeted_strategy
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class LoadDesignOperator(SiteOperator):
             design = read_design(documents)
             targets = parameter(action, "target_nodes")
             strategy = design.strategy
-            if targets is None and action.kind in TARGETED:
+            if targets is None and kind_of(action.kind).targeted:
                 raise StepError(f"{action.kind} needs target_nodes: name the nodes that it is for")
             if targets is not None:
                 known = [node.name for node in design.nodes]
@@ -100,7 +99,7 @@ class ValidateDesignOperator(SiteOperator):
             provisioner = self.discreet(hook.get_conn(marker(action)), store, action)
             try:
                 check = self._check(store, action, hook, provisioner, design_documents)
-                if node_step_of(action.kind) is NodeStep.DESTROY:
+                if kind_of(action.kind).is_destructive:
                     self._guard_critical_groups(action, design_documents, provisioner)
             finally:
                 provisioner.close()

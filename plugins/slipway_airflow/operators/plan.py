@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from site_engine.action_steps import node_step_of
+from site_engine.actions.kinds import kind_of
 from site_engine.clock import SystemClock
 from site_engine.errors import StepError
 from site_engine.group_release import releases_of
@@ -18,7 +18,6 @@ from slipway_airflow.airflow_settings import longest_mapping
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operators.base import SiteOperator, marker, parameter
 from strategy_lib.design import read_design
-from strategy_lib.phase import NodeStep
 from strategy_lib.strategy import parse_strategy
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ class PlanGroupsOperator(SiteOperator):
     ) -> Deployed:
         """Tell the deployed nodes that are as wanted from the others."""
         # A server that is redeployed has just been destroyed (in a dry run: would have been).
-        if parameter(action, "force") or node_step_of(action.kind) is NodeStep.DESTROY:
+        if parameter(action, "force") or kind_of(action.kind).is_destructive:
             return Deployed()
         targets = parameter(action, "target_nodes")
         wanted = {name: digest for name, digest in design.digests.items() if targets is None or name in targets}
@@ -122,7 +121,7 @@ class PlanGroupsOperator(SiteOperator):
         self, store: SiteStore, action: ActionRecord, plan: Plan, listed: Mapping[str, ListedNode]
     ) -> None:
         """Say in the report which nodes are erased before they are prepared, and which cannot be prepared (rule 11)."""
-        if node_step_of(action.kind) is NodeStep.DESTROY:
+        if kind_of(action.kind).is_destructive:
             return  # they are destroyed anyway
         found = releases_of(store, action.site, plan.groups, listed)
         lines = [f"Erased and released before they are prepared: {names(found.release)}."] if found.release else []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk.exceptions import AirflowFailException
 
-from site_engine.action_steps import steps_of
+from site_engine.actions.kinds import kind_of
 from site_engine.finalization import conclude, conclude_dry_run
 from slipway_airflow.operators.base import SiteOperator, parameter, task_states
 from strategy_lib.phase import Verdict
@@ -28,8 +28,9 @@ class ReportOperator(SiteOperator):
         """
         with self.telling(context) as store:
             action = self.action(store, context)
-            found = task_states(context, steps_of(action.kind))
-            steps = {step: found.get(step) for step in steps_of(action.kind)}
+            names = kind_of(action.kind).steps
+            found = task_states(context, names)
+            steps = {step: found.get(step) for step in names}
             if parameter(action, "dry_run"):
                 report = conclude_dry_run(store, action, steps, self.log)
             else:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowRescheduleException
 
-from site_engine.action_steps import REPORT, steps_of
+from site_engine.actions.kinds import REPORT, kind_of
 from site_engine.clock import SystemClock
 from site_engine.finalization import conclude
 from site_engine.group_order import OVER
@@ -116,7 +116,7 @@ class WaitingOperator(SiteOperator):
         if self._stopping.told or store.action(action.id).state.is_end:
             self.log.info("The action has been stopped: its verdict stays as it is.")
             return
-        steps = steps_of(action.kind)
+        steps = kind_of(action.kind).steps
         states = task_states(context, [*steps, REPORT])
         if states.get(REPORT) not in OVER:
             return

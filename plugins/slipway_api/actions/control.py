@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from site_engine.action_steps import has_groups
+from site_engine.actions.kinds import kind_of
 from site_engine.reconciliation import STOP, reconcile
 from site_store import ActionState
 from slipway_api.actions.view import dag_status, is_paused
@@ -55,7 +55,7 @@ def pause(store: SiteStore, action: ActionRecord, user: str) -> None:
         409: the action is over or paused, or has no groups.
     """
     _require_open(action, "pause")
-    if not has_groups(action.kind):
+    if not kind_of(action.kind).has_groups:
         raise ApiError(409, f"{action.kind} has no groups, so there is nothing to hold back", "Unable to pause action")
     if is_paused(action):
         raise _wrong_time("pause", "running", "paused")

@@ -8,13 +8,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from site_engine.action_steps import STEPS, TARGETED
+from site_engine.actions.kinds import find_kind, kind_names, kind_of
 from site_engine.errors import AirflowApiError, AirflowRefused, StepError
 from site_engine.reconciliation import reconcile
 from site_engine.revision_documents import read_revision
 from site_store import ActionState, SiteBusy, Version
 from slipway_airflow.connections import site_connection
-from slipway_api.actions.critical_groups import guard_critical_groups, takes_down
+from slipway_api.actions.critical_groups import guard_critical_groups
 from slipway_api.actions.parameters import (
     CONTINUE_ON_FAIL,
     ActionParameters,
@@ -99,7 +99,10 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowCalls, call
         raise ApiError(400, f"the nodes of revision {revision} cannot be read, so target_nodes cannot be checked")
     recorded = parameters.recorded() | ({ALLOW_INTERMEDIATE: True} if request.allow_intermediate else {})
     conn_id = None if connection is None else str(connection.conn_id)
-    action = _write_down(store, airflow, request, kind, revision, recorded, caller.name, parameters.dry_run, conn_id)
+    whole_site = kind_of(kind).whole_site and parameters.target_nodes is None
+    action = _write_down(
+        store, airflow, request, kind, revision, recorded, caller.name, parameters.dry_run, whole_site, conn_id
+    )
     if overridden:
         said = f"started by {caller.name} in spite of {overridden[0]['message']}"
         more = f", and {len(overridden) - 1} more" if len(overridden) > 1 else ""
@@ -137,7 +140,7 @@ def previewed(request: ActionRequest, store: SiteStore, caller: Caller) -> tuple
 def _preview(
     store: SiteStore, kind: str, parameters: ActionParameters, design: Design, site: str
 ) -> tuple[Mapping[str, NodeCondition], Preview | None]:
-    listed = listed_nodes(site) if takes_down(kind) else nodes_if_known(site)
+    listed = listed_nodes(site) if kind_of(kind).is_destructive else nodes_if_known(site)
     if listed is None:
         return {}, None
     conditions = {name: node.condition for name, node in listed.items()}
@@ -158,18 +161,20 @@ def _parameters(kind: str, given: object) -> ActionParameters:
     except ParameterError as error:
         messages = [plain_message(problem, name="parameters") for problem in error.problems]
         raise ApiError(400, f"the parameters cannot be used: {error}", "Bad Request", messages) from error
-    if kind in TARGETED and parameters.target_nodes is None:
+    if kind_of(kind).targeted and parameters.target_nodes is None:
         raise ApiError(400, f"{kind} needs the parameter target_nodes: name the nodes", "Bad Request")
     return parameters
 
 
 def _kind(name: object) -> str:
-    if isinstance(name, str) and name in STEPS:
+    if isinstance(name, str) and find_kind(name):
         return name
     if not isinstance(name, str) or not name:
-        raise ApiError(400, f"the body needs a name: the kind of action, one of {', '.join(STEPS)}", "Bad Request")
-    near = difflib.get_close_matches(name[:64], STEPS, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"supported are {', '.join(STEPS)}"
+        raise ApiError(
+            400, f"the body needs a name: the kind of action, one of {', '.join(kind_names())}", "Bad Request"
+        )
+    near = difflib.get_close_matches(name[:64], kind_names(), 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"supported are {', '.join(kind_names())}"
     raise ApiError(400, f"there is no kind of action {name[:64]!r}; {hint}", "Unsupported Action")
 
 
@@ -194,7 +199,7 @@ def _revision(store: SiteStore, request: ActionRequest, kind: str, parameters: A
     revision = parameters.revision or newest
     if revision > newest:
         raise ApiError(400, f"site {request.site} has no revision {revision}; its newest is {newest}")
-    if kind not in TARGETED and parameters.target_nodes is None and not request.allow_intermediate:
+    if kind_of(kind).whole_site and parameters.target_nodes is None and not request.allow_intermediate:
         last = versions[Version.LAST_SITE_ACTION]
         skipped = skipped_commits(last, revision)
         if skipped:
@@ -249,6 +254,7 @@ def _write_down(
     recorded: Mapping[str, Any],
     user: str,
     dry_run: bool,
+    whole_site: bool,
     connection: str | None,
 ) -> ActionRecord:
     """Return the action's new row; the one that is on the site may turn out to be over (rule 24)."""
@@ -262,6 +268,8 @@ def _write_down(
                 user,
                 context_marker=request.context_marker,
                 exclusive=not dry_run,
+                dry_run=dry_run,
+                whole_site=whole_site,
                 connection=connection,
             )
         except SiteBusy as busy:

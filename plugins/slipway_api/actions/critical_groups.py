@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from site_engine.action_steps import node_step_of
+from site_engine.actions.kinds import kind_of
 from slipway_api.http.api_errors import ApiError, plain_message
 from strategy_lib.disruption import shortfalls
 from strategy_lib.outcome import NodeCondition
-from strategy_lib.phase import NodeStep
 
 if TYPE_CHECKING:
     from slipway_api.actions.parameters import ActionParameters
     from strategy_lib.design import Design
-
-
-def takes_down(kind: str) -> bool:
-    """Whether actions of this kind take deployed nodes down. Deploying does not: a deployed node is not touched."""
-    return node_step_of(kind) is NodeStep.DESTROY
 
 
 def guard_critical_groups(
@@ -36,7 +30,7 @@ def guard_critical_groups(
     ApiError
         409: an action that is not forced would take critical groups below their criteria.
     """
-    if not takes_down(kind):
+    if not kind_of(kind).is_destructive:
         return []
     deployed = frozenset(name for name, said in conditions.items() if said is NodeCondition.DEPLOYED)
     short = shortfalls(design.strategy, design.nodes, deployed, parameters.target_nodes or ())

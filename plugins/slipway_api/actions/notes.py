@@ -8,7 +8,7 @@ import yaml
 from fastapi import APIRouter, Path
 from fastapi.responses import Response
 
-from site_engine.action_steps import DEPLOY_GROUP, STEPS
+from site_engine.actions.kinds import DEPLOY_GROUP, STEPS
 from site_store import ActionNotFound, EventNotFound
 from site_store.events import EventKind
 from slipway_api import airflow_access as access
@@ -27,7 +27,6 @@ SUMMARY, PROVISIONER, NODE = 1, 3, 5
 """From which verbosity on a note is told: what the action did, what the provisioner was asked and said, each node."""
 
 _OF_PROVISIONER = frozenset({EventKind.OPERATION_BEGUN, EventKind.OUTCOME, EventKind.LATE_RESULT})
-_STEPS = frozenset(step for steps in STEPS.values() for step in steps)
 # As the other ids of Shipyard, whose client insists on it.
 _LENGTH = 26
 
@@ -73,7 +72,7 @@ def step_of(event: EventRecord) -> str | None:
     if event.group:
         return f"{DEPLOY_GROUP}.{event.group}"
     named = event.data.get("step") or event.data.get("phase")
-    return str(named) if named in _STEPS or "step" in event.data else None
+    return str(named) if named in STEPS or "step" in event.data else None
 
 
 @router.get(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from provisioner_client.errors import ProvisionerError
-from site_engine.action_steps import has_groups, node_step_of
+from site_engine.actions.kinds import kind_of
 from site_engine.dry_run import rehearse
 from site_engine.errors import SettingsError
 from site_engine.group_release import releases_of
@@ -125,7 +125,7 @@ def preview(
     conditions = {name: node.condition for name, node in listed.items()}
     targets = None if parameters.target_nodes is None else sorted(frozenset(parameters.target_nodes))
     deployed_now = frozenset(name for name, said in conditions.items() if said is NodeCondition.DEPLOYED)
-    step = node_step_of(kind)
+    step = kind_of(kind).node_step
     if step is not None:
         chosen = tuple(targets or ())
         worked_on = tuple(name for name in chosen if name in deployed_now)
@@ -163,14 +163,14 @@ def messages_of(kind: str, found: Preview | None) -> list[dict[str, Any]]:
 
 
 def _sentences(kind: str, found: Preview) -> Iterable[tuple[str, str]]:
-    if found.submitted or not has_groups(kind):
+    if found.submitted or not kind_of(kind).has_groups:
         yield f"{count(len(found.submitted), 'node')} would be submitted: {names(found.submitted)}", "Info"
     else:
         yield "no node would be submitted", "Info"
     if found.destroyed:
         what = f"{count(len(found.destroyed), 'deployed node')} would be taken down: {names(found.destroyed)}"
         yield what, "Warning"
-    elif found.deployed and has_groups(kind):
+    elif found.deployed and kind_of(kind).has_groups:
         yield f"{count(len(found.deployed), 'deployed node')} would be submitted: {names(found.deployed)}", "Warning"
     if found.released:
         yield (

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from site_engine.action_steps import DEPLOY_GROUP, RELEASE, REPORT, STEPS, has_groups
+from site_engine.actions.kinds import DEPLOY_GROUP, RELEASE, REPORT, STEPS, find_kind
 from site_store import ActionState
 from strategy_lib.phase import GroupState
 
@@ -26,7 +26,6 @@ _GROUP_STATE: Mapping[GroupState, str | None] = {
     GroupState.SUCCESS: "success",
     GroupState.FAILURE: "failed",
 }
-_SKIPPED_BY_DRY_RUN = frozenset({"verify_site", "prepare_site", "destroy_nodes", "relabel_nodes"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def derived_steps(action: ActionRecord, groups: Groups) -> list[dict[str, Any]]:
 
 def _state(action: ActionRecord, name: str, place: int, begun: int, *, planned: bool) -> str | None:
     if action.state is ActionState.SUCCESS:
-        return "skipped" if action.dry_run and name in _SKIPPED_BY_DRY_RUN else "success"
+        return "skipped" if action.dry_run and STEPS[name].submits else "success"
     over = action.state.is_end
     if over and name == RELEASE and begun >= 0:
         # A teardown: once anything has begun it runs whatever happened, and is as red as the action.
@@ -151,9 +150,7 @@ def _quoted(step: str) -> str:
     return quote(step, safe="")
 
 
-@lru_cache
 def _order(kind: str) -> tuple[str, ...]:
     """Return the task ids of a kind of action in their order; none of a kind that this version does not know."""
-    if kind not in STEPS:
-        return ()
-    return (*STEPS[kind], *((DEPLOY_GROUP,) if has_groups(kind) else ()), *_CLOSING)
+    known = find_kind(kind)
+    return known.task_ids if known is not None else ()

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse
 
+from site_engine.actions.kinds import find_kind, kind_names
 from slipway_api import airflow_access as access
 from slipway_api.actions.answers import DescribedWorkflow, Workflow
-from slipway_api.airflow_access import ACTION_DAGS
 from slipway_api.airflow_client import Airflow
 from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError
@@ -63,7 +63,7 @@ def workflows(
     """List the runs of Slipway's DAGs, newest first; those that Airflow lets the caller see."""
     begin = _moment(since, "since") if since else datetime.now(UTC) - _SPAN
     end = _moment(until, "until") if until else None
-    found = airflow.runs(ACTION_DAGS, begin, end, limit + 1, offset)
+    found = airflow.runs(kind_names(), begin, end, limit + 1, offset)
     headers = {}
     if len(found) > limit:
         # Both ends stay, so that a run that is new meanwhile moves none to another page.
@@ -89,7 +89,7 @@ def workflow(
         raise ApiError(400, "a workflow id is a DAG's id, two underscores and a time", "Bad Request")
     at = _moment(time, "the time in the workflow id")
     nothing = ApiError(404, f"there is no workflow {workflow_id!r}", "Workflow not found")
-    if dag_id not in ACTION_DAGS:
+    if find_kind(dag_id) is None:
         raise nothing
     caller.require_read(dag_id)
     runs = airflow.runs([dag_id], at, at, limit=1)

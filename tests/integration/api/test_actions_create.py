@@ -61,7 +61,7 @@ def test_the_runs_id_begins_with_the_site_and_it_has_the_actions_parameters(
         "dry_run": False,
     }
     action = store.action(shown["id"])
-    assert (action.state, action.run_id, action.targeted) == (ActionState.PENDING, f"default__{action.id}", True)
+    assert (action.state, action.run_id, action.whole_site) == (ActionState.PENDING, f"default__{action.id}", False)
     assert [(audit.command, audit.user) for audit in store.audits(action.id)] == [("invoke", "user")]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from site_engine.action_steps import STEPS, has_groups
+from site_engine.actions.kinds import kind_names, kind_of
 from site_store import ActionState, OperationPhase, SiteStore
 from strategy_lib.phase import Phase
 from tests.integration.api.airflow_runs import ACTIONS, AirflowRuns, commit, create, plan, run_of
@@ -29,7 +29,7 @@ def made(user: httpx.Client, store: SiteStore) -> str:
 def under_way(made: str, store: SiteStore, airflow_runs: AirflowRuns) -> str:
     """Return the id of an action whose first group is at work: its task was tried twice."""
     plan(store, made)
-    for step in STEPS["deploy_site"]:
+    for step in kind_of("deploy_site").steps:
         airflow_runs.begin(made, step, "success")
     airflow_runs.begin(made, "deploy_group", "running", map_index=0, tries=2)
     store.note_step(made, "deploy_group")
@@ -51,7 +51,7 @@ def test_a_new_action_has_its_steps_and_its_audit(viewer: httpx.Client, made: st
     assert [(one["command"], one["user"], one["action_id"]) for one in shown["command_audit"]] == [
         ("invoke", "user", made)
     ]
-    assert [step["id"] for step in shown["steps"]] == [*STEPS["deploy_site"], "report", "release"]
+    assert [step["id"] for step in shown["steps"]] == [*kind_of("deploy_site").steps, "report", "release"]
     assert {step["state"] for step in shown["steps"]} == {None}
 
 
@@ -74,14 +74,13 @@ def test_an_action_that_was_started_in_airflows_pages_is_found_by_its_run(
     assert viewer.get(f"{ACTIONS}/manual__2026").status_code == 404
 
 
-@pytest.mark.parametrize("kind", list(STEPS))
+@pytest.mark.parametrize("kind", kind_names())
 def test_the_steps_are_the_tasks_of_the_dag(
     kind: str, user: httpx.Client, store: SiteStore, airflow_runs: AirflowRuns
 ) -> None:
     commit(store)
     made = create(user, kind, target_nodes="n3", force="true")["id"]
-    mapped = ["deploy_group"] if has_groups(kind) else []
-    assert sorted(airflow_runs.states(kind, made)) == sorted([*STEPS[kind], *mapped, "report", "release"])
+    assert sorted(airflow_runs.states(kind, made)) == sorted(kind_of(kind).task_ids)
 
 
 def test_groups_are_steps_and_have_counts(viewer: httpx.Client, under_way: str) -> None:

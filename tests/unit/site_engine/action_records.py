@@ -30,7 +30,7 @@ def record(kind: str = "deploy_site", state: ActionState = ActionState.RUNNING, 
         "has_report": False,
         "context_marker": None,
         "dry_run": False,
-        "targeted": False,
+        "whole_site": True,
         "step": None,
         "paused": None,
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from site_engine.action_steps import steps_of
+from site_engine.actions.kinds import kind_of
 from site_engine.node_step_report import StepStanding
 from site_engine.reports import STEP_FAILED, report_of
 from site_store import ActionRecord, ActionState, EventRecord, Operation, OperationPhase, OperationStatus, TaskRecord
@@ -40,7 +40,7 @@ def action(kind: str) -> ActionRecord:
         has_report=False,
         context_marker=None,
         dry_run=False,
-        targeted=True,
+        whole_site=False,
         step=None,
         paused=None,
     )
@@ -91,8 +91,8 @@ def report(
     ended: OperationStatus = COMPLETE,
 ) -> Report:
     """Return the report of an action on the nodes a and b whose step on nodes is in this state of Airflow's."""
-    step = next(step for step in NodeStep if step.value in steps_of(kind))
-    states: dict[str, str | None] = dict.fromkeys(steps_of(kind), "success")
+    step = next(step for step in NodeStep if step.value in kind_of(kind).steps)
+    states: dict[str, str | None] = dict.fromkeys(kind_of(kind).steps, "success")
     states[step.value] = airflow_state
     said = EventRecord(1, NOW, "alpha", "01J", None, None, STEP_FAILED, "it failed", {"step": step.value})
     operations = (operation(step, ended),) if judged else ()

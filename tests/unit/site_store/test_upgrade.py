@@ -75,7 +75,7 @@ def _check_revisions(old: SiteStore) -> None:
 
 def _check_actions(old: SiteStore) -> None:
     found = {one.id: one for one in old.actions()}
-    assert {key: (one.dry_run, one.targeted) for key, one in found.items()} == {
+    assert {key: (one.dry_run, not one.whole_site) for key, one in found.items()} == {
         "01A": (False, False),
         "01B": (False, False),
         "01C": (True, False),

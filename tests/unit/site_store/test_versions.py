@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import pytest
 
 from site_store import ActionState, SiteStore, Version, VersionNotFound
 from tests.unit.site_store.desk import Desk, written, yaml
 from tests.unit.site_store.scenario import SITE, FakeClock
-
-WHOLE = {"target_nodes": None, "force": False, "dry_run": False}
 
 
 @pytest.fixture
@@ -39,13 +34,16 @@ class Doer:
         number: int,
         state: ActionState | None = ActionState.SUCCESS,
         kind: str = "deploy_site",
-        parameters: Mapping[str, Any] = WHOLE,
         take: bool = True,
         site: str = SITE,
+        dry_run: bool = False,
+        whole_site: bool = True,
     ) -> str:
         self.clock.move(1)
         self.made += 1
-        action = self.store.ensure_action(kind, f"run-{self.made}", kind, site, number, parameters, "ann")
+        action = self.store.ensure_action(
+            kind, f"run-{self.made}", kind, site, number, {}, "ann", dry_run=dry_run, whole_site=whole_site
+        )
         if take:
             self.store.acquire_site(action.id)
         if state is not None:
@@ -84,11 +82,10 @@ def test_actions_on_the_whole_site_name_their_revisions(desk: Desk, clock: FakeC
 def test_what_did_not_work_on_the_whole_site_does_not_count(desk: Desk, clock: FakeClock) -> None:
     doer = Doer(desk.store, clock)
     doer.do(1)
-    doer.do(2, parameters={**WHOLE, "dry_run": True}, take=False)
-    doer.do(2, parameters={**WHOLE, "dry_run": "true"})
-    doer.do(2, parameters={**WHOLE, "target_nodes": ["n1"]})
-    doer.do(2, parameters={**WHOLE, "target_nodes": "n1,n2"})
-    doer.do(2, kind="relabel_nodes")
+    doer.do(2, dry_run=True, take=False)
+    doer.do(2, dry_run=True)
+    doer.do(2, whole_site=False)
+    doer.do(2, kind="relabel_nodes", whole_site=False)
     doer.do(2, site="south")
     # Refused because another had the site.
     doer.do(2, ActionState.FAILED, take=False)

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from site_engine.action_steps import STEPS, TARGETED
-from slipway_cli import action_kinds
 from tests.unit.slipway_cli.conftest import Slipway
 from tests.unit.slipway_cli.online.conftest import AT, ID, RUN_ID, URL, Server, action
 
@@ -19,11 +17,6 @@ STEP = {"id": "validate_design", "index": 3, "state": "success", "notes": []}
 
 def note(text: str, about: str = f"action/{ID}", at: str = AT, **more: Any) -> dict[str, Any]:
     return {"assoc_id": about, "note_val": text, "note_timestamp": at, "note_id": "0" * 26} | more
-
-
-def test_the_kinds_are_the_servers() -> None:
-    assert set(action_kinds.KINDS) == set(STEPS)
-    assert set(action_kinds.TARGETED) == TARGETED
 
 
 def test_an_action_is_created(slipway: Slipway, server: Server) -> None:

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from site_engine.action_steps import STEPS
+from site_engine.actions.kinds import kind_of
 from site_store import ActionState
 from slipway_api.actions.steps import StepTask, airflow_steps, derived_steps, step_data, task_of
 from strategy_lib.phase import GroupState
 from tests.unit.site_engine.action_records import ID, record
 
 GROUPS = (("control", GroupState.SUCCESS), ("compute", GroupState.RUNNING), ("storage", GroupState.PENDING))
-SITE_STEPS = STEPS["deploy_site"]
+SITE_STEPS = kind_of("deploy_site").steps
 
 
 def states(steps: list[dict[str, Any]]) -> dict[str, str | None]:

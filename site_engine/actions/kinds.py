@@ -1,0 +1,192 @@
+"""The kinds of actions, one row each, and the steps that they are made of.
+
+DAGs, the store's facts, reports, the REST API and the command line all read these tables, by the functions below. A new
+kind is one row here and one DAG file; a new step also has a row in `slipway_airflow.site_dag`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Protocol, TypeVar
+
+from strategy_lib.phase import NodeStep
+
+DEPLOY_GROUP = "deploy_group"
+REPORT = "report"
+RELEASE = "release"
+PLAN_GROUPS = "plan_groups"
+
+
+class _Row(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+Row = TypeVar("Row", bound=_Row)
+
+
+class RegisteredTwice(ValueError):
+    """Two rows of a table have one name: rename or remove one of them."""
+
+
+def table(what: str, rows: Iterable[Row]) -> Mapping[str, Row]:
+    """Return rows by their names, in order; the result cannot be changed.
+
+    Parameters
+    ----------
+    what
+        What a row is, for the error.
+
+    Raises
+    ------
+    RegisteredTwice
+        Two rows have one name; the error shows both.
+    """
+    found: dict[str, Row] = {}
+    for row in rows:
+        if row.name in found:
+            raise RegisteredTwice(f"the {what} {row.name!r} is registered twice: {found[row.name]} and {row}")
+        found[row.name] = row
+    return MappingProxyType(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of an action: a task of its DAG, which has its name.
+
+    ``submits`` says that it has the provisioner work on site or nodes, so that a dry run skips it.
+    """
+
+    name: str
+    submits: bool = False
+
+
+STEPS = table(
+    "step",
+    (
+        Step("acquire"),
+        Step("load_design"),
+        Step("validate_design"),
+        Step("verify_site", submits=True),
+        Step("prepare_site", submits=True),
+        *(Step(step.value, submits=True) for step in NodeStep),
+        Step(PLAN_GROUPS),
+        Step(DEPLOY_GROUP, submits=True),
+        Step(REPORT),
+        Step(RELEASE),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionKind:
+    """A kind of action. Its name is also that of its DAG.
+
+    Attributes
+    ----------
+    description
+        What it does, in a sentence.
+    steps
+        Its steps before the groups, or up to the step on nodes where it has no groups, in order.
+    targeted
+        It concerns named nodes, and is refused without.
+    whole_site
+        Without named nodes it brings the whole site to its revision.
+
+    Raises
+    ------
+    RegisteredTwice
+        A step is named twice.
+    ValueError
+        There is no such step (`STEPS`).
+    """
+
+    name: str
+    description: str
+    steps: tuple[str, ...]
+    targeted: bool = False
+    whole_site: bool = False
+
+    def __post_init__(self) -> None:
+        unknown = [step for step in self.steps if step not in STEPS]
+        if unknown:
+            raise ValueError(f"the kind of action {self.name!r} has steps that do not exist: {', '.join(unknown)}")
+        table(f"step of {self.name}", (STEPS[step] for step in self.task_ids))
+
+    @property
+    def node_step(self) -> NodeStep | None:
+        """Its step on named nodes, None for the kinds without."""
+        return next((step for step in NodeStep if step.value in self.steps), None)
+
+    @property
+    def is_destructive(self) -> bool:
+        """Whether it erases its target nodes, deployed ones too. Deploying leaves deployed nodes alone."""
+        return self.node_step is NodeStep.DESTROY
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether it deploys groups; the others only carry out their step on nodes."""
+        return PLAN_GROUPS in self.steps
+
+    @property
+    def task_ids(self) -> tuple[str, ...]:
+        """The tasks of its DAG, in order."""
+        return (*self.steps, *((DEPLOY_GROUP,) if self.has_groups else ()), REPORT, RELEASE)
+
+
+_BEGIN = ("acquire", "load_design", "validate_design", "verify_site")
+_DEPLOYMENT = (*_BEGIN, "prepare_site", PLAN_GROUPS)
+
+KINDS = table(
+    "kind of action",
+    (
+        ActionKind(
+            "deploy_site",
+            "Deploy a site of baremetal servers, group by group.",
+            _DEPLOYMENT,
+            whole_site=True,
+        ),
+        ActionKind(
+            "update_site",
+            "Deploy the nodes of a site that are new, or no longer as they were left, group by group.",
+            _DEPLOYMENT,
+            whole_site=True,
+        ),
+        ActionKind(
+            "redeploy_server",
+            "Destroy servers and deploy them anew.",
+            # What can fail without harm comes before the first node is touched.
+            (*_BEGIN, "prepare_site", NodeStep.DESTROY.value, PLAN_GROUPS),
+            targeted=True,
+        ),
+        ActionKind(
+            "relabel_nodes",
+            "Give deployed servers the Kubernetes labels of the design.",
+            (*_BEGIN, NodeStep.RELABEL.value),
+            targeted=True,
+        ),
+        ActionKind(
+            "destroy_nodes",
+            "Destroy servers: release their machines and erase their disks.",
+            (*_BEGIN, NodeStep.DESTROY.value),
+            targeted=True,
+        ),
+    ),
+)
+
+
+def kind_names() -> tuple[str, ...]:
+    """Return the names of all kinds of actions."""
+    return tuple(KINDS)
+
+
+def find_kind(name: str) -> ActionKind | None:
+    """Return the kind of this name, None if there is none."""
+    return KINDS.get(name)
+
+
+def kind_of(name: str) -> ActionKind:
+    """Return the kind of an action that exists; of one that another version has made, the steps of `deploy_site`."""
+    return KINDS.get(name) or replace(KINDS["deploy_site"], name=name)

@@ -1,0 +1,63 @@
+"""The table of action kinds: what each is, and what a wrong row says."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from site_engine.actions.kinds import KINDS, STEPS, ActionKind, RegisteredTwice, Step, find_kind, kind_of, table
+
+
+@pytest.mark.parametrize(
+    ("name", "targeted", "destructive", "groups", "whole_site"),
+    [
+        ("deploy_site", False, False, True, True),
+        ("update_site", False, False, True, True),
+        ("redeploy_server", True, True, True, False),
+        ("relabel_nodes", True, False, False, False),
+        ("destroy_nodes", True, True, False, False),
+    ],
+)
+def test_what_a_kind_is(name: str, targeted: bool, destructive: bool, groups: bool, whole_site: bool) -> None:
+    kind = kind_of(name)
+    assert (kind.targeted, kind.is_destructive, kind.has_groups, kind.whole_site) == (
+        targeted,
+        destructive,
+        groups,
+        whole_site,
+    )
+
+
+def test_two_kinds_of_one_name_are_an_error_that_shows_both() -> None:
+    other = dataclasses.replace(KINDS["deploy_site"], description="Something else.")
+    with pytest.raises(RegisteredTwice) as refused:
+        table("kind of action", (*KINDS.values(), other))
+    assert "the kind of action 'deploy_site' is registered twice" in str(refused.value)
+    assert "Deploy a site of baremetal servers" in str(refused.value)
+    assert "Something else." in str(refused.value)
+
+
+def test_two_steps_of_one_name_are_an_error_that_shows_both() -> None:
+    with pytest.raises(RegisteredTwice) as refused:
+        table("step", (*STEPS.values(), Step("verify_site")))
+    assert "submits=True" in str(refused.value)
+    assert "submits=False" in str(refused.value)
+
+
+def test_a_kind_has_every_step_once() -> None:
+    with pytest.raises(RegisteredTwice, match="the step of twice 'acquire' is registered twice"):
+        ActionKind("twice", "", ("acquire", "load_design", "acquire"))
+    with pytest.raises(RegisteredTwice, match="'report'"):
+        ActionKind("twice", "", ("acquire", "report"))
+
+
+def test_a_kind_has_only_steps_that_exist() -> None:
+    with pytest.raises(ValueError, match="'strange' has steps that do not exist: fly"):
+        ActionKind("strange", "", ("acquire", "fly"))
+
+
+def test_the_action_of_another_version_has_the_steps_of_deploy_site() -> None:
+    assert find_kind("update_software") is None
+    assert kind_of("update_software").steps == kind_of("deploy_site").steps
+    assert kind_of("update_software").name == "update_software"
