@@ -12,5 +12,4 @@ that fails the run is decided by `report`: open its log first. Clear a red group
 again what is not yet done in it; clear all of them to resume the run. Groups that have succeeded submit nothing.
 `release` is red whenever the run has failed; the site is free all the same.
 """,
-    force_help="Submit also nodes that are already as wanted, or still held by an older provisioner task.",
 )

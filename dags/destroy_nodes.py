@@ -11,7 +11,7 @@ Destroys the target nodes: their machines are released and their disks erased. *
 Clear `destroy_nodes`, with its downstream tasks, to try again what is not proven destroyed. `release` is red whenever
 the run has failed; the site is free all the same.
 
-What would take a critical group below its criteria is refused by `validate_design`, unless it is forced.
+What would take a critical group below its criteria is refused by `validate_design`, but for the
+parameter `below_criteria`.
 """,
-    force_help="Also below the criteria of critical groups, and also nodes that an older provisioner task still holds.",
 )

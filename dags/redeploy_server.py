@@ -12,7 +12,7 @@ Unless every target node is proven destroyed, none is deployed: open the log of 
 downstream tasks, to try again what is not yet destroyed, and to go on. `release` is red whenever the run has failed;
 the site is free all the same.
 
-What would take a critical group below its criteria is refused by `validate_design`, unless it is forced.
+What would take a critical group below its criteria is refused by `validate_design`, but for the
+parameter `below_criteria`.
 """,
-    force_help="Also below the criteria of critical groups, and also nodes that an older provisioner task still holds.",
 )

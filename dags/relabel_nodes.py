@@ -10,5 +10,4 @@ Has the provisioner give the target nodes the labels that the revision's design 
 Clear `relabel_nodes`, with its downstream tasks, to try again what is not proven done. `release` is red whenever the
 run has failed; the site is free all the same.
 """,
-    force_help="Submit also nodes that are still held by an older provisioner task.",
 )

@@ -14,5 +14,4 @@ A click on the cell of `deploy_group` lists the groups, each by its name. A red 
 that fails the run is decided by `report`: open its log first. `release` is red whenever the run has failed; the site is
 free all the same.
 """,
-    force_help="Submit all nodes, also those that are already as wanted.",
 )

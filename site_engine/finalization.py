@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from provisioner_client.errors import ProvisionerError
 from site_engine.actions.kinds import kind_of
+from site_engine.actions.parameters import parameters_of
 from site_engine.clock import SystemClock
 from site_engine.dry_run import rehearse
 from site_engine.errors import ConnectionLookupFailed, SettingsError
@@ -57,7 +58,7 @@ def conclude_dry_run(
     """Report what a dry run has found, and close the action; as `conclude`, but that nothing was done."""
     data = store.report_input(action.id)
     states = {tasks.node: tasks.state for tasks in data.nodes}
-    targets = sorted(action.parameters.get("target_nodes") or ())
+    targets = sorted(parameters_of(action).target_nodes or ())
     withheld = store.withheld(action.id)
     planned = [PlannedGroup(group.definition, group.nodes) for group in data.groups]
     rehearsal = rehearse(planned, states, kind_of(action.kind).node_step, targets, withheld)

@@ -48,7 +48,8 @@ class GroupRequest:
     design_ref: str
     times: Mapping[Phase, PhaseTimes]
     release_times: PhaseTimes
-    force: bool = False
+    redo_done: bool = False
+    ignore_older_tasks: bool = False
 
 
 class GroupRun:
@@ -179,7 +180,7 @@ class GroupRun:
         """Return the step's nodes that no older provisioner task holds, once those have had their time to end."""
         if begun_operation(self.store, record, OperationPhase(step.phase.value)) is not None:
             return list(step.nodes)
-        if self.request.force:
+        if self.request.ignore_older_tasks:
             self.older_work.warn(Worker.of_group(record, self.request.site), step.nodes)
             return list(step.nodes)
         # From the beginning of the attempt, so that coming back later does not start the clock again.
@@ -193,8 +194,8 @@ class GroupRun:
     def _without_deployed(
         self, record: GroupRecord, phase: Phase, nodes: list[str], found: Mapping[str, NodeCondition]
     ) -> list[str]:
-        """Return the nodes that can be submitted: not those that are deployed by now, unless it is forced (rule 21)."""
-        if self.request.force or NodeCondition.DEPLOYED not in found.values():
+        """Return the nodes that can be submitted: not those that are deployed by now, but for `redo_done` (rule 21)."""
+        if self.request.redo_done or NodeCondition.DEPLOYED not in found.values():
             return nodes
         digests = self.store.wanted_digests(record.action_id, record.name)
         wanted = {name: digests.get(name, "") for name in nodes}

@@ -99,11 +99,11 @@ def held(operation: Operation, unreachable: str = "") -> str:
     if unreachable:
         return (
             f"held by {task}, and cannot be asked about: {unreachable}. What helps: mend that connection in Airflow, "
-            "then clear the failed task, or create the action again; or create it with force"
+            "then clear the failed task, or create the action again; or create it with ignore_older_tasks"
         )
     return (
         f"held by {task}, and was not seen to be over. What helps: wait until it is over, then clear the failed task "
-        "in Airflow, or create the action again; or create it with force"
+        "in Airflow, or create the action again; or create it with ignore_older_tasks"
     )
 
 

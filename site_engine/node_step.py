@@ -37,8 +37,8 @@ class NodeStepRequest:
 
     ``attempt`` differs when a person cleared the step, so that what is not done is tried again (rule 23). ``since`` is
     when this attempt began: older provisioner tasks are waited for as long as the step may take, from then on.
-    ``force`` submits nodes although an older provisioner task still holds them. ``digests``: for new labels, the
-    version of each node's design that has them.
+    ``ignore_older_tasks`` submits nodes although an older provisioner task still holds them. ``digests``: for new
+    labels, the version of each node's design that has them.
     """
 
     action_id: str
@@ -49,7 +49,7 @@ class NodeStepRequest:
     design_ref: str
     times: PhaseTimes
     since: datetime
-    force: bool = False
+    ignore_older_tasks: bool = False
     digests: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -130,7 +130,7 @@ class NodeStepRun:
         if not wanted:
             self.log.info("All of them are done already. Nothing is submitted.")
             return None
-        if request.force:
+        if request.ignore_older_tasks:
             self.older_work.warn(self.worker, wanted)
         else:
             give_up = request.since + timedelta(seconds=request.times.timeout)

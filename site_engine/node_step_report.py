@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from site_engine.actions.kinds import kind_of
+from site_engine.actions.parameters import parameters_of
 from site_store import OperationStatus
 from strategy_lib.criteria import EVERY_NODE, evaluate
 from strategy_lib.deployment import counts_of
@@ -53,7 +54,7 @@ def report_step(data: ReportInput, standing: StepStanding) -> tuple[ReportedGrou
     """
     if not standing.tasks:
         return None
-    targets = sorted({*(data.action.parameters.get("target_nodes") or ()), *(name for name, _ in standing.tasks)})
+    targets = sorted({*(parameters_of(data.action).target_nodes or ()), *(name for name, _ in standing.tasks)})
     deploys = kind_of(data.action.kind).has_groups
     records = dict(standing.tasks)
     nodes = tuple(_node(name, records.get(name), deploys=deploys) for name in targets)

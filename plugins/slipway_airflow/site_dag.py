@@ -31,7 +31,7 @@ _RETRIES = {
 _ALSO_BEHIND_SKIPPED = "none_failed"
 
 
-def site_params(kind: ActionKind, force_help: str) -> dict[str, Param]:
+def site_params(kind: ActionKind) -> dict[str, Param]:
     """Return the parameters of a run; Airflow's trigger form shows them, and its API checks them."""
     return {
         "site": Param(
@@ -64,7 +64,21 @@ def site_params(kind: ActionKind, force_help: str) -> dict[str, Param]:
             if kind.targeted
             else "One name a line: exactly these, as one critical group with 100 percent. Empty: the strategy.",
         ),
-        "force": Param(False, type="boolean", title="Force", description=force_help),
+        "force": Param(
+            False,
+            type="boolean",
+            title="Force",
+            description=f"All of: {', '.join(kind.overrides)}.",
+        ),
+        **{
+            override.value: Param(
+                False,
+                type="boolean",
+                title=override.value.replace("_", " ").capitalize(),
+                description=override.description,
+            )
+            for override in kind.overrides
+        },
         "dry_run": Param(
             False,
             type="boolean",
@@ -74,15 +88,15 @@ def site_params(kind: ActionKind, force_help: str) -> dict[str, Param]:
     }
 
 
-def site_dag(dag_id: str, *, doc_md: str, force_help: str) -> DAG:
+def site_dag(dag_id: str, *, doc_md: str) -> DAG:
     """Build the DAG of a kind of action: lock, design, the steps of the kind, its groups if it has any, report, unlock.
 
     Parameters
     ----------
     dag_id : str
         The kind of its actions (`site_engine.actions.kinds`).
-    doc_md, force_help : str
-        Texts for Airflow's pages and the trigger form.
+    doc_md : str
+        Text for Airflow's pages.
 
     Raises
     ------
@@ -98,7 +112,7 @@ def site_dag(dag_id: str, *, doc_md: str, force_help: str) -> DAG:
         doc_md=doc_md,
         schedule=None,
         catchup=False,
-        params=site_params(kind, force_help),
+        params=site_params(kind),
         default_args=_RETRIES,
         is_paused_upon_creation=False,
         max_active_runs=64,

@@ -1,1 +1,1 @@
-"""What can be asked for: the kinds of actions. Pure, and cheap to import: the command line reads it too."""
+"""What can be asked for: the kinds of actions and their parameters."""

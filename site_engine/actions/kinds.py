@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
@@ -80,6 +81,29 @@ STEPS = table(
 )
 
 
+class Override(StrEnum):
+    """What an action may be told to do all the same; ``force`` stands for all that its kind has.
+
+    A commit has a ``force`` of its own, which is none of these.
+    """
+
+    REDO_DONE = "redo_done"
+    IGNORE_OLDER_TASKS = "ignore_older_tasks"
+    BELOW_CRITERIA = "below_criteria"
+
+    @property
+    def description(self) -> str:
+        """What it does, in a sentence."""
+        return _OVERRIDES[self]
+
+
+_OVERRIDES = {
+    Override.REDO_DONE: "Submit also nodes that are deployed already, as wanted or not.",
+    Override.IGNORE_OLDER_TASKS: "Submit also nodes that an older provisioner task still holds.",
+    Override.BELOW_CRITERIA: "Take critical groups below their criteria.",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ActionKind:
     """A kind of action. Its name is also that of its DAG.
@@ -94,6 +118,8 @@ class ActionKind:
         It concerns named nodes, and is refused without.
     whole_site
         Without named nodes it brings the whole site to its revision.
+    overrides
+        Those that mean something for it.
 
     Raises
     ------
@@ -108,6 +134,7 @@ class ActionKind:
     steps: tuple[str, ...]
     targeted: bool = False
     whole_site: bool = False
+    overrides: tuple[Override, ...] = (Override.IGNORE_OLDER_TASKS,)
 
     def __post_init__(self) -> None:
         unknown = [step for step in self.steps if step not in STEPS]
@@ -147,12 +174,14 @@ KINDS = table(
             "Deploy a site of baremetal servers, group by group.",
             _DEPLOYMENT,
             whole_site=True,
+            overrides=(Override.REDO_DONE, Override.IGNORE_OLDER_TASKS),
         ),
         ActionKind(
             "update_site",
             "Deploy the nodes of a site that are new, or no longer as they were left, group by group.",
             _DEPLOYMENT,
             whole_site=True,
+            overrides=(Override.REDO_DONE, Override.IGNORE_OLDER_TASKS),
         ),
         ActionKind(
             "redeploy_server",
@@ -160,6 +189,7 @@ KINDS = table(
             # What can fail without harm comes before the first node is touched.
             (*_BEGIN, "prepare_site", NodeStep.DESTROY.value, PLAN_GROUPS),
             targeted=True,
+            overrides=(Override.IGNORE_OLDER_TASKS, Override.BELOW_CRITERIA),
         ),
         ActionKind(
             "relabel_nodes",
@@ -172,6 +202,7 @@ KINDS = table(
             "Destroy servers: release their machines and erase their disks.",
             (*_BEGIN, NodeStep.DESTROY.value),
             targeted=True,
+            overrides=(Override.IGNORE_OLDER_TASKS, Override.BELOW_CRITERIA),
         ),
     ),
 )

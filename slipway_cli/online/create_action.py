@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
 
-from site_engine.actions.kinds import ActionKind, kind_names, kind_of
+from site_engine.actions.kinds import ActionKind, Override, kind_names, kind_of
 from slipway_cli.examples import examples
 from slipway_cli.online.client import JUDGING, Client, Failed
 from slipway_cli.online.following import follow_to_the_end
@@ -22,6 +22,13 @@ from slipway_cli.printable import listed
 _MOST = 20
 """How many warnings, and how many notes, are printed beside a new action."""
 _NOT_LOGGED_IN = 401
+
+
+def _override_options(command: Callable[..., None]) -> Callable[..., None]:
+    for override in reversed(Override):
+        name = f"--{override.value.replace('_', '-')}"
+        command = click.option(name, override.value, is_flag=True, help=override.description)(command)
+    return command
 
 
 @click.command(
@@ -39,7 +46,8 @@ _NOT_LOGGED_IN = 401
     "--target-node", "-n", "targets", multiple=True, metavar="NODE", help="Only this node; may be repeated, or a,b."
 )
 @click.option("--revision", type=REVISION, metavar="NUMBER", help="The revision to bring about.  [the newest]")
-@click.option("--force", is_flag=True, help="Also nodes that are as wanted; also where critical groups would suffer.")
+@click.option("--force", is_flag=True, help="All of --redo-done, --ignore-older-tasks, --below-criteria.")
+@_override_options
 @click.option("--dry-run", is_flag=True, help="Only find out what would be done.")
 @click.option("--allow-intermediate-commits", is_flag=True, help="Pass over revisions that were never deployed.")
 @click.option("--continue-on-fail", is_flag=True, help="Start although the revision is not valid, if it can be read.")
@@ -55,6 +63,9 @@ def create_action(
     targets: tuple[str, ...],
     revision: int | None,
     force: bool,
+    redo_done: bool,
+    ignore_older_tasks: bool,
+    below_criteria: bool,
     dry_run: bool,
     allow_intermediate_commits: bool,
     continue_on_fail: bool,
@@ -81,6 +92,9 @@ def create_action(
         "target_nodes": _names(",".join(targets)),
         "revision": revision,
         "force": force,
+        "redo_done": redo_done,
+        "ignore_older_tasks": ignore_older_tasks,
+        "below_criteria": below_criteria,
         "dry_run": dry_run,
         "continue-on-fail": continue_on_fail,
     }

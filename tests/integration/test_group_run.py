@@ -186,7 +186,7 @@ def test_rule_24_a_node_held_by_an_older_task_is_left_out_and_forced_in(begin: B
     held = f"held by provisioner task {older['task_id']} (prepare of group all, action {driving.action.id})"
     assert why.withheld
     since = "which (runs since|was submitted at) 20..-..-.. ..:..:.. UTC, and was not seen to be over"
-    assert re.match(f"{re.escape(held)}, {since}. What helps: wait .* force$", why.message or "")
+    assert re.match(f"{re.escape(held)}, {since}. What helps: wait .* ignore_older_tasks$", why.message or "")
     told = [event.message for event in second.store.events(second.action.id) if event.kind == STEP_WARNING]
     assert [text.startswith(f"Prepare: left out: a, b, c: {held}") for text in told] == [True]
 
@@ -293,7 +293,7 @@ def test_rule_24_only_a_group_with_something_to_send_waits_for_older_tasks(begin
     assert record.reason is Reason.DEPENDENCY
 
 
-def test_rule_24_force_submits_without_waiting(begin: Begin, simulator: Simulator) -> None:
+def test_rule_24_what_an_older_task_holds_is_submitted_without_waiting(begin: Begin, simulator: Simulator) -> None:
     simulator.script("b", "prepare", "stuck", attempt=1)
     text = site(ABC, [group("all", maximum_failed_nodes=0)])
     driving = begin(text)
@@ -302,7 +302,7 @@ def test_rule_24_force_submits_without_waiting(begin: Begin, simulator: Simulato
     driving.store.close_action(driving.action.id, ActionState.CANCELLED, "cancelled")
     second = begin(text, "run-2")
     second.timeout, second.patience = 600.0, 0.0
-    assert isinstance(second.group("all", force=True), StillRunning)
+    assert isinstance(second.group("all", ignore_older_tasks=True), StillRunning)
     assert len(simulator.submissions()) == 2, "queued behind the older task, at once"
 
 

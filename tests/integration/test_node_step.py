@@ -138,7 +138,7 @@ def test_nodes_that_an_older_task_holds_are_left_out_and_the_step_fails(
     assert later.step_states(DESTROY)["b"] == "pending"
 
 
-def test_a_forced_step_does_not_wait_for_older_tasks(listed: Driving, begin: Begin, simulator: Simulator) -> None:
+def test_a_step_that_ignores_older_tasks_does_not_wait(listed: Driving, begin: Begin, simulator: Simulator) -> None:
     simulator.script("b", "relabel", "stuck")
     listed.timeout = 0.5
     verdict(listed, RELABEL, "b")
@@ -146,7 +146,7 @@ def test_a_forced_step_does_not_wait_for_older_tasks(listed: Driving, begin: Beg
     later = begin(DESIGN, "run-2")
     release = threading.Timer(1.0, simulator.post, ["release"])
     release.start()
-    assert verdict(later, DESTROY, "b", force=True) == ""
+    assert verdict(later, DESTROY, "b", ignore_older_tasks=True) == ""
     release.join()
 
 

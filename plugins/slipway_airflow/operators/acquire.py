@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowRuntimeError
 
 from site_engine.actions.kinds import kind_of
-from site_engine.errors import StepError
-from site_engine.log_messages import names
+from site_engine.actions.parameters import ParameterError, known_in_run, read_checked, unknown_parameters
 from site_engine.reconciliation import reconcile
 from site_engine.site_locks import take_site
-from slipway_airflow.operators.base import SiteOperator, parameter
+from slipway_airflow.operators.base import SiteOperator
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
-
-
-KNOWN = ("site", "revision", "target_nodes", "force", "dry_run")
 
 
 def run_states(ti: RuntimeTaskInstanceProtocol) -> Callable[[str, str], str | None]:
@@ -43,15 +38,6 @@ def _not_found(error: AirflowRuntimeError) -> bool:
     return isinstance(detail, dict) and detail.get("status_code") == 404
 
 
-def _refuse_unknown(conf: Mapping[str, Any]) -> None:
-    """Refuse parameters that nobody reads: a misspelt ``target_nodes`` would deploy the whole site."""
-    unknown = sorted(set(conf).difference(KNOWN))
-    if unknown:
-        near = [found[0] for name in unknown if (found := difflib.get_close_matches(name, KNOWN, 1))]
-        hint = f"; did you mean {names(near)}?" if near else ""
-        raise StepError(f"unknown parameter: {names(unknown)}{hint} (known: {', '.join(KNOWN)})")
-
-
 class AcquireSiteOperator(SiteOperator):
     """Write the action down and take its site; a second action on a busy site fails at once and names the first.
 
@@ -68,24 +54,27 @@ class AcquireSiteOperator(SiteOperator):
     def execute(self, context: Context) -> None:
         """Take the site. A dry run only reads and takes nothing."""
         ti, params, run = context["ti"], context["params"], context["dag_run"]
+        kind, asked = kind_of(self.kind), read_checked(params)
         with self.telling(context) as store:
             action = store.ensure_action(
                 ti.dag_id,
                 ti.run_id,
                 self.kind,
                 str(params["site"]),
-                params.get("revision"),
-                {name: params.get(name) for name in ("target_nodes", "force", "dry_run")},
+                asked.revision,
+                asked.to_record(),
                 getattr(run, "triggering_user_name", None) or "airflow",
-                dry_run=bool(params.get("dry_run")),
-                whole_site=kind_of(self.kind).whole_site and not params.get("target_nodes"),
+                dry_run=asked.dry_run,
+                whole_site=asked.is_whole_site(kind),
             )
             store.note_step(action.id, ti.task_id)
-            _refuse_unknown(run.conf or {})
+            unknown = unknown_parameters(run.conf or {}, known_in_run(kind))
+            if unknown:
+                raise ParameterError(unknown)
             self.log.info(
                 "Action %s: %s of site %s, revision %s.", action.id, action.kind, action.site, action.revision
             )
-            if parameter(action, "dry_run"):
+            if action.dry_run:
                 self.log.info("Dry run: the site is not locked and nothing will be submitted.")
                 return
             take_site(store, action.id, run_states(ti), self.log)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
@@ -162,8 +162,3 @@ def task_states(context: Context, task_ids: Sequence[str]) -> dict[str, str | No
 def marker(action: ActionRecord) -> str:
     """Return the name under which the provisioner logs what is done for an action."""
     return action.context_marker or action.id
-
-
-def parameter(action: ActionRecord, name: str) -> Any:
-    """Return a parameter of the action, None when it was not given."""
-    return action.parameters.get(name)

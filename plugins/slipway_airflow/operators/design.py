@@ -7,14 +7,15 @@ import difflib
 from typing import TYPE_CHECKING, Any
 
 from provisioner_client.drydock.validation_answer import reasons
-from site_engine.actions.kinds import kind_of
+from site_engine.actions.kinds import Override, kind_of
+from site_engine.actions.parameters import parameters_of
 from site_engine.design_check import REFUSAL_STAYS, DesignCheck, check_design
 from site_engine.errors import StepError
 from site_engine.log_messages import count, names
 from site_engine.revision_documents import exposed_in
 from slipway_airflow.design_address import address_of, masked_token
 from slipway_airflow.hook import DrydockHook
-from slipway_airflow.operators.base import SiteOperator, marker, parameter
+from slipway_airflow.operators.base import SiteOperator, marker
 from strategy_lib.design import read_design
 from strategy_lib.disruption import shortfalls
 from strategy_lib.inventory import nodes_from_documents
@@ -50,7 +51,7 @@ class LoadDesignOperator(SiteOperator):
                 said = "; ".join(exposed[:5])
                 raise StepError(f"{said}; mend it, commit, and start a new action: force does not help here")
             design = read_design(documents)
-            targets = parameter(action, "target_nodes")
+            targets = parameters_of(action).target_nodes
             strategy = design.strategy
             if targets is None and kind_of(action.kind).targeted:
                 raise StepError(f"{action.kind} needs target_nodes: name the nodes that it is for")
@@ -140,9 +141,9 @@ class ValidateDesignOperator(SiteOperator):
         """Refuse to destroy what critical groups need now, unless that is forced: a run may be started in Airflow."""
         design = read_design(documents)
         deployed = {name for name, node in provisioner.nodes().items() if node.condition is NodeCondition.DEPLOYED}
-        short = shortfalls(design.strategy, design.nodes, deployed, parameter(action, "target_nodes") or ())
+        short = shortfalls(design.strategy, design.nodes, deployed, parameters_of(action).target_nodes or ())
         for shortfall in short:
             self.log.warning("%s", shortfall)
-        if short and not parameter(action, "force"):
+        if short and not parameters_of(action).allows(Override.BELOW_CRITERIA):
             said = "; ".join(str(shortfall) for shortfall in short)
             raise StepError(f"{said}: name fewer nodes, or force it")

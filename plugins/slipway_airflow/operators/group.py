@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException, AirflowSkipException
 
 from site_engine import log_messages as story
+from site_engine.actions.kinds import Override
+from site_engine.actions.parameters import parameters_of
 from site_engine.group_order import whose_turn
 from site_engine.group_run import GroupRequest, GroupRun
 from site_engine.operations.polling import PhaseTimes
@@ -17,7 +19,7 @@ from site_store import SiteStore
 from slipway_airflow.design_address import design_address
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operators.acquire import run_states
-from slipway_airflow.operators.base import parameter, task_states
+from slipway_airflow.operators.base import task_states
 from slipway_airflow.operators.node_step import step_times
 from slipway_airflow.operators.waiting import WaitingOperator
 from strategy_lib.phase import GroupState, NodeStep, Phase
@@ -64,7 +66,7 @@ class DeployGroupOperator(WaitingOperator):
             The group's verdict is failure.
         """
         action = self.action(store, context)
-        if parameter(action, "dry_run"):
+        if action.dry_run:
             raise AirflowSkipException(f"dry run: group {self.group} is not submitted; the report shows the rehearsal")
         # The group may have been cleared long after its run had given the site back (rule 23).
         take_site(store, action.id, run_states(context["ti"]), self.log)
@@ -73,6 +75,7 @@ class DeployGroupOperator(WaitingOperator):
         self._wait_to_begin(store, action, attempt_key)
         if not self._is_our_turn(context, store, action):
             raise AirflowRescheduleException(datetime.now(UTC) + _WAIT_FOR_TURN)
+        parameters = parameters_of(action)
         request = GroupRequest(
             action_id=action.id,
             site=action.site,
@@ -81,7 +84,8 @@ class DeployGroupOperator(WaitingOperator):
             design_ref=design_address(store, action, hook.settings),
             times=phase_times(self.configuration, hook.settings),
             release_times=step_times(NodeStep.DESTROY, self.configuration, hook.settings),
-            force=bool(parameter(action, "force")),
+            redo_done=parameters.allows(Override.REDO_DONE),
+            ignore_older_tasks=parameters.allows(Override.IGNORE_OLDER_TASKS),
         )
         result = GroupRun(store, operations, request, self.log).advance()
         if isinstance(result, StillRunning):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
+from site_engine.actions.kinds import Override
+from site_engine.actions.parameters import parameters_of
 from site_engine.clock import SystemClock
 from site_engine.errors import StepError
 from site_engine.node_step import NodeStepRequest, NodeStepRun
@@ -15,7 +17,6 @@ from site_engine.operations.run import OperationRun, StillRunning
 from site_engine.site_locks import take_site
 from slipway_airflow.design_address import design_address
 from slipway_airflow.operators.acquire import run_states
-from slipway_airflow.operators.base import parameter
 from slipway_airflow.operators.waiting import WaitingOperator
 from strategy_lib.design import read_design
 from strategy_lib.phase import NodeStep
@@ -63,23 +64,24 @@ class NodeStepOperator(WaitingOperator):
             Not every node is proven done.
         """
         action, step = self.action(store, context), NodeStep(self.step)
-        if parameter(action, "dry_run"):
+        if action.dry_run:
             raise AirflowSkipException(f"dry run: {step} is not submitted; the report names the nodes")
         # The step may have been cleared long after its run had given the site back (rule 23).
         take_site(store, action.id, run_states(context["ti"]), self.log)
         ti = context["ti"]
+        parameters = parameters_of(action)
         request = NodeStepRequest(
             action_id=action.id,
             site=action.site,
             step=step,
-            nodes=tuple(sorted(parameter(action, "target_nodes") or ())),
+            nodes=tuple(sorted(parameters.target_nodes or ())),
             # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
             attempt=int(ti.max_tries),
             design_ref=design_address(store, action, hook.settings),
             times=step_times(step, self.configuration, hook.settings),
             # Kept by Airflow when the task comes back from the triggerer.
             since=ti.start_date or SystemClock().now(),
-            force=bool(parameter(action, "force")),
+            ignore_older_tasks=parameters.allows(Override.IGNORE_OLDER_TASKS),
         )
         run = NodeStepRun(store, operations, request, self.log)
         if not run.has_begun():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from site_engine.actions.kinds import kind_of
+from site_engine.actions.kinds import Override, kind_of
+from site_engine.actions.parameters import parameters_of
 from site_engine.clock import SystemClock
 from site_engine.errors import StepError
 from site_engine.group_release import releases_of
@@ -16,7 +17,7 @@ from site_engine.planning import Deployed, Plan, judge_deployed, make_plan
 from site_engine.reports import STEP_WARNING
 from slipway_airflow.airflow_settings import longest_mapping
 from slipway_airflow.hook import DrydockHook
-from slipway_airflow.operators.base import SiteOperator, marker, parameter
+from slipway_airflow.operators.base import SiteOperator, marker
 from strategy_lib.design import read_design
 from strategy_lib.strategy import parse_strategy
 
@@ -81,26 +82,25 @@ class PlanGroupsOperator(SiteOperator):
             for line in withheld(plan.withheld):
                 self.log.warning("%s", line)
             self._tell_releases(store, action, plan, listed)
-            if not parameter(action, "dry_run"):
+            if not action.dry_run:
                 store.set_wanted(action.site, revision.number, design.digests)
             # An action on named nodes considers no other (rule 21): its report names those alone.
-            other = () if parameter(action, "target_nodes") else plan.other
+            other = () if parameters_of(action).target_nodes else plan.other
             store.save_plan(action.id, plan.groups, plan.done, design.digests, other, plan.withheld)
             return [planned.group.name for planned in plan.groups]
 
     def _listed(self, store: SiteStore, action: ActionRecord, design: Design) -> dict[str, ListedNode]:
         """Return what the provisioner says of the design's nodes, and note it."""
-        dry_run = bool(parameter(action, "dry_run"))
         hook = DrydockHook.for_action(store, action)
         provisioner = self.discreet(hook.get_conn(marker(action)), store, action)
         try:
-            if not dry_run:
+            if not action.dry_run:
                 self._look_at_older_work(store, action, hook, provisioner, design)
             listed = provisioner.nodes()
         finally:
             provisioner.close()
         seen = {name: listed[name] for name in design.digests if name in listed}
-        if not dry_run:
+        if not action.dry_run:
             conditions = {name: node.condition.value for name, node in seen.items()}
             store.set_conditions(action.site, conditions, missing=set(design.digests).difference(seen))
         return seen
@@ -110,9 +110,10 @@ class PlanGroupsOperator(SiteOperator):
     ) -> Deployed:
         """Tell the deployed nodes that are as wanted from the others."""
         # A server that is redeployed has just been destroyed (in a dry run: would have been).
-        if parameter(action, "force") or kind_of(action.kind).is_destructive:
+        parameters = parameters_of(action)
+        if parameters.allows(Override.REDO_DONE) or kind_of(action.kind).is_destructive:
             return Deployed()
-        targets = parameter(action, "target_nodes")
+        targets = parameters.target_nodes
         wanted = {name: digest for name, digest in design.digests.items() if targets is None or name in targets}
         conditions = {name: node.condition for name, node in listed.items()}
         return judge_deployed(wanted, store.node_records(action.site), conditions)

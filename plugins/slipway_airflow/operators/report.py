@@ -8,7 +8,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from site_engine.actions.kinds import kind_of
 from site_engine.finalization import conclude, conclude_dry_run
-from slipway_airflow.operators.base import SiteOperator, parameter, task_states
+from slipway_airflow.operators.base import SiteOperator, task_states
 from strategy_lib.phase import Verdict
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class ReportOperator(SiteOperator):
             names = kind_of(action.kind).steps
             found = task_states(context, names)
             steps = {step: found.get(step) for step in names}
-            if parameter(action, "dry_run"):
+            if action.dry_run:
                 report = conclude_dry_run(store, action, steps, self.log)
             else:
                 report = conclude(store, action, steps, self.log)

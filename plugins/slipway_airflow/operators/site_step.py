@@ -12,7 +12,6 @@ from site_engine.operations.run import OperationRun
 from site_store import OperationPhase, SiteStore
 from slipway_airflow.design_address import design_address
 from slipway_airflow.hook import DrydockHook
-from slipway_airflow.operators.base import parameter
 from slipway_airflow.operators.waiting import WaitingOperator
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class SiteStepOperator(WaitingOperator):
     def go_on(self, context: Context, store: SiteStore, hook: DrydockHook, operations: OperationRun) -> Any:
         """Submit the step or re-join it, and see it to its end."""
         action = self.action(store, context)
-        if parameter(action, "dry_run"):
+        if action.dry_run:
             raise AirflowSkipException(f"dry run: {self.phase} is not submitted")
         configuration, settings = self.configuration, hook.settings
         prefix = "verify" if self.phase == "verify_site" else "prepare_site"

@@ -8,21 +8,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from site_engine.actions.kinds import find_kind, kind_names, kind_of
+from site_engine.actions.kinds import ActionKind, find_kind, kind_names, kind_of
+from site_engine.actions.parameters import CONTINUE_ON_FAIL, ActionParameters, ParameterError, parse_parameters
 from site_engine.errors import AirflowApiError, AirflowRefused, StepError
 from site_engine.reconciliation import reconcile
 from site_engine.revision_documents import read_revision
 from site_store import ActionState, SiteBusy, Version
 from slipway_airflow.connections import site_connection
 from slipway_api.actions.critical_groups import guard_critical_groups
-from slipway_api.actions.parameters import (
-    CONTINUE_ON_FAIL,
-    ActionParameters,
-    ParameterError,
-    parse_parameters,
-)
 from slipway_api.actions.preview import listed_nodes, messages_of, nodes_if_known, preview
-from slipway_api.actions.view import ALLOW_INTERMEDIATE
 from slipway_api.documents.intermediate_commits import refusal, skipped_commits
 from slipway_api.documents.validation import validation_of_revision
 from slipway_api.http.api_errors import ApiError, plain_message
@@ -84,7 +78,7 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowCalls, call
     kind = _kind(request.kind)
     caller.require_create(kind)
     _require_switched_on(airflow, kind)
-    parameters = _parameters(kind, request.parameters)
+    parameters = _parameters(kind, request)
     revision = _revision(store, request, kind, parameters)
     # Decided once: whatever becomes of the site's connections, this action uses no other.
     connection = site_connection(request.site)
@@ -97,12 +91,8 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowCalls, call
         overridden += refused
     elif parameters.target_nodes is not None:
         raise ApiError(400, f"the nodes of revision {revision} cannot be read, so target_nodes cannot be checked")
-    recorded = parameters.recorded() | ({ALLOW_INTERMEDIATE: True} if request.allow_intermediate else {})
     conn_id = None if connection is None else str(connection.conn_id)
-    whole_site = kind_of(kind).whole_site and parameters.target_nodes is None
-    action = _write_down(
-        store, airflow, request, kind, revision, recorded, caller.name, parameters.dry_run, whole_site, conn_id
-    )
+    action = _write_down(store, airflow, request, kind_of(kind), revision, parameters, caller.name, conn_id)
     if overridden:
         said = f"started by {caller.name} in spite of {overridden[0]['message']}"
         more = f", and {len(overridden) - 1} more" if len(overridden) > 1 else ""
@@ -127,7 +117,7 @@ def previewed(request: ActionRequest, store: SiteStore, caller: Caller) -> tuple
     """
     kind = _kind(request.kind)
     caller.require_create(kind)
-    parameters = _parameters(kind, request.parameters)
+    parameters = _parameters(kind, request)
     revision = _revision(store, request, kind, parameters)
     try:
         design = read_design(read_revision(store, request.site, revision)[1])
@@ -155,9 +145,9 @@ def _foreseen(
     return guard_critical_groups(kind, parameters, design, conditions), messages_of(kind, found)
 
 
-def _parameters(kind: str, given: object) -> ActionParameters:
+def _parameters(kind: str, request: ActionRequest) -> ActionParameters:
     try:
-        parameters = parse_parameters(given)
+        parameters = parse_parameters(request.parameters, kind_of(kind), allow_intermediate=request.allow_intermediate)
     except ParameterError as error:
         messages = [plain_message(problem, name="parameters") for problem in error.problems]
         raise ApiError(400, f"the parameters cannot be used: {error}", "Bad Request", messages) from error
@@ -199,7 +189,7 @@ def _revision(store: SiteStore, request: ActionRequest, kind: str, parameters: A
     revision = parameters.revision or newest
     if revision > newest:
         raise ApiError(400, f"site {request.site} has no revision {revision}; its newest is {newest}")
-    if kind_of(kind).whole_site and parameters.target_nodes is None and not request.allow_intermediate:
+    if parameters.is_whole_site(kind_of(kind)) and not parameters.allow_intermediate:
         last = versions[Version.LAST_SITE_ACTION]
         skipped = skipped_commits(last, revision)
         if skipped:
@@ -249,27 +239,25 @@ def _write_down(
     store: SiteStore,
     airflow: AirflowCalls,
     request: ActionRequest,
-    kind: str,
+    kind: ActionKind,
     revision: int,
-    recorded: Mapping[str, Any],
+    parameters: ActionParameters,
     user: str,
-    dry_run: bool,
-    whole_site: bool,
     connection: str | None,
 ) -> ActionRecord:
     """Return the action's new row; the one that is on the site may turn out to be over (rule 24)."""
     for last in (False, True):
         try:
             return store.create_action(
-                kind,
+                kind.name,
                 request.site,
                 revision,
-                recorded,
+                parameters.to_record(),
                 user,
                 context_marker=request.context_marker,
-                exclusive=not dry_run,
-                dry_run=dry_run,
-                whole_site=whole_site,
+                exclusive=not parameters.dry_run,
+                dry_run=parameters.dry_run,
+                whole_site=parameters.is_whole_site(kind),
                 connection=connection,
             )
         except SiteBusy as busy:

@@ -1,17 +1,17 @@
-"""The guard of the critical groups: nodes they need now are not taken out of service unless that is forced."""
+"""The guard of the critical groups: nodes they need stay in service, unless `below_criteria` is given."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from site_engine.actions.kinds import kind_of
+from site_engine.actions.kinds import Override, kind_of
 from slipway_api.http.api_errors import ApiError, plain_message
 from strategy_lib.disruption import shortfalls
 from strategy_lib.outcome import NodeCondition
 
 if TYPE_CHECKING:
-    from slipway_api.actions.parameters import ActionParameters
+    from site_engine.actions.parameters import ActionParameters
     from strategy_lib.design import Design
 
 
@@ -35,7 +35,7 @@ def guard_critical_groups(
     deployed = frozenset(name for name, said in conditions.items() if said is NodeCondition.DEPLOYED)
     short = shortfalls(design.strategy, design.nodes, deployed, parameters.target_nodes or ())
     messages = [plain_message(str(shortfall), name="CriticalGroups") for shortfall in short]
-    if messages and not parameters.force:
+    if messages and not parameters.allows(Override.BELOW_CRITERIA):
         text = f"{kind} would take critical groups below their criteria: name fewer nodes, or force it"
         raise ApiError(409, text, "Critical Groups", messages)
     return [{**message, "error": False, "level": "Warning"} for message in messages]

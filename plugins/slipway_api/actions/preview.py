@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from provisioner_client.errors import ProvisionerError
-from site_engine.actions.kinds import kind_of
+from site_engine.actions.kinds import Override, kind_of
 from site_engine.dry_run import rehearse
 from site_engine.errors import SettingsError
 from site_engine.group_release import releases_of
@@ -23,8 +23,8 @@ from strategy_lib.strategy import targeted_strategy
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode
+    from site_engine.actions.parameters import ActionParameters
     from site_store import SiteStore
-    from slipway_api.actions.parameters import ActionParameters
     from strategy_lib.design import Design
 
 log = logging.getLogger(__name__)
@@ -132,7 +132,11 @@ def preview(
         return Preview(chosen, worked_on, worked_on if step is NodeStep.DESTROY else ())
     strategy = design.strategy if targets is None else targeted_strategy(targets)
     wanted = {name: digest for name, digest in design.digests.items() if targets is None or name in targets}
-    deployed = Deployed() if parameters.force else judge_deployed(wanted, store.node_records(site), conditions)
+    deployed = (
+        Deployed()
+        if parameters.allows(Override.REDO_DONE)
+        else judge_deployed(wanted, store.node_records(site), conditions)
+    )
     plan = make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld)
     releases = releases_of(store, site, plan.groups, listed)
     kept_back = {**releases.refused, **plan.withheld}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from site_engine.actions.parameters import ALLOW_INTERMEDIATE, parameters_of
 from site_store import ActionState
 from slipway_api.actions.steps import derived_steps
 
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from site_store import ActionListing, ActionRecord, AuditRecord
-
-ALLOW_INTERMEDIATE = "allow-intermediate-commits"
 
 _LIFECYCLE = {
     ActionState.PENDING: "Pending",
@@ -121,7 +120,7 @@ def _facts(action: ActionRecord) -> dict[str, Any]:
         "timestamp": _time(action.created),
         "context_marker": action.context_marker,
         "committed_rev_id": action.revision,
-        "allow_intermediate_commits": bool(action.parameters.get(ALLOW_INTERMEDIATE, False)),
+        "allow_intermediate_commits": parameters_of(action).allow_intermediate,
         "action_lifecycle": lifecycle(action),
         # Slipway's.
         "run_id": action.run_id,

@@ -28,7 +28,7 @@ ROW = ActionKind(
 DAG_FILE = f"""
 from slipway_airflow.site_dag import site_dag
 
-dag = site_dag("{NAME}", doc_md="Destroys the target nodes.", force_help="Also below the criteria.")
+dag = site_dag("{NAME}", doc_md="Destroys the target nodes.")
 """
 STEPS = [*ROW.steps, "report", "release"]
 
@@ -64,4 +64,4 @@ def test_a_new_kind_is_one_row_and_one_dag_file(
     rehearsal = rehearse((), {}, kind_of(NAME).node_step, ["n3"])
     report = report_of_dry_run(store.report_input(made), {}, datetime.now(UTC), rehearsal)
     assert report.verdict_text == "dry run: nothing was submitted"
-    assert [(one.phase, one.nodes) for one in report.rehearsal] == [("destroy_nodes", ("n3",))]
+    assert [(one.phase, one.nodes) for one in report.rehearsal or ()] == [("destroy_nodes", ("n3",))]

@@ -56,5 +56,5 @@ def operation(phase: OperationPhase = OperationPhase.PREPARE, group: str = "all"
 def test_what_holds_a_node_is_named_with_what_helps(held: Operation, told: str) -> None:
     said = story.held(held)
     assert said.startswith(f"held by {told}and was not seen to be over. What helps: wait until it is over")
-    assert said.endswith("or create it with force")
+    assert said.endswith("or create it with ignore_older_tasks")
     assert "None" not in story.older_operation(held)

@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slipway_api.actions.parameters import ActionParameters, ParameterError, parse_parameters
+from site_engine.actions.kinds import Override, kind_of
+from site_engine.actions.parameters import ActionParameters, ParameterError, parse_parameters, read_checked
+
+SITE, SERVER = kind_of("deploy_site"), kind_of("redeploy_server")
 
 
 @pytest.mark.parametrize(
@@ -20,13 +23,14 @@ from slipway_api.actions.parameters import ActionParameters, ParameterError, par
         ({"target_nodes": ["n1", " n2 "]}, ActionParameters(target_nodes=("n1", "n2"))),
         ({"force": "True", "dry_run": True}, ActionParameters(force=True, dry_run=True)),
         ({"force": "false", "dry_run": None}, ActionParameters()),
+        ({"redo_done": "true"}, ActionParameters(overrides=frozenset({Override.REDO_DONE}))),
         ({"revision": "12"}, ActionParameters(revision=12)),
         ({"revision": 12}, ActionParameters(revision=12)),
         ({"continue-on-fail": "TRUE"}, ActionParameters(continue_on_fail=True)),
     ],
 )
 def test_values_are_read(given: object, expected: ActionParameters) -> None:
-    assert parse_parameters(given) == expected
+    assert parse_parameters(given, SITE) == expected
 
 
 @pytest.mark.parametrize(
@@ -44,24 +48,29 @@ def test_values_are_read(given: object, expected: ActionParameters) -> None:
         ({"revision": "٣" * 40}, f"revision must be the number of a revision, from 1, not '{'٣' * 40}'"),
         ({"revision": 2**31}, "revision must be the number of a revision, from 1, not '2147483648'"),
         ({"target_node": "n1"}, "there is no parameter 'target_node'; did you mean 'target_nodes'?"),
+        (
+            {"below_criteria": True},
+            "there is no parameter 'below_criteria'; known are target_nodes, revision, force, redo_done, "
+            "ignore_older_tasks, dry_run, continue-on-fail",
+        ),
         ({"site": "alpha"}, "there is no parameter 'site'; give the site in the query: ?site=NAME"),
     ],
 )
 def test_what_cannot_be_read_is_told(given: object, said: str) -> None:
     with pytest.raises(ParameterError) as refused:
-        parse_parameters(given)
+        parse_parameters(given, SITE)
     assert refused.value.problems == (said,)
 
 
 def test_all_problems_are_told_at_once() -> None:
     with pytest.raises(ParameterError) as refused:
-        parse_parameters({"forse": "true", "dry_run": "maybe", "revision": "-1"})
+        parse_parameters({"forse": "true", "dry_run": "maybe", "revision": "-1"}, SITE)
     assert [problem.split()[0] for problem in refused.value.problems] == ["there", "dry_run", "revision"]
 
 
 def test_a_flood_of_unknown_names_is_cut_short() -> None:
     with pytest.raises(ParameterError) as refused:
-        parse_parameters({f"{'x' * 10_000}{number}": 1 for number in range(1000)})
+        parse_parameters({f"{'x' * 10_000}{number}": 1 for number in range(1000)}, SITE)
     assert len(refused.value.problems) == 100
     assert max(map(len, refused.value.problems)) < 200
 
@@ -73,20 +82,48 @@ _VALUES = st.none() | st.booleans() | st.integers() | st.floats() | _TEXT | st.l
 @given(st.dictionaries(st.sampled_from(("target_nodes", "force", "revision", "continue-on-fail")), _VALUES))
 def test_nothing_is_read_as_something_else(parameters: dict[str, Any]) -> None:
     try:
-        read = parse_parameters(parameters)
+        read = parse_parameters(parameters, SITE)
     except ParameterError:
         return
     assert read.target_nodes is None or all(read.target_nodes)
-    assert parse_parameters(read.recorded()) == read
+    assert parse_parameters(read.to_record(), SITE) == read == read_checked(read.to_record())
 
 
 def test_what_is_recorded_and_what_the_run_is_given() -> None:
-    parameters = ActionParameters(target_nodes=("n1",), force=True, continue_on_fail=True)
-    assert parameters.recorded() == {"target_nodes": ["n1"], "force": True, "continue-on-fail": True}
+    given = {"target_nodes": ["n1"], "below_criteria": True, "continue-on-fail": True}
+    parameters = parse_parameters(given, SERVER, allow_intermediate=True)
+    assert parameters.to_record() == given | {"allow-intermediate-commits": True}
     assert parameters.run_conf("alpha", 7) == {
         "site": "alpha",
         "revision": 7,
         "target_nodes": ["n1"],
-        "force": True,
+        "force": False,
+        "below_criteria": True,
         "dry_run": False,
     }
+
+
+def test_an_override_is_given_by_its_name_or_by_force() -> None:
+    for override in Override:
+        assert ActionParameters(force=True).allows(override)
+        assert ActionParameters(overrides=frozenset({override})).allows(override)
+        assert not ActionParameters(overrides=frozenset(Override) - {override}).allows(override)
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [
+        ({"target_nodes": None, "force": False, "dry_run": False}, ActionParameters()),
+        ({"force": True, "dry_run": "True"}, ActionParameters(force=True, dry_run=True)),
+        ({"allow-intermediate-commits": True}, ActionParameters(allow_intermediate=True)),
+        ({"target_nodes": ["n1"], "something": "else"}, ActionParameters(target_nodes=("n1",))),
+    ],
+)
+def test_what_an_earlier_version_has_kept_is_read(kept: dict[str, Any], expected: ActionParameters) -> None:
+    assert read_checked(kept) == expected
+
+
+def test_only_an_action_without_named_nodes_is_on_the_whole_site() -> None:
+    assert ActionParameters().is_whole_site(SITE)
+    assert not ActionParameters(target_nodes=("n1",)).is_whole_site(SITE)
+    assert not ActionParameters().is_whole_site(SERVER)
