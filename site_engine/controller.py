@@ -2,14 +2,14 @@
 
 It holds a lease, and does its jobs one after the other, each again and again. A job that fails is tried again after
 growing pauses, and the others go on meanwhile. Before each step the lease is asked for: who has lost it stops there.
-What a job is, is not known here: `close_dead_actions` and `check_provisioners` are two.
+The jobs are made below: `close_dead_actions`, `check_owners`, `check_provisioners`.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -39,12 +39,15 @@ RENEWAL = 15.0
 TICK = 5.0
 """Seconds between two looks, of the leader and of those who wait to become it."""
 DEAD_ACTIONS_EVERY = 5.0
+OWNERS_EVERY = 30.0
 PROVISIONERS_EVERY = 300.0
 LONGEST_PAUSE = 60.0
 """Seconds between two attempts at what keeps failing, at most."""
 _NOTED_EVERY = 60.0
 """Seconds after which a check that finds the same as before is noted again."""
 
+AirflowHealth = Callable[[], Mapping[str, str | None]]
+"""Asks Airflow how its components are; returns what is wrong with each in a sentence, None where it is well."""
 CheckProvisioner = Callable[[str], str | None]
 """Asks the provisioner of a site; returns what is wrong in a sentence, None where it answers."""
 
@@ -224,6 +227,16 @@ def close_dead_actions(airflow: AirflowRuns) -> Job:
         hidden.update(action.id for action in found.hidden)
 
     return Job(AIRFLOW, DEAD_ACTIONS_EVERY, work)
+
+
+def check_owners(health: AirflowHealth) -> Job:
+    """Return the job that looks at the owners of what is under way: Airflow's components, which run the actions."""
+
+    def work(controller: Controller) -> None:
+        for component, problem in health().items():
+            controller.note(f"airflow: {component}", problem)
+
+    return Job("airflow: api-server", OWNERS_EVERY, work)
 
 
 def check_provisioners(check: CheckProvisioner) -> Job:

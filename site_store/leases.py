@@ -1,7 +1,8 @@
 """Leases: of several processes one is at a thing, and each knows by the database's clock whether it still is.
 
 A lease has an epoch, which grows whenever it goes to another owner. What its owner writes is fenced by that epoch:
-`require_lease` in the same transaction refuses the write of one who has lost the lease meanwhile.
+`require_lease` in the same transaction refuses the write of one who has lost the lease meanwhile. A new epoch is at
+least the time in seconds, so that those of a store that was restored are above all that anybody has seen.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ class Leases(StorePart):
 
         def work(tx: Connection) -> Lease | None:
             now = self._shared_now(tx)
+            least = int(now.timestamp())
             wanted = insert(tx, lease).values(
-                name=name, owner=owner, epoch=1, expires_at=now + timedelta(seconds=seconds)
+                name=name, owner=owner, epoch=least, expires_at=now + timedelta(seconds=seconds)
             )
             row = tx.execute(
                 wanted.on_conflict_do_update(
@@ -49,7 +51,11 @@ class Leases(StorePart):
                     set_={
                         "owner": owner,
                         # Whose own has run out begins anew: another may have had it, and given it up.
-                        "epoch": lease.c.epoch + case((lease.c.expires_at > now, 0), else_=1),
+                        "epoch": case(
+                            (lease.c.expires_at > now, lease.c.epoch),
+                            (lease.c.epoch >= least, lease.c.epoch + 1),
+                            else_=least,
+                        ),
                         "expires_at": wanted.excluded.expires_at,
                     },
                     where=(lease.c.expires_at <= now) | (lease.c.owner == owner),

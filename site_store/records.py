@@ -223,7 +223,8 @@ class Operation:
 class Lease:
     """The right of one process to be at a thing until `expires_at`, by the database's clock.
 
-    `epoch` grows whenever the lease goes to another owner, or to the same one after it has run out.
+    `epoch` grows whenever the lease goes to another owner, or to the same one after it has run out. It is at least the
+    time in seconds at which that happened.
     """
 
     name: str

@@ -123,6 +123,20 @@ class AirflowApi:
         """queued, running, success or failed."""
         return str(self.run(dag_id, run_id)["state"])
 
+    def component_problems(self) -> dict[str, str | None]:
+        """What is wrong with each of Airflow's components in a sentence, None where it is well. Needs no right."""
+        what = "asking for Airflow's health"
+        health = read_json(what, self.session.request(what, "GET", "/api/v2/monitor/health"))
+        problems: dict[str, str | None] = {}
+        for name, part in health.items():
+            # One that this Airflow does not have, such as a triggerer, has no status.
+            status = part.get("status")
+            if status is not None:
+                beat = part.get(f"latest_{name}_heartbeat")
+                said = f"Airflow says {status}" + (f", its last sign of life was at {beat}" if beat else "")
+                problems[name.replace("_", "-")] = None if status == "healthy" else said
+        return problems
+
     def run_states(self, runs: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
         """The states of many runs, each (dag id, run id); one that is not there, or not shown to the user, is left out.
 

@@ -137,7 +137,7 @@ def _open(stopped: StopSignal) -> SiteStore | None:
 
 
 def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> list[Job]:
-    from site_engine.controller import check_provisioners, close_dead_actions
+    from site_engine.controller import check_owners, check_provisioners, close_dead_actions
 
     session = sessions.enter_context(contextlib.closing(ApiSession(url, account.user, account.password, _ANSWER)))
     slow = sessions.enter_context(contextlib.closing(ApiSession(url, account.user, account.password, _LIST_ANSWER)))
@@ -148,4 +148,10 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
         with _engines_errors():
             return asked.provisioner_problem(site)
 
-    return [close_dead_actions(Runs(AirflowApi(session))), check_provisioners(check)]
+    def health() -> dict[str, str | None]:
+        """Ask Airflow how its components are."""
+        with _engines_errors():
+            return airflow.component_problems()
+
+    airflow = AirflowApi(session)
+    return [close_dead_actions(Runs(airflow)), check_owners(health), check_provisioners(check)]

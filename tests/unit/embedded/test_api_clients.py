@@ -94,6 +94,21 @@ def test_an_api_that_refuses_says_nothing_of_the_provisioner(wire: responses.Req
         SlipwayApi(session).provisioner_problem("alpha")
 
 
+def test_what_is_wrong_with_airflows_components(wire: responses.RequestsMock, session: ApiSession) -> None:
+    health = {
+        "metadatabase": {"status": "healthy"},
+        "scheduler": {"status": "unhealthy", "latest_scheduler_heartbeat": "2026-01-01T00:00:00"},
+        "triggerer": {"status": None, "latest_triggerer_heartbeat": None},
+        "dag_processor": {"status": "healthy", "latest_dag_processor_heartbeat": "2026-01-01T00:00:00"},
+    }
+    wire.get(f"{URL}/api/v2/monitor/health", json=health)
+    assert AirflowApi(session).component_problems() == {
+        "metadatabase": None,
+        "scheduler": "Airflow says unhealthy, its last sign of life was at 2026-01-01T00:00:00",
+        "dag-processor": None,
+    }
+
+
 def test_a_token_that_is_never_good_is_an_error_not_a_loop(wire: responses.RequestsMock, session: ApiSession) -> None:
     wire.get(RUN, json={"detail": "no"}, status=401)
     with pytest.raises(ApiRefused, match="HTTP 401: no"):

@@ -14,12 +14,14 @@ from site_engine.controller import (
     LEASE_SECONDS,
     LONGEST_PAUSE,
     NAME,
+    OWNERS_EVERY,
     PROVISIONERS_EVERY,
     RENEWAL,
     TICK,
     USER,
     Controller,
     Job,
+    check_owners,
     check_provisioners,
     close_dead_actions,
     pause_after,
@@ -115,7 +117,7 @@ def test_one_of_two_works_and_the_other_waits(store: SiteStore, clock: Clock) ->
     assert set(done) == {"a"}
     lease = store.lease_of(NAME)
     assert lease is not None
-    assert (lease.owner, lease.epoch) == ("one", 1)
+    assert lease.owner == "one"
 
 
 def test_a_leader_that_was_killed_is_followed_when_its_lease_has_run_out(store: SiteStore, clock: Clock) -> None:
@@ -252,6 +254,27 @@ def test_a_defect_in_one_job_is_told_and_does_not_stop_the_others(
     assert done == ["a"]
     assert problems(store)["broken"] == "ZeroDivisionError in the controller; its log has more"
     assert "ZeroDivisionError" in caplog.text
+
+
+def test_owners_are_looked_at_and_a_silent_airflow_is_one_of_them(store: SiteStore, clock: Clock) -> None:
+    answers: list[dict[str, str | None]] = [{"scheduler": None, "triggerer": "Airflow says unhealthy"}]
+
+    def health() -> dict[str, str | None]:
+        if not answers:
+            raise AirflowApiError("Airflow does not answer")
+        return answers.pop()
+
+    leader = made(store, clock, "one", check_owners(health))
+    leader.look()
+    assert problems(store) == {
+        "airflow: api-server": None,
+        "airflow: scheduler": None,
+        "airflow: triggerer": "Airflow says unhealthy",
+    }
+    clock.seconds += OWNERS_EVERY
+    leader.look()
+    assert problems(store)["airflow: api-server"] == "Airflow does not answer"
+    assert problems(store)["airflow: scheduler"] is None, "what was known last stays"
 
 
 def test_every_provisioner_is_asked_and_the_last_answer_is_kept(store: SiteStore, clock: Clock) -> None:
