@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from site_engine.errors import AirflowRefused
@@ -74,7 +74,7 @@ def reconcile(store: SiteStore, action_id: str, run_state: RunState) -> bool:
     if action.state.is_end:
         return False
     state = run_state(action.dag_id, action.run_id)
-    return _is_dead(action, state) and close_without_report(store, action_id)
+    return _is_dead(store, action, state) and close_without_report(store, action_id)
 
 
 def reconcile_all(
@@ -130,14 +130,14 @@ def standing(store: SiteStore, action_id: str, run_state: str | None) -> ActionR
     """
     # Read after Airflow was asked: a run that is over has written all that it will write.
     action = store.action(action_id)
-    if action.state.is_end or not _is_dead(action, run_state):
+    if action.state.is_end or not _is_dead(store, action, run_state):
         return action
     return replace(action, state=ActionState.CANCELLED, verdict=_verdict(store, action_id), paused=None)
 
 
-def _is_dead(action: ActionRecord, run_state: str | None) -> bool:
+def _is_dead(store: SiteStore, action: ActionRecord, run_state: str | None) -> bool:
     if run_state is None and action.state is ActionState.PENDING:
-        return datetime.now(UTC) - action.created >= TRIGGER_TIME
+        return store.now() - action.created >= TRIGGER_TIME
     return run_is_over(run_state)
 
 

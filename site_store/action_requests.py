@@ -82,7 +82,7 @@ class ActionRequests(StorePart):
                 dag_id=kind,
                 run_id=f"{site}__{action_id}",
                 user=user,
-                created=self._now(),
+                created=self._shared_now(tx),
                 dry_run=dry_run,
                 whole_site=whole_site,
                 context_marker=context_marker,

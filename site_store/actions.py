@@ -131,7 +131,7 @@ class Actions(StorePart):
                 dag_id=dag_id,
                 run_id=run_id,
                 user=user,
-                created=self._now(),
+                created=self._shared_now(tx),
                 dry_run=dry_run,
                 whole_site=whole_site,
             )

@@ -29,6 +29,10 @@ class StorePart:
         """Return the time of this machine: for what people read."""
         return self._given_clock() if self._given_clock else datetime.now(UTC)
 
+    def now(self) -> datetime:
+        """Return the time of the database, which is that of `created` and of leases."""
+        return self._database.read(self._shared_now)
+
     def _shared_now(self, tx: Connection) -> datetime:
         """Return the time of the database: for what several machines compare, such as the end of a lease."""
         return self._given_clock() if self._given_clock else database_time(tx)

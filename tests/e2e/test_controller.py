@@ -38,3 +38,14 @@ def test_a_dead_action_is_closed_by_itself_also_after_the_controller_was_killed(
                 slipway.kill_component("controller")
         assert epochs[0] < epochs[1]
         assert {check.subject: check.problem for check in store.checks()}["airflow"] is None
+
+
+@pytest.mark.endurance
+def test_the_controller_outlives_postgresql(slipway: RunningSlipway) -> None:
+    before = slipway.runtime.components["controller"]
+    slipway.kill_component("postgres")
+    slipway.wait_healthy()
+    with slipway.open_store() as store:
+        action_id = _dead(store, "dead-three")
+        wait_until(partial(_is_closed, store, action_id), "the action is closed")
+    assert slipway.runtime.components["controller"] == before

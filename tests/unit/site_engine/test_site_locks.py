@@ -67,6 +67,7 @@ def test_a_request_without_a_run_is_left_alone_while_its_trigger_may_be_on_the_w
 ) -> None:
     clock.ago = age
     action_id = ask(store)
+    clock.ago = timedelta()
     reconcile(store, action_id, no_run)
     assert store.action(action_id).state is state
 
