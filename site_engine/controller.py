@@ -27,8 +27,6 @@ NAME = "controller"
 """The name of its lease."""
 USER = "slipway"
 """Who is named in the audits as having done what the controller does."""
-CLOSE = "close"
-"""The command of the controller in an action's audits: its run was over or gone."""
 AIRFLOW = "airflow"
 """The subject of the check whether Airflow answers."""
 
@@ -216,9 +214,8 @@ def close_dead_actions(airflow: AirflowRuns) -> Job:
     hidden: set[str] = set()
 
     def work(controller: Controller) -> None:
-        found = reconcile_all(controller.store, airflow, before_each=controller.lease)
+        found = reconcile_all(controller.store, airflow, USER, before_each=controller.lease)
         for action in found.closed:
-            controller.store.audit(action.id, CLOSE, USER)
             log.info("Action %s of site %s is closed: %s.", action.id, action.site, action.verdict)
         for action in found.hidden:
             if action.id not in hidden:

@@ -60,10 +60,15 @@ def run_is_over(state: str | None) -> bool:
     return state is None or state in _OVER
 
 
-def reconcile(store: SiteStore, action_id: str, run_state: RunState) -> bool:
+def reconcile(store: SiteStore, action_id: str, run_state: RunState, by: str | None = None) -> bool:
     """Close an action whose DAG run ended without its report, was deleted or never came to be, and free its site.
 
     One that was only just asked for is left alone: its DAG run may be about to be there (rule 24).
+
+    Parameters
+    ----------
+    by
+        Who does this without having been asked; kept among the commands to the action.
 
     Returns
     -------
@@ -74,11 +79,11 @@ def reconcile(store: SiteStore, action_id: str, run_state: RunState) -> bool:
     if action.state.is_end:
         return False
     state = run_state(action.dag_id, action.run_id)
-    return _is_dead(store, action, state) and close_without_report(store, action_id)
+    return _is_dead(store, action, state) and close_without_report(store, action_id, by)
 
 
 def reconcile_all(
-    store: SiteStore, airflow: AirflowRuns, before_each: Callable[[], object] = lambda: None
+    store: SiteStore, airflow: AirflowRuns, by: str, before_each: Callable[[], object] = lambda: None
 ) -> Reconciled:
     """Close every action, of all sites, whose DAG run is over or gone.
 
@@ -87,6 +92,8 @@ def reconcile_all(
 
     Parameters
     ----------
+    by
+        Who does this; kept among the commands to each action.
     before_each
         Is called before each such action is looked at; what it raises ends the look.
 
@@ -103,19 +110,19 @@ def reconcile_all(
             continue
         before_each()
         try:
-            if reconcile(store, action.id, airflow.run_state):
+            if reconcile(store, action.id, airflow.run_state, by):
                 closed.append(store.action(action.id))
         except AirflowRefused:
             hidden.append(action)
     return Reconciled(tuple(closed), tuple(hidden))
 
 
-def close_without_report(store: SiteStore, action_id: str) -> bool:
+def close_without_report(store: SiteStore, action_id: str, by: str | None = None) -> bool:
     """Close an action whose DAG run ended without its report, and free its site; False when it has ended otherwise.
 
     The verdict names who stopped it last, where somebody did.
     """
-    return store.close_action(action_id, ActionState.CANCELLED, _verdict(store, action_id))
+    return store.close_action(action_id, ActionState.CANCELLED, _verdict(store, action_id), by)
 
 
 def standing(store: SiteStore, action_id: str, run_state: str | None) -> ActionRecord:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, update
 from ulid import ULID
 
-from site_store.actions import FACTS, OPEN, action_record, new_action, read_action
+from site_store.actions import FACTS, OPEN, action_record, new_action, read_action, write_audit
 from site_store.dialects import json_rows, one_at_a_time
 from site_store.errors import SiteBusy
 from site_store.part import StorePart
@@ -189,13 +189,10 @@ class ActionRequests(StorePart):
             No action has this id.
         """
         now = self._now()
-        record = AuditRecord(str(ULID.from_datetime(now)), action_id, command, user, now)
 
         def work(tx: Connection) -> AuditRecord:
             read_action(tx, action_id)
-            row = {"id": record.id, "action_id": action_id, "command": command, "created_by": user, "at": now}
-            tx.execute(insert(action_audit).values(row))
-            return record
+            return write_audit(tx, now, action_id, command, user)
 
         return self._database.write(work)
 

@@ -20,9 +20,9 @@ from site_store.node_tasks import read_node_tasks
 from site_store.operations import read_operations
 from site_store.part import StorePart
 from site_store.plain_json import plain
-from site_store.records import ActionRecord, ActionState, ReportInput
+from site_store.records import ActionRecord, ActionState, AuditRecord, ReportInput
 from site_store.snapshots import newest_number
-from site_store.tables import action, action_report
+from site_store.tables import action, action_audit, action_report
 
 _REPORTED_EVENTS = 10_000
 OPEN = (ActionState.PENDING, ActionState.RUNNING)
@@ -43,6 +43,14 @@ def read_action(tx: Connection, action_id: str) -> ActionRecord:
     if row is None:
         raise _not_found(action_id)
     return action_record(row)
+
+
+def write_audit(tx: Connection, now: datetime, action_id: str, command: str, user: str) -> AuditRecord:
+    """Keep who gave which command to an action, in the caller's transaction."""
+    record = AuditRecord(str(ULID.from_datetime(now)), action_id, command, user, now)
+    row = {"id": record.id, "action_id": action_id, "command": command, "created_by": user, "at": now}
+    tx.execute(insert(tx, action_audit).values(row))
+    return record
 
 
 def new_action(

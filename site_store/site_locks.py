@@ -7,13 +7,16 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, func, select, update
 
 from site_store.abort import interrupt_groups, interrupt_work
-from site_store.actions import OPEN, read_action
+from site_store.actions import OPEN, read_action, write_audit
 from site_store.dialects import insert
 from site_store.errors import SiteBusy, StoreUnavailable
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.part import StorePart
 from site_store.records import ActionRecord, ActionState, LockOwner
 from site_store.tables import action, site_lock
+
+CLOSE = "close"
+"""The command of who ends an action without having been asked, in the action's audits."""
 
 
 class SiteLocks(StorePart):
@@ -116,7 +119,7 @@ class SiteLocks(StorePart):
         """Free the site if this action holds it. The action's state stays: `close_action` is for that."""
         self._database.write(lambda tx: tx.execute(delete(site_lock).where(site_lock.c.action_id == action_id)))
 
-    def close_action(self, action_id: str, state: ActionState, verdict: str) -> bool:
+    def close_action(self, action_id: str, state: ActionState, verdict: str, by: str | None = None) -> bool:
         """End an action and free its site, leaving nothing that looks as if it were still going on (rule 24).
 
         Its nodes still being processed become `unknown`, its provisioner tasks under way are abandoned (they stay in
@@ -130,6 +133,8 @@ class SiteLocks(StorePart):
             `SUCCESS`, `FAILED` or `CANCELLED`. `CANCELLED` never replaces an end that the action already has.
         verdict
             The same in a sentence.
+        by
+            Who ends it without having been asked; kept among the commands to the action, as `CLOSE`.
 
         Returns
         -------
@@ -145,10 +150,12 @@ class SiteLocks(StorePart):
         """
         if not state.is_end:
             raise ValueError(f"{state} is not an end of an action")
-        return self._database.write(lambda tx: close(tx, self._now(), action_id, state, verdict))
+        return self._database.write(lambda tx: close(tx, self._now(), action_id, state, verdict, by))
 
 
-def close(tx: Connection, now: datetime, action_id: str, state: ActionState, verdict: str) -> bool:
+def close(
+    tx: Connection, now: datetime, action_id: str, state: ActionState, verdict: str, by: str | None = None
+) -> bool:
     """Carry out `SiteLocks.close_action` in the caller's transaction."""
     closing = read_action(tx, action_id)
     # First of all: from here on the action can begin nothing, and what it began is visible to what follows.
@@ -164,6 +171,8 @@ def close(tx: Connection, now: datetime, action_id: str, state: ActionState, ver
     if decided:
         ended = NewEvent(EventKind.ACTION_CLOSED, f"action {state}: {verdict}")
         write_events(tx, now, closing.site, action_id, [ended])
+    if decided and by is not None:
+        write_audit(tx, now, action_id, CLOSE, by)
     return bool(decided) or closing.state is state
 
 

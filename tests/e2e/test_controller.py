@@ -6,8 +6,9 @@ from functools import partial
 
 import pytest
 
-from site_engine.controller import CLOSE, NAME, USER
+from site_engine.controller import NAME, USER
 from site_store import ActionState, SiteStore
+from site_store.site_locks import CLOSE
 from tests.e2e.running import RunningSlipway, wait_until
 
 

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from site_engine.controller import CLOSE, NAME, USER
+from site_engine.controller import NAME, USER
 from site_store import ActionState, SiteStore
 from site_store.dialects import database_time
+from site_store.site_locks import CLOSE
 from site_store.tables import lease
 from tests.integration.api.airflow_runs import AirflowRuns, commit
 from tests.integration.api.conftest import PASSWORD

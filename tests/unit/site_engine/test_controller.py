@@ -10,7 +10,6 @@ import pytest
 
 from site_engine.controller import (
     AIRFLOW,
-    CLOSE,
     LEASE_SECONDS,
     LONGEST_PAUSE,
     NAME,
@@ -28,6 +27,7 @@ from site_engine.controller import (
 )
 from site_engine.errors import AirflowApiError
 from site_store import ActionState, LeaseLost, SiteStore, StoreUnavailable
+from site_store.site_locks import CLOSE
 from tests.support.revisions import commit_design
 from tests.support.stores import new_store
 

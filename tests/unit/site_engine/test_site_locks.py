@@ -152,7 +152,7 @@ def test_every_dead_action_of_all_sites_is_closed(store: SiteStore) -> None:
     }
     for site in ("alpha", "beta", "gamma"):
         store.acquire_site(made[site].id)
-    found = reconcile_all(store, Runs({made["alpha"].run_id: "running", made["beta"].run_id: "success"}))
+    found = reconcile_all(store, Runs({made["alpha"].run_id: "running", made["beta"].run_id: "success"}), "slipway")
     # That of delta is pending: its run may be about to be there.
     assert [(action.site, action.state) for action in found.closed] == [
         ("beta", ActionState.CANCELLED),
@@ -166,6 +166,6 @@ def test_an_action_whose_run_airflow_does_not_show_is_never_closed(store: SiteSt
     action_id = ask(store)
     take_site(store, action_id, no_run, LOG)
     action = store.action(action_id)
-    found = reconcile_all(store, Runs({action.run_id: "running"}, hidden={action.run_id}))
+    found = reconcile_all(store, Runs({action.run_id: "running"}, hidden={action.run_id}), "slipway")
     assert (found.closed, found.hidden) == ((), (action,))
     assert store.action(action_id) == action
