@@ -14,7 +14,7 @@ from site_engine.clock import SystemClock
 from site_engine.dry_run import rehearse
 from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_engine.node_step_report import StepStanding, StepTasks
-from site_engine.operations.late_results import look_for_late_results
+from site_engine.operations.reconcile import record_late_results
 from site_engine.operations.run import OperationRun
 from site_engine.redacting_provisioner import RedactingProvisioner
 from site_engine.reports import report_of, report_of_dry_run
@@ -89,7 +89,7 @@ def _late_results(store: SiteStore, action: ActionRecord, log: TaskLog) -> None:
     provisioner = RedactingProvisioner(connected, cache(lambda: redactor_of(store, action)))
     try:
         operations = OperationRun(store, provisioner, SystemClock(), 0.0, log)
-        look_for_late_results(store, operations, action.id, log)
+        record_late_results(store, operations, action.id, log)
     except ProvisionerError as error:
         log.warning("Late results cannot be looked for: %s", error)
     finally:

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from site_engine import log_messages as story
-from site_engine.operations.proof import note_conditions, outcome_of
-from site_engine.operations.run import OperationRun, StillRunning, status_of
+from site_engine.operations.reconcile import record_end
+from site_engine.operations.wait import StillRunning
 from site_store import OperationPhase
 from strategy_lib.outcome import REFUSED_BY_PREPARE
 from strategy_lib.release import ReleasePlan, plan_release
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from provisioner_client.protocol import ListedNode
-    from site_engine.operations.polling import PhaseTimes
+    from site_engine.operations.run import OperationRun
+    from site_engine.operations.wait import PhaseTimes
     from site_engine.task_log import TaskLog
     from site_store import GroupRecord, Operation, PlannedGroup, SiteStore
     from strategy_lib.strategy import Group
@@ -105,20 +106,10 @@ class GroupRelease:
         return self._finish(operation)
 
     def _finish(self, operation: Operation) -> bool | StillRunning:
-        ended = self.operations.carry_out(operation, self.times)
+        ended = self.operations.run(operation, self.times)
         if isinstance(ended, StillRunning):
             return ended
-        operation = self.store.operation(operation.op)
-        outcome = outcome_of(self.store, operation, ended.evidence)
-        outcome = replace(
-            outcome, notes={name: f"not released, and so not prepared: {why}" for name, why in outcome.notes.items()}
-        )
-        superseded = self.store.record_outcome(
-            operation.op, outcome, status=status_of(ended), result=ended.task.result if ended.task else ended.how
-        )
-        note_conditions(self.store, operation, ended.evidence)
-        for line in story.outcome(operation.phase, operation, ended, outcome, superseded):
-            self.log.info(line)
+        record_end(self.store, operation.op, ended, self.log, "not released, and so not prepared: ")
         return True
 
 

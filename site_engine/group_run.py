@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from site_engine import log_messages as story
 from site_engine.group_release import GroupRelease, begun_operation
-from site_engine.operations.proof import look, note_conditions, outcome_of
-from site_engine.operations.run import Ended, OperationRun, StillRunning, status_of
-from site_engine.operations.unfinished_operations import OlderWork, Worker
+from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations, list_nodes, record_end
+from site_engine.operations.wait import StillRunning
 from site_engine.planning import judge_deployed
 from site_store import OperationPhase
 from strategy_lib.deployment import Deployment, Finished
@@ -25,9 +24,10 @@ from strategy_lib.phase import GroupState, Phase
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from site_engine.operations.polling import PhaseTimes
+    from site_engine.operations.run import OperationRun
+    from site_engine.operations.wait import PhaseTimes
     from site_engine.task_log import TaskLog
-    from site_store import GroupRecord, Operation, SiteStore
+    from site_store import GroupRecord, SiteStore
     from strategy_lib.criteria import CriterionResult
     from strategy_lib.deployment import Deploy, Prepare
 
@@ -69,7 +69,7 @@ class GroupRun:
         self.operations = operations
         self.request = request
         self.log = log
-        self.older_work = OlderWork(store, operations, request.times[Phase.PREPARE], log)
+        self.unfinished = UnfinishedOperations(operations, request.times[Phase.PREPARE])
         self.release = GroupRelease(store, operations, request.site, request.design_ref, request.release_times, log)
 
     def advance(self) -> GroupRecord | StillRunning:
@@ -83,7 +83,7 @@ class GroupRun:
         request = self.request
         record = self.store.group(request.action_id, request.group)
         if not self._is_final(record):
-            self.older_work.look_once(Worker.of_group(record, request.site), record.nodes)
+            self.unfinished.look_once(OperationOwner.of_group(record, request.site), record.nodes)
         record = self.store.open_attempt(request.action_id, request.group, request.attempt_key)
         if record.is_judged:
             self.log.info("Group %s already has its verdict: %s. Nothing is submitted.", record.name, record.state)
@@ -154,13 +154,13 @@ class GroupRun:
             return nodes
         found: dict[str, NodeCondition] | None = None
         if begun_operation(self.store, record, OperationPhase(phase.value)) is None:
-            listed = look(self.store, self.operations.provisioner, request.site, nodes)
+            listed = list_nodes(self.store, self.operations.provisioner, request.site, nodes)
             if phase is Phase.PREPARE:
                 released = self.release.release(record, listed)
                 if isinstance(released, StillRunning):
                     return released
                 if released:
-                    listed = look(self.store, self.operations.provisioner, request.site, nodes)
+                    listed = list_nodes(self.store, self.operations.provisioner, request.site, nodes)
             found = {name: node.condition for name, node in listed.items()}
             nodes = self._without_deployed(record, phase, nodes, found)
         operation = self.store.begin_operation(
@@ -170,10 +170,10 @@ class GroupRun:
             self.log.info("%s: none of the nodes can be submitted now.", story.word(phase))
             return None
         self.log.info(story.submission(phase, operation))
-        ended = self.operations.carry_out(operation, request.times[phase])
+        ended = self.operations.run(operation, request.times[phase])
         if isinstance(ended, StillRunning):
             return ended
-        self._record(operation, phase, ended)
+        record_end(self.store, operation.op, ended, self.log)
         return None
 
     def _free_nodes(self, record: GroupRecord, step: Prepare | Deploy) -> list[str] | StillRunning:
@@ -181,12 +181,12 @@ class GroupRun:
         if begun_operation(self.store, record, OperationPhase(step.phase.value)) is not None:
             return list(step.nodes)
         if self.request.ignore_older_tasks:
-            self.older_work.warn(Worker.of_group(record, self.request.site), step.nodes)
+            self.unfinished.warn(OperationOwner.of_group(record, self.request.site), step.nodes)
             return list(step.nodes)
         # From the beginning of the attempt, so that coming back later does not start the clock again.
         since = record.started or self.operations.clock.now()
         give_up = since + timedelta(seconds=self.request.times[Phase.PREPARE].timeout)
-        held = self.older_work.wait(Worker.of_group(record, self.request.site), step.phase, step.nodes, give_up)
+        held = self.unfinished.wait(OperationOwner.of_group(record, self.request.site), step.phase, step.nodes, give_up)
         if isinstance(held, StillRunning):
             return held
         return [name for name in step.nodes if name not in held.nodes]
@@ -206,13 +206,3 @@ class GroupRun:
         for line in story.withheld(deployed.withheld):
             self.log.warning("%s", line)
         return [name for name in nodes if name not in deployed.as_wanted and name not in deployed.withheld]
-
-    def _record(self, operation: Operation, phase: Phase, ended: Ended) -> None:
-        operation = self.store.operation(operation.op)
-        outcome = outcome_of(self.store, operation, ended.evidence)
-        superseded = self.store.record_outcome(
-            operation.op, outcome, status=status_of(ended), result=ended.task.result if ended.task else ended.how
-        )
-        note_conditions(self.store, operation, ended.evidence)
-        for line in story.outcome(phase, operation, ended, outcome, superseded):
-            self.log.info(line)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from site_engine.operations.wait import EndKind
+
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from site_engine.operations.run import Ended
+    from site_engine.operations.wait import OperationEnd
     from site_store import GroupRecord, Operation, OperationPhase
     from strategy_lib.criteria import CriterionResult
     from strategy_lib.deployment import GroupView
@@ -17,12 +19,12 @@ if TYPE_CHECKING:
 
 _SHOWN = 40
 
-_HOW = {
-    "complete": "is complete",
-    "gone": "is not known to the provisioner any more",
-    "dead": "is dead, as the provisioner was killed under it",
-    "timed_out": "ran out of time",
-    "refused": "was refused",
+_ENDED = {
+    EndKind.COMPLETE: "is complete",
+    EndKind.GONE: "is not known to the provisioner any more",
+    EndKind.DEAD: "is dead, as the provisioner was killed under it",
+    EndKind.TIMED_OUT: "ran out of time",
+    EndKind.REFUSED: "was refused",
 }
 
 
@@ -119,13 +121,13 @@ def _moment(at: datetime | None) -> str:
 def outcome(
     phase: Phase | NodeStep | OperationPhase,
     operation: Operation,
-    ended: Ended,
+    ended: OperationEnd,
     result: Outcome,
     superseded: Collection[str],
 ) -> Iterator[str]:
     """Say what came back, node by node where it is not plain success."""
     yield (
-        f"{word(phase)}: provisioner task {operation.provisioner_task} {_HOW[ended.how]}: "
+        f"{word(phase)}: provisioner task {operation.provisioner_task} {_ENDED[ended.kind]}: "
         f"{len(result.succeeded)} succeeded, {len(result.failed)} failed, {len(result.unknown)} unknown."
     )
     for state, nodes in (("failed", result.failed), ("unknown", result.unknown)):

@@ -11,9 +11,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from site_engine import log_messages as story
-from site_engine.operations.proof import look, note_conditions, outcome_of
-from site_engine.operations.run import Ended, OperationRun, StillRunning, status_of
-from site_engine.operations.unfinished_operations import OlderWork, Worker
+from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations, list_nodes, record_end
+from site_engine.operations.wait import StillRunning
 from site_store import OperationPhase
 from strategy_lib.criteria import EVERY_NODE, evaluate
 from strategy_lib.phase import NodeStep
@@ -22,7 +21,8 @@ from strategy_lib.task_state import TaskStatus
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from site_engine.operations.polling import PhaseTimes
+    from site_engine.operations.run import OperationRun
+    from site_engine.operations.wait import PhaseTimes
     from site_engine.task_log import TaskLog
     from site_store import Operation, SiteStore
     from strategy_lib.criteria import CriterionResult
@@ -83,8 +83,8 @@ class NodeStepRun:
         self.operations = operations
         self.request = request
         self.log = log
-        self.older_work = OlderWork(store, operations, request.times, log)
-        self.worker = Worker(request.action_id, request.site, "", request.attempt)
+        self.unfinished = UnfinishedOperations(operations, request.times)
+        self.owner = OperationOwner(request.action_id, request.site, "", request.attempt)
 
     def has_begun(self) -> bool:
         """Whether this attempt has something under way, or done: a pause does not hold it back any more."""
@@ -105,10 +105,10 @@ class NodeStepRun:
                 return begun
             operation = begun
         if operation is not None and operation.ended is None:
-            ended = self.operations.carry_out(operation, self.request.times)
+            ended = self.operations.run(operation, self.request.times)
             if isinstance(ended, StillRunning):
                 return ended
-            self._record(operation, ended)
+            record_end(self.store, operation.op, ended, self.log)
         return self._judge()
 
     def _operation(self) -> Operation | None:
@@ -125,16 +125,16 @@ class NodeStepRun:
         """Claim what is not done and not held by older provisioner tasks; None when there is nothing to submit."""
         request, word = self.request, story.word(self.request.step)
         self.log.info("%s %s: %s.", word, story.count(len(request.nodes), "node"), story.names(request.nodes))
-        self.older_work.look_once(self.worker, request.nodes)
+        self.unfinished.look_once(self.owner, request.nodes)
         wanted = self._not_done()
         if not wanted:
             self.log.info("All of them are done already. Nothing is submitted.")
             return None
         if request.ignore_older_tasks:
-            self.older_work.warn(self.worker, wanted)
+            self.unfinished.warn(self.owner, wanted)
         else:
             give_up = request.since + timedelta(seconds=request.times.timeout)
-            held = self.older_work.wait(self.worker, request.step, wanted, give_up)
+            held = self.unfinished.wait(self.owner, request.step, wanted, give_up)
             if isinstance(held, StillRunning):
                 return held
             # What was waited for may have been an earlier attempt of this very step.
@@ -143,7 +143,7 @@ class NodeStepRun:
             return None
         found: dict[str, NodeCondition] | None = None
         if request.step is NodeStep.DESTROY:
-            listed = look(self.store, self.operations.provisioner, request.site, request.nodes)
+            listed = list_nodes(self.store, self.operations.provisioner, request.site, request.nodes)
             found = {name: node.condition for name, node in listed.items()}
         operation = self.store.begin_operation(
             request.action_id,
@@ -167,16 +167,6 @@ class NodeStepRun:
     def _statuses(self) -> dict[str, TaskStatus]:
         tasks = self.store.step_tasks(self.request.action_id, self.request.phase)
         return {name: record.status for name, record in tasks}
-
-    def _record(self, operation: Operation, ended: Ended) -> None:
-        operation = self.store.operation(operation.op)
-        outcome = outcome_of(self.store, operation, ended.evidence)
-        superseded = self.store.record_outcome(
-            operation.op, outcome, status=status_of(ended), result=ended.task.result if ended.task else ended.how
-        )
-        note_conditions(self.store, operation, ended.evidence)
-        for line in story.outcome(self.request.step, operation, ended, outcome, superseded):
-            self.log.info(line)
 
     def _judge(self) -> NodeStepVerdict:
         request = self.request

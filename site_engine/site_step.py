@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from site_engine.errors import StepError
-from site_engine.operations.run import Ended, OperationRun, StillRunning, status_of
+from site_engine.operations.wait import EndKind, OperationEnd, StillRunning
 from site_engine.reports import STEP_WARNING
 from site_store import OperationPhase, OperationStatus
 from strategy_lib.outcome import Outcome
 
 if TYPE_CHECKING:
-    from site_engine.operations.polling import PhaseTimes
+    from site_engine.operations.run import OperationRun
+    from site_engine.operations.wait import PhaseTimes
     from site_engine.task_log import TaskLog
     from site_store import Operation, SiteStore
 
@@ -48,14 +49,12 @@ def advance(store: SiteStore, operations: OperationRun, request: StepRequest, lo
     if operation.status in _ENDED:
         _require_success(operation, log)
         return None
-    ended = operations.carry_out(operation, request.times)
+    ended = operations.run(operation, request.times)
     if isinstance(ended, StillRunning):
         return ended
-    store.record_outcome(
-        operation.op, _NOBODY, status=status_of(ended), result=ended.task.result if ended.task else ended.how
-    )
+    store.record_outcome(operation.op, _NOBODY, status=ended.status, result=ended.result)
     name = request.phase.value
-    if ended.task is None or ended.how != "complete":
+    if ended.task is None or ended.kind is not EndKind.COMPLETE:
         raise StepError(_why(name, ended, request.times))
     task = ended.task
     for message in task.messages:
@@ -90,11 +89,11 @@ def _require_success(operation: Operation, log: TaskLog) -> None:
     )
 
 
-def _why(name: str, ended: Ended, times: PhaseTimes) -> str:
-    if ended.how == "timed_out":
+def _why(name: str, ended: OperationEnd, times: PhaseTimes) -> str:
+    if ended.kind is EndKind.TIMED_OUT:
         return f"{name} did not end within {times.timeout:g} s"
-    if ended.how == "refused":
+    if ended.kind is EndKind.REFUSED:
         return f"{name}: {ended.refusal}"
-    if ended.how == "dead":
+    if ended.kind is EndKind.DEAD:
         return f"{name}: the provisioner was killed under the task, which will never end; clear the step to repeat it"
     return f"{name}: the provisioner no longer knows the task"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import suppress
-from datetime import UTC, datetime
-from functools import partial
+from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
@@ -75,13 +74,10 @@ class ProvisionerTaskTrigger(BaseTrigger):
         )
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Poll until there is something to come back for: ``complete``, ``gone``, ``dead`` or ``timed_out``."""
-        from provisioner_client.errors import ProvisionerError, TaskNotFound
-        from provisioner_client.protocol import TaskState
-        from site_engine.operations.death_watch import WHILE_HELD, WHILE_OWN, DeathWatch
-        from site_engine.operations.polling import PhaseTimes
-        from site_engine.operations.run import ACTIONS
-        from site_store import SiteStore, StoreError
+        """Look until there is something to come back for: ``complete``, ``gone``, ``dead`` or ``timed_out``."""
+        from site_engine.clock import SystemClock
+        from site_engine.operations.wait import PhaseTimes, TaskWatch
+        from site_store import SiteStore
         from slipway_airflow.hook import DrydockHook
 
         hook = DrydockHook(self.conn_id)
@@ -92,43 +88,28 @@ class ProvisionerTaskTrigger(BaseTrigger):
         give_up = datetime.fromisoformat(self.give_up) if self.give_up else None
         times = PhaseTimes(self.interval, self.timeout, self.queue_timeout)
         started = time.monotonic()
-        how = ""
         try:
-            operation = await asyncio.to_thread(store.operation, self.op)
-            action, running_since = ACTIONS[operation.phase], operation.running_since
-            submitted = operation.submitted or datetime.now(UTC)
-            every = WHILE_HELD if give_up else WHILE_OWN
-            watch = DeathWatch(provisioner, partial(datetime.now, UTC), datetime.now(UTC) + every, every)
-            while not how:
-                try:
-                    task = await asyncio.to_thread(
-                        provisioner.task, self.provisioner_task, action=action, reference=operation.reference
-                    )
-                    running = task.state is TaskState.RUNNING
-                    if running and await asyncio.to_thread(watch.says_dead, self.provisioner_task):
-                        how = "dead"
-                except TaskNotFound:
-                    how = "gone"
-                except (ProvisionerError, StoreError) as error:
-                    said = await asyncio.to_thread(without_secrets, str(error), store, operation.action_id)
-                    self.log.warning("No answer about the task, asking again: %s", said)
-                else:
-                    if task.state is not TaskState.QUEUED and running_since is None:
-                        running_since = datetime.now(UTC)
-                        with suppress(StoreError):
-                            await asyncio.to_thread(store.running, self.op, running_since)
-                    if task.state is TaskState.COMPLETE:
-                        how = "complete"
-                deadline = give_up or times.deadline(submitted, running_since)
-                if not how and datetime.now(UTC) >= deadline:
-                    how = "timed_out"
-                if not how:
-                    await asyncio.sleep(max(self.interval, 0.2))
+            operation = replace(
+                await asyncio.to_thread(store.operation, self.op), provisioner_task=self.provisioner_task
+            )
+            watch = TaskWatch(
+                store,
+                provisioner,
+                SystemClock(),
+                self.log,
+                operation,
+                times,
+                give_up,
+                just_checked=True,
+                shown=lambda error: without_secrets(str(error), store, operation.action_id),
+            )
+            while (end := await asyncio.to_thread(watch.look)) is None:
+                await asyncio.sleep(max(self.interval, 0.2))
         finally:
             await asyncio.to_thread(provisioner.close)
             await asyncio.to_thread(store.close)
         await asyncio.sleep(max(0.0, QUIET_SECONDS - (time.monotonic() - started)))
-        yield TriggerEvent({"op": self.op, "provisioner_task": self.provisioner_task, "how": how})
+        yield TriggerEvent({"op": self.op, "provisioner_task": self.provisioner_task, "how": end.value})
 
 
 def without_secrets(text: str, store: SiteStore, action_id: str) -> str:

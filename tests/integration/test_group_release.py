@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from site_engine.operations.run import StillRunning
+from site_engine.operations.wait import StillRunning
 from site_store import ActionState, GroupRecord, OperationPhase
 from strategy_lib.phase import GroupState, Reason
 from tests.support.driving import Begin, Driving

@@ -10,7 +10,7 @@ import pytest
 
 from provisioner_client.protocol import TaskAction
 from site_engine.clock import SystemClock
-from site_engine.operations.run import StillRunning
+from site_engine.operations.wait import StillRunning
 from site_engine.reports import STEP_WARNING, reported_node
 from site_store import ActionState, GroupRecord, OperationStatus, SiteNotHeld
 from strategy_lib.phase import GroupState, Phase, Reason

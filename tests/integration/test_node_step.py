@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from site_engine.node_step import NodeStepVerdict
-from site_engine.operations.run import StillRunning
+from site_engine.operations.wait import StillRunning
 from site_store import ActionState, OperationPhase
 from strategy_lib.phase import NodeStep
 from tests.support.driving import Begin, Driving

@@ -12,8 +12,8 @@ from provisioner_client.protocol import Provisioner
 from site_engine.clock import SystemClock
 from site_engine.errors import StepError, TaskStopped
 from site_engine.operations import run as operation_run
-from site_engine.operations.polling import PhaseTimes
-from site_engine.operations.run import OperationRun, StillRunning
+from site_engine.operations.run import OperationRun
+from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.reconciliation import STOP
 from site_engine.site_step import StepRequest, advance
 from site_engine.stopping import Stopping
@@ -112,7 +112,7 @@ def test_a_task_that_is_told_while_it_waits_does_not_wait_on(driving: Driving, s
         driving.action.id, driving.action.site, "all", 1, OperationPhase.PREPARE, ["a"], driving.design_ref
     )
     with pytest.raises(TaskStopped):
-        operations.carry_out(operation, PhaseTimes(0.05, 60.0, 60.0))
+        operations.run(operation, PhaseTimes(0.05, 60.0, 60.0))
     assert driving.store.operation(operation.op).status is OperationStatus.SUBMITTED
     assert asked_for(simulator).count("prepare_nodes") == 1
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import requests
 
-from site_engine.operations import death_watch
-from site_engine.operations.run import StillRunning
+from site_engine.operations import wait
+from site_engine.operations.wait import StillRunning
 from slipway_airflow import triggers
 from slipway_airflow.triggers import ProvisionerTaskTrigger
 from tests.support.driving import Begin, Driving
@@ -97,8 +97,8 @@ def test_it_fires_when_the_provisioner_was_killed_under_the_task(
     waiting: tuple[Driving, StillRunning], simulator: Simulator, monkeypatch: pytest.MonkeyPatch, older: bool
 ) -> None:
     driving, still = waiting
-    monkeypatch.setattr(death_watch, "WHILE_HELD", timedelta(seconds=0.2))
-    monkeypatch.setattr(death_watch, "WHILE_OWN", timedelta(seconds=0.2))
+    monkeypatch.setattr(wait, "WHILE_HELD", timedelta(seconds=0.2))
+    monkeypatch.setattr(wait, "WHILE_OWN", timedelta(seconds=0.2))
     while simulator.get("state")["running"] != still.provisioner_task:
         pass
     simulator.kill()

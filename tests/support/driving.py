@@ -13,8 +13,8 @@ from provisioner_client.protocol import TaskAction, TaskState
 from site_engine.clock import SystemClock
 from site_engine.group_run import GroupRequest, GroupRun
 from site_engine.node_step import NodeStepRequest, NodeStepRun, NodeStepVerdict
-from site_engine.operations.polling import PhaseTimes
-from site_engine.operations.run import OperationRun, StillRunning
+from site_engine.operations.run import OperationRun
+from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_store import ActionRecord, GroupRecord, OperationPhase, SiteStore
 from strategy_lib.phase import NodeStep, Phase
 from tests.support.simulators import Simulator

@@ -12,8 +12,8 @@ from site_engine.actions.kinds import Override
 from site_engine.actions.parameters import parameters_of
 from site_engine.group_order import whose_turn
 from site_engine.group_run import GroupRequest, GroupRun
-from site_engine.operations.polling import PhaseTimes
-from site_engine.operations.run import OperationRun, StillRunning
+from site_engine.operations.run import OperationRun
+from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.site_locks import take_site
 from site_store import SiteStore
 from slipway_airflow.design_address import design_address

@@ -12,8 +12,8 @@ from site_engine.actions.parameters import parameters_of
 from site_engine.clock import SystemClock
 from site_engine.errors import StepError
 from site_engine.node_step import NodeStepRequest, NodeStepRun
-from site_engine.operations.polling import PhaseTimes
-from site_engine.operations.run import OperationRun, StillRunning
+from site_engine.operations.run import OperationRun
+from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.site_locks import take_site
 from slipway_airflow.design_address import design_address
 from slipway_airflow.operators.acquire import run_states

@@ -10,9 +10,9 @@ from site_engine.clock import SystemClock
 from site_engine.errors import StepError
 from site_engine.group_release import releases_of
 from site_engine.log_messages import count, names, withheld
-from site_engine.operations.polling import PhaseTimes
+from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations
 from site_engine.operations.run import OperationRun
-from site_engine.operations.unfinished_operations import OlderWork, Worker
+from site_engine.operations.wait import ONE_LOOK
 from site_engine.planning import Deployed, Plan, judge_deployed, make_plan
 from site_engine.reports import STEP_WARNING
 from slipway_airflow.airflow_settings import longest_mapping
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode, Provisioner
     from site_store import ActionRecord, SiteStore
     from strategy_lib.design import Design
-
-_ONE_LOOK = PhaseTimes(interval=1.0, timeout=0.0, queue_timeout=0.0)
 
 
 class PlanGroupsOperator(SiteOperator):
@@ -136,5 +134,5 @@ class PlanGroupsOperator(SiteOperator):
         """Record what earlier actions have brought about since they gave up waiting: their nodes may be as wanted."""
         elsewhere = self.elsewhere(store, action, hook)
         operations = OperationRun(store, provisioner, SystemClock(), 0.0, self.log, elsewhere=elsewhere)
-        older = OlderWork(store, operations, _ONE_LOOK, self.log)
-        older.look_once(Worker(action.id, action.site, "", None), list(design.digests))
+        owner = OperationOwner(action.id, action.site, "", None)
+        UnfinishedOperations(operations, ONE_LOOK).look_once(owner, list(design.digests))

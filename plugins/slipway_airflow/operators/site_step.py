@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowSkipException
 
 from site_engine import site_step
-from site_engine.operations.polling import PhaseTimes
 from site_engine.operations.run import OperationRun
+from site_engine.operations.wait import PhaseTimes
 from site_store import OperationPhase, SiteStore
 from slipway_airflow.design_address import design_address
 from slipway_airflow.hook import DrydockHook

@@ -15,7 +15,8 @@ from site_engine.actions.kinds import REPORT, kind_of
 from site_engine.clock import SystemClock
 from site_engine.finalization import conclude
 from site_engine.group_order import OVER
-from site_engine.operations.run import OperationRun, StillRunning
+from site_engine.operations.run import OperationRun
+from site_engine.operations.wait import StillRunning
 from site_engine.stopping import Stopping
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operators.base import SiteOperator, marker, task_states

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from site_engine.operations import lease
+from site_engine.operations import run
 from site_store import SiteStore
 
 
@@ -24,9 +24,9 @@ class Leases:
 
 
 def test_rule_12_a_long_submission_keeps_its_lease(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease, "LEASE_SECONDS", 0.15)
+    monkeypatch.setattr(run, "LEASE_SECONDS", 0.15)
     leases = Leases()
-    with lease.renewed(cast("SiteStore", leases), 7, "me"):
+    with run.renewed_lease(cast("SiteStore", leases), 7, "me"):
         time.sleep(0.5)
     renewals = len(leases.asked)
     assert renewals >= 3

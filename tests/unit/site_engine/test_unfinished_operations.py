@@ -11,18 +11,18 @@ from typing import cast
 import pytest
 
 from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, SettingsError, SlipwayAirflowError
-from site_engine.operations import unfinished_operations as older_work
-from site_engine.operations.polling import PhaseTimes
-from site_engine.operations.run import Ended, OperationRun, StillRunning
-from site_engine.operations.unfinished_operations import OlderWork, Worker
-from site_store import Operation, SiteStore
+from site_engine.operations import reconcile
+from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations
+from site_engine.operations.run import OperationRun
+from site_engine.operations.wait import EndKind, OperationEnd, PhaseTimes, StillRunning
+from site_store import Operation
 from strategy_lib.outcome import Evidence
 from strategy_lib.phase import Phase
 from tests.unit.site_engine.test_log_messages import operation
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 TIMES = PhaseTimes(1.0, 60.0, 60.0)
-OVER = Ended("complete", None, Evidence(over=True))
+OVER = OperationEnd(EndKind.COMPLETE, None, Evidence(over=True))
 FIRST = replace(operation(provisioner_task="t-1", submitted=NOW), op=1, nodes=("a", "b"))
 SECOND = replace(operation(provisioner_task="t-2", submitted=NOW), op=2, nodes=("b", "c"))
 
@@ -38,26 +38,27 @@ SECOND = replace(operation(provisioner_task="t-2", submitted=NOW), op=2, nodes=(
 )
 def test_a_node_keeps_the_reason_of_what_holds_it(
     monkeypatch: pytest.MonkeyPatch,
-    first: Ended | None,
-    second: Ended | None,
+    first: OperationEnd | None,
+    second: OperationEnd | None,
     held: set[str],
     kept: dict[str, str | None],
 ) -> None:
     operations, reasons, told = {1: FIRST, 2: SECOND}, dict[str, str | None](), list[str]()
-    monkeypatch.setattr(older_work, "record_late_result", lambda *_: None)
+    monkeypatch.setattr(reconcile, "record_late_result", lambda *_: None)
 
-    def await_older(operation: Operation, *_: object) -> Ended | StillRunning | None:
+    def await_unfinished(_runs: object, operation: Operation, *_: object) -> OperationEnd | StillRunning | None:
         return first if operation.op == 1 else second
 
+    monkeypatch.setattr(reconcile, "await_unfinished", await_unfinished)
     store = SimpleNamespace(
         unfinished_operations=lambda *_: [FIRST, SECOND],
         operation=operations.__getitem__,
         explain_pending=lambda _action, _phase, nodes, why: reasons.update(dict.fromkeys(nodes, why)),
         add_event=lambda _site, _kind, message, **_: told.append(message),
     )
-    runs = SimpleNamespace(await_older=await_older)
-    work = OlderWork(cast(SiteStore, store), cast(OperationRun, runs), TIMES, logging.getLogger("test"))
-    found = work.wait(Worker("02X", "alpha", "all", 1), Phase.PREPARE, ["a", "b", "c", "d"], NOW)
+    runs = SimpleNamespace(store=store, log=logging.getLogger("test"))
+    work = UnfinishedOperations(cast(OperationRun, runs), TIMES)
+    found = work.wait(OperationOwner("02X", "alpha", "all", 1), Phase.PREPARE, ["a", "b", "c", "d"], NOW)
     assert not isinstance(found, StillRunning)
     assert found.nodes == held
     by = {name: next((task for task in ("t-1", "t-2") if task in (why or "")), None) for name, why in reasons.items()}
@@ -67,17 +68,18 @@ def test_a_node_keeps_the_reason_of_what_holds_it(
 
 def test_a_connection_that_is_gone_hides_one_older_operation_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded: list[int] = []
-    monkeypatch.setattr(older_work, "record_late_result", lambda _store, operation, *_: recorded.append(operation.op))
+    monkeypatch.setattr(reconcile, "record_late_result", lambda _store, operation, *_: recorded.append(operation.op))
 
-    def await_older(operation: Operation, *_: object) -> Ended:
+    def await_unfinished(_runs: object, operation: Operation, *_: object) -> OperationEnd:
         if operation.op == 1:
             raise ConnectionLookupFailed("the Airflow connection is not there any more")
         return OVER
 
+    monkeypatch.setattr(reconcile, "await_unfinished", await_unfinished)
     store = SimpleNamespace(unfinished_operations=lambda *_: [FIRST, SECOND])
-    runs = SimpleNamespace(await_older=await_older, clock=SimpleNamespace(now=lambda: NOW))
-    work = OlderWork(cast(SiteStore, store), cast(OperationRun, runs), TIMES, logging.getLogger("test"))
-    work.look_once(Worker("02X", "alpha", "all", 1), ["a", "b", "c"])
+    runs = SimpleNamespace(store=store, log=logging.getLogger("test"), clock=SimpleNamespace(now=lambda: NOW))
+    work = UnfinishedOperations(cast(OperationRun, runs), TIMES)
+    work.look_once(OperationOwner("02X", "alpha", "all", 1), ["a", "b", "c"])
     assert recorded == [2]
 
 
@@ -91,21 +93,24 @@ def test_a_connection_that_is_gone_hides_one_older_operation_and_no_other(monkey
     ],
     ids=["deleted", "cannot be used"],
 )
-def test_what_cannot_be_asked_about_holds_its_nodes_and_names_the_connection(error: SlipwayAirflowError) -> None:
+def test_what_cannot_be_asked_about_holds_its_nodes_and_names_the_connection(
+    monkeypatch: pytest.MonkeyPatch, error: SlipwayAirflowError
+) -> None:
     reasons, told = dict[str, str | None](), list[str]()
 
-    def await_older(*_: object) -> None:
+    def await_unfinished(*_: object) -> None:
         raise error
 
+    monkeypatch.setattr(reconcile, "await_unfinished", await_unfinished)
     store = SimpleNamespace(
         unfinished_operations=lambda *_: [FIRST],
         operation=lambda _: FIRST,
         explain_pending=lambda _action, _phase, nodes, why: reasons.update(dict.fromkeys(nodes, why)),
         add_event=lambda _site, _kind, message, **_: told.append(message),
     )
-    runs = SimpleNamespace(await_older=await_older)
-    work = OlderWork(cast(SiteStore, store), cast(OperationRun, runs), TIMES, logging.getLogger("test"))
-    found = work.wait(Worker("02X", "alpha", "all", 1), Phase.PREPARE, ["a", "c"], NOW)
+    runs = SimpleNamespace(store=store, log=logging.getLogger("test"))
+    work = UnfinishedOperations(cast(OperationRun, runs), TIMES)
+    found = work.wait(OperationOwner("02X", "alpha", "all", 1), Phase.PREPARE, ["a", "c"], NOW)
     assert not isinstance(found, StillRunning)
     assert found.nodes == {"a"}
     assert reasons.keys() == {"a"}
@@ -115,12 +120,13 @@ def test_what_cannot_be_asked_about_holds_its_nodes_and_names_the_connection(err
 
 
 def test_an_outage_of_the_look_up_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    def await_older(*_: object) -> None:
+    def await_unfinished(*_: object) -> None:
         raise ConnectionLookupFailed("Airflow's database does not answer")
 
-    monkeypatch.setattr(OlderWork, "_explain", lambda *_: None)
+    monkeypatch.setattr(UnfinishedOperations, "_explain", lambda *_: None)
+    monkeypatch.setattr(reconcile, "await_unfinished", await_unfinished)
     store = SimpleNamespace(unfinished_operations=lambda *_: [FIRST])
-    runs = SimpleNamespace(await_older=await_older)
-    work = OlderWork(cast(SiteStore, store), cast(OperationRun, runs), TIMES, logging.getLogger("test"))
+    runs = SimpleNamespace(store=store, log=logging.getLogger("test"))
+    work = UnfinishedOperations(cast(OperationRun, runs), TIMES)
     with pytest.raises(ConnectionLookupFailed):
-        work.wait(Worker("02X", "alpha", "all", 1), Phase.PREPARE, ["a"], NOW)
+        work.wait(OperationOwner("02X", "alpha", "all", 1), Phase.PREPARE, ["a"], NOW)

@@ -10,8 +10,9 @@ from typing import Any, cast
 import pytest
 
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskState
-from site_engine.operations.polling import PhaseTimes
-from site_engine.operations.run import Ended, OperationRun
+from site_engine.operations.reconcile import await_unfinished
+from site_engine.operations.run import OperationRun
+from site_engine.operations.wait import OperationEnd, PhaseTimes
 from site_store import Operation, OperationPhase, OperationStatus, SiteStore
 from strategy_lib.outcome import Evidence
 
@@ -29,7 +30,7 @@ class Scene:
         provisioner = SimpleNamespace(
             task=self.task, find=self.find, is_dead=self.is_dead, evidence=self.evidence, settle=60.0
         )
-        store = SimpleNamespace(submitted=self.submitted)
+        store = SimpleNamespace(submitted=self.submitted, running=lambda *_: None)
         clock = SimpleNamespace(now=lambda: self.time, sleep=self.sleep)
         self.run = OperationRun(
             cast(SiteStore, store), cast(Provisioner, provisioner), clock, 6000.0, logging.getLogger("test")
@@ -59,7 +60,7 @@ class Scene:
     def submitted(self, op: int, task_id: str) -> None:
         self.noted = task_id
 
-    def await_older(self, seconds: float, **given: Any) -> Ended | None:
+    def await_unfinished(self, seconds: float, **given: Any) -> OperationEnd | None:
         facts = dict.fromkeys(("lease_owner", "lease_until", "submitted", "running_since", "ended", "over", "result"))
         facts |= {"provisioner_task": "t-1", "sending": START - timedelta(seconds=30), **given}
         operation = Operation(
@@ -76,8 +77,8 @@ class Scene:
             status=OperationStatus.ABANDONED,
             **cast(Any, facts),
         )
-        ended = self.run.await_older(operation, TIMES, START + timedelta(seconds=seconds))
-        assert ended is None or isinstance(ended, Ended)
+        ended = await_unfinished(self.run, operation, TIMES, START + timedelta(seconds=seconds))
+        assert ended is None or isinstance(ended, OperationEnd)
         return ended
 
 
@@ -92,14 +93,14 @@ class Scene:
     ],
 )
 def test_rule_13_a_dead_task_is_over(scene: Scene, how: str, looks: int) -> None:
-    ended = scene.await_older(600)
+    ended = scene.await_unfinished(600)
     assert ended is not None
-    assert (ended.how, ended.evidence.over, scene.looks) == (how, True, looks)
+    assert (ended.kind, ended.evidence.over, scene.looks) == (how, True, looks)
 
 
 def test_rule_24_a_task_that_goes_on_holds_its_nodes_and_is_asked_about_seldom() -> None:
     scene = Scene(RUNNING)
-    assert scene.await_older(300) is None
+    assert scene.await_unfinished(300) is None
     assert scene.looks in (5, 6), "once a minute"
 
 
@@ -126,8 +127,8 @@ def test_rule_24_what_may_have_been_sent_holds_its_nodes_while_it_may_take_effec
     given: dict[str, Any], found: list[str | None], seconds: float, how: str | None, looks: int
 ) -> None:
     scene = Scene(COMPLETE, found=found)
-    ended = scene.await_older(seconds, provisioner_task=None, **given)
-    assert (ended.how if ended else None, scene.looks) == (how, looks)
+    ended = scene.await_unfinished(seconds, provisioner_task=None, **given)
+    assert (ended.kind if ended else None, scene.looks) == (how, looks)
     assert scene.noted == ("t-9" if how == "complete" else "")
 
 
@@ -140,6 +141,6 @@ def test_an_older_operation_is_asked_about_over_its_own_connection() -> None:
         return cast(Provisioner, client)
 
     here.run.elsewhere = elsewhere
-    ended = here.await_older(0)
+    ended = here.await_unfinished(0)
     assert ended is not None
-    assert (ended.how, asked, closed, here.states) == ("complete", ["01J"], ["there"], [RUNNING])
+    assert (ended.kind, asked, closed, here.states) == ("complete", ["01J"], ["there"], [RUNNING])

@@ -1,8 +1,9 @@
-"""How often it is asked whether a task is dead: the answer costs the provisioner a look at all its tasks."""
+"""How often a provisioner task is looked at, until when, and how seldom it is checked for death."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from types import SimpleNamespace
 from typing import cast
 
@@ -10,7 +11,31 @@ import pytest
 
 from provisioner_client.errors import ProvisionerUnavailable
 from provisioner_client.protocol import Provisioner
-from site_engine.operations.death_watch import DeathWatch
+from site_engine.operations.wait import DeathWatch, PhaseTimes, intervals
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def test_intervals_grow_from_short_to_the_longest() -> None:
+    first = list(islice(intervals(30), 40))
+    assert first[0] < 1
+    assert first == sorted(first)
+    assert first[-1] == 30
+
+
+def test_intervals_never_exceed_a_short_configured_one() -> None:
+    assert set(islice(intervals(0.1), 10)) == {0.1}
+
+
+def test_an_interval_of_zero_does_not_spin() -> None:
+    assert all(interval > 0 for interval in islice(intervals(0), 10))
+
+
+def test_rule_14_the_clock_starts_when_the_provisioner_starts() -> None:
+    times = PhaseTimes(interval=1, timeout=60, queue_timeout=600)
+    assert times.deadline(NOON, None) == NOON + timedelta(seconds=600)
+    assert times.deadline(NOON, NOON + timedelta(seconds=300)) == NOON + timedelta(seconds=360)
+
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -1,0 +1,310 @@
+"""Reconcile the store with what provisioner tasks have come to: outcomes, late results, unfinished operations.
+
+A node is never submitted while an earlier operation may still work on it (rules 14 and 24): it is waited for, and the
+node is left out if that does not end in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from provisioner_client.errors import ProvisionerError
+from site_engine import log_messages as story
+from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, SettingsError
+from site_engine.operations.run import LOOK_AGAIN, is_leased, last_in_flight
+from site_engine.operations.wait import ONE_LOOK, EndKind, OperationEnd, PhaseTimes, StillRunning
+from site_engine.reports import STEP_WARNING
+from site_store import OperationPhase, OperationStatus
+from strategy_lib.outcome import Evidence, NodeCondition, judge
+from strategy_lib.phase import NodeStep, phase_from
+
+if TYPE_CHECKING:
+    from provisioner_client.protocol import ListedNode, Provisioner
+    from site_engine.operations.run import OperationRun
+    from site_engine.task_log import TaskLog
+    from site_store import GroupRecord, Operation, SiteStore
+    from strategy_lib.outcome import Outcome
+    from strategy_lib.phase import Phase
+
+_FIND_AGAIN = 15.0
+
+
+def list_nodes(store: SiteStore, provisioner: Provisioner, site: str, nodes: Collection[str]) -> dict[str, ListedNode]:
+    """Return what the node list says of these nodes now, and note it: afterwards only a change proves anything."""
+    listed = provisioner.nodes()
+    found = {name: listed[name] for name in nodes if name in listed}
+    conditions = {name: node.condition.value for name, node in found.items()}
+    store.set_conditions(site, conditions, missing=set(nodes).difference(found))
+    return found
+
+
+def outcome_of(store: SiteStore, operation: Operation, evidence: Evidence) -> Outcome:
+    """Judge the operation's nodes; a node list that says what it said right before it was submitted proves nothing."""
+    before = {name: NodeCondition(said) for name, said in store.found_before(operation.op).items()}
+    as_wanted = store.as_wanted_before(operation.op) if operation.phase is OperationPhase.DEPLOY else frozenset()
+    known = replace(evidence, condition_before=before, as_wanted_before=as_wanted)
+    # A release is nothing but destroying what is on the nodes.
+    released = operation.phase is OperationPhase.RELEASE
+    phase = NodeStep.DESTROY if released else phase_from(operation.phase.value)
+    return judge(phase, operation.nodes, known)
+
+
+def note_conditions(store: SiteStore, operation: Operation, evidence: Evidence) -> None:
+    """Keep what the node list says now, for the next operation. Call it after the outcome is recorded."""
+    conditions = {name: said.value for name, said in evidence.condition.items()}
+    if operation.phase in (OperationPhase.DESTROY, OperationPhase.RELEASE) and evidence.over and evidence.listed:
+        # Destroying nodes takes them off the list; what it said of them before is not true any more.
+        gone = set(operation.nodes).difference(conditions)
+        conditions |= dict.fromkeys(gone, NodeCondition.OTHER.value)
+    store.set_conditions(operation.site, conditions, operation.op if evidence.over else None)
+
+
+def record_end(store: SiteStore, op: int, end: OperationEnd, log: TaskLog, prefix: str = "") -> None:
+    """Record what became of each node of an operation that was waited for, and log it.
+
+    Parameters
+    ----------
+    prefix
+        Begins the note about each node that failed or is unknown.
+    """
+    operation = store.operation(op)
+    outcome = outcome_of(store, operation, end.evidence)
+    if prefix:
+        outcome = replace(outcome, notes={name: f"{prefix}{why}" for name, why in outcome.notes.items()})
+    superseded = store.record_outcome(op, outcome, status=end.status, result=end.result)
+    note_conditions(store, operation, end.evidence)
+    for line in story.outcome(operation.phase, operation, end, outcome, superseded):
+        log.info(line)
+
+
+def record_late_result(store: SiteStore, operation: Operation, end: OperationEnd, log: TaskLog) -> None:
+    """Record the end of an operation that nobody waits for any more, without touching any verdict (rule 14)."""
+    if operation.nodes:
+        outcome = outcome_of(store, operation, end.evidence)
+        known = store.record_late(operation.op, outcome, f"seen late: provisioner task is {end.kind}")
+        note_conditions(store, operation, end.evidence)
+        log.info(
+            "Provisioner task %s is over after all; now known: %s.", operation.provisioner_task, story.names(known)
+        )
+    else:
+        store.finish_operation(operation.op, OperationStatus.COMPLETE, end.kind.value)
+
+
+def record_late_results(store: SiteStore, operations: OperationRun, action_id: str, log: TaskLog) -> None:
+    """Look once at every provisioner task of an action that was not seen to be over, and record those that are.
+
+    Raises
+    ------
+    provisioner_client.errors.ProvisionerError
+        The provisioner could not be asked.
+    """
+    site = store.action(action_id).site
+    for operation in store.unfinished_operations(site):
+        if operation.action_id == action_id:
+            end = await_unfinished(operations, operation, ONE_LOOK, operations.clock.now())
+            if isinstance(end, OperationEnd):
+                record_late_result(store, operation, end, log)
+
+
+def await_unfinished(
+    operations: OperationRun, operation: Operation, times: PhaseTimes, give_up: datetime
+) -> OperationEnd | StillRunning | None:
+    """Wait for an operation of an earlier action or attempt to be over, at most until ``give_up``.
+
+    It is asked about over its own action's connection: another provisioner would say that the task is gone.
+
+    Returns
+    -------
+    OperationEnd
+        Its provisioner task is over or gone, or it was never submitted.
+    StillRunning
+        Defer, and come back.
+    None
+        It is still not over at ``give_up``.
+    """
+    other = operations.elsewhere(operation.action_id)
+    if other is not None:
+        try:
+            return await_unfinished(operations.at(other), operation, times, give_up)
+        finally:
+            other.close()
+    store, clock = operations.store, operations.clock
+    while operation.sending is not None and operation.provisioner_task is None and is_leased(operation, clock.now()):
+        # Its process is submitting it this very moment.
+        clock.sleep(LOOK_AGAIN)
+        operation = store.operation(operation.op)
+    if operation.provisioner_task is None:
+        found = _find_sent(operations, operation, give_up)
+        if not isinstance(found, str):
+            return found
+        store.submitted(operation.op, found)
+        operation = replace(operation, provisioner_task=found)
+    watch = operations.watch(operation, times, give_up)
+    end = watch.wait(operations.patience, operations.stopping)
+    if end is EndKind.TIMED_OUT:
+        return None
+    return end if isinstance(end, StillRunning) else watch.end(end)
+
+
+def _find_sent(operations: OperationRun, operation: Operation, give_up: datetime) -> str | OperationEnd | None:
+    """Return the provisioner task of an operation that was sent, though nobody noted what came of it.
+
+    An end when there is certainly none: it was never sent, or no request of it can take effect any more. None when
+    that is still open at ``give_up``.
+    """
+    clock, provisioner = operations.clock, operations.provisioner
+    while (last := last_in_flight(operation)) is not None:
+        asked = clock.now()
+        found = provisioner.find(operation.reference)
+        if found is not None:
+            return found.task_id
+        remaining = last + timedelta(seconds=provisioner.settle) - asked
+        if remaining <= timedelta(0):
+            break
+        if clock.now() >= give_up:
+            return None
+        clock.sleep(min(_FIND_AGAIN, remaining.total_seconds()))
+    return OperationEnd(EndKind.GONE, None, Evidence(over=True))
+
+
+@dataclass(frozen=True, slots=True)
+class OperationOwner:
+    """Who is about to submit nodes: an attempt of a group, or of a step on nodes (group "").
+
+    Its own operations are not older; with ``attempt`` None it has not begun, and nothing is its own.
+    """
+
+    action_id: str
+    site: str
+    group: str
+    attempt: int | None
+
+    @classmethod
+    def of_group(cls, record: GroupRecord, site: str) -> OperationOwner:
+        """Return a group's present attempt; a group with a verdict is about to begin another."""
+        return cls(record.action_id, site, record.name, None if record.is_judged else record.attempt)
+
+    def owns(self, operation: Operation) -> bool:
+        """Whether this attempt began the operation."""
+        mine = (self.action_id, self.group, self.attempt)
+        return (operation.action_id, operation.group, operation.attempt) == mine
+
+
+@dataclass(frozen=True, slots=True)
+class HeldNodes:
+    """Nodes that an older provisioner task still holds."""
+
+    nodes: frozenset[str]
+
+
+class UnfinishedOperations:
+    """Operations on a site that are not over yet, as one owner sees them: all but its own.
+
+    Parameters
+    ----------
+    operations : OperationRun
+        Who waits for them.
+    times : PhaseTimes
+        How often they are looked at.
+    """
+
+    def __init__(self, operations: OperationRun, times: PhaseTimes) -> None:
+        self.operations = operations
+        self.store = operations.store
+        self.log = operations.log
+        self.times = times
+
+    def look_once(self, owner: OperationOwner, nodes: Collection[str]) -> None:
+        """Record what has ended meanwhile, without waiting for anything: a new attempt begins with what is true."""
+        for operation in self._of(owner, nodes):
+            try:
+                end = await_unfinished(self.operations, operation, self.times, self.operations.clock.now())
+            except (ConnectionLookupFailed, SettingsError) as error:
+                self.log.warning("It is not known whether operation %s is over: %s", operation.op, error)
+                continue
+            except ProvisionerError as error:
+                self.log.warning("It is not known whether operation %s is over: %s", operation.op, error)
+                return
+            if isinstance(end, OperationEnd):
+                record_late_result(self.store, operation, end, self.log)
+
+    def wait(
+        self, owner: OperationOwner, phase: Phase | NodeStep, nodes: Collection[str], give_up: datetime
+    ) -> HeldNodes | StillRunning:
+        """Wait until nobody else works on these nodes, at most until ``give_up``.
+
+        What holds a node is kept with it, for the report and the description of the action. An operation whose action's
+        connection is deleted, or cannot be used, holds its nodes: nobody can tell whether it is over.
+
+        Parameters
+        ----------
+        phase
+            What the nodes are to be submitted for.
+
+        Returns
+        -------
+        HeldNodes
+            Those that are still worked on then; they are not to be submitted.
+        StillRunning
+            Defer, and come back.
+
+        Raises
+        ------
+        ConnectionLookupFailed
+            It is not known whether the connection of an older action exists: try again.
+        """
+        held: set[str] = set()
+        for operation in self._of(owner, nodes):
+            self.log.info(story.older_operation(operation))
+            mine = set(operation.nodes).intersection(nodes)
+            # What is held by now stays so, with its reason, whatever becomes of this one.
+            free = mine - held
+            self._explain(owner, phase, free, story.held(operation))
+            unreachable = ""
+            try:
+                end = await_unfinished(self.operations, operation, self.times, give_up)
+            except (ConnectionMissing, SettingsError) as error:
+                end, unreachable = None, str(error)
+            # It may have been found, or seen to run, only now.
+            operation = self.store.operation(operation.op)
+            if isinstance(end, StillRunning):
+                self._explain(owner, phase, free, story.held(operation))
+                return end
+            if end is not None:
+                self._explain(owner, phase, free, None)
+                record_late_result(self.store, operation, end, self.log)
+                continue
+            held |= mine
+            why = story.held(operation, unreachable)
+            self._explain(owner, phase, free, why)
+            self._report_left_out(owner, phase, operation, mine, why)
+        return HeldNodes(frozenset(held))
+
+    def warn(self, owner: OperationOwner, nodes: Collection[str]) -> None:
+        """Say which nodes are submitted although an older task may hold them, because the action forces it."""
+        for operation in self._of(owner, nodes):
+            self.log.warning(
+                "Provisioner task %s may still work on %s; submitting them all the same: the action forces it.",
+                operation.provisioner_task,
+                story.names(set(operation.nodes).intersection(nodes)),
+            )
+
+    def _explain(self, owner: OperationOwner, phase: Phase | NodeStep, nodes: Collection[str], why: str | None) -> None:
+        if nodes:
+            self.store.explain_pending(owner.action_id, OperationPhase(phase.value), nodes, why)
+
+    def _report_left_out(
+        self, owner: OperationOwner, phase: Phase | NodeStep, operation: Operation, nodes: Collection[str], why: str
+    ) -> None:
+        message = story.left_out(phase, nodes, why)
+        self.log.warning("%s.", message)
+        group, data = owner.group or None, {"phase": phase.value, "provisioner_task": operation.provisioner_task}
+        self.store.add_event(owner.site, STEP_WARNING, message, action_id=owner.action_id, group=group, data=data)
+
+    def _of(self, owner: OperationOwner, nodes: Collection[str]) -> list[Operation]:
+        """Return operations that may still work on these nodes, but the owner's own."""
+        unfinished = self.store.unfinished_operations(owner.site, nodes)
+        return [operation for operation in unfinished if not owner.owns(operation)]

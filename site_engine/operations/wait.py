@@ -1,0 +1,334 @@
+"""Wait for the end of a provisioner task: what one look shows, how often to look, and until when.
+
+One look serves all who wait: the task that submitted an operation, the task whose nodes an older operation holds, and
+the triggerer, which only sleeps differently. What the end means for nodes is `reconcile`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerUnavailable, TaskNotFound
+from provisioner_client.protocol import TaskAction, TaskState
+from site_store import OperationPhase, OperationStatus, StoreError
+from strategy_lib.outcome import Evidence
+
+if TYPE_CHECKING:
+    from provisioner_client.protocol import Provisioner, ProvisionerTask
+    from site_engine.clock import Clock
+    from site_engine.stopping import Stopping
+    from site_engine.task_log import TaskLog
+    from site_store import Operation, SiteStore
+
+WHILE_HELD = timedelta(seconds=60)
+"""Between two death checks of a task whose nodes another task waits for."""
+
+WHILE_OWN = timedelta(minutes=5)
+"""Before the first death check of one's own running task, and between two: it is most likely alive."""
+
+# Death checks may take one part in so many of the time: each makes the provisioner read all its tasks.
+_SHARE = 20
+_FIRST_INTERVAL = 0.4
+_GROWTH = 1.25
+_NEWS_EVERY = timedelta(seconds=60)
+# Between tries to read the result of a task, seconds.
+_EVIDENCE_PAUSES = (1.0, 2.0, 5.0, 10.0, 10.0)
+
+ACTIONS: Final = {
+    OperationPhase.VERIFY_SITE: TaskAction.VERIFY_SITE,
+    OperationPhase.PREPARE_SITE: TaskAction.PREPARE_SITE,
+    OperationPhase.PREPARE: TaskAction.PREPARE_NODES,
+    OperationPhase.DEPLOY: TaskAction.DEPLOY_NODES,
+    OperationPhase.RELEASE: TaskAction.DESTROY_NODES,
+    OperationPhase.DESTROY: TaskAction.DESTROY_NODES,
+    OperationPhase.RELABEL: TaskAction.RELABEL_NODES,
+}
+
+
+def intervals(longest: float) -> Iterator[float]:
+    """Yield the seconds between polls: short at first, growing to ``longest``.
+
+    Short tasks end in seconds, and a person waits for them; long tasks need no more than the configured interval.
+    """
+    interval = min(_FIRST_INTERVAL, longest) or 0.05
+    while True:
+        yield interval
+        interval = min(interval * _GROWTH, longest) if longest else interval
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseTimes:
+    """Times of one phase, in seconds: longest poll interval, and the timeout of the provisioner's task (rule 14)."""
+
+    interval: float
+    timeout: float
+    queue_timeout: float
+
+    def deadline(self, submitted: datetime, running_since: datetime | None) -> datetime:
+        """Return when the task is given up: its clock starts when the provisioner starts it, not while it queues."""
+        if running_since is None:
+            return submitted + timedelta(seconds=self.queue_timeout)
+        return running_since + timedelta(seconds=self.timeout)
+
+
+ONE_LOOK: Final = PhaseTimes(interval=1.0, timeout=0.0, queue_timeout=0.0)
+"""The times of those who look once, and wait for nothing."""
+
+
+class EndKind(StrEnum):
+    """How an operation ended. The words are stored as its result where the provisioner gave none.
+
+    `COMPLETE`: the provisioner task was seen to be over. `TIMED_OUT`: it goes on, and nobody waits for it any more.
+    `GONE`: the provisioner does not know it. `DEAD`: the provisioner was killed under it. `REFUSED`: the provisioner
+    did not take it.
+    """
+
+    COMPLETE = "complete"
+    TIMED_OUT = "timed_out"
+    GONE = "gone"
+    DEAD = "dead"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class OperationEnd:
+    """The end of an operation. ``evidence`` is what can be proven about its nodes.
+
+    ``task`` is the provisioner task as it was last seen, None when there is none. ``refusal`` says why it was refused.
+    """
+
+    kind: EndKind
+    task: ProvisionerTask | None
+    evidence: Evidence
+    refusal: str = ""
+
+    @property
+    def status(self) -> OperationStatus:
+        """The stored status of an operation that ended so: only one that timed out may still do anything."""
+        return OperationStatus.TIMED_OUT if self.kind is EndKind.TIMED_OUT else OperationStatus.COMPLETE
+
+    @property
+    def result(self) -> str:
+        """The stored result: the provisioner's word, else the kind of the end."""
+        return self.task.result if self.task else self.kind.value
+
+
+@dataclass(frozen=True, slots=True)
+class StillRunning:
+    """The provisioner's task goes on longer than this process should wait: defer, and come back.
+
+    ``times`` are those of the phase; ``give_up``, if set, is the moment to come back whatever the task does.
+    """
+
+    op: int
+    provisioner_task: str
+    times: PhaseTimes
+    give_up: datetime | None = None
+
+
+class DeathWatch:
+    """Checks now and then whether one task is dead. Each check makes the provisioner read all its tasks.
+
+    Parameters
+    ----------
+    provisioner, now
+        Who is asked, and the time.
+    first
+        Not before then.
+    every
+        At most so often; less often where the answer takes long.
+    """
+
+    def __init__(
+        self, provisioner: Provisioner, now: Callable[[], datetime], first: datetime, every: timedelta
+    ) -> None:
+        self._provisioner = provisioner
+        self._now = now
+        self._next = first
+        self._every = every
+
+    def says_dead(self, task_id: str) -> bool:
+        """Whether the task, which is said to run, is certainly dead. False also when it is too early to ask.
+
+        Raises
+        ------
+        provisioner_client.errors.ProvisionerError
+            There was no answer.
+        """
+        asked = self._now()
+        if asked < self._next:
+            return False
+        try:
+            return self._provisioner.is_dead(task_id)
+        finally:
+            answered = self._now()
+            self._next = answered + max(self._every, _SHARE * (answered - asked))
+
+
+class TaskWatch:
+    """Watches the provisioner task of one operation until its end or its deadline; waits for nothing itself.
+
+    Parameters
+    ----------
+    store, provisioner, clock, log
+        Where the operation is kept, who does it, time, and the log.
+    operation : Operation
+        One that has a provisioner task.
+    times : PhaseTimes
+        Of the operation's phase.
+    give_up : datetime, optional
+        Set where other nodes wait for the operation: the deadline, instead of that of ``times``.
+    just_checked : bool
+        Another process has checked right before whether the task is dead.
+    shown : callable
+        Gives what of a provisioner's error is logged.
+    """
+
+    def __init__(
+        self,
+        store: SiteStore,
+        provisioner: Provisioner,
+        clock: Clock,
+        log: TaskLog,
+        operation: Operation,
+        times: PhaseTimes,
+        give_up: datetime | None = None,
+        *,
+        just_checked: bool = False,
+        shown: Callable[[ProvisionerError], str] = str,
+    ) -> None:
+        if operation.provisioner_task is None:
+            raise ValueError(f"operation {operation.op} has no provisioner task to watch")
+        self.store, self.provisioner, self.clock, self.log = store, provisioner, clock, log
+        self.operation, self.times, self.give_up = operation, times, give_up
+        self.task_id = operation.provisioner_task
+        self.task: ProvisionerTask | None = None
+        started = clock.now()
+        self._shown = shown
+        self._submitted = operation.submitted or started
+        self._running_since = operation.running_since
+        self._noted = operation.running_since is not None
+        every = WHILE_OWN if give_up is None else WHILE_HELD
+        first = started if give_up is not None else (self._running_since or started) + every
+        self._death = DeathWatch(provisioner, clock.now, started + every if just_checked else first, every)
+
+    def look(self) -> EndKind | None:
+        """Look once; None: the task goes on, and so does the time.
+
+        An outage ends nothing: asking again is free, and only the deadline ends the waiting.
+        """
+        try:
+            end = self._look()
+        except TaskNotFound:
+            return EndKind.GONE
+        except ProvisionerError as error:
+            self.log.warning("No answer about provisioner task %s, asking again: %s", self.task_id, self._shown(error))
+            end = None
+        if end is None and self.clock.now() >= self._deadline():
+            return EndKind.TIMED_OUT
+        return end
+
+    def _look(self) -> EndKind | None:
+        self.task = self._ask()
+        if self.task.state is TaskState.RUNNING and self._death.says_dead(self.task_id):
+            # The check may take minutes: the task may have been alive at its beginning, and over at its end.
+            self.task = self._ask()
+            return EndKind.COMPLETE if self.task.state is TaskState.COMPLETE else EndKind.DEAD
+        if self.task.state is not TaskState.QUEUED:
+            self._note_running()
+        return EndKind.COMPLETE if self.task.state is TaskState.COMPLETE else None
+
+    def _ask(self) -> ProvisionerTask:
+        """Ask after the task; an answer about anything else is trouble, and asked for again."""
+        action, reference = ACTIONS[self.operation.phase], self.operation.reference
+        return self.provisioner.task(self.task_id, action=action, reference=reference)
+
+    def _note_running(self) -> None:
+        """Keep when the clock of rule 14 started; a store that is busy is told at the next look."""
+        self._running_since = self._running_since or self.clock.now()
+        if not self._noted:
+            try:
+                self.store.running(self.operation.op, self._running_since)
+            except StoreError as error:
+                self.log.warning("Since when provisioner task %s runs could not be kept: %s", self.task_id, error)
+            else:
+                self._noted = True
+
+    def _deadline(self) -> datetime:
+        return self.give_up or self.times.deadline(self._submitted, self._running_since)
+
+    def wait(self, patience: float, stopping: Stopping) -> EndKind | StillRunning:
+        """Look until the task ends or its deadline comes, or ``patience`` seconds are over.
+
+        Raises
+        ------
+        TaskStopped
+            This process was told to stop.
+        """
+        started = news = self.clock.now()
+        for interval in intervals(self.times.interval):
+            stopping.require_not_told()
+            end = self.look()
+            if end is not None:
+                return end
+            now = self.clock.now()
+            if now - started >= timedelta(seconds=patience):
+                break
+            if now - news >= _NEWS_EVERY:
+                news = now
+                state = self.task.state.value if self.task else "unknown"
+                self.log.info("Provisioner task %s: %s.", self.task_id, state)
+            self.clock.sleep(interval)
+        return StillRunning(self.operation.op, self.task_id, self.times, self.give_up)
+
+    def end(self, kind: EndKind) -> OperationEnd:
+        """Gather what is known of the nodes when the task ended so.
+
+        Raises
+        ------
+        provisioner_client.errors.ProvisionerError
+            The result could not be read in full.
+        """
+        if kind is EndKind.GONE:
+            self.log.warning("The provisioner no longer knows task %s; looking at its nodes instead.", self.task_id)
+        elif kind is EndKind.TIMED_OUT:
+            self.log.warning("Provisioner task %s ran out of time; looking at what it has done.", self.task_id)
+        elif kind is EndKind.DEAD:
+            self.log.warning(
+                "Provisioner task %s is dead: it is said to run, but a newer task has begun since. The provisioner "
+                "was killed under it; looking at what it has done.",
+                self.task_id,
+            )
+        evidence = self._evidence(over=kind is EndKind.COMPLETE)
+        if kind is EndKind.DEAD:
+            # It says nothing more, and holds nothing (rule 13).
+            evidence = replace(evidence, over=True)
+        return OperationEnd(kind, None if kind is EndKind.GONE else self.task, evidence)
+
+    def _evidence(self, *, over: bool) -> Evidence:
+        """Read both the task and the node list: both are needed.
+
+        An outage at this very moment must not turn finished nodes into unknown ones, nor a false success into a true
+        one.
+        """
+        operation = self.operation
+        if not operation.nodes:
+            return Evidence(over=over)
+        action, reference = ACTIONS[operation.phase], operation.reference
+        for pause in _EVIDENCE_PAUSES:
+            try:
+                evidence = self.provisioner.evidence(self.task_id, operation.nodes, action=action, reference=reference)
+                if evidence.listed and (evidence.over or not over):
+                    return evidence
+            except AuthenticationFailed:
+                raise
+            except ProvisionerError as error:
+                self.log.warning("The result could not be read, asking again: %s", error)
+            else:
+                self.log.warning("The provisioner told only a part of what is known; asking again.")
+            self.clock.sleep(pause)
+        raise ProvisionerUnavailable("the result of a task could not be read in full")
