@@ -34,7 +34,9 @@ class StepRequest:
     times: PhaseTimes
 
 
-def advance(store: SiteStore, operations: OperationRun, request: StepRequest, log: TaskLog) -> StillRunning | None:
+def run_site_step(
+    store: SiteStore, operations: OperationRun, request: StepRequest, log: TaskLog
+) -> StillRunning | None:
     """Go on until the step is done (None), or a long wait is better deferred. One that is stored as ended stays so.
 
     Raises

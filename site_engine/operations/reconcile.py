@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from site_engine.task_log import TaskLog
     from site_store import GroupRecord, Operation, SiteStore
     from strategy_lib.outcome import Outcome
-    from strategy_lib.phase import Phase
 
 _FIND_AGAIN = 15.0
 
@@ -232,7 +231,7 @@ class UnfinishedOperations:
                 record_late_result(self.store, operation, end, self.log)
 
     def wait(
-        self, owner: OperationOwner, phase: Phase | NodeStep, nodes: Collection[str], give_up: datetime
+        self, owner: OperationOwner, phase: OperationPhase, nodes: Collection[str], give_up: datetime
     ) -> HeldNodes | StillRunning:
         """Wait until nobody else works on these nodes, at most until ``give_up``.
 
@@ -292,12 +291,12 @@ class UnfinishedOperations:
                 story.names(set(operation.nodes).intersection(nodes)),
             )
 
-    def _explain(self, owner: OperationOwner, phase: Phase | NodeStep, nodes: Collection[str], why: str | None) -> None:
+    def _explain(self, owner: OperationOwner, phase: OperationPhase, nodes: Collection[str], why: str | None) -> None:
         if nodes:
-            self.store.explain_pending(owner.action_id, OperationPhase(phase.value), nodes, why)
+            self.store.explain_pending(owner.action_id, phase, nodes, why)
 
     def _report_left_out(
-        self, owner: OperationOwner, phase: Phase | NodeStep, operation: Operation, nodes: Collection[str], why: str
+        self, owner: OperationOwner, phase: OperationPhase, operation: Operation, nodes: Collection[str], why: str
     ) -> None:
         message = story.left_out(phase, nodes, why)
         self.log.warning("%s.", message)

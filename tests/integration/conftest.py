@@ -11,14 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 import uvicorn
 
-from site_engine.planning import make_plan
+from site_engine.clock import SystemClock
 from site_store import SiteStore
 from slipway_airflow import connections
-from strategy_lib.design import read_design
-from strategy_lib.documents import load_documents
 from tests.support.dag_runs import Runs
-from tests.support.driving import Begin, Driving
-from tests.support.revisions import commit_design
+from tests.support.driving import Begin, begin_with, simulated
 from tests.support.simulators import Simulator
 from tests.support.stores import new_store
 
@@ -62,21 +59,7 @@ def store(tmp_path: Path) -> Iterator[SiteStore]:
 @pytest.fixture
 def begin(store: SiteStore, simulator: Simulator, tmp_path: Path) -> Begin:
     """Commit a design and begin an action on it."""
-
-    def begin(text: str, run_id: str = "run-1", site: str = "alpha") -> Driving:
-        documents = load_documents(text, "site.yaml")
-        design = read_design(documents)
-        revision = commit_design(store, site, text, documents)
-        path = tmp_path / f"{site}-{revision.number}.yaml"
-        path.write_text(text)
-        action = store.ensure_action("deploy_site", run_id, "deploy_site", site, revision.number, {}, "tester")
-        store.acquire_site(action.id)
-        plan = make_plan(design.strategy, design.nodes, ())
-        store.set_wanted(site, revision.number, design.digests)
-        store.save_plan(action.id, plan.groups, plan.done, design.digests, plan.other)
-        return Driving(store, simulator, store.action(action.id), path.as_uri())
-
-    return begin
+    return begin_with(store, tmp_path, simulated(simulator), SystemClock())
 
 
 @pytest.fixture(scope="session")

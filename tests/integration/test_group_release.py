@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 import requests
 
-from site_engine.operations.wait import StillRunning
-from site_store import ActionState, GroupRecord, OperationPhase
-from strategy_lib.phase import GroupState, Reason
+from site_store import GroupRecord
+from strategy_lib.phase import GroupState
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator
 from tests.support.sites import boot_action, group, node, site
@@ -52,48 +51,6 @@ def message(driving: Driving, name: str = "a") -> str:
     )
 
 
-def test_rule_11_a_failed_deployment_is_released_before_it_is_prepared(listed: Listed, simulator: Simulator) -> None:
-    driving = listed(FAILED)
-    assert finished(driving).state is GroupState.SUCCESS
-    assert simulator.submissions() == [
-        ("destroy_nodes", ["a"]),
-        ("prepare_nodes", ["a", "b"]),
-        ("deploy_nodes", ["a", "b"]),
-    ]
-    operations = driving.store.operations(driving.action.id, "all")
-    assert [operation.phase for operation in operations] == [
-        OperationPhase.RELEASE,
-        OperationPhase.PREPARE,
-        OperationPhase.DEPLOY,
-    ]
-    assert {task["reference"] for task in simulator.get("tasks")} == {one.reference for one in operations}
-    assert driving.states() == {"a": "success", "b": "success"}
-    assert driving.store.done_digests("alpha").keys() == {"a", "b"}
-    assert simulator.double() == {}
-
-
-def test_rule_11_a_group_can_keep_its_failed_deployments(listed: Listed, simulator: Simulator) -> None:
-    driving = listed(FAILED, site(AB, [{**ALL, "release_failed": False}]))
-    record = finished(driving)
-    assert (record.state, record.reason) == (GroupState.FAILURE, Reason.PREPARE_CRITERIA)
-    assert simulator.submissions() == [("prepare_nodes", ["b"])]
-    assert driving.states() == {"a": "failure", "b": "prepared"}
-    assert message(driving) == (
-        "the node list says Failed deployment: the provisioner refuses to prepare it, and its group has "
-        f"release_failed: false. {COMMAND} releases it and deploys it"
-    )
-
-
-def test_rule_11_a_machine_that_somebody_else_allocated_is_left_alone(listed: Listed, simulator: Simulator) -> None:
-    driving = listed("Allocated")
-    assert finished(driving).state is GroupState.FAILURE
-    assert simulator.submissions() == [("prepare_nodes", ["b"])]
-    said = message(driving)
-    assert said.startswith("the node list says Allocated: it cannot be prepared so")
-    assert "somebody else's" in said
-    assert COMMAND in said
-
-
 def test_rule_11_a_machine_that_our_own_deploy_left_allocated_is_released(
     begin: Begin, simulator: Simulator, tmp_path: Path
 ) -> None:
@@ -112,89 +69,9 @@ def test_rule_11_a_machine_that_our_own_deploy_left_allocated_is_released(
     assert driving.store.left_undeployed("alpha", ["a", "b"]) == {}, "what is deployed was not left so"
 
 
-def test_rule_11_a_machine_that_somebody_allocated_since_our_deploy_is_left_alone(
-    begin: Begin, simulator: Simulator
-) -> None:
-    """Our deploy left it otherwise, so that somebody has freed and allocated it since."""
-    simulator.script("a", "deploy", "unreported", attempt=1)
-    driving = begin(DESIGN)
-    assert finished(driving).state is GroupState.FAILURE
-    simulator.post("nodes/a", {"status": "Allocated"})
-    before = len(simulator.submissions())
-    assert finished(driving, "8").state is GroupState.FAILURE
-    assert simulator.submissions()[before:] == []
-    assert "somebody else's" in message(driving)
-
-
-def test_rule_12_a_release_that_is_under_way_is_joined_again(listed: Listed, simulator: Simulator) -> None:
-    simulator.script("a", "destroy", "stuck")
-    driving = listed(FAILED)
-    driving.patience = 0.0
-    first, again = driving.group("all"), driving.group("all")
-    assert isinstance(first, StillRunning)
-    assert again == first
-    assert driving.states() == {"a": "preparing", "b": "not_started"}
-    simulator.release_stuck()
-    driving.patience = 60.0
-    assert finished(driving).state is GroupState.SUCCESS
-    assert [action for action, _ in simulator.submissions()] == ["destroy_nodes", "prepare_nodes", "deploy_nodes"]
-    assert simulator.double() == {}
-
-
 def test_rule_12_an_answer_that_is_lost_releases_once(listed: Listed, simulator: Simulator) -> None:
     driving = listed(FAILED)
     simulator.post("faults", {"method": "POST", "path": "/api/v1.0/tasks", "kind": "reset_after"})
     assert finished(driving).state is GroupState.SUCCESS
     assert [action for action, _ in simulator.submissions()] == ["destroy_nodes", "prepare_nodes", "deploy_nodes"]
-    assert simulator.double() == {}
-
-
-def test_rule_13_what_is_not_released_fails_and_is_not_prepared(listed: Listed, simulator: Simulator) -> None:
-    simulator.script("a", "destroy", "flaky")
-    driving = listed(FAILED)
-    assert finished(driving).reason is Reason.PREPARE_CRITERIA
-    assert simulator.submissions() == [("destroy_nodes", ["a"]), ("prepare_nodes", ["b"])]
-    assert driving.states() == {"a": "failure", "b": "prepared"}
-    assert message(driving).startswith("not released, and so not prepared: reported failed: Error Releasing node a")
-    # It is "Releasing failed" now, by our own doing.
-    assert finished(driving, "8").state is GroupState.SUCCESS
-    assert simulator.submissions()[2:] == [
-        ("destroy_nodes", ["a"]),
-        ("prepare_nodes", ["a"]),
-        ("deploy_nodes", ["a", "b"]),
-    ]
-    assert simulator.double() == {}
-
-
-def test_rule_14_a_release_that_outruns_its_time_leaves_unknown_nodes_until_it_is_known(
-    listed: Listed, simulator: Simulator
-) -> None:
-    simulator.script("a", "destroy", "stuck")
-    driving = listed(FAILED)
-    driving.timeout = driving.queue_timeout = 0.5
-    assert finished(driving).state is GroupState.FAILURE
-    # The stuck task blocks the queue, so that b is not prepared in time either.
-    assert driving.states() == {"a": "unknown", "b": "unknown"}
-    assert message(driving).startswith("not released, and so not prepared: no result in time")
-    simulator.release_stuck()
-    driving.timeout = driving.queue_timeout = 60.0
-    assert finished(driving, "8").state is GroupState.SUCCESS
-    assert [task for task in simulator.submissions() if task[0] == "destroy_nodes"] == [("destroy_nodes", ["a"])]
-    assert simulator.double() == {}
-
-
-def test_rule_24_an_action_that_ends_during_a_release_holds_its_nodes(
-    listed: Listed, begin: Begin, simulator: Simulator
-) -> None:
-    simulator.script("a", "destroy", "stuck")
-    driving = listed(FAILED)
-    driving.patience = 0.0
-    assert isinstance(driving.group("all"), StillRunning)
-    driving.store.close_action(driving.action.id, ActionState.CANCELLED, "cancelled by a test")
-    assert driving.states() == {"a": "unknown", "b": "not_started"}
-    later = begin(DESIGN, "run-2")
-    later.timeout = later.queue_timeout = 0.5
-    finished(later)
-    assert later.states()["a"] == "not_started"
-    assert [nodes for action, nodes in simulator.submissions() if "a" in nodes] == [["a"]]
     assert simulator.double() == {}

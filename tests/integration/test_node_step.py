@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
-import requests
 
-from site_engine.node_step import NodeStepVerdict
-from site_engine.operations.wait import StillRunning
-from site_store import ActionState, OperationPhase
+from site_engine.node_steps import NodeStepVerdict
 from strategy_lib.phase import NodeStep
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator
@@ -25,16 +20,6 @@ def deployed(begin: Begin) -> Driving:
     driving = begin(DESIGN)
     driving.group("all")
     assert driving.store.done_digests("alpha").keys() == {"a", "b", "c"}
-    return driving
-
-
-@pytest.fixture
-def listed(begin: Begin, simulator: Simulator) -> Driving:
-    """Have three machines that were deployed by somebody else: quicker, where only the step itself matters."""
-    driving = begin(DESIGN)
-    requests.post(f"{simulator.url}/api/v1.0/validatedesign", json={"href": driving.design_ref}, timeout=10)
-    for name in "abc":
-        simulator.post(f"nodes/{name}", {"status": "Deployed"})
     return driving
 
 
@@ -58,103 +43,3 @@ def test_rule_25_relabelling_leaves_nodes_as_they_are(deployed: Driving, simulat
     assert verdict(deployed, RELABEL, "a", "c") == ""
     assert simulator.submissions()[-1] == ("relabel_nodes", ["a", "c"])
     assert deployed.store.done_digests("alpha").keys() == {"a", "b", "c"}
-
-
-@pytest.mark.parametrize(
-    ("step", "behaviour", "state", "words"),
-    [
-        (DESTROY, "fail", "error", "Error Releasing node b"),
-        (DESTROY, "false_success", "error", "the node list says Deployed"),
-        (DESTROY, "unreported_done", "unknown", "without a word about it"),
-        (RELABEL, "fail", "error", "Failed to label node b"),
-        (RELABEL, "unreported", "unknown", "without a word about it"),
-    ],
-)
-def test_rule_25_every_node_must_be_proven_done(
-    listed: Driving, simulator: Simulator, step: NodeStep, behaviour: str, state: str, words: str
-) -> None:
-    simulator.script("b", step.value.removesuffix("_nodes"), behaviour)
-    said = verdict(listed, step, "a", "b")
-    assert said.startswith(f"{step}: 1 node not proven done: b: ")
-    assert words in said
-    assert listed.step_states(step) == {"a": "success", "b": state}
-
-
-def test_rule_23_a_cleared_step_tries_again_what_is_not_done(listed: Driving, simulator: Simulator) -> None:
-    simulator.script("b", "destroy", "flaky")
-    assert verdict(listed, DESTROY, "a", "b") != ""
-    before = len(simulator.submissions())
-    assert verdict(listed, DESTROY, "a", "b") != "", "the same attempt has its verdict"
-    assert len(simulator.submissions()) == before
-    assert verdict(listed, DESTROY, "a", "b", attempt=41) == ""
-    assert simulator.submissions()[before:] == [("destroy_nodes", ["b"])]
-    assert verdict(listed, DESTROY, "a", "b", attempt=62) == "", "nothing is left to do"
-    assert len(simulator.submissions()) == before + 1
-    assert simulator.double() == {}
-
-
-def test_rule_12_a_step_that_starts_again_joins_its_provisioner_task(listed: Driving, simulator: Simulator) -> None:
-    simulator.script("b", "destroy", "stuck")
-    listed.patience = 0.0
-    first = listed.node_step(DESTROY, ["a", "b"])
-    again = listed.node_step(DESTROY, ["a", "b"])
-    assert isinstance(first, StillRunning)
-    assert again == first
-    simulator.release_stuck()
-    listed.patience = 60.0
-    assert verdict(listed, DESTROY, "a", "b") == ""
-    assert simulator.submissions()[-1:] == [("destroy_nodes", ["a", "b"])]
-    assert simulator.double() == {}
-
-
-def test_rule_14_what_comes_late_is_known_and_not_sent_again(listed: Driving, simulator: Simulator) -> None:
-    simulator.script("a", "destroy", "stuck")
-    listed.timeout = 0.5
-    assert "no result in time" in verdict(listed, DESTROY, "a", "b")
-    assert listed.step_states(DESTROY) == {"a": "unknown", "b": "unknown"}, "b waits behind a"
-    simulator.release_stuck()
-    listed.timeout = 60.0
-    before = len(simulator.submissions())
-    assert verdict(listed, DESTROY, "a", "b", attempt=41) == ""
-    assert len(simulator.submissions()) == before
-
-
-def test_nodes_that_an_older_task_holds_are_left_out_and_the_step_fails(
-    listed: Driving, begin: Begin, simulator: Simulator
-) -> None:
-    simulator.script("b", "relabel", "stuck")
-    listed.timeout = 0.5
-    verdict(listed, RELABEL, "b")
-    listed.store.close_action(listed.action.id, ActionState.CANCELLED, "cancelled by a test")
-    later = begin(DESIGN, "run-2")
-    later.timeout = later.queue_timeout = 0.5
-    # The stuck task blocks the queue, so that what is sent now stays unknown.
-    said = verdict(later, DESTROY, "a", "b")
-    (older,) = (task["task_id"] for task in simulator.get("tasks") if task["action"] == "relabel_nodes")
-    assert said.startswith("destroy_nodes: 2 nodes not proven done: a: no result in time; b: held by provisioner task")
-    assert simulator.submissions()[-1] == ("destroy_nodes", ["a"])
-    (told,) = [event.message for event in later.store.events(later.action.id) if "left out" in event.message]
-    assert told.startswith(f"Destroy: left out: b: held by provisioner task {older} (relabel_nodes, action ")
-    assert later.step_states(DESTROY)["b"] == "pending"
-
-
-def test_a_step_that_ignores_older_tasks_does_not_wait(listed: Driving, begin: Begin, simulator: Simulator) -> None:
-    simulator.script("b", "relabel", "stuck")
-    listed.timeout = 0.5
-    verdict(listed, RELABEL, "b")
-    listed.store.close_action(listed.action.id, ActionState.CANCELLED, "cancelled by a test")
-    later = begin(DESIGN, "run-2")
-    release = threading.Timer(1.0, simulator.post, ["release"])
-    release.start()
-    assert verdict(later, DESTROY, "b", ignore_older_tasks=True) == ""
-    release.join()
-
-
-def test_rule_24_a_cancelled_step_leaves_its_nodes_unknown(listed: Driving, simulator: Simulator) -> None:
-    simulator.script("b", "destroy", "stuck")
-    listed.patience = 0.0
-    listed.node_step(DESTROY, ["b"])
-    listed.store.close_action(listed.action.id, ActionState.CANCELLED, "cancelled by a test")
-    assert listed.step_states(DESTROY) == {"b": "unknown"}
-    (left,) = listed.store.unfinished_operations("alpha", ["b"])
-    assert left.phase is OperationPhase.DESTROY

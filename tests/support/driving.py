@@ -5,41 +5,53 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
-from provisioner_client.protocol import TaskAction, TaskState
-from site_engine.clock import SystemClock
-from site_engine.group_run import GroupRequest, GroupRun
-from site_engine.node_step import NodeStepRequest, NodeStepRun, NodeStepVerdict
+from provisioner_client.protocol import Provisioner, TaskAction, TaskState
+from site_engine.clock import Clock, SystemClock
+from site_engine.driver import SubjectDriver
+from site_engine.groups import GroupRequest, GroupSubject
+from site_engine.node_steps import NodeStepRequest, NodeStepSubject, NodeStepVerdict
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
+from site_engine.planning import make_plan
 from site_store import ActionRecord, GroupRecord, OperationPhase, SiteStore
+from strategy_lib.design import read_design
+from strategy_lib.documents import load_documents
 from strategy_lib.phase import NodeStep, Phase
+from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator
 
 LOG = logging.getLogger("group")
 
 
+Connection = Callable[["Driving"], Provisioner]
+"""Gives the driven action's provisioner; it is closed after each use."""
+
+
 @dataclass
 class Driving:
-    """An action on a site that is planned and held, and the means to drive its groups."""
+    """An action on a site that is planned and held, and the means to drive its groups.
+
+    ``settle`` is for clients of a simulator: how long they wait after a lost answer.
+    """
 
     store: SiteStore
-    simulator: Simulator
     action: ActionRecord
     design_ref: str
+    connection: Connection
+    clock: Clock = field(default_factory=SystemClock)
     timeout: float = 60.0
     patience: float = 60.0
     queue_timeout: float = 60.0
     settle: float = 1.0
-    clock: SystemClock = field(default_factory=SystemClock)
 
-    def connect(self) -> DrydockProvisioner:
-        """Return a client of the simulator, with short waits after a lost answer."""
-        policy = SubmissionPolicy(look_delay=0.1, settle=self.settle)
-        return DrydockProvisioner(self.simulator.url, submission=policy)
+    def connect(self) -> Provisioner:
+        """Return a client of the provisioner."""
+        return self.connection(self)
 
     def outlive(self, task_id: str) -> None:
         """Have the provisioner carry out others until one is so much newer than this task that this one is dead."""
@@ -50,7 +62,7 @@ class Driving:
             assert newer < 100
             begun = provisioner.submit(TaskAction.VERIFY_SITE, self.design_ref, None, f"slipway-other-{newer}")
             while provisioner.task(begun).state is not TaskState.COMPLETE:
-                pass
+                self.clock.sleep(0.001)
         provisioner.close()
 
     def group(self, name: str, attempt_key: str = "6", **more: Any) -> GroupRecord | StillRunning:
@@ -69,7 +81,7 @@ class Driving:
         )
         try:
             operations = OperationRun(self.store, provisioner, self.clock, self.patience, LOG)
-            return GroupRun(self.store, operations, request, LOG).advance()
+            return SubjectDriver(operations).run(GroupSubject(operations, request))
         finally:
             provisioner.close()
 
@@ -78,7 +90,6 @@ class Driving:
     ) -> NodeStepVerdict | StillRunning:
         """Drive a step on nodes, as its Airflow task does."""
         provisioner = self.connect()
-        clock = SystemClock()
         request = NodeStepRequest(
             self.action.id,
             self.action.site,
@@ -87,12 +98,12 @@ class Driving:
             attempt,
             self.design_ref,
             PhaseTimes(0.05, self.timeout, self.queue_timeout),
-            clock.now(),
+            self.clock.now(),
             **more,
         )
         try:
-            operations = OperationRun(self.store, provisioner, clock, self.patience, LOG)
-            return NodeStepRun(self.store, operations, request, LOG).advance()
+            operations = OperationRun(self.store, provisioner, self.clock, self.patience, LOG)
+            return SubjectDriver(operations).run(NodeStepSubject(operations, request))
         finally:
             provisioner.close()
 
@@ -107,3 +118,30 @@ class Driving:
 
 
 Begin = Callable[..., Driving]
+"""Begins an action: the design's text, then the DAG run's id and the site."""
+
+
+def begin_with(store: SiteStore, folder: Path, connection: Connection, clock: Clock) -> Begin:
+    """Return what commits a design and begins an action on it."""
+
+    def begin(text: str, run_id: str = "run-1", site: str = "alpha") -> Driving:
+        documents = load_documents(text, "site.yaml")
+        design = read_design(documents)
+        revision = commit_design(store, site, text, documents)
+        path = folder / f"{site}-{revision.number}.yaml"
+        path.write_text(text)
+        action = store.ensure_action("deploy_site", run_id, "deploy_site", site, revision.number, {}, "tester")
+        store.acquire_site(action.id)
+        plan = make_plan(design.strategy, design.nodes, ())
+        store.set_wanted(site, revision.number, design.digests)
+        store.save_plan(action.id, plan.groups, plan.done, design.digests, plan.other)
+        return Driving(store, store.action(action.id), path.as_uri(), connection, clock)
+
+    return begin
+
+
+def simulated(simulator: Simulator) -> Connection:
+    """Return what connects to a simulator, with short waits after a lost answer."""
+    return lambda driving: DrydockProvisioner(
+        simulator.url, submission=SubmissionPolicy(look_delay=0.1, settle=driving.settle)
+    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from site_store import SiteStore
@@ -22,3 +24,11 @@ def new_store(folder: Path) -> str:
     file = folder / "slipway.db"
     file.write_bytes(_template())
     return f"sqlite:///{file}"
+
+
+@contextmanager
+def new_store_in_memory() -> Iterator[str]:
+    """Make an empty store that is not written to a disk, where the system has files in memory; give its URL."""
+    in_memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=in_memory if in_memory.is_dir() else None) as folder:
+        yield new_store(Path(folder))

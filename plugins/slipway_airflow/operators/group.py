@@ -10,8 +10,9 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleExcept
 from site_engine import log_messages as story
 from site_engine.actions.kinds import Override
 from site_engine.actions.parameters import parameters_of
+from site_engine.driver import SubjectDriver
 from site_engine.group_order import whose_turn
-from site_engine.group_run import GroupRequest, GroupRun
+from site_engine.groups import GroupRequest, GroupSubject
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.site_locks import take_site
@@ -87,7 +88,7 @@ class DeployGroupOperator(WaitingOperator):
             redo_done=parameters.allows(Override.REDO_DONE),
             ignore_older_tasks=parameters.allows(Override.IGNORE_OLDER_TASKS),
         )
-        result = GroupRun(store, operations, request, self.log).advance()
+        result = SubjectDriver(operations).run(GroupSubject(operations, request))
         if isinstance(result, StillRunning):
             return result
         self.conclude_alone(context, store, action)

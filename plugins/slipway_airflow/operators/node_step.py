@@ -10,8 +10,9 @@ from airflow.sdk.exceptions import AirflowSkipException
 from site_engine.actions.kinds import Override
 from site_engine.actions.parameters import parameters_of
 from site_engine.clock import SystemClock
+from site_engine.driver import SubjectDriver
 from site_engine.errors import StepError
-from site_engine.node_step import NodeStepRequest, NodeStepRun
+from site_engine.node_steps import NodeStepRequest, NodeStepSubject
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.site_locks import take_site
@@ -83,15 +84,15 @@ class NodeStepOperator(WaitingOperator):
             since=ti.start_date or SystemClock().now(),
             ignore_older_tasks=parameters.allows(Override.IGNORE_OLDER_TASKS),
         )
-        run = NodeStepRun(store, operations, request, self.log)
-        if not run.has_begun():
+        subject = NodeStepSubject(operations, request)
+        if not subject.has_begun():
             self.wait_while_paused(action)
             if step is NodeStep.RELABEL:
                 # What is done names the version it was done for.
                 _, documents = self.read_revision(store, action.site, action.revision)
                 digests = read_design(documents).digests
-                run = NodeStepRun(store, operations, replace(request, digests=digests), self.log)
-        verdict = run.advance()
+                subject = NodeStepSubject(operations, replace(request, digests=digests))
+        verdict = SubjectDriver(operations).run(subject)
         if isinstance(verdict, StillRunning):
             return verdict
         self.conclude_alone(context, store, action, "failed" if verdict.failure else "success")

@@ -8,7 +8,7 @@ from site_engine.actions.kinds import Override, kind_of
 from site_engine.actions.parameters import parameters_of
 from site_engine.clock import SystemClock
 from site_engine.errors import StepError
-from site_engine.group_release import releases_of
+from site_engine.groups import releases_of
 from site_engine.log_messages import count, names, withheld
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations
 from site_engine.operations.run import OperationRun

@@ -56,4 +56,4 @@ class SiteStepOperator(WaitingOperator):
                 settings.queue_timeout,
             ),
         )
-        return site_step.advance(store, operations, request, self.log)
+        return site_step.run_site_step(store, operations, request, self.log)

@@ -11,7 +11,7 @@ from provisioner_client.errors import ProvisionerError
 from site_engine.actions.kinds import Override, kind_of
 from site_engine.dry_run import rehearse
 from site_engine.errors import SettingsError
-from site_engine.group_release import releases_of
+from site_engine.groups import releases_of
 from site_engine.log_messages import by_reason, count, names
 from site_engine.planning import Deployed, judge_deployed, make_plan
 from slipway_airflow.hook import DrydockHook

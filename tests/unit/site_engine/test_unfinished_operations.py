@@ -15,9 +15,8 @@ from site_engine.operations import reconcile
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import EndKind, OperationEnd, PhaseTimes, StillRunning
-from site_store import Operation
+from site_store import Operation, OperationPhase
 from strategy_lib.outcome import Evidence
-from strategy_lib.phase import Phase
 from tests.unit.site_engine.test_log_messages import operation
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -58,7 +57,7 @@ def test_a_node_keeps_the_reason_of_what_holds_it(
     )
     runs = SimpleNamespace(store=store, log=logging.getLogger("test"))
     work = UnfinishedOperations(cast(OperationRun, runs), TIMES)
-    found = work.wait(OperationOwner("02X", "alpha", "all", 1), Phase.PREPARE, ["a", "b", "c", "d"], NOW)
+    found = work.wait(OperationOwner("02X", "alpha", "all", 1), OperationPhase.PREPARE, ["a", "b", "c", "d"], NOW)
     assert not isinstance(found, StillRunning)
     assert found.nodes == held
     by = {name: next((task for task in ("t-1", "t-2") if task in (why or "")), None) for name, why in reasons.items()}
@@ -110,7 +109,7 @@ def test_what_cannot_be_asked_about_holds_its_nodes_and_names_the_connection(
     )
     runs = SimpleNamespace(store=store, log=logging.getLogger("test"))
     work = UnfinishedOperations(cast(OperationRun, runs), TIMES)
-    found = work.wait(OperationOwner("02X", "alpha", "all", 1), Phase.PREPARE, ["a", "c"], NOW)
+    found = work.wait(OperationOwner("02X", "alpha", "all", 1), OperationPhase.PREPARE, ["a", "c"], NOW)
     assert not isinstance(found, StillRunning)
     assert found.nodes == {"a"}
     assert reasons.keys() == {"a"}
@@ -129,4 +128,4 @@ def test_an_outage_of_the_look_up_is_tried_again(monkeypatch: pytest.MonkeyPatch
     runs = SimpleNamespace(store=store, log=logging.getLogger("test"))
     work = UnfinishedOperations(cast(OperationRun, runs), TIMES)
     with pytest.raises(ConnectionLookupFailed):
-        work.wait(OperationOwner("02X", "alpha", "all", 1), Phase.PREPARE, ["a"], NOW)
+        work.wait(OperationOwner("02X", "alpha", "all", 1), OperationPhase.PREPARE, ["a"], NOW)

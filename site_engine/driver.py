@@ -1,0 +1,177 @@
+"""Drive operations on named nodes for one subject, a group or a node step, from wherever it stands to its verdict.
+
+The loop is always the same: read the store, let the subject say what is next, do it, write it down. That is why a
+killed, retried, deferred or cleared task simply starts it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from site_engine import log_messages as story
+from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations, record_end
+from site_engine.operations.wait import PhaseTimes, StillRunning
+
+if TYPE_CHECKING:
+    from site_engine.operations.run import OperationRun
+    from site_store import Operation, OperationPhase, SiteStore
+    from strategy_lib.outcome import NodeCondition
+
+Verdict = TypeVar("Verdict", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class NextOperation:
+    """One operation that is to be carried out next.
+
+    ``found`` is what the node list says of the nodes right before it, None where that was not read. ``digests`` are the
+    versions that it brings about, where the plan does not have them. ``note`` begins what is said of nodes that fail.
+    """
+
+    phase: OperationPhase
+    nodes: Sequence[str]
+    times: PhaseTimes
+    found: Mapping[str, NodeCondition] | None = None
+    digests: Mapping[str, str] = field(default_factory=dict)
+    note: str = ""
+
+
+class SubjectRequest(Protocol):
+    """What every request to drive something says."""
+
+    @property
+    def design_ref(self) -> str:
+        """Where the provisioner reads the design."""
+
+    @property
+    def ignore_older_tasks(self) -> bool:
+        """Submit nodes although an older provisioner task still holds them."""
+
+
+class Subject(Protocol[Verdict]):
+    """What is driven: it decides, and the driver does. Each answer is read from the store anew."""
+
+    @property
+    def request(self) -> SubjectRequest:
+        """What was asked for."""
+
+    @property
+    def owner(self) -> OperationOwner:
+        """Whose operations are its own."""
+
+    @property
+    def since(self) -> datetime:
+        """When this attempt began: older operations are waited for from then on."""
+
+    @property
+    def times_of_others(self) -> PhaseTimes:
+        """How often older operations are looked at, and for how long they are waited for."""
+
+    def unsettled_nodes(self) -> Collection[str]:
+        """Return the nodes for which older results are looked at once before a new attempt begins."""
+
+    def open(self) -> None:
+        """Begin the attempt, or find it begun."""
+
+    def next(self) -> NextOperation | Verdict:
+        """Return the operation that is due, or the verdict."""
+
+    def prepare(self, due: NextOperation, free: Sequence[str]) -> NextOperation | None:
+        """Return what is submitted now for a due operation, of whose nodes these are free; None: nothing is.
+
+        It is the due operation with the nodes that can be sent, or another one that has to come first.
+        """
+
+
+class SubjectDriver:
+    """Drives subjects.
+
+    Parameters
+    ----------
+    operations : OperationRun
+        Carries out one operation; its log tells an operator what happens.
+    """
+
+    def __init__(self, operations: OperationRun) -> None:
+        self.operations = operations
+        self.store = operations.store
+        self.log = operations.log
+
+    def run(self, subject: Subject[Verdict]) -> Verdict | StillRunning:
+        """Go on until the subject has its verdict, or a long wait is better deferred.
+
+        Raises
+        ------
+        provisioner_client.errors.ProvisionerError
+            The provisioner could not be reached or refused; starting again resumes here.
+        """
+        unfinished = UnfinishedOperations(self.operations, subject.times_of_others)
+        unsettled = subject.unsettled_nodes()
+        if unsettled:
+            unfinished.look_once(subject.owner, unsettled)
+        subject.open()
+        while True:
+            due = subject.next()
+            if not isinstance(due, NextOperation):
+                return due
+            still_running = self._carry_out(subject, due, unfinished)
+            if still_running is not None:
+                return still_running
+
+    def _carry_out(
+        self, subject: Subject[Verdict], due: NextOperation, unfinished: UnfinishedOperations
+    ) -> StillRunning | None:
+        owner, request = subject.owner, subject.request
+        operation = begun_operation(self.store, owner, due.phase)
+        if operation is None:
+            free = self._free_nodes(subject, due, unfinished)
+            if isinstance(free, StillRunning):
+                return free
+            ready = subject.prepare(due, free)
+            if ready is None:
+                return None
+            due = ready
+            operation = self.store.begin_operation(
+                owner.action_id,
+                owner.site,
+                owner.group,
+                owner.attempt or 0,
+                due.phase,
+                due.nodes,
+                request.design_ref,
+                due.found,
+                due.digests,
+            )
+        if not operation.nodes:
+            self.log.info("%s: none of the nodes can be submitted now.", story.word(due.phase))
+            return None
+        if operation.provisioner_task is None:
+            self.log.info(story.submission(due.phase, operation))
+        end = self.operations.run(operation, due.times)
+        if isinstance(end, StillRunning):
+            return end
+        record_end(self.store, operation.op, end, self.log, due.note)
+        return None
+
+    def _free_nodes(
+        self, subject: Subject[Verdict], due: NextOperation, unfinished: UnfinishedOperations
+    ) -> Sequence[str] | StillRunning:
+        """Return the nodes that no older provisioner task holds, once those have had their time to end."""
+        if subject.request.ignore_older_tasks:
+            unfinished.warn(subject.owner, due.nodes)
+            return due.nodes
+        # From the beginning of the attempt, so that coming back later does not start the clock again.
+        give_up = subject.since + timedelta(seconds=subject.times_of_others.timeout)
+        held = unfinished.wait(subject.owner, due.phase, due.nodes, give_up)
+        if isinstance(held, StillRunning):
+            return held
+        return [name for name in due.nodes if name not in held.nodes]
+
+
+def begun_operation(store: SiteStore, owner: OperationOwner, phase: OperationPhase) -> Operation | None:
+    """Return the operation of an owner's attempt for a phase; None before it was begun."""
+    begun = store.operations(owner.action_id, owner.group)
+    return next((operation for operation in begun if owner.owns(operation) and operation.phase is phase), None)

@@ -1,0 +1,223 @@
+"""One attempt of a group (rules 11-18, 23): what it sends next, which nodes it releases first, and its verdict.
+
+`strategy_lib.Deployment` decides, from what the store knows; `driver` carries it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from site_engine import log_messages as story
+from site_engine.driver import NextOperation, begun_operation
+from site_engine.operations.reconcile import OperationOwner, list_nodes
+from site_engine.planning import judge_deployed
+from site_store import OperationPhase
+from strategy_lib.deployment import Deployment, Finished
+from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
+from strategy_lib.phase import GroupState, Phase
+from strategy_lib.release import ReleasePlan, plan_release
+
+if TYPE_CHECKING:
+    from provisioner_client.protocol import ListedNode
+    from site_engine.operations.run import OperationRun
+    from site_engine.operations.wait import PhaseTimes
+    from site_store import GroupRecord, PlannedGroup, SiteStore
+    from strategy_lib.deployment import GroupView
+    from strategy_lib.strategy import Group
+
+_NOT_RELEASED = "not released, and so not prepared: "
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRequest:
+    """Which group of which action is to be driven, and how.
+
+    ``attempt_key`` tells a retry by Airflow (same key) from a person's clear (another key), rule 23.
+    ``release_times`` are those of releasing nodes before they are prepared. ``redo_done`` also submits nodes that are
+    deployed by now; ``ignore_older_tasks`` submits nodes although an older provisioner task still holds them.
+    """
+
+    action_id: str
+    site: str
+    group: str
+    attempt_key: str
+    design_ref: str
+    times: Mapping[Phase, PhaseTimes]
+    release_times: PhaseTimes
+    redo_done: bool = False
+    ignore_older_tasks: bool = False
+
+
+class GroupSubject:
+    """One attempt of a group, as `SubjectDriver` drives it."""
+
+    def __init__(self, operations: OperationRun, request: GroupRequest) -> None:
+        self.request = request
+        self.times_of_others = request.times[Phase.PREPARE]
+        self._operations = operations
+        self._store = operations.store
+        self._log = operations.log
+        self.record = self._read()
+
+    @property
+    def owner(self) -> OperationOwner:
+        """The group's present attempt."""
+        return OperationOwner.of_group(self.record, self.request.site)
+
+    @property
+    def since(self) -> datetime:
+        """When the attempt began."""
+        return self.record.started or self._operations.clock.now()
+
+    def unsettled_nodes(self) -> Collection[str]:
+        """Return the group's nodes, unless its verdict stays."""
+        return () if is_final(self.record, self.request.attempt_key) else self.record.nodes
+
+    def open(self) -> None:
+        """Open the attempt; a group that a person has cleared begins another (rule 23)."""
+        request = self.request
+        self.record = record = self._store.open_attempt(request.action_id, request.group, request.attempt_key)
+        if record.is_judged:
+            self._log.info("Group %s already has its verdict: %s. Nothing is submitted.", record.name, record.state)
+            return
+        self._log.info(story.opening(record))
+        if record.definition.depends_on:
+            self._log.info("Depends on: %s.", ", ".join(record.definition.depends_on))
+
+    def next(self) -> NextOperation | GroupRecord:
+        """Return what the deployment says is due; with nothing due, store the verdict and return the group."""
+        self.record = record = self._read()
+        if record.is_judged:
+            return record
+        # Built anew each time: the store may know more than this process (late results, superseded nodes).
+        deployment = self._deployment()
+        due = deployment.next()
+        view = deployment.group(record.name)
+        if isinstance(due, Finished):
+            return self._finish(view)
+        if view.criteria and view.criteria != record.criteria:
+            self._note_criteria(view)
+        if due.phase is Phase.PREPARE:
+            release = begun_operation(self._store, self.owner, OperationPhase.RELEASE)
+            if release is not None and release.ended is None:
+                return NextOperation(release.phase, release.nodes, self.request.release_times, note=_NOT_RELEASED)
+        return NextOperation(OperationPhase(due.phase.value), due.nodes, self.request.times[due.phase])
+
+    def prepare(self, due: NextOperation, free: Sequence[str]) -> NextOperation:
+        """Return the due operation with the nodes that can be sent; or their release, which comes before a prepare."""
+        if not free:
+            return replace(due, nodes=())
+        request = self.request
+        listed = list_nodes(self._store, self._operations.provisioner, request.site, free)
+        found = {name: node.condition for name, node in listed.items()}
+        if due.phase is OperationPhase.PREPARE:
+            nodes = self._to_release(listed)
+            if nodes:
+                return NextOperation(OperationPhase.RELEASE, nodes, request.release_times, found, note=_NOT_RELEASED)
+        return replace(due, nodes=self._without_deployed(Phase(due.phase.value), free, found), found=found)
+
+    def _read(self) -> GroupRecord:
+        return self._store.group(self.request.action_id, self.request.group)
+
+    def _deployment(self) -> Deployment:
+        record = self.record
+        return Deployment(
+            [record.definition],
+            {record.name: record.nodes},
+            self._store.attempt_states(record.action_id, record.name, record.attempt),
+            self._store.group_states(record.action_id, record.definition.depends_on),
+            phases_done=record.phases_done,
+            withheld=self._store.withheld(record.action_id, record.name),
+        )
+
+    def _note_criteria(self, view: GroupView) -> None:
+        """Keep what was judged after prepare: the nodes move on, and a report after a crash must say the same."""
+        for result in view.criteria:
+            self._log.info(story.criterion(result))
+        record = self.record
+        self._store.note_criteria(record.action_id, record.name, record.attempt, view.criteria)
+
+    def _finish(self, view: GroupView) -> GroupRecord:
+        record = self.record
+        fresh = {result.phase for result in view.criteria}
+        criteria = [*(result for result in record.criteria if result.phase not in fresh), *view.criteria]
+        for result in view.criteria:
+            self._log.info(story.criterion(result))
+        self._log.info(story.verdict(view))
+        self._store.finish_group(
+            record.action_id, record.name, record.attempt, view.state, view.reason, criteria, asdict(view.counts)
+        )
+        return self._read()
+
+    def _to_release(self, listed: Mapping[str, ListedNode]) -> Sequence[str]:
+        """Return the nodes that are released now, once an attempt; those that have to stay as they are fail."""
+        record = self.record
+        if begun_operation(self._store, self.owner, OperationPhase.RELEASE) is not None:
+            return ()
+        plan = release_of(self._store, self.request.site, record.definition, listed)
+        if plan.refused:
+            for name, why in plan.refused.items():
+                self._log.warning("%s is not submitted: %s.", name, why)
+            self._store.fail_unsent(record.action_id, self.request.site, record.name, record.attempt, plan.refused)
+        for status in sorted({listed[name].status_name for name in plan.release}):
+            those = [name for name in plan.release if listed[name].status_name == status]
+            self._log.info("The node list says %s, and so they are released first: %s.", status, story.names(those))
+        return plan.release
+
+    def _without_deployed(
+        self, phase: Phase, nodes: Sequence[str], found: Mapping[str, NodeCondition]
+    ) -> Sequence[str]:
+        """Return the nodes that can be submitted: not those that are deployed by now, but for `redo_done` (rule 21)."""
+        if self.request.redo_done or NodeCondition.DEPLOYED not in found.values():
+            return nodes
+        record = self.record
+        digests = self._store.wanted_digests(record.action_id, record.name)
+        wanted = {name: digests.get(name, "") for name in nodes}
+        deployed = judge_deployed(wanted, self._store.node_records(self.request.site), found)
+        self._store.settle_deployed(record.action_id, phase, deployed.as_wanted, deployed.withheld)
+        if deployed.as_wanted:
+            self._log.info("As wanted by now, not submitted: %s.", story.names(deployed.as_wanted))
+        for line in story.withheld(deployed.withheld):
+            self._log.warning("%s", line)
+        return [name for name in nodes if name not in deployed.as_wanted and name not in deployed.withheld]
+
+
+def is_final(record: GroupRecord, attempt_key: str) -> bool:
+    """Whether a group's verdict stays: success always, failure unless a person has cleared the task (rule 23)."""
+    failed_again = record.state is GroupState.FAILURE and record.attempt_key == attempt_key
+    return record.state is GroupState.SUCCESS or failed_again
+
+
+def releases_of(
+    store: SiteStore, site: str, groups: Iterable[PlannedGroup], listed: Mapping[str, ListedNode]
+) -> ReleasePlan:
+    """Decide which nodes of a plan are released first; the first group of a node decides."""
+    released: set[str] = set()
+    refused: dict[str, str] = {}
+    considered: set[str] = set()
+    for planned in groups:
+        seen = {name: listed[name] for name in planned.nodes if name in listed and name not in considered}
+        considered.update(seen)
+        found = release_of(store, site, planned.group, seen)
+        released.update(found.release)
+        refused.update(found.refused)
+    return ReleasePlan(tuple(sorted(released)), refused)
+
+
+def release_of(store: SiteStore, site: str, group: Group, listed: Mapping[str, ListedNode]) -> ReleasePlan:
+    """Decide which of a group's nodes are released, as the provisioner lists them; refusals name what helps."""
+    stuck = {name: node for name, node in listed.items() if node.condition in REFUSED_BY_PREPARE}
+    if not stuck:
+        return ReleasePlan((), {})
+    conditions = {name: node.condition for name, node in stuck.items()}
+    plan = plan_release(conditions, store.left_undeployed(site, stuck), group.release_failed)
+    command = "slipway create action redeploy_server --param target_nodes={} --site {}"
+    refused = {
+        name: f"the node list says {stuck[name].status_name}: {why}. `{command.format(name, site)}` releases it and "
+        "deploys it"
+        for name, why in plan.refused.items()
+    }
+    return replace(plan, refused=refused)

@@ -1,0 +1,112 @@
+"""The provisioner in memory keeps the contract, too: what the engine's tests show with it holds for the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskAction, TaskState
+from tests.contract.test_tasks import (
+    deployed,
+    test_a_node_whose_ipmi_does_not_answer_is_in_no_list,
+    test_a_partial_failure_names_the_node_and_says_why,
+    test_a_task_of_one_node,
+    test_a_task_of_the_whole_site_is_found_again_too,
+    test_an_unknown_reference,
+    test_an_unknown_task,
+    test_destroyed_nodes_are_no_longer_deployed_and_can_be_deployed_again,
+    test_nodes_are_prepared_and_then_deployed,
+    test_relabelled_nodes_stay_as_they_are,
+    test_rule_14_a_task_behind_another_is_queued_and_proves_nothing,
+    test_rule_14_late_truth_is_told,
+    test_rule_25_a_destroy_that_is_under_way_proves_nothing,
+    test_rule_25_what_becomes_of_a_node,
+    test_what_becomes_of_a_node,
+)
+from tests.support.fake_clock import FakeClock
+from tests.support.fake_provisioner import FakeProvisioner
+
+__all__ = [
+    "deployed",
+    "test_a_node_whose_ipmi_does_not_answer_is_in_no_list",
+    "test_a_partial_failure_names_the_node_and_says_why",
+    "test_a_task_of_one_node",
+    "test_a_task_of_the_whole_site_is_found_again_too",
+    "test_an_unknown_reference",
+    "test_an_unknown_task",
+    "test_destroyed_nodes_are_no_longer_deployed_and_can_be_deployed_again",
+    "test_nodes_are_prepared_and_then_deployed",
+    "test_relabelled_nodes_stay_as_they_are",
+    "test_rule_14_a_task_behind_another_is_queued_and_proves_nothing",
+    "test_rule_14_late_truth_is_told",
+    "test_rule_25_a_destroy_that_is_under_way_proves_nothing",
+    "test_rule_25_what_becomes_of_a_node",
+    "test_what_becomes_of_a_node",
+]
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def simulator(clock: FakeClock) -> FakeProvisioner:
+    """The controls, which a simulator has, too."""
+    return FakeProvisioner(clock)
+
+
+@pytest.fixture
+def provisioner(simulator: FakeProvisioner) -> FakeProvisioner:
+    return simulator
+
+
+@pytest.fixture
+def finish(clock: FakeClock) -> Callable[..., ProvisionerTask]:
+    """Wait until a provisioner task is over."""
+
+    def wait(provisioner: Provisioner, task_id: str, until: TaskState = TaskState.COMPLETE) -> ProvisionerTask:
+        for _ in range(100):
+            task = provisioner.task(task_id)
+            if task.state in (until, TaskState.COMPLETE):
+                return task
+            clock.sleep(0.1)
+        raise AssertionError(f"{task} does not become {until}")
+
+    return wait
+
+
+@pytest.fixture
+def design_ref() -> str:
+    return "file:///in-memory.yaml"
+
+
+REFERENCE = "slipway-a-1"
+
+
+def test_submitting_again_joins(provisioner: FakeProvisioner, design_ref: str) -> None:
+    first = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
+    assert provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE) == first
+    assert provisioner.sent == 1
+
+
+def test_the_guard_is_asked_before_it_is_sent(provisioner: FakeProvisioner, design_ref: str) -> None:
+    def guard() -> None:
+        raise LookupError("the lease is lost")
+
+    with pytest.raises(LookupError):
+        provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE, guard=guard)
+    assert provisioner.shown_tasks() == []
+
+
+def test_trap_17_an_orphaned_task_is_dead_once_a_newer_task_has_begun(
+    provisioner: FakeProvisioner, design_ref: str, finish: Callable[..., ProvisionerTask]
+) -> None:
+    provisioner.script("c2", "prepare", "stuck")
+    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1", "c2"], REFERENCE)
+    provisioner.orphan()
+    assert not provisioner.is_dead(task_id)
+    finish(provisioner, provisioner.submit(TaskAction.VERIFY_SITE, design_ref, None, "slipway-b-1"))
+    assert provisioner.is_dead(task_id)
+    assert provisioner.task(task_id).state is TaskState.RUNNING

@@ -1,0 +1,386 @@
+"""A provisioner in memory, whose tasks take their time by a clock: the contract suite runs against it, too.
+
+It does one task after the other, as Drydock does, and can be told what shall become of a node, and of a request.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from provisioner_client.errors import ProvisionerError, ProvisionerProtocolError, SubmissionRefused, TaskNotFound
+from provisioner_client.protocol import (
+    LONG_AGO,
+    DesignValidation,
+    ListedNode,
+    ProvisionerTask,
+    TaskAction,
+    TaskMessage,
+    TaskState,
+)
+from site_engine.clock import Clock
+from strategy_lib.outcome import REFUSED_BY_PREPARE, Evidence, NodeCondition
+from strategy_lib.strategy import Selector
+
+_LONGEST_NAME = 32
+_STATUS = {
+    NodeCondition.NEW: "New",
+    NodeCondition.COMMISSIONING: "Commissioning",
+    NodeCondition.READY: "Ready",
+    NodeCondition.DEPLOYING: "Deploying",
+    NodeCondition.DEPLOYED: "Deployed",
+    NodeCondition.FAILED_COMMISSIONING: "Failed commissioning",
+    NodeCondition.FAILED_DEPLOYMENT: "Failed deployment",
+    NodeCondition.ALLOCATED: "Allocated",
+    NodeCondition.FAILED_RELEASE: "Releasing failed",
+}
+_CONDITIONS = {status: condition for condition, status in _STATUS.items()}
+_FAILURES = {
+    TaskAction.PREPARE_NODES: "Error commissioning node {}",
+    TaskAction.DEPLOY_NODES: "Error deploying node {}",
+    TaskAction.DESTROY_NODES: "Error Releasing node {}",
+    TaskAction.RELABEL_NODES: "Failed to label node {}",
+}
+_FAILED = {
+    TaskAction.PREPARE_NODES: NodeCondition.FAILED_COMMISSIONING,
+    TaskAction.DEPLOY_NODES: NodeCondition.FAILED_DEPLOYMENT,
+    TaskAction.DESTROY_NODES: NodeCondition.FAILED_RELEASE,
+}
+_AT_WORK = {TaskAction.PREPARE_NODES: NodeCondition.COMMISSIONING, TaskAction.DEPLOY_NODES: NodeCondition.DEPLOYING}
+
+
+@dataclass
+class _Task:
+    """A task. ``left`` are its nodes that nothing has become of yet."""
+
+    task_id: str
+    action: TaskAction
+    reference: str
+    nodes: tuple[str, ...]
+    started: datetime | None = None
+    ended: datetime | None = None
+    orphaned: bool = False
+    left: list[str] = field(default_factory=list)
+    succeeded: set[str] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)
+    children: dict[str, bool] = field(default_factory=dict)
+    messages: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def state(self) -> TaskState:
+        if self.started is None:
+            return TaskState.QUEUED
+        return TaskState.RUNNING if self.ended is None else TaskState.COMPLETE
+
+
+@dataclass
+class _Script:
+    behaviour: str
+    attempt: int | None
+    factor: float
+
+
+class FakeProvisioner:
+    """A provisioner and its controls.
+
+    Parameters
+    ----------
+    clock : Clock
+        By which its tasks take their time.
+    seconds : float
+        How long a task takes.
+    settle : float
+        For how long a request may still take effect.
+    """
+
+    def __init__(self, clock: Clock, seconds: float = 1.0, settle: float = 1.0) -> None:
+        self.clock = clock
+        self.settle = settle
+        self.looks = 0
+        self.sent = 0
+        self.before_sending: Callable[[], object] = lambda: None
+        self._seconds = seconds
+        self._tasks: dict[str, _Task] = {}
+        self._conditions: dict[str, NodeCondition] = {}
+        self._scripts: dict[tuple[str, str], _Script] = {}
+        self._attempts: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self._faults: defaultdict[str, list[tuple[ProvisionerError, bool]]] = defaultdict(list)
+        self._overlapping: list[tuple[str, str]] = []
+        self._free_since: datetime | None = None
+
+    # What Slipway asks of it.
+
+    def check(self) -> str:
+        """Say that it can be reached."""
+        return "The fake answers, and accepts the credentials."
+
+    def validate_design(self, design_ref: str) -> DesignValidation:
+        """Accept every design."""
+        return DesignValidation(True, ())
+
+    def select_nodes(self, design_ref: str, selectors: Sequence[Selector]) -> frozenset[str]:
+        """Is not needed where this stands for a provisioner."""
+        raise NotImplementedError
+
+    def submit(
+        self,
+        action: TaskAction,
+        design_ref: str,
+        nodes: Sequence[str] | None,
+        reference: str,
+        *,
+        guard: Callable[[], None] | None = None,
+        sent_ago: float | None = LONG_AGO,
+    ) -> str:
+        """Take a task; one of this reference is joined, unless it certainly was never sent."""
+        if not nodes and action not in (TaskAction.VERIFY_SITE, TaskAction.PREPARE_SITE):
+            raise SubmissionRefused(f"{action} is for named nodes")
+        if sent_ago is not None:
+            found = self.find(reference)
+            if found is not None:
+                return found.task_id
+        for name in nodes or ():
+            if len(name) > _LONGEST_NAME:
+                raise SubmissionRefused(f"the node name {name} has more than {_LONGEST_NAME} characters")
+        self.before_sending()
+        if guard is not None:
+            guard()
+        self.sent += 1
+        fault = self._faults["submit"].pop(0) if self._faults["submit"] else None
+        if fault is None or fault[1]:
+            task_id = self._take(action, tuple(nodes or ()), reference)
+        if fault is not None:
+            raise fault[0]
+        return task_id
+
+    def find(self, reference: str) -> ProvisionerTask | None:
+        """Look through its tasks."""
+        self.looks += 1
+        self._answer("find")
+        return next((self._shown(task) for task in self._tasks.values() if task.reference == reference), None)
+
+    def task(self, task_id: str, *, action: TaskAction | None = None, reference: str | None = None) -> ProvisionerTask:
+        """Show a task."""
+        self._answer("task")
+        task = self._known(task_id)
+        if action not in (None, task.action) or reference not in (None, task.reference):
+            raise ProvisionerProtocolError(f"task {task_id} is another one")
+        return self._shown(task)
+
+    def evidence(
+        self,
+        task_id: str,
+        sent: Collection[str],
+        *,
+        action: TaskAction | None = None,
+        reference: str | None = None,
+    ) -> Evidence:
+        """Tell what it knows of the nodes."""
+        self._answer("evidence")
+        task = self._tasks.get(task_id)
+        if task is not None and task.state is TaskState.QUEUED:
+            return Evidence(over=False, listed=True)
+        conditions = {name: self._conditions[name] for name in sent if name in self._conditions}
+        names = {name: _STATUS[condition] for name, condition in conditions.items()}
+        if task is None:
+            return Evidence(over=True, condition=conditions, status_names=names, listed=True)
+        ended = task.state is TaskState.COMPLETE
+        return Evidence(
+            over=ended,
+            reported_success=frozenset(task.succeeded if ended else ()),
+            reported_failure=frozenset(task.failed if ended else ()),
+            child_success=frozenset(name for name, well in task.children.items() if well),
+            child_failure=frozenset(name for name, well in task.children.items() if not well),
+            condition=conditions,
+            status_names=names,
+            messages=dict(task.messages),
+            listed=True,
+        )
+
+    def is_dead(self, task_id: str) -> bool:
+        """Say whether it was restarted under a task, and has begun another since."""
+        self._answer("is_dead")
+        task = self._known(task_id)
+        order = list(self._tasks.values())
+        newer = order[order.index(task) + 1 :]
+        return task.orphaned and any(other.started is not None for other in newer)
+
+    def nodes(self) -> dict[str, ListedNode]:
+        """List the machines that it has seen, but those that were destroyed."""
+        self._answer("nodes")
+        return {
+            name: ListedNode(name, condition, _STATUS[condition], None) for name, condition in self._conditions.items()
+        }
+
+    def close(self) -> None:
+        """Keep everything: it serves all clients of a test."""
+
+    # What a test tells it, and asks it; as `Simulator`.
+
+    def script(self, node: str, phase: str, behaviour: str, *, attempt: int | None = None, factor: float = 1.0) -> None:
+        """Say what shall become of a node."""
+        self._scripts[node, phase.removesuffix("_nodes")] = _Script(behaviour, attempt, factor)
+
+    def fault(self, method: str, error: ProvisionerError, count: int = 1, *, taken: bool = False) -> None:
+        """Have the next calls of a method fail; a submission can be ``taken`` in spite of it."""
+        self._faults[method] += [(error, taken)] * count
+
+    def release_stuck(self) -> None:
+        """Let stuck nodes go on, from now on."""
+        self._advance()
+        stuck = [key for key, script in self._scripts.items() if script.behaviour == "stuck"]
+        assert stuck, "nothing is stuck"
+        for key in stuck:
+            del self._scripts[key]
+
+    def orphan(self) -> None:
+        """Restart it under the task at work, which is said to run for ever."""
+        self._advance()
+        for task in self._tasks.values():
+            if task.state is TaskState.RUNNING:
+                task.orphaned = True
+                self._free_since = self.clock.now()
+
+    def forget(self, task_id: str) -> None:
+        """Lose a task."""
+        self._advance()
+        del self._tasks[task_id]
+
+    def set_status(self, node: str, status: str) -> None:
+        """Bring a machine into a status, by another hand."""
+        self._advance()
+        self._conditions[node] = _CONDITIONS[status]
+
+    def shown_tasks(self) -> list[ProvisionerTask]:
+        """Return all tasks, in order."""
+        self._advance()
+        return [self._shown(task) for task in self._tasks.values()]
+
+    def submissions(self) -> list[tuple[str, list[str]]]:
+        """Return (action, sorted nodes) of every task that is about named nodes, in order."""
+        return [(task.action.value, sorted(task.nodes)) for task in self._tasks.values() if task.nodes]
+
+    def double(self) -> list[tuple[str, str]]:
+        """Return (node, action) of every node that was submitted while another task was about it."""
+        return self._overlapping
+
+    def _answer(self, method: str) -> None:
+        self._advance()
+        if self._faults[method]:
+            raise self._faults[method].pop(0)[0]
+
+    def _known(self, task_id: str) -> _Task:
+        if task_id not in self._tasks:
+            raise TaskNotFound(f"there is no task {task_id}")
+        return self._tasks[task_id]
+
+    def _shown(self, task: _Task) -> ProvisionerTask:
+        ended = task.state is TaskState.COMPLETE
+        result = "incomplete"
+        if ended:
+            good = not task.failed and (task.succeeded or not task.nodes)
+            result = "success" if good else "partial_success" if task.succeeded else "failure"
+        return ProvisionerTask(
+            task.task_id,
+            task.action.value,
+            task.state,
+            result,
+            frozenset(task.succeeded if ended else ()),
+            frozenset(task.failed if ended else ()),
+            tuple(TaskMessage(text, True, name, None) for name, text in task.messages.items()),
+            task.reference,
+        )
+
+    def _take(self, action: TaskAction, nodes: tuple[str, ...], reference: str) -> str:
+        self._advance()
+        at_work = [task for task in self._tasks.values() if task.ended is None and not task.orphaned]
+        self._overlapping += [(name, action.value) for task in at_work for name in nodes if name in task.nodes]
+        task = _Task(f"task-{len(self._tasks) + 1}", action, reference, nodes, left=list(nodes))
+        self._tasks[task.task_id] = task
+        self._advance()
+        return task.task_id
+
+    def _advance(self) -> None:
+        """Bring all tasks up to the present."""
+        now = self.clock.now()
+        for task in self._tasks.values():
+            if task.ended is not None or task.orphaned:
+                continue
+            if task.started is None:
+                self._start(task, self._free_since or now)
+            self._work(task, now)
+            if task.ended is None:
+                return
+            self._free_since = now
+
+    def _start(self, task: _Task, at: datetime) -> None:
+        task.started = at
+        for name in task.nodes:
+            self._attempts[name, _phase(task.action)] += 1
+            if task.action in _AT_WORK and self._can_be_worked_on(task.action, name):
+                self._conditions[name] = _AT_WORK[task.action]
+
+    def _work(self, task: _Task, now: datetime) -> None:
+        assert task.started is not None
+        for name in list(task.left):
+            script = self._script(name, task.action)
+            if script.behaviour == "stuck":
+                continue
+            if now - task.started < timedelta(seconds=self._seconds * script.factor):
+                continue
+            task.left.remove(name)
+            self._finish_node(task, name, script.behaviour)
+        if not task.left and now - task.started >= timedelta(seconds=self._seconds):
+            task.ended = now
+
+    def _script(self, name: str, action: TaskAction) -> _Script:
+        key = (name, _phase(action))
+        script = self._scripts.get(key, _Script("success", None, 1.0))
+        applies = script.attempt in (None, self._attempts[key]) and not (
+            script.behaviour == "flaky" and self._attempts[key] > 1
+        )
+        return script if applies else _Script("success", None, 1.0)
+
+    def _can_be_worked_on(self, action: TaskAction, name: str) -> bool:
+        condition = self._conditions.get(name, NodeCondition.NEW)
+        if action is TaskAction.PREPARE_NODES:
+            return condition not in REFUSED_BY_PREPARE | {NodeCondition.DEPLOYED, NodeCondition.DEPLOYING}
+        return condition is NodeCondition.READY
+
+    def _finish_node(self, task: _Task, name: str, behaviour: str) -> None:
+        action, condition = task.action, self._conditions.get(name, NodeCondition.NEW)
+        if action in _AT_WORK and condition is NodeCondition.DEPLOYED:
+            behaviour = "untouched"
+        elif action in _AT_WORK and condition is not _AT_WORK[action]:
+            behaviour = "refused"
+        if behaviour in ("fail", "flaky", "both_lists", "refused"):
+            task.failed.add(name)
+            task.children[name] = False
+            task.messages[name] = _FAILURES[action].format(name)
+        if behaviour in ("success", "slow", "false_success", "both_lists", "untouched"):
+            task.succeeded.add(name)
+            task.children.setdefault(name, True)
+        if behaviour in ("success", "slow", "unreported_done"):
+            self._done(action, name)
+        elif action in _FAILED and behaviour in self._spoils(action):
+            self._conditions[name] = _FAILED[action]
+
+    @staticmethod
+    def _spoils(action: TaskAction) -> tuple[str, ...]:
+        """Return the behaviours after which a node is worse off."""
+        failures = ("fail", "flaky", "both_lists")
+        return (*failures, "false_success") if action in _AT_WORK else failures
+
+    def _done(self, action: TaskAction, name: str) -> None:
+        if action is TaskAction.PREPARE_NODES:
+            self._conditions[name] = NodeCondition.READY
+        elif action is TaskAction.DEPLOY_NODES:
+            self._conditions[name] = NodeCondition.DEPLOYED
+        elif action is TaskAction.DESTROY_NODES:
+            self._conditions.pop(name, None)
+
+
+def _phase(action: TaskAction) -> str:
+    return action.value.removesuffix("_nodes")
