@@ -109,7 +109,7 @@ def held(operation: Operation, unreachable: str = "") -> str:
     )
 
 
-def left_out(phase: Phase | NodeStep, nodes: Collection[str], why: str) -> str:
+def left_out(phase: OperationPhase, nodes: Collection[str], why: str) -> str:
     """Say which nodes are not submitted, because an older provisioner task holds them: ``why`` is from `held`."""
     return f"{word(phase)}: left out: {names(nodes)}: {why}"
 

@@ -310,8 +310,7 @@ class FakeProvisioner:
                 continue
             if task.started is None:
                 self._start(task, self._free_since or now)
-            self._work(task, now)
-            if task.ended is None:
+            if not self._work(task, now):
                 return
             self._free_since = now
 
@@ -322,7 +321,8 @@ class FakeProvisioner:
             if task.action in _AT_WORK and self._can_be_worked_on(task.action, name):
                 self._conditions[name] = _AT_WORK[task.action]
 
-    def _work(self, task: _Task, now: datetime) -> None:
+    def _work(self, task: _Task, now: datetime) -> bool:
+        """Bring a task up to the present; return whether it is over."""
         assert task.started is not None
         for name in list(task.left):
             script = self._script(name, task.action)
@@ -334,6 +334,7 @@ class FakeProvisioner:
             self._finish_node(task, name, script.behaviour)
         if not task.left and now - task.started >= timedelta(seconds=self._seconds):
             task.ended = now
+        return task.ended is not None
 
     def _script(self, name: str, action: TaskAction) -> _Script:
         key = (name, _phase(action))
