@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 AIRFLOW_HOME = Path(tempfile.mkdtemp(prefix="slipway-tests-"))
 
 # Two embedded Airflows serve all end-to-end tests that can share one: each worker of pytest-xdist would start its own.
-# So it is with the DAGs that are run in the test's process, and with the API server of the tests below `web`.
+# So it is with the DAGs that are run in the test's process, and with the API server of the tests below `api`.
 SHARED = {
     "test_dags.py": "dags",
     "test_deployed_nodes.py": "dags",
@@ -71,7 +71,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     def group_of(node_id: str) -> str:
         folder, _, name = file_of(node_id).rpartition("/")
-        return "web" if folder.endswith("integration/web") else SHARED.get(name, f"{folder}/{name}")
+        return "api" if folder.endswith("integration/api") else SHARED.get(name, f"{folder}/{name}")
 
     scheduler._split_scope = group_of
     return scheduler
