@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from site_engine.actions.kinds import ActionKind, Override
+from site_engine.actions.parameters import ActionParameters
 from site_store import NodeRecord, PlannedGroup
 from strategy_lib.digests import differ_in_labels_alone
 from strategy_lib.node import Node
@@ -46,6 +48,24 @@ def make_plan(
     grouped = frozenset(name for planned in groups for name in planned.nodes)
     other = frozenset(node.name for node in nodes) - grouped
     return Plan(groups, grouped.intersection(done), other, dict(withheld or {}))
+
+
+def judge_considered(
+    kind: ActionKind,
+    parameters: ActionParameters,
+    digests: Mapping[str, str],
+    records: Iterable[NodeRecord],
+    conditions: Mapping[str, NodeCondition],
+) -> Deployed:
+    """Tell the deployed nodes that an action leaves alone (`judge_deployed`), of those that it considers.
+
+    There are none where it redoes what is done, or has just destroyed its target nodes (a dry run would have).
+    """
+    if parameters.allows(Override.REDO_DONE) or kind.is_destructive:
+        return Deployed()
+    targets = parameters.target_nodes
+    wanted = {name: digest for name, digest in digests.items() if targets is None or name in targets}
+    return judge_deployed(wanted, records, conditions)
 
 
 def judge_deployed(

@@ -143,7 +143,7 @@ def test_rule_25_a_dry_run_is_refused_what_the_action_would_be_refused(deployed:
 @pytest.mark.endurance
 def test_servers_must_be_named(deployed: Runs) -> None:
     assert deployed.run("destroy_nodes", target_nodes=["b", "bb"])[0] == "failed"
-    assert "did you mean b?" in deployed.last_report()["failed_steps"][0]["message"]
+    assert "did you mean 'b'?" in deployed.last_report()["failed_steps"][0]["message"]
     assert deployed.simulator.submissions() == []
 
 
@@ -207,8 +207,8 @@ def test_a_secret_that_would_be_the_name_of_a_group_is_shown_to_nobody(runs: Run
     assert (state, tasks["load_design"], tasks["prepare_site"]) == ("failed", "failed", "upstream_failed")
     (failed,) = runs.last_report()["failed_steps"]
     assert failed["message"].endswith(
-        "groups and settings are shown to everybody: write it in plain; mend it, commit, and start a new action: "
-        "force does not help here"
+        "groups and settings are shown to everybody: write it in plain; revision 1 of site alpha shows secrets: "
+        "mend it, commit, and start a new action; force does not help here"
     )
 
 

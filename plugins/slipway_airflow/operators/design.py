@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from typing import TYPE_CHECKING, Any
 
 from provisioner_client.drydock.validation_answer import reasons
-from site_engine.actions.kinds import Override, kind_of
+from site_engine.actions.admission import Refusal, judge_critical_groups, judge_design, judge_parameters
+from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
 from site_engine.design_check import REFUSAL_STAYS, DesignCheck, check_design
 from site_engine.errors import StepError
-from site_engine.log_messages import count, names
+from site_engine.log_messages import count
 from site_engine.revision_documents import exposed_in
 from slipway_airflow.design_address import address_of, masked_token
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operators.base import SiteOperator, marker
 from strategy_lib.design import read_design
-from strategy_lib.disruption import shortfalls
 from strategy_lib.inventory import nodes_from_documents
-from strategy_lib.outcome import NodeCondition
 from strategy_lib.strategy import strategy_to_data, targeted_strategy
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from airflow.sdk import Context
 
     from provisioner_client.protocol import Provisioner
+    from site_engine.task_log import TaskLog
     from site_store import ActionRecord, SiteStore
     from strategy_lib.documents import Document
 
@@ -46,19 +45,17 @@ class LoadDesignOperator(SiteOperator):
         with self.telling(context) as store:
             action = self.action(store, context)
             revision, documents = self.read_revision(store, action.site, action.revision)
-            exposed = exposed_in(store, revision)
-            if exposed:
-                said = "; ".join(exposed[:5])
-                raise StepError(f"{said}; mend it, commit, and start a new action: force does not help here")
             design = read_design(documents)
-            targets = parameters_of(action).target_nodes
-            strategy = design.strategy
-            if targets is None and kind_of(action.kind).targeted:
-                raise StepError(f"{action.kind} needs target_nodes: name the nodes that it is for")
-            if targets is not None:
-                known = [node.name for node in design.nodes]
-                _check_targets(targets, known, f"revision {revision.number} of site {action.site}")
-                strategy = targeted_strategy(targets)
+            parameters = parameters_of(action)
+            _require_none(
+                [
+                    *judge_parameters(kind_of(action.kind), parameters),
+                    *judge_design(parameters, action.site, revision.number, design, exposed_in(store, revision)),
+                ],
+                self.log,
+            )
+            targets = parameters.target_nodes
+            strategy = design.strategy if targets is None else targeted_strategy(targets)
             for warning in design.warnings:
                 self.log.warning("%s", warning)
             self.log.info(
@@ -76,15 +73,14 @@ class LoadDesignOperator(SiteOperator):
             }
 
 
-def _check_targets(targets: Collection[str], known: Collection[str], source: str) -> None:
-    if not targets:
-        raise StepError("target_nodes is empty: name at least one node")
-    missing = sorted(set(targets).difference(known))
-    if not missing:
-        return
-    hints = [near[0] for name in missing if (near := difflib.get_close_matches(name, known, 1))]
-    hint = f"; did you mean {names(hints)}?" if hints else ""
-    raise StepError(f"target_nodes names nodes that {source} does not have: {names(missing)}{hint}")
+def _require_none(refusals: Sequence[Refusal], log: TaskLog) -> None:
+    """Fail with all that speaks against the action; what its parameters set aside is logged."""
+    for refusal in refusals:
+        if refusal.is_overridden:
+            log.warning("%s", refusal)
+    refused = [str(refusal) for refusal in refusals if not refusal.is_overridden]
+    if refused:
+        raise StepError("; ".join(refused))
 
 
 class ValidateDesignOperator(SiteOperator):
@@ -100,8 +96,12 @@ class ValidateDesignOperator(SiteOperator):
             provisioner = self.discreet(hook.get_conn(marker(action)), store, action)
             try:
                 check = self._check(store, action, hook, provisioner, design_documents)
-                if kind_of(action.kind).is_destructive:
-                    self._guard_critical_groups(action, design_documents, provisioner)
+                # A run may be started in Airflow, where nobody has looked at this before.
+                kind = kind_of(action.kind)
+                if kind.is_destructive:
+                    conditions = {name: node.condition for name, node in provisioner.nodes().items()}
+                    design = read_design(design_documents)
+                    _require_none(judge_critical_groups(kind, parameters_of(action), design, conditions), self.log)
             finally:
                 provisioner.close()
             self.log.info("The provisioner accepts the design and sees %s in it.", count(check.nodes, "node"))
@@ -134,16 +134,3 @@ class ValidateDesignOperator(SiteOperator):
         if check.shortage:
             raise StepError(check.shortage)
         return check
-
-    def _guard_critical_groups(
-        self, action: ActionRecord, documents: Sequence[Document], provisioner: Provisioner
-    ) -> None:
-        """Refuse to destroy what critical groups need now, unless that is forced: a run may be started in Airflow."""
-        design = read_design(documents)
-        deployed = {name for name, node in provisioner.nodes().items() if node.condition is NodeCondition.DEPLOYED}
-        short = shortfalls(design.strategy, design.nodes, deployed, parameters_of(action).target_nodes or ())
-        for shortfall in short:
-            self.log.warning("%s", shortfall)
-        if short and not parameters_of(action).allows(Override.BELOW_CRITERIA):
-            said = "; ".join(str(shortfall) for shortfall in short)
-            raise StepError(f"{said}: name fewer nodes, or force it")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from site_engine.actions.kinds import Override, kind_of
+from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
 from site_engine.clock import SystemClock
 from site_engine.errors import StepError
@@ -13,7 +13,7 @@ from site_engine.log_messages import count, names, withheld
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import ONE_LOOK
-from site_engine.planning import Deployed, Plan, judge_deployed, make_plan
+from site_engine.planning import Plan, judge_considered, make_plan
 from site_engine.reports import STEP_WARNING
 from slipway_airflow.airflow_settings import longest_mapping
 from slipway_airflow.hook import DrydockHook
@@ -66,14 +66,21 @@ class PlanGroupsOperator(SiteOperator):
                     "merge groups, or raise [core] max_map_length"
                 )
             listed = self._listed(store, action, design)
-            deployed = self._deployed(store, action, design, listed)
+            conditions = {name: node.condition for name, node in listed.items()}
+            records = store.node_records(action.site)
+            kind, parameters = kind_of(action.kind), parameters_of(action)
+            deployed = judge_considered(kind, parameters, design.digests, records, conditions)
             plan = make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld)
             if not plan.groups:
                 raise StepError("the strategy has no groups: there is nothing to deploy")
             for planned in plan.groups:
-                kind = "critical" if planned.group.critical else "not critical"
+                word = "critical" if planned.group.critical else "not critical"
                 self.log.info(
-                    "%s (%s): %s: %s", planned.group.name, kind, count(len(planned.nodes), "node"), names(planned.nodes)
+                    "%s (%s): %s: %s",
+                    planned.group.name,
+                    word,
+                    count(len(planned.nodes), "node"),
+                    names(planned.nodes),
                 )
             if plan.done:
                 self.log.info("Already as wanted, not submitted: %s.", names(plan.done))
@@ -83,7 +90,7 @@ class PlanGroupsOperator(SiteOperator):
             if not action.dry_run:
                 store.set_wanted(action.site, revision.number, design.digests)
             # An action on named nodes considers no other (rule 21): its report names those alone.
-            other = () if parameters_of(action).target_nodes else plan.other
+            other = () if parameters.target_nodes else plan.other
             store.save_plan(action.id, plan.groups, plan.done, design.digests, other, plan.withheld)
             return [planned.group.name for planned in plan.groups]
 
@@ -102,19 +109,6 @@ class PlanGroupsOperator(SiteOperator):
             conditions = {name: node.condition.value for name, node in seen.items()}
             store.set_conditions(action.site, conditions, missing=set(design.digests).difference(seen))
         return seen
-
-    def _deployed(
-        self, store: SiteStore, action: ActionRecord, design: Design, listed: Mapping[str, ListedNode]
-    ) -> Deployed:
-        """Tell the deployed nodes that are as wanted from the others."""
-        # A server that is redeployed has just been destroyed (in a dry run: would have been).
-        parameters = parameters_of(action)
-        if parameters.allows(Override.REDO_DONE) or kind_of(action.kind).is_destructive:
-            return Deployed()
-        targets = parameters.target_nodes
-        wanted = {name: digest for name, digest in design.digests.items() if targets is None or name in targets}
-        conditions = {name: node.condition for name, node in listed.items()}
-        return judge_deployed(wanted, store.node_records(action.site), conditions)
 
     def _tell_releases(
         self, store: SiteStore, action: ActionRecord, plan: Plan, listed: Mapping[str, ListedNode]

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from site_engine.actions.kinds import ActionKind, find_kind, kind_names, kind_of
+from design_rendering.redaction import Redactor
+from site_engine.actions.admission import (
+    Ground,
+    Refusal,
+    judge_critical_groups,
+    judge_design,
+    judge_parameters,
+    judge_revision,
+    requested_kind,
+)
+from site_engine.actions.kinds import ActionKind
 from site_engine.actions.parameters import CONTINUE_ON_FAIL, ActionParameters, ParameterError, parse_parameters
 from site_engine.errors import AirflowApiError, AirflowRefused, StepError
 from site_engine.reconciliation import reconcile
 from site_engine.revision_documents import read_revision
-from site_store import ActionState, SiteBusy, Version
+from site_store import ActionState, SiteBusy
 from slipway_airflow.connections import site_connection
-from slipway_api.actions.critical_groups import guard_critical_groups
 from slipway_api.actions.preview import listed_nodes, messages_of, nodes_if_known, preview
-from slipway_api.documents.intermediate_commits import refusal, skipped_commits
 from slipway_api.documents.validation import validation_of_revision
 from slipway_api.http.api_errors import ApiError, plain_message
 from slipway_api.sites.provisioner_check import NOT_ASKED
@@ -39,7 +46,15 @@ OVERRIDDEN = "overridden"
 """The kind of the event that says what an action was started in spite of."""
 
 _KEPT_MESSAGES = 200
-_HINTS = 3
+# The status and its reason.
+_ANSWERS = {
+    Ground.KIND: (400, "Unsupported Action"),
+    Ground.TARGETS: (400, "Bad Request"),
+    Ground.REVISION: (400, "Bad Request"),
+    Ground.INTERMEDIATE_COMMITS: (409, "Intermediate Commits"),
+    Ground.SECRETS: (400, "Secrets"),
+    Ground.CRITICAL_GROUPS: (409, "Critical Groups"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +91,22 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowCalls, call
         It is not known which provisioner is the site's: nothing was started.
     """
     kind = _kind(request.kind)
-    caller.require_create(kind)
-    _require_switched_on(airflow, kind)
+    caller.require_create(kind.name)
+    _require_switched_on(airflow, kind.name)
     parameters = _parameters(kind, request)
-    revision = _revision(store, request, kind, parameters)
+    revision = _revision(store, kind, parameters, request.site)
     # Decided once: whatever becomes of the site's connections, this action uses no other.
     connection = site_connection(request.site)
     validated = validation_of_revision(request.site, revision)
     overridden = _judge(validated, parameters, request.site, revision)
+    _require_none(judge_design(parameters, request.site, revision, validated.design, _exposed(validated)))
     notes: list[dict[str, Any]] = []
     if validated.design is not None:
-        _require_targets(parameters, validated.design, request.site, revision)
-        refused, notes = _foreseen(store, kind, parameters, validated.design, request.site)
-        overridden += refused
-    elif parameters.target_nodes is not None:
-        raise ApiError(400, f"the nodes of revision {revision} cannot be read, so target_nodes cannot be checked")
+        conditions, found = _preview(store, kind, parameters, validated.design, request.site)
+        overridden += _require_none(judge_critical_groups(kind, parameters, validated.design, conditions))
+        notes = messages_of(kind.name, found)
     conn_id = None if connection is None else str(connection.conn_id)
-    action = _write_down(store, airflow, request, kind_of(kind), revision, parameters, caller.name, conn_id)
+    action = _write_down(store, airflow, request, kind, revision, parameters, caller.name, conn_id)
     if overridden:
         said = f"started by {caller.name} in spite of {overridden[0]['message']}"
         more = f", and {len(overridden) - 1} more" if len(overridden) > 1 else ""
@@ -116,56 +130,60 @@ def previewed(request: ActionRequest, store: SiteStore, caller: Caller) -> tuple
         It could not be learnt which nodes are deployed, and the action would take such nodes down.
     """
     kind = _kind(request.kind)
-    caller.require_create(kind)
+    caller.require_create(kind.name)
     parameters = _parameters(kind, request)
-    revision = _revision(store, request, kind, parameters)
+    revision = _revision(store, kind, parameters, request.site)
     try:
         design = read_design(read_revision(store, request.site, revision)[1])
     except (StepError, StrategyLibError) as error:
         raise ApiError(400, f"revision {revision} of site {request.site} cannot be read: {error}") from error
-    _require_targets(parameters, design, request.site, revision)
+    _require_none(judge_design(parameters, request.site, revision, design, ()))
     return revision, _preview(store, kind, parameters, design, request.site)[1]
 
 
 def _preview(
-    store: SiteStore, kind: str, parameters: ActionParameters, design: Design, site: str
+    store: SiteStore, kind: ActionKind, parameters: ActionParameters, design: Design, site: str
 ) -> tuple[Mapping[str, NodeCondition], Preview | None]:
-    listed = listed_nodes(site) if kind_of(kind).is_destructive else nodes_if_known(site)
+    listed = listed_nodes(site) if kind.is_destructive else nodes_if_known(site)
     if listed is None:
         return {}, None
     conditions = {name: node.condition for name, node in listed.items()}
-    return conditions, preview(store, kind, parameters, design, site, listed)
+    return conditions, preview(store, kind.name, parameters, design, site, listed)
 
 
-def _foreseen(
-    store: SiteStore, kind: str, parameters: ActionParameters, design: Design, site: str
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return which critical groups fall short by force, and notes of what will be touched and what not."""
-    conditions, found = _preview(store, kind, parameters, design, site)
-    return guard_critical_groups(kind, parameters, design, conditions), messages_of(kind, found)
-
-
-def _parameters(kind: str, request: ActionRequest) -> ActionParameters:
+def _parameters(kind: ActionKind, request: ActionRequest) -> ActionParameters:
     try:
-        parameters = parse_parameters(request.parameters, kind_of(kind), allow_intermediate=request.allow_intermediate)
+        parameters = parse_parameters(request.parameters, kind, allow_intermediate=request.allow_intermediate)
     except ParameterError as error:
         messages = [plain_message(problem, name="parameters") for problem in error.problems]
         raise ApiError(400, f"the parameters cannot be used: {error}", "Bad Request", messages) from error
-    if kind_of(kind).targeted and parameters.target_nodes is None:
-        raise ApiError(400, f"{kind} needs the parameter target_nodes: name the nodes", "Bad Request")
+    _require_none(judge_parameters(kind, parameters))
     return parameters
 
 
-def _kind(name: object) -> str:
-    if isinstance(name, str) and find_kind(name):
-        return name
-    if not isinstance(name, str) or not name:
-        raise ApiError(
-            400, f"the body needs a name: the kind of action, one of {', '.join(kind_names())}", "Bad Request"
-        )
-    near = difflib.get_close_matches(name[:64], kind_names(), 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"supported are {', '.join(kind_names())}"
-    raise ApiError(400, f"there is no kind of action {name[:64]!r}; {hint}", "Unsupported Action")
+def _kind(name: object) -> ActionKind:
+    kind = requested_kind(name)
+    if isinstance(kind, Refusal):
+        raise _refused([kind])
+    return kind
+
+
+def _require_none(refusals: Sequence[Refusal]) -> list[dict[str, Any]]:
+    """Answer with all that speaks against the action; return, as warnings, what its parameters set aside."""
+    refused = [refusal for refusal in refusals if not refusal.is_overridden]
+    if refused:
+        raise _refused(refused)
+    return [{**message, "error": False, "level": "Warning"} for each in refusals for message in _messages(each)]
+
+
+def _refused(refusals: Sequence[Refusal]) -> ApiError:
+    status, reason = _ANSWERS[refusals[0].ground]
+    messages = [message for refusal in refusals for message in _messages(refusal)]
+    return ApiError(status, "; ".join(refusal.text for refusal in refusals), reason, messages)
+
+
+def _messages(refusal: Refusal) -> list[dict[str, Any]]:
+    return [plain_message(said, name=refusal.ground.value) for said in refusal.details or (refusal.text,)]
 
 
 def _require_switched_on(airflow: AirflowCalls, kind: str) -> None:
@@ -180,21 +198,18 @@ def _require_switched_on(airflow: AirflowCalls, kind: str) -> None:
         raise ApiError(409, text, "Switched off in Airflow")
 
 
-def _revision(store: SiteStore, request: ActionRequest, kind: str, parameters: ActionParameters) -> int:
-    """Return the revision to bring about: one that is committed, and that skips no other unknowingly."""
-    versions = store.versions(request.site)
-    newest = versions[Version.COMMITTED]
-    if newest is None:
-        raise ApiError(400, f"site {request.site} has no committed revision: commit its documents first")
-    revision = parameters.revision or newest
-    if revision > newest:
-        raise ApiError(400, f"site {request.site} has no revision {revision}; its newest is {newest}")
-    if parameters.is_whole_site(kind_of(kind)) and not parameters.allow_intermediate:
-        last = versions[Version.LAST_SITE_ACTION]
-        skipped = skipped_commits(last, revision)
-        if skipped:
-            raise ApiError(409, refusal(request.site, last, skipped, revision), "Intermediate Commits")
+def _revision(store: SiteStore, kind: ActionKind, parameters: ActionParameters, site: str) -> int:
+    revision, refusals = judge_revision(kind, parameters, site, store.versions(site))
+    _require_none(refusals)
     return revision
+
+
+def _exposed(validated: Validated) -> tuple[str, ...]:
+    """Return a sentence for each secret in groups and settings, without the secrets themselves."""
+    if validated.secrets is None or not validated.secrets.exposed:
+        return ()
+    redactor = Redactor(validated.secrets.texts)
+    return tuple(map(redactor.redact, validated.secrets.exposed))
 
 
 def _judge(validated: Validated, parameters: ActionParameters, site: str, revision: int) -> list[dict[str, Any]]:
@@ -213,26 +228,6 @@ def _judge(validated: Validated, parameters: ActionParameters, site: str, revisi
         text = f"revision {revision} of site {site} is not valid: nothing was started. {way_out}"
         raise ApiError(400, text, "Validation", validated.messages)
     return [{**message, "error": False, "level": "Warning"} for message in errors]
-
-
-def _require_targets(parameters: ActionParameters, design: Design, site: str, revision: int) -> None:
-    if parameters.target_nodes is None:
-        return
-    known = [node.name for node in design.nodes]
-    missing = sorted(set(parameters.target_nodes).difference(known))
-    if missing:
-        text = f"target_nodes names {len(missing)} nodes that revision {revision} of site {site} does not have"
-        # Looking for what is alike takes long among many names.
-        said = [
-            _not_there(name, known if place < _HINTS else ()) for place, name in enumerate(missing[:_KEPT_MESSAGES])
-        ]
-        messages = [plain_message(sentence, name="target_nodes") for sentence in said]
-        raise ApiError(400, text, "Bad Request", messages)
-
-
-def _not_there(name: str, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(name[:64], known, 1)
-    return f"there is no node {name[:64]!r}" + (f"; did you mean {near[0]!r}?" if near else "")
 
 
 def _write_down(

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from provisioner_client.errors import ProvisionerError
-from site_engine.actions.kinds import Override, kind_of
+from site_engine.actions.kinds import kind_of
 from site_engine.dry_run import rehearse
 from site_engine.errors import SettingsError
 from site_engine.groups import releases_of
 from site_engine.log_messages import by_reason, count, names
-from site_engine.planning import Deployed, judge_deployed, make_plan
+from site_engine.planning import judge_considered, make_plan
 from slipway_airflow.hook import DrydockHook
 from slipway_api.http.api_errors import plain_message
 from strategy_lib.node import NodeState
@@ -131,12 +131,8 @@ def preview(
         worked_on = tuple(name for name in chosen if name in deployed_now)
         return Preview(chosen, worked_on, worked_on if step is NodeStep.DESTROY else ())
     strategy = design.strategy if targets is None else targeted_strategy(targets)
-    wanted = {name: digest for name, digest in design.digests.items() if targets is None or name in targets}
-    deployed = (
-        Deployed()
-        if parameters.allows(Override.REDO_DONE)
-        else judge_deployed(wanted, store.node_records(site), conditions)
-    )
+    records = store.node_records(site)
+    deployed = judge_considered(kind_of(kind), parameters, design.digests, records, conditions)
     plan = make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld)
     releases = releases_of(store, site, plan.groups, listed)
     kept_back = {**releases.refused, **plan.withheld}

@@ -10,12 +10,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse
 
+from site_engine.actions.admission import skipped_commits
 from site_store import BufferChanged, RevisionRecord, SiteStore, Version
 from slipway_api import airflow_access as access
 from slipway_api.documents.answers import Committed
 from slipway_api.documents.etag import IfMatch, changed_meanwhile, require_match, tagged
 from slipway_api.documents.examples import COMMITTED
-from slipway_api.documents.intermediate_commits import skipped_commits
 from slipway_api.documents.revision_view import LARGEST_NUMBER
 from slipway_api.documents.validation import Validated, validate
 from slipway_api.http.answers import answers

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import httpx
 import pytest
+import yaml
 from airflow.secrets.metastore import MetastoreBackend
 from sqlalchemy.exc import OperationalError
 
@@ -18,7 +19,7 @@ from tests.integration.api.airflow_runs import ACTIONS, DESIGN, AirflowRuns, ask
 from tests.support.lossy_proxy import LossyProxy
 from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator
-from tests.support.sites import group, node, site
+from tests.support.sites import document, group, node, site
 
 pytestmark = pytest.mark.usefixtures("dags", "connected")
 
@@ -311,6 +312,21 @@ def test_a_revision_that_can_be_read_may_be_used_in_spite_of_its_errors(user: ht
     assert answer.status_code == 400
     assert "repeat this with the parameter continue-on-fail=true (--continue-on-fail)" in answer.json()["message"]
     create(user, **{"continue-on-fail": "true"})
+
+
+def test_no_action_goes_by_a_revision_that_shows_a_secret(user: httpx.Client, store: SiteStore) -> None:
+    secret = "correct horse battery staple"
+    passphrase = document("deckhand/Passphrase/v1", "ipmi", secret, storagePolicy="encrypted")
+    design = list(yaml.safe_load_all(site([node("n1"), passphrase], [group("one", ["n1"])])))
+    (strategy,) = (one for one in design if one["schema"] == "shipyard/DeploymentStrategy/v1")
+    source = {"schema": passphrase["schema"], "name": "ipmi", "path": "."}
+    strategy["metadata"]["substitutions"] = [{"src": source, "dest": {"path": ".groups[0].name"}}]
+    commit_design(store, "default", yaml.safe_dump_all(design))
+    answer = ask(user, force="true", **{"continue-on-fail": "true"})
+    assert (answer.status_code, answer.json()["reason"]) == (400, "Secrets")
+    assert "revision 1 of site default shows secrets" in answer.json()["message"]
+    assert secret not in answer.text
+    assert store.list_actions("default") == []
 
 
 @pytest.fixture

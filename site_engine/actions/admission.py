@@ -1,0 +1,204 @@
+"""Whether an action may be made: the kind, its revision, target nodes, secrets, and the critical groups.
+
+Each function looks at one thing and returns all that is against it, as values. The REST API and the operators only
+translate these: a problem has one sentence, whoever starts the action.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from site_engine.actions.kinds import ActionKind, Override, find_kind, kind_names
+from site_engine.actions.parameters import TARGET_NODES, ActionParameters
+from site_store import Version
+from strategy_lib.disruption import shortfalls
+from strategy_lib.outcome import NodeCondition
+
+if TYPE_CHECKING:
+    from strategy_lib.design import Design
+
+_MOST_DETAILS = 200
+_DETAILS_IN_A_SENTENCE = 5
+# Looking for a similar name takes long among many.
+_HINTS = 3
+_LISTED = 20
+
+
+class Ground(StrEnum):
+    """What speaks against an action."""
+
+    KIND = "name"
+    TARGETS = "target_nodes"
+    REVISION = "revision"
+    INTERMEDIATE_COMMITS = "IntermediateCommits"
+    SECRETS = "Secrets"
+    CRITICAL_GROUPS = "CriticalGroups"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One thing that speaks against an action.
+
+    Attributes
+    ----------
+    ground
+        Which one.
+    text
+        What is wrong and what helps, in a sentence.
+    details
+        A sentence for each node or group that it concerns.
+    is_overridden
+        The action's parameters set it aside: it is a warning.
+    """
+
+    ground: Ground
+    text: str
+    details: tuple[str, ...] = ()
+    is_overridden: bool = False
+
+    def __str__(self) -> str:
+        shown = self.details[:_DETAILS_IN_A_SENTENCE]
+        more = len(self.details) - len(shown)
+        parts = (*shown, *((f"and {more} more",) if more else ()), self.text)
+        return "; ".join(parts).replace("?;", "?")
+
+
+def requested_kind(name: object) -> ActionKind | Refusal:
+    """Return the kind of action that a request names, or why there is none."""
+    supported = ", ".join(kind_names())
+    if not isinstance(name, str) or not name:
+        return Refusal(Ground.KIND, f"the body needs a name: the kind of action, one of {supported}")
+    known = find_kind(name)
+    if known is not None:
+        return known
+    near = difflib.get_close_matches(name[:64], kind_names(), 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"supported are {supported}"
+    return Refusal(Ground.KIND, f"there is no kind of action {name[:64]!r}; {hint}")
+
+
+def judge_revision(
+    kind: ActionKind, parameters: ActionParameters, site: str, versions: Mapping[Version, int | None]
+) -> tuple[int, list[Refusal]]:
+    """Return the revision that an action is to bring about (0 if there is none), and what speaks against it.
+
+    Parameters
+    ----------
+    versions
+        The site's versions.
+    """
+    newest = versions[Version.COMMITTED]
+    if newest is None:
+        return 0, [
+            Refusal(Ground.REVISION, f"site {site} has no committed revision: commit its documents first"),
+        ]
+    revision = parameters.revision or newest
+    if revision > newest:
+        return 0, [Refusal(Ground.REVISION, f"site {site} has no revision {revision}; its newest is {newest}")]
+    last = versions[Version.LAST_SITE_ACTION]
+    skipped = skipped_commits(last, revision)
+    if not skipped or parameters.allow_intermediate or not parameters.is_whole_site(kind):
+        return revision, []
+    return revision, [Refusal(Ground.INTERMEDIATE_COMMITS, _passed_over(site, last, skipped, revision))]
+
+
+def skipped_commits(newest_site_action: int | None, revision: int) -> range:
+    """Return the revisions that were committed since the last site action and would never be deployed by themselves.
+
+    Revisions are numbered from 1 without gaps.
+    """
+    return range((newest_site_action or 0) + 1, revision)
+
+
+def judge_parameters(kind: ActionKind, parameters: ActionParameters) -> list[Refusal]:
+    """Return what is wrong with the parameters whatever the design is."""
+    if kind.targeted and parameters.target_nodes is None:
+        return [Refusal(Ground.TARGETS, f"{kind.name} needs the parameter {TARGET_NODES}: name the nodes")]
+    if parameters.target_nodes == ():
+        return [Refusal(Ground.TARGETS, f"{TARGET_NODES} names no node: name at least one, or leave it out")]
+    return []
+
+
+def judge_design(
+    parameters: ActionParameters, site: str, revision: int, design: Design | None, exposed: Sequence[str]
+) -> list[Refusal]:
+    """Return what speaks against an action by its design: secrets that would be seen, and nodes that are not in it.
+
+    Parameters
+    ----------
+    design
+        None where it cannot be read.
+    exposed
+        A sentence for each secret in groups and settings, which everybody may see.
+    """
+    found = []
+    if exposed:
+        text = f"revision {revision} of site {site} shows secrets: mend it, commit, and start a new action"
+        found.append(Refusal(Ground.SECRETS, f"{text}; force does not help here", tuple(exposed[:_MOST_DETAILS])))
+    if parameters.target_nodes is None:
+        return found
+    if design is None:
+        text = f"the nodes of revision {revision} cannot be read, so {TARGET_NODES} cannot be checked"
+        return [*found, Refusal(Ground.TARGETS, text)]
+    known = [node.name for node in design.nodes]
+    missing = sorted(set(parameters.target_nodes).difference(known))
+    if missing:
+        nodes = "1 node" if len(missing) == 1 else f"{len(missing)} nodes"
+        text = f"{TARGET_NODES} names {nodes} that revision {revision} of site {site} does not have"
+        named = enumerate(missing[:_MOST_DETAILS])
+        details = tuple(_not_there(name, known if place < _HINTS else ()) for place, name in named)
+        found.append(Refusal(Ground.TARGETS, text, details))
+    return found
+
+
+def judge_critical_groups(
+    kind: ActionKind, parameters: ActionParameters, design: Design, conditions: Mapping[str, NodeCondition]
+) -> list[Refusal]:
+    """Return which critical groups an action would take below their criteria (rule 25).
+
+    Parameters
+    ----------
+    conditions
+        What the provisioner says of its nodes now.
+    """
+    if not kind.is_destructive:
+        return []
+    deployed = frozenset(name for name, said in conditions.items() if said is NodeCondition.DEPLOYED)
+    short = shortfalls(design.strategy, design.nodes, deployed, parameters.target_nodes or ())
+    if not short:
+        return []
+    text = (
+        f"{kind.name} would take critical groups below their criteria: name fewer nodes, or repeat this with "
+        f"{Override.BELOW_CRITERIA}=true (--{Override.BELOW_CRITERIA.replace('_', '-')})"
+    )
+    overridden = parameters.allows(Override.BELOW_CRITERIA)
+    return [Refusal(Ground.CRITICAL_GROUPS, text, tuple(map(str, short)), overridden)]
+
+
+def _not_there(name: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(name[:64], known, 1)
+    return f"there is no node {name[:64]!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+def _passed_over(site: str, newest_site_action: int | None, skipped: range, revision: int) -> str:
+    them = "it" if len(skipped) == 1 else "them"
+    were = f"{_listed(skipped)} {'was' if len(skipped) == 1 else 'were'}"
+    if newest_site_action is None:
+        why = f"there was no action on all of site {site} yet, so {were} never deployed"
+    else:
+        last = f"the last action on all of site {site} was for revision {newest_site_action}"
+        why = f"{last}; {were} committed since then and never deployed"
+    return (
+        f"{why}, and revision {revision} would pass {them} over. If that is meant, repeat this with "
+        "allow-intermediate-commits=true (on the command line --allow-intermediate-commits)"
+    )
+
+
+def _listed(revisions: range) -> str:
+    if len(revisions) > _LISTED:
+        return f"revisions {revisions[0]} to {revisions[-1]}"
+    word = "revision" if len(revisions) == 1 else "revisions"
+    return f"{word} {', '.join(map(str, revisions))}"
