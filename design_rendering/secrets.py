@@ -11,6 +11,7 @@ from typing import Any
 from design_rendering.document_text import DocumentWriter
 from design_rendering.draft import Draft
 from design_rendering.nested import CONTAINERS, MISSING, found_at, inside_out, items_of
+from design_rendering.redaction import SHORTEST_SECRET
 from strategy_lib.documents import Document
 from strategy_lib.json_path import Step, split
 
@@ -42,7 +43,6 @@ _MARKER = re.compile(r"^(?:---|\.\.\.)(?=\s|\Z)|^%(?:YAML|TAG)(?:[ \t]+[^\s#]\S*
 _BEGIN = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
 # Shorter values would mask ordinary words of a log.
 _SHORTEST_LINE = 8
-_SHORTEST_NUMBER = 5
 # How much of a key is looked at, from its end.
 _KEY = 100
 
@@ -231,5 +231,5 @@ def _leaves(root: Any) -> Iterator[str]:
                 yield below
             elif isinstance(below, int | float) and not isinstance(below, bool):
                 number = str(below)
-                if len(number) >= _SHORTEST_NUMBER:
+                if len(number) >= SHORTEST_SECRET:
                     yield number

@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 
 import requests
 
-from provisioner_client.drydock.error_shapes import ErrorShape, ErrorText, one_line, read_error
-from provisioner_client.drydock.hidden_address import HiddenAddress
+from design_rendering.redaction import HIDDEN
 from provisioner_client.errors import (
     AuthenticationFailed,
     ProvisionerError,
@@ -24,8 +23,10 @@ from provisioner_client.errors import (
     ProvisionerRefused,
     ProvisionerUnavailable,
 )
+from provisioner_client.hidden_address import HiddenAddress
+from provisioner_client.http_errors import ErrorShape, ErrorText, from_transport, one_line, read_error
+from provisioner_client.redacting import Redact, nothing_is_secret, redacted_or_not_shown
 from provisioner_client.retry import RetryPolicy, parse_retry_after
-from provisioner_client.transport_errors import from_transport
 
 log = logging.getLogger(__name__)
 
@@ -100,6 +101,9 @@ class HttpSession:
         What a person finds the address in, for messages: ``Airflow connection 'slipway_provisioner'``. No secret.
     verify : bool or str
         Check the server's certificate, or the path of the CA file to check it with.
+    redact : callable, optional
+        Takes secrets out of what the server says of an error, before that is shortened. Where it fails, nothing of
+        what the server says is shown.
     sleep, chance
         Wait for so many seconds; a number from 0 to 1. Given by tests.
 
@@ -119,6 +123,7 @@ class HttpSession:
         verify: bool | str = True,
         headers: Mapping[str, str] | None = None,
         named_by: str | None = None,
+        redact: Redact = nothing_is_secret,
         sleep: Callable[[float], None] = time.sleep,
         chance: Callable[[], float] = random.random,
     ) -> None:
@@ -130,6 +135,7 @@ class HttpSession:
         self._sleep = sleep
         self._chance = chance
         self._verify = verify
+        self._redact = redact
         self._hidden: set[HiddenAddress] = set()
         self._session = requests.Session()
         # A no-op: else requests looks for credentials in ~/.netrc and sends them.
@@ -323,12 +329,12 @@ class HttpSession:
         return ProvisionerRefused(detail, status=status, answered=error.shape is ErrorShape.DRYDOCK)
 
     def _read_error(self, body: bytes) -> ErrorText:
-        # Before the text is shortened, which might leave half a secret standing.
-        return read_error(self._without_secrets(body.decode("utf-8", errors="replace")).encode())
+        text = self._without_secrets(body.decode("utf-8", errors="replace"))
+        return read_error(text.encode(), lambda said: redacted_or_not_shown(self._redact, said))
 
     def _without_secrets(self, text: str) -> str:
         for secret in self._tokens.secrets() if self._tokens else ():
-            text = text.replace(secret, "***")
+            text = text.replace(secret, HIDDEN)
         for address in self._hidden:
             text = address.hide(text)
         return text

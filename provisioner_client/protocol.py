@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
@@ -107,6 +107,36 @@ class DesignValidation:
     messages: tuple[DesignMessage, ...]
     omitted: int = 0
 
+    def reasons(self, most: int = 5) -> str:
+        """Say in one line why the design is refused: the first errors, or whatever was said."""
+        errors = [one for one in self.messages if one.level.lower() == "error"] or list(self.messages)
+        more = len(errors) - most
+        if len(errors) == len(self.messages):
+            more += self.omitted
+        said = "; ".join(str(one) for one in errors[:most]) or "it gave no message"
+        return said + (f" (and {more} more)" if more > 0 else "")
+
+
+def _no_content() -> str:
+    raise LookupError("this design is known by its address alone")
+
+
+@dataclass(frozen=True, slots=True)
+class DesignSource:
+    """Where a provisioner gets a design: a backend uses the address, or the content.
+
+    Parameters
+    ----------
+    address : str
+        At which the provisioner can fetch it. A secret, and another one for another design.
+    read : callable, optional
+        Gives the text of its documents, for a backend that sends them itself. It may be slow, and is not called for
+        nothing. Without it `LookupError` is raised.
+    """
+
+    address: str = field(repr=False)
+    read: Callable[[], str] = field(default=_no_content, repr=False, compare=False)
+
 
 class Provisioner(Protocol):
     """Something that prepares and deploys nodes.
@@ -130,17 +160,27 @@ class Provisioner(Protocol):
         """
         ...
 
-    def validate_design(self, design_ref: str) -> DesignValidation:
+    def check_names(self, nodes: Collection[str]) -> None:
+        """Refuse names of nodes that the provisioner would lose. It is not asked.
+
+        Raises
+        ------
+        SubmissionRefused
+            No task with one of these names could be submitted.
+        """
+        ...
+
+    def validate_design(self, design: DesignSource) -> DesignValidation:
         """Have a design checked. That it is not valid is an answer and not an error.
 
         Raises
         ------
         DesignUnreadable
-            The provisioner cannot read the design at its address. It may remember that: try another address.
+            The provisioner cannot read the design. It may remember that: try another address.
         """
         ...
 
-    def select_nodes(self, design_ref: str, selectors: Sequence[Selector]) -> frozenset[str]:
+    def select_nodes(self, design: DesignSource, selectors: Sequence[Selector]) -> frozenset[str]:
         """Names of the nodes of a design that the selectors choose (rules 5 and 6).
 
         Raises
@@ -149,14 +189,14 @@ class Provisioner(Protocol):
             When the design is not valid. Its kind `DesignEmpty`: the provisioner sees no node in the whole of it, and
             an empty answer would look like an empty group.
         DesignUnreadable
-            The provisioner cannot read the design at its address.
+            The provisioner cannot read the design.
         """
         ...
 
     def submit(
         self,
         action: TaskAction,
-        design_ref: str,
+        design: DesignSource,
         nodes: Sequence[str] | None,
         reference: str,
         *,
@@ -168,8 +208,7 @@ class Provisioner(Protocol):
         Parameters
         ----------
         action : TaskAction
-        design_ref : str
-            Where the provisioner reads the design.
+        design : DesignSource
         nodes : sequence of str or None
             Exactly these nodes, never none. None means the whole site, and is for verify_site and prepare_site only:
             a list that came out empty by mistake must not deploy everything.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from provisioner_client.errors import DesignEmpty, DesignUnreadable
-from provisioner_client.protocol import DesignValidation, Provisioner
+from provisioner_client.protocol import DesignSource, DesignValidation, Provisioner
 from site_engine.log_messages import names
 from strategy_lib.strategy import Selector
 
@@ -43,7 +43,7 @@ class DesignCheck:
         How many nodes the design has, and which of them the provisioner does not see; nothing is known of that where
         it refuses the design.
     fetch
-        Which address was used last, for `design_address.address_of`.
+        Which address was used last, for `ProvisionerConnection.design_address`.
     """
 
     validation: DesignValidation
@@ -71,6 +71,7 @@ class DesignCheck:
 def check_design(
     provisioner: Provisioner,
     address: Callable[[int], str],
+    text: str,
     nodes: Collection[str],
     fetch: int,
     *,
@@ -83,6 +84,8 @@ def check_design(
     ----------
     address
         Gives the address for a fetch.
+    text
+        The design's documents.
     nodes
         The names of the design's nodes. Others that the provisioner sees are of no interest.
     fetch
@@ -99,7 +102,7 @@ def check_design(
     for number in range(1, ADDRESSES + 1):
         last = number == ADDRESSES or clock() - started > patience
         try:
-            found = _checked(provisioner, address(fetch), nodes, fetch)
+            found = _checked(provisioner, DesignSource(address(fetch), lambda: text), nodes, fetch)
         except DesignUnreadable as error:
             if last or clock() - started > patience:
                 raise
@@ -112,12 +115,12 @@ def check_design(
     raise AssertionError("the last round returns or raises")  # pragma: no cover
 
 
-def _checked(provisioner: Provisioner, design_ref: str, nodes: Collection[str], fetch: int) -> DesignCheck:
-    validation = provisioner.validate_design(design_ref)
+def _checked(provisioner: Provisioner, design: DesignSource, nodes: Collection[str], fetch: int) -> DesignCheck:
+    validation = provisioner.validate_design(design)
     if not validation.valid or not nodes:
         return DesignCheck(validation, len(nodes), (), fetch)
     try:
-        seen = provisioner.select_nodes(design_ref, [Selector()])
+        seen = provisioner.select_nodes(design, [Selector()])
     except DesignEmpty:
         seen = frozenset()
     return DesignCheck(validation, len(nodes), tuple(sorted(set(nodes) - seen)), fetch)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import cache
 from typing import TYPE_CHECKING
 
 from provisioner_client.errors import ProvisionerError
@@ -16,28 +15,35 @@ from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_engine.node_step_report import StepStanding, StepTasks
 from site_engine.operations.reconcile import record_late_results
 from site_engine.operations.run import OperationRun
-from site_engine.redacting_provisioner import RedactingProvisioner
 from site_engine.reports import report_of, report_of_dry_run
-from site_engine.revision_documents import redactor_of
+from site_engine.revision_documents import redact_for_action
 from site_store import ActionState, OperationPhase, PlannedGroup
-from slipway_airflow.hook import DrydockHook
 from strategy_lib.phase import Verdict
 from strategy_lib.report import render, to_dict
 
 if TYPE_CHECKING:
+    from site_engine.provisioners import Provisioners
     from site_engine.task_log import TaskLog
     from site_store import ActionRecord, SiteStore
     from strategy_lib.phase import NodeStep
     from strategy_lib.report import Report
 
 
-def conclude(store: SiteStore, action: ActionRecord, step_states: Mapping[str, str | None], log: TaskLog) -> Report:
+def conclude(
+    store: SiteStore,
+    action: ActionRecord,
+    step_states: Mapping[str, str | None],
+    log: TaskLog,
+    provisioners: Provisioners,
+) -> Report:
     """Judge what has no verdict, report, and close the action; safe to repeat.
 
     Parameters
     ----------
     step_states
         Airflow's state of each of the action's steps (`site_engine.actions.kinds.ActionKind.steps`).
+    provisioners
+        Leads to the provisioner that is asked for late results.
     """
     for standing in store.group_standings(action.id):
         if not standing.is_judged and store.interrupt_group(action.id, standing.name):
@@ -45,7 +51,7 @@ def conclude(store: SiteStore, action: ActionRecord, step_states: Mapping[str, s
     step = kind_of(action.kind).node_step
     # Before anything comes late: that never changes a verdict (rule 14).
     judged = step_tasks(store, action, step)
-    _late_results(store, action, log)
+    _late_results(store, action, log, provisioners)
     data = store.report_input(action.id)
     on_nodes = StepStanding(step, step_states.get(step), judged, step_tasks(store, action, step)) if step else None
     report = report_of(data, step_states, datetime.now(UTC), on_nodes)
@@ -79,14 +85,13 @@ def step_tasks(store: SiteStore, action: ActionRecord, step: NodeStep | None) ->
     return tuple(store.step_tasks(action.id, OperationPhase(step.value))) if step else ()
 
 
-def _late_results(store: SiteStore, action: ActionRecord, log: TaskLog) -> None:
+def _late_results(store: SiteStore, action: ActionRecord, log: TaskLog, provisioners: Provisioners) -> None:
     """Look once more at what had no result in time; the report goes on without an answer."""
     try:
-        connected = DrydockHook.for_action(store, action).get_conn()
+        provisioner = provisioners.for_action(store, action).connect(redact_for_action(store, action))
     except (SettingsError, ConnectionLookupFailed) as error:
         log.warning("Late results cannot be looked for: %s", error)
         return
-    provisioner = RedactingProvisioner(connected, cache(lambda: redactor_of(store, action)))
     try:
         operations = OperationRun(store, provisioner, SystemClock(), 0.0, log)
         record_late_results(store, operations, action.id, log)

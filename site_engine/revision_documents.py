@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import cache
 from typing import TYPE_CHECKING
 
 from design_rendering.errors import RenderingError
@@ -12,12 +13,14 @@ from design_rendering.rendering import render
 from design_rendering.secret_texts import may_hide_secrets, secret_texts
 from design_rendering.secrets import secret_values
 from site_engine.errors import StepError
+from site_store import RevisionNotFound
 from strategy_lib.documents import load_documents
 from strategy_lib.errors import DocumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from provisioner_client.redacting import Redact
     from site_store import ActionRecord, CollectionRecord, RevisionRecord, SiteStore
     from strategy_lib.documents import Document
 
@@ -42,6 +45,30 @@ def secrets_of(store: SiteStore, revision: RevisionRecord, documents: Iterable[D
             found |= secret_values(written)
             found |= secret_texts(written, render(written))
     return found
+
+
+def redact_for_action(store: SiteStore, action: ActionRecord) -> Redact:
+    """Return what takes the secrets of an action's revision out of a text; they are read when there is a text."""
+    redactor = cache(lambda: redactor_of(store, action))
+    return lambda text: redactor().redact(text)
+
+
+def redact_for_site(store: SiteStore, site: str) -> Redact:
+    """Return what takes the secrets of a site's newest revision out of a text; they are read when there is a text."""
+
+    @cache
+    def redactor() -> Redactor:
+        try:
+            revision = store.revision(site, None)
+        except RevisionNotFound:
+            return Redactor(())
+        known = store.revision_secrets(site, revision.number)
+        if known is not None:
+            return Redactor(known.texts)
+        documents = () if revision.text is None else load_documents(revision.text, site)
+        return Redactor(secrets_of(store, revision, documents))
+
+    return lambda text: redactor().redact(text)
 
 
 def redactor_of(store: SiteStore, action: ActionRecord) -> Redactor:

@@ -1,4 +1,6 @@
-"""Which Airflow connection leads to a site's provisioner. "There is none" is only said where that is known.
+"""Which Airflow connection leads to a provisioner. "There is none" is only said where that is known.
+
+This module is the `site_engine.provisioners.Provisioners` of Airflow's tasks and of its API server.
 
 Airflow's own look-up says "not found" for any error on the way, and so does the API server when a task asks it. A
 site's own connection that only seems to be missing would send its servers to the provisioner of all other sites.
@@ -6,16 +8,21 @@ site's own connection that only seems to be missing would send its servers to th
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.log import mask_secret
 
-from site_engine.errors import ConnectionLookupFailed
-from slipway_airflow.settings import connection_candidates
+from provisioner_client.connection import ConnectionValues
+from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, SettingsError
+from site_engine.provisioners import ProvisionerConnection, connection_candidates
+from slipway_api.airflow_settings import airflow_base_url
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
+
+    from site_store import ActionRecord, SiteStore
 
 # The API server answers a task 404 also when its database fails. So often, so far apart in seconds, and each time with
 # proof that the database answers, it has to say so before it is believed.
@@ -23,7 +30,7 @@ _LOOKS = 3
 _BETWEEN_LOOKS = 0.5
 
 
-def site_connection(site: str) -> Connection | None:
+def find_for_site(site: str) -> ProvisionerConnection | None:
     """Return the connection of a site's provisioner: its own, else the one for all sites; None when there is neither.
 
     Raises
@@ -34,8 +41,75 @@ def site_connection(site: str) -> Connection | None:
     for conn_id in connection_candidates(site):
         found = find_connection(conn_id)
         if found is not None:
-            return found
+            return provisioner_connection(found)
     return None
+
+
+def for_site(site: str) -> ProvisionerConnection:
+    """Return the connection of a site's provisioner: its own, else the one for all sites.
+
+    Raises
+    ------
+    SettingsError
+        Neither connection exists.
+    ConnectionLookupFailed
+        It is not known whether they exist.
+    """
+    found = find_for_site(site)
+    if found is None:
+        own, shared = connection_candidates(site)
+        raise SettingsError(
+            f"no provisioner for site {site}: create an Airflow connection {own!r} or {shared!r} of type Drydock"
+        )
+    return found
+
+
+def for_action(store: SiteStore, action: ActionRecord) -> ProvisionerConnection:
+    """Return the connection that an action uses, decided now unless it was; another is never used.
+
+    Raises
+    ------
+    SettingsError
+        There is no connection for the action's site.
+    ConnectionLookupFailed
+        It is not known whether there is one.
+    ConnectionMissing
+        The one that was decided on is not there any more.
+    """
+    decided = action.connection or store.action(action.id).connection
+    if decided is None:
+        chosen = for_site(action.site)
+        decided = store.decide_connection(action.id, chosen.id)
+        if decided == chosen.id:
+            return chosen
+    found = find_connection(decided)
+    if found is None:
+        raise ConnectionMissing(
+            f"the Airflow connection {decided!r}, which action {action.id} uses, is not there any more: create it "
+            "again, or stop the action; another connection is never used for it"
+        )
+    return provisioner_connection(found)
+
+
+def provisioner_connection(connection: Connection) -> ProvisionerConnection:
+    """Return an Airflow connection as plain values."""
+    values = ConnectionValues(
+        type=connection.conn_type or "",
+        id=str(connection.conn_id),
+        host=connection.host or "",
+        schema=connection.schema or "",
+        port=connection.port,
+        login=connection.login or "",
+        password=connection.password or "",
+        extra=connection.extra_dejson,
+        named_by=f"Airflow connection {connection.conn_id!r}",
+    )
+    return ProvisionerConnection(values, slipway_url())
+
+
+def slipway_url() -> str:
+    """Return where a provisioner finds Slipway's API when its connection does not say."""
+    return os.environ.get("SLIPWAY_URL") or airflow_base_url() or "http://127.0.0.1:8080"
 
 
 def find_connection(conn_id: str) -> Connection | None:

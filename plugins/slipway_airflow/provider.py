@@ -26,7 +26,7 @@ def _optional_seconds(label: str, default: float, description: str) -> dict[str,
 def get_provider_info() -> dict[str, Any]:
     """Return the provider's description in the form that Airflow's provider manager reads.
 
-    The connection form's fields are exactly what :class:`slipway_airflow.settings.ConnectionSettings` reads; a test
+    The connection form's fields are exactly what the engine and the backend read of a connection; a test
     holds the two together.
     """
     return {

@@ -7,12 +7,11 @@ import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import Any
 
+from airflow.sdk import BaseHook
 from airflow.triggers.base import BaseTrigger, TriggerEvent
-
-if TYPE_CHECKING:
-    from site_store import SiteStore
 
 # Airflow 3.3 may mark a task failed whose trigger fires within seconds of its deferral (docs/architecture.md, Waiting).
 QUIET_SECONDS = 15.0
@@ -75,15 +74,24 @@ class ProvisionerTaskTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Look until there is something to come back for: ``complete``, ``gone``, ``dead`` or ``timed_out``."""
+        from provisioner_client.redacting import Redact, redacted_or_not_shown
         from site_engine.clock import SystemClock
         from site_engine.operations.wait import PhaseTimes, TaskWatch
+        from site_engine.revision_documents import redact_for_action
         from site_store import SiteStore
-        from slipway_airflow.hook import DrydockHook
+        from slipway_airflow.connections import provisioner_connection
 
-        hook = DrydockHook(self.conn_id)
-        hook.use_connection(await DrydockHook.aget_connection(self.conn_id))
+        connection = provisioner_connection(await BaseHook.aget_connection(self.conn_id))
+
+        @cache
+        def hide() -> Redact:
+            return redact_for_action(store, store.action(store.operation(self.op).action_id))
+
+        def redact(text: str) -> str:
+            return redacted_or_not_shown(lambda said: hide()(said), text)
+
         # Requests and SQL block: they run in threads, the triggerer's loop belongs to all triggers.
-        provisioner = await asyncio.to_thread(hook.get_conn)
+        provisioner = await asyncio.to_thread(connection.connect, redact)
         store = await asyncio.to_thread(SiteStore.open)
         give_up = datetime.fromisoformat(self.give_up) if self.give_up else None
         times = PhaseTimes(self.interval, self.timeout, self.queue_timeout)
@@ -101,7 +109,6 @@ class ProvisionerTaskTrigger(BaseTrigger):
                 times,
                 give_up,
                 just_checked=True,
-                shown=lambda error: without_secrets(str(error), store, operation.action_id),
             )
             while (end := await asyncio.to_thread(watch.look)) is None:
                 await asyncio.sleep(max(self.interval, 0.2))
@@ -110,15 +117,3 @@ class ProvisionerTaskTrigger(BaseTrigger):
             await asyncio.to_thread(store.close)
         await asyncio.sleep(max(0.0, QUIET_SECONDS - (time.monotonic() - started)))
         yield TriggerEvent({"op": self.op, "provisioner_task": self.provisioner_task, "how": end.value})
-
-
-def without_secrets(text: str, store: SiteStore, action_id: str) -> str:
-    """Return what the provisioner said without the design's secrets: an error may quote it."""
-    from site_engine.errors import SlipwayAirflowError
-    from site_engine.revision_documents import redactor_of
-    from site_store import StoreError
-
-    try:
-        return redactor_of(store, store.action(action_id)).redact(text)
-    except (StoreError, SlipwayAirflowError):
-        return "what it said is not shown, because the secrets of the design could not be read"

@@ -21,7 +21,7 @@ from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from site_engine.actions.kinds import kind_names
-from slipway_airflow.settings import DEFAULT_CONNECTION
+from site_engine.provisioners import DEFAULT_CONNECTION
 from slipway_api.http.api_errors import ApiError
 
 COMMIT_DAG = "deploy_site"

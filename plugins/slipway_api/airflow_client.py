@@ -12,9 +12,9 @@ import requests
 from fastapi import Depends, Request
 
 from site_engine.errors import AirflowApiError, AirflowRefused
-from slipway_airflow.airflow_settings import own_url
 from slipway_api.actions.log_lines import log_line
 from slipway_api.airflow_access import token_of
+from slipway_api.airflow_settings import own_url
 from slipway_api.keystone.airflow_login import PROOF, proof_of
 
 _TIMEOUT = (5.0, 20.0)

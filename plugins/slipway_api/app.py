@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fastapi import APIRouter, Depends, FastAPI
 
 from slipway_api.actions import notes, run_view
@@ -9,6 +11,7 @@ from slipway_api.actions import routes as actions
 from slipway_api.documents import commit, configdocs, design, revisions
 from slipway_api.http import service
 from slipway_api.http.body_limit import BodyLimit
+from slipway_api.http.dependencies import use_provisioners
 from slipway_api.http.description import ERRORS, TEXT, describe
 from slipway_api.http.error_answers import Unexpected, add_error_answers
 from slipway_api.http.existing_site import require_existing_site
@@ -18,11 +21,22 @@ from slipway_api.shipyard.headers import ShipyardHeaders
 from slipway_api.shipyard.verbosity import accept_verbosity
 from slipway_api.sites import site_statuses
 
+if TYPE_CHECKING:
+    from site_engine.provisioners import Provisioners
+
 _ROUTERS = (configdocs, commit, revisions, actions, notes, workflows, site_statuses, run_view)
 
 
-def create_app() -> FastAPI:
-    """Build the application; the store is opened by the first request that needs it, so it need not exist yet."""
+def create_app(provisioners: Provisioners | None = None) -> FastAPI:
+    """Build the application; the store is opened by the first request that needs it, so it need not exist yet.
+
+    Parameters
+    ----------
+    provisioners
+        Looks up the connections of provisioners. Without it the application can only describe itself.
+    """
+    if provisioners is not None:
+        use_provisioners(provisioners)
     app = FastAPI(
         title="Slipway",
         version="1.0",

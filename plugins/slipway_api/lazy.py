@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from site_engine.provisioners import Provisioners
 
 _LOGINS = ("/auth/token", "/auth/token/cli")
 
 
 class LazyApp:
-    """Stands in for :func:`slipway_api.app.create_app` until someone asks for a page."""
+    """Stands in for :func:`slipway_api.app.create_app` until someone asks for a page.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    provisioners
+        Returns what looks up the connections of provisioners; called with the first request.
+    """
+
+    def __init__(self, provisioners: Callable[[], Provisioners]) -> None:
+        self._provisioners = provisioners
         self._app: Any = None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -18,7 +29,7 @@ class LazyApp:
         if self._app is None:
             from slipway_api.app import create_app
 
-            self._app = create_app()
+            self._app = create_app(self._provisioners())
         await self._app(scope, receive, send)
 
 

@@ -14,15 +14,18 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
-from provisioner_client.drydock.context_marker import marker_of
-from provisioner_client.drydock.error_shapes import ErrorShape, ErrorText
-from provisioner_client.drydock.hidden_address import HiddenAddress
-from provisioner_client.drydock.limits import check_design_ref, checked_names, some
-from provisioner_client.drydock.node_filter import names_filter, selectors_filter
+from provisioner_client.drydock.request_parts import (
+    check_design_ref,
+    checked_names,
+    marker_of,
+    names_filter,
+    selectors_filter,
+    some,
+)
 from provisioner_client.drydock.submission import Submission, SubmissionPolicy
 from provisioner_client.drydock.task_list import TaskList
 from provisioner_client.drydock.tokens import NoToken
-from provisioner_client.drydock.validation_answer import reasons, validation_from
+from provisioner_client.drydock.validation_answer import validation_from
 from provisioner_client.drydock.wire import (
     checked_task,
     evidence_from,
@@ -41,15 +44,19 @@ from provisioner_client.errors import (
     SubmissionRefused,
     TaskNotFound,
 )
+from provisioner_client.hidden_address import HiddenAddress
+from provisioner_client.http_errors import ErrorShape, ErrorText
 from provisioner_client.http_session import HttpSession, Timeouts, TokenSource, checked_url
 from provisioner_client.protocol import (
     LONG_AGO,
+    DesignSource,
     DesignValidation,
     ListedNode,
     ProvisionerTask,
     TaskAction,
     TaskState,
 )
+from provisioner_client.redacting import Redact, nothing_is_secret
 from provisioner_client.retry import RetryPolicy
 from strategy_lib.outcome import Evidence
 from strategy_lib.strategy import Selector
@@ -85,6 +92,8 @@ class DrydockProvisioner:
         Appears in Drydock's log with every request; any text, such as an action's id. Default: a random one.
     named_by : str, optional
         What its URL is kept in, for messages.
+    redact : callable, optional
+        Takes a design's secrets out of what Drydock says of an error, which goes to the log here already.
     sleep, chance, clock
         Wait for so many seconds; a number from 0 to 1; seconds since any moment. Given by tests.
 
@@ -107,6 +116,7 @@ class DrydockProvisioner:
         end_user: str | None = None,
         context_marker: str | None = None,
         named_by: str | None = None,
+        redact: Redact = nothing_is_secret,
         sleep: Callable[[float], None] = time.sleep,
         chance: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.monotonic,
@@ -130,6 +140,7 @@ class DrydockProvisioner:
             verify=verify,
             headers=headers,
             named_by=named_by,
+            redact=redact,
             sleep=sleep,
             chance=chance,
         )
@@ -163,7 +174,12 @@ class DrydockProvisioner:
             return f"Drydock at {self.url} answers (API v1.0) and accepts the credentials."
         raise ProvisionerProtocolError("Drydock gives a task that cannot exist")
 
-    def validate_design(self, design_ref: str) -> DesignValidation:
+    def check_names(self, nodes: Collection[str]) -> None:
+        """Refuse names that Drydock would lose (trap 14)."""
+        if nodes:
+            checked_names(nodes)
+
+    def validate_design(self, design: DesignSource) -> DesignValidation:
         """Have Drydock read and check a design (trap 6).
 
         Raises
@@ -171,9 +187,9 @@ class DrydockProvisioner:
         DesignUnreadable
             Drydock cannot read the design. It remembers a fetch that failed for ever, by the address.
         """
-        check_design_ref(design_ref)
-        hidden = self._http.hide(HiddenAddress(design_ref))
-        body = {"href": design_ref}
+        check_design_ref(design.address)
+        hidden = self._http.hide(HiddenAddress(design.address))
+        body = {"href": design.address}
         answer = self._http.post(f"{API}/validatedesign", body, attempts=self._http.retry.attempts, accept=_verdict)
         if answer.status == 500:
             # Once more and not oftener: for a file that is not there, each attempt takes Drydock half a minute.
@@ -184,10 +200,10 @@ class DrydockProvisioner:
             raise DesignUnreadable(f"Drydock could not read {hidden.shown}", status=500)
         validation = validation_from(answer.status, answer.data, hidden)
         if validation.valid:
-            self._valid_designs.add(design_ref)
+            self._valid_designs.add(design.address)
         return validation
 
-    def select_nodes(self, design_ref: str, selectors: Sequence[Selector]) -> frozenset[str]:
+    def select_nodes(self, design: DesignSource, selectors: Sequence[Selector]) -> frozenset[str]:
         """Names of the nodes that the selectors choose, by Drydock (rules 5 and 6; traps 6, 7, 8).
 
         The design is validated first (once per design and object): of a design that cannot be read, Drydock says
@@ -200,7 +216,7 @@ class DrydockProvisioner:
         ProvisionerProtocolError
             When the answer names nodes that were not asked for.
         """
-        fault, names = self._selected(design_ref, selectors)
+        fault, names = self._selected(design, selectors)
         if fault:
             raise (DesignEmpty if fault == _NO_NODES else ProvisionerRefused)(fault)
         if selectors and all(selector.node_names for selector in selectors):
@@ -212,7 +228,7 @@ class DrydockProvisioner:
     def submit(
         self,
         action: TaskAction,
-        design_ref: str,
+        design: DesignSource,
         nodes: Sequence[str] | None,
         reference: str,
         *,
@@ -229,16 +245,16 @@ class DrydockProvisioner:
         if nodes is None and action not in _WHOLE_SITE:
             raise SubmissionRefused(f"{action} must name its nodes: it is never sent for a whole site")
         try:
-            check_design_ref(design_ref)
+            check_design_ref(design.address)
         except ProvisionerRefused as refusal:
             raise SubmissionRefused(refusal.detail) from refusal
-        self._http.hide(HiddenAddress(design_ref))
-        body: dict[str, object] = {"action": str(action), "design_ref": design_ref}
+        self._http.hide(HiddenAddress(design.address))
+        body: dict[str, object] = {"action": str(action), "design_ref": design.address}
         if nodes is not None:
             body["node_filter"] = names_filter(checked_names(nodes), reference)
 
         def name_the_site() -> None:
-            body["node_filter"] = names_filter(self._whole_site(design_ref), reference)
+            body["node_filter"] = names_filter(self._whole_site(design), reference)
 
         def send() -> ProvisionerTask:
             task = checked_task(task_from(self._http.post(f"{API}/tasks", body).data), None, action, reference)
@@ -329,22 +345,22 @@ class DrydockProvisioner:
         """Give Drydock's node list, which is MAAS's at this moment."""
         return nodes_from(self._http.get(f"{API}/nodes").data)
 
-    def _selected(self, design_ref: str, selectors: Sequence[Selector]) -> tuple[str, frozenset[str]]:
+    def _selected(self, design: DesignSource, selectors: Sequence[Selector]) -> tuple[str, frozenset[str]]:
         """What is wrong with the design (or nothing), and the names that the selectors choose."""
-        if design_ref not in self._valid_designs:
-            validation = self.validate_design(design_ref)
+        if design.address not in self._valid_designs:
+            validation = self.validate_design(design)
             if not validation.valid:
-                return f"the design is not valid: {reasons(validation)}", frozenset()
-        self._http.hide(HiddenAddress(design_ref))
+                return f"the design is not valid: {validation.reasons()}", frozenset()
+        self._http.hide(HiddenAddress(design.address))
         node_filter = selectors_filter(selectors)
-        body = {"design_ref": design_ref, "node_filter": node_filter}
+        body = {"design_ref": design.address, "node_filter": node_filter}
         names = selected_from(self._http.post(f"{API}/nodefilter", body, attempts=self._http.retry.attempts).data)
         return _NO_NODES if node_filter is None and not names else "", names
 
-    def _whole_site(self, design_ref: str) -> list[str]:
+    def _whole_site(self, design: DesignSource) -> list[str]:
         """All nodes of the design. Only what is said about the design is a refusal of the task."""
         try:
-            fault, names = self._selected(design_ref, ())
+            fault, names = self._selected(design, ())
         except AuthenticationFailed:
             raise
         except ProvisionerRefused as refusal:

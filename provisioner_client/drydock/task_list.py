@@ -1,16 +1,17 @@
 """Drydock's list of all tasks that it ever had, the only place where a task is found by its reference.
 
-It costs Drydock 3 to 5 ms for each of them, subtasks included, so it is read only where nothing else tells.
+It costs Drydock 3 to 5 ms for each of them, subtasks included, so it is read only where nothing else tells. It also
+shows which running task is dead: its server was killed under it, and it stays `running` for ever.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
 from typing import Any, Final
 
-from provisioner_client.drydock.dead_tasks import is_dead
 from provisioner_client.drydock.submission import Sighting
 from provisioner_client.drydock.wire import task_ids, tasks_with_reference
 from provisioner_client.errors import (
@@ -20,9 +21,56 @@ from provisioner_client.errors import (
     ProvisionerUnavailable,
 )
 from provisioner_client.http_session import HttpSession
-from provisioner_client.protocol import ProvisionerTask
+from provisioner_client.protocol import ProvisionerTask, TaskAction
 
 log = logging.getLogger(__name__)
+
+# What POST /tasks accepts. Other tasks without a parent run inside a root task, or beside it (the health check's noop).
+_ROOT_ACTIONS: Final = frozenset({*(str(action) for action in TaskAction), "validate_design"})
+_RUNNING: Final = frozenset({"running", "terminating"})
+# One that was terminated may never have begun, and one that is queued has not.
+_BEGUN: Final = frozenset({"running", "complete"})
+# Several servers of one Drydock note the time of creation, each by its own clock.
+_CLOCKS_DIFFER: Final = timedelta(seconds=1)
+
+
+def is_dead(tasks: Iterable[object], task_id: str) -> bool:
+    """Say whether a task will certainly never end, though it is said to run. Pure.
+
+    Drydock runs one root task at a time, in order of creation. So a root task that was created later and has begun
+    proves that an older one, though it is said to run, does not.
+
+    Parameters
+    ----------
+    tasks
+        Drydock's list of all its tasks, in any order. What cannot be understood proves nothing.
+    task_id
+        The task in question. False when the list does not have it, or has it as queued or over.
+    """
+    roots = [task for task in tasks if isinstance(task, Mapping) and _is_root(task)]
+    this = [task for task in roots if task.get("task_id") == task_id and str(task.get("status")) in _RUNNING]
+    begun = [task for task in roots if task.get("task_id") != task_id and str(task.get("status")) in _BEGUN]
+    return len(this) == 1 and any(_is_newer(task, this[0]) for task in begun)
+
+
+def _is_root(task: Mapping[str, Any]) -> bool:
+    return not task.get("parent_task_id") and str(task.get("action")) in _ROOT_ACTIONS
+
+
+def _is_newer(task: Mapping[str, Any], than: Mapping[str, Any]) -> bool:
+    """Whether a task was certainly created later; times with and without a zone cannot be compared."""
+    one, other = _moment(task.get("created")), _moment(than.get("created"))
+    if one is None or other is None or (one.tzinfo is None) != (other.tzinfo is None):
+        return False
+    return one - other > _CLOCKS_DIFFER
+
+
+def _moment(text: object) -> datetime | None:
+    try:
+        return datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+
 
 SLOW: Final = 10.0
 """Seconds; a list that takes longer is warned about."""

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from provisioner_client.drydock.error_shapes import one_line
-from provisioner_client.drydock.hidden_address import HiddenAddress
 from provisioner_client.errors import ProvisionerProtocolError
+from provisioner_client.hidden_address import HiddenAddress
+from provisioner_client.http_errors import one_line
 from provisioner_client.protocol import DesignMessage, DesignValidation
 
 MOST_MESSAGES: Final = 200
@@ -45,16 +45,6 @@ def validation_from(status: int, data: object, design: HiddenAddress) -> DesignV
         reason = data.get("message") or data.get("reason") or "no reason"
         messages = [DesignMessage("Error", _said(reason, design), ())]
     return DesignValidation(valid, tuple(messages[:MOST_MESSAGES]), max(0, len(messages) - MOST_MESSAGES))
-
-
-def reasons(validation: DesignValidation, most: int = 5) -> str:
-    """Say in one line why a design is refused: its first errors, or whatever was said."""
-    errors = [one for one in validation.messages if one.level.lower() == "error"] or list(validation.messages)
-    more = len(errors) - most
-    if len(errors) == len(validation.messages):
-        more += validation.omitted
-    said = "; ".join(str(one) for one in errors[:most]) or "it gave no message"
-    return said + (f" (and {more} more)" if more > 0 else "")
 
 
 def _message(item: dict[str, Any], design: HiddenAddress) -> DesignMessage:

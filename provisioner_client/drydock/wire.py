@@ -7,10 +7,10 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
-from provisioner_client.drydock.error_shapes import one_line
-from provisioner_client.drydock.hidden_address import HiddenAddress
-from provisioner_client.drydock.node_filter import REFERENCE_KEY
+from provisioner_client.drydock.request_parts import REFERENCE_KEY
 from provisioner_client.errors import ProvisionerProtocolError
+from provisioner_client.hidden_address import HiddenAddress
+from provisioner_client.http_errors import one_line
 from provisioner_client.protocol import (
     ListedNode,
     ProvisionerTask,

@@ -13,9 +13,11 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from provisioner_client.errors import SubmissionRefused
+from provisioner_client.protocol import DesignSource
 from site_engine.operations.wait import ACTIONS, EndKind, OperationEnd, PhaseTimes, StillRunning, TaskWatch
 from site_engine.stopping import Stopping
 from site_store import SiteNotHeld, StoreError
@@ -118,7 +120,7 @@ class OperationRun:
         with renewed_lease(self.store, operation.op, self.lease_owner):
             task_id = self.provisioner.submit(
                 ACTIONS[operation.phase],
-                operation.design_ref,
+                DesignSource(operation.design_ref, partial(self._design_text, operation)),
                 operation.nodes or None,
                 operation.reference,
                 guard=lambda: self._guard(operation),
@@ -127,6 +129,13 @@ class OperationRun:
             self.store.submitted(operation.op, task_id)
         self.log.info("Provisioner task: %s.", task_id)
         return self.store.operation(operation.op)
+
+    def _design_text(self, operation: Operation) -> str:
+        """Return the documents of an operation's design, for a provisioner that does not fetch them."""
+        action = self.store.action(operation.action_id)
+        text = self.store.revision(action.site, action.revision).text
+        assert text is not None, "nothing is submitted for a revision without a design"
+        return text
 
     def _guard(self, operation: Operation) -> None:
         """Note that it is sent, if the right to do so still holds: pauses and looks may have taken longer."""

@@ -22,10 +22,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from provisioner_client.connection import ConnectionValues
+from provisioner_client.drydock.connection import connect_drydock
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
 from provisioner_client.drydock.tokens import StaticToken
-from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskAction, TaskState
+from provisioner_client.factory import ProvisionerFactory
+from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskAction, TaskState
+from provisioner_client.redacting import Redact, nothing_is_secret
 from provisioner_client.retry import RetryPolicy
 from tests.support.file_server import FileServer
 from tests.support.simulators import SimulatorProcess
@@ -40,7 +44,7 @@ _ONLY_SIMULATED = {"simulator", "mortal"}
 
 Connect = Callable[..., Provisioner]
 Finish = Callable[..., ProvisionerTask]
-Publish = Callable[[str], str]
+Publish = Callable[[str], DesignSource]
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
@@ -57,9 +61,9 @@ class ServerInUse(DrydockProvisioner):
         super().__init__(*given, **options)
         self._own = f"-{secrets.token_hex(4)}"
 
-    def submit(self, action: TaskAction, design_ref: str, nodes: Any, reference: str, **more: Any) -> str:
+    def submit(self, action: TaskAction, design: DesignSource, nodes: Any, reference: str, **more: Any) -> str:
         """Submit under a reference of this test."""
-        return super().submit(action, design_ref, nodes, reference + self._own, **more)
+        return super().submit(action, design, nodes, reference + self._own, **more)
 
     def find(self, reference: str) -> ProvisionerTask | None:
         """Look for a reference of this test."""
@@ -79,26 +83,26 @@ def publish(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Publish]:
     if not DESIGNS:
         folder = tmp_path_factory.mktemp("designs")
 
-        def write(text: str) -> str:
+        def write(text: str) -> DesignSource:
             file = folder / f"{secrets.token_hex(8)}.yaml"
             file.write_text(text)
-            return f"file://{file}"
+            return DesignSource(f"file://{file}")
 
         yield write
         return
     with FileServer(host="0.0.0.0", port=urlsplit(DESIGNS).port or 80) as server:  # noqa: S104 - asked for
 
-        def serve(text: str) -> str:
+        def serve(text: str) -> DesignSource:
             path = f"{urlsplit(DESIGNS).path.rstrip('/')}/{secrets.token_hex(8)}.yaml"
             server.files[path] = text.encode()
-            return f"{DESIGNS.rstrip('/')}/{path.rpartition('/')[2]}"
+            return DesignSource(f"{DESIGNS.rstrip('/')}/{path.rpartition('/')[2]}")
 
         yield serve
 
 
 @pytest.fixture(scope="session")
-def design_ref(site_file: Path, publish: Publish) -> str:
-    return publish(site_file.read_text()) if URL else f"file://{site_file}"
+def design(site_file: Path, publish: Publish) -> DesignSource:
+    return publish(site_file.read_text()) if URL else DesignSource(f"file://{site_file}")
 
 
 @pytest.fixture(scope="session")
@@ -135,18 +139,24 @@ def _no_double_submissions(process: SimulatorProcess) -> None:
 
 @pytest.fixture
 def connect() -> Iterator[Connect]:
-    """Build clients."""
+    """Build clients of a second backend, through the factory, as a new one would be."""
     made: list[Provisioner] = []
 
     def build(url: str, **options: Any) -> Provisioner:
-        client = DrydockProvisioner(
-            url,
-            options.pop("tokens", None),
-            read_timeout=options.pop("read_timeout", 5.0),
-            retry=RetryPolicy(attempts=4, first_wait=0.005, longest_wait=0.05, longest_retry_after=5.0),
-            submission=SubmissionPolicy(attempts=4, look_delay=0.01, settle=options.pop("settle", 0.3)),
-            **options,
-        )
+        def impatient(connection: ConnectionValues, redact: Redact, context_marker: str | None) -> Provisioner:
+            return DrydockProvisioner(
+                connection.url,
+                options.pop("tokens", None),
+                read_timeout=options.pop("read_timeout", 5.0),
+                retry=RetryPolicy(attempts=4, first_wait=0.005, longest_wait=0.05, longest_retry_after=5.0),
+                submission=SubmissionPolicy(attempts=4, look_delay=0.01, settle=options.pop("settle", 0.3)),
+                context_marker=context_marker,
+                redact=redact,
+                **options,
+            )
+
+        factory = ProvisionerFactory(("drydock", connect_drydock), ("impatient", impatient))
+        client = factory.connect(ConnectionValues("impatient", "contract", url), nothing_is_secret)
         made.append(client)
         return client
 
@@ -182,11 +192,11 @@ def finish() -> Finish:
 
 
 @pytest.fixture
-def run(provisioner: Provisioner, design_ref: str, finish: Finish) -> Callable[..., str]:
+def run(provisioner: Provisioner, design: DesignSource, finish: Finish) -> Callable[..., str]:
     """Submit a task, wait for its end and return its id. Of a server in use, the machines are destroyed before."""
 
     def submit(action: TaskAction, nodes: list[str] | None, reference: str) -> str:
-        task_id = provisioner.submit(action, design_ref, nodes, reference)
+        task_id = provisioner.submit(action, design, nodes, reference)
         finish(provisioner, task_id)
         return task_id
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from provisioner_client.errors import ProvisionerRefused, ProvisionerUnavailable
-from provisioner_client.protocol import Provisioner
+from provisioner_client.protocol import DesignSource, Provisioner
 from strategy_lib.strategy import Label, Selector
 from tests.contract.conftest import Publish
 from tests.support.simulators import SimulatorProcess
@@ -19,8 +19,8 @@ SEED = secrets.token_hex(8)
 ALL = {"c1", "c2", "w1", "w2", "w3", "w4"}
 
 
-def test_a_good_design_is_valid(provisioner: Provisioner, design_ref: str) -> None:
-    assert provisioner.validate_design(design_ref).valid
+def test_a_good_design_is_valid(provisioner: Provisioner, design: DesignSource) -> None:
+    assert provisioner.validate_design(design).valid
 
 
 def test_a_bad_design_says_what_is_wrong(provisioner: Provisioner, site_file: Path, publish: Publish) -> None:
@@ -43,18 +43,18 @@ def test_what_is_said_of_a_design_is_said_once_however_often_it_is_used(
 
 def test_trap_6_a_design_that_is_not_there_is_not_valid(provisioner: Provisioner, tmp_path: Path) -> None:
     with pytest.raises(ProvisionerUnavailable) as caught:
-        provisioner.validate_design(f"file://{tmp_path}/none.yaml")
+        provisioner.validate_design(DesignSource(f"file://{tmp_path}/none.yaml"))
     assert "none.yaml" not in str(caught.value), "the address is a secret"
 
 
 def test_trap_6_a_design_that_is_not_there_is_no_empty_group(provisioner: Provisioner, tmp_path: Path) -> None:
     with pytest.raises(ProvisionerUnavailable):
-        provisioner.select_nodes(f"file://{tmp_path}/none.yaml", [Selector(node_tags=("ctl",))])
+        provisioner.select_nodes(DesignSource(f"file://{tmp_path}/none.yaml"), [Selector(node_tags=("ctl",))])
 
 
-def test_a_design_reference_that_is_too_long_is_refused(provisioner: Provisioner) -> None:
+def test_a_design_whose_address_is_too_long_is_refused(provisioner: Provisioner) -> None:
     with pytest.raises(ProvisionerRefused, match="128"):
-        provisioner.validate_design("http://" + "x" * 122)
+        provisioner.validate_design(DesignSource("http://" + "x" * 122))
 
 
 @pytest.mark.parametrize(
@@ -116,11 +116,11 @@ def test_a_design_reference_that_is_too_long_is_refused(provisioner: Provisioner
         ),
     ],
 )
-def test_selection(provisioner: Provisioner, design_ref: str, selectors: list[Selector], chosen: set[str]) -> None:
-    assert provisioner.select_nodes(design_ref, selectors) == chosen
+def test_selection(provisioner: Provisioner, design: DesignSource, selectors: list[Selector], chosen: set[str]) -> None:
+    assert provisioner.select_nodes(design, selectors) == chosen
 
 
-def test_selecting_leaves_no_tasks(simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str) -> None:
-    provisioner.validate_design(design_ref)
-    provisioner.select_nodes(design_ref, [])
+def test_selecting_leaves_no_tasks(simulator: SimulatorProcess, provisioner: Provisioner, design: DesignSource) -> None:
+    provisioner.validate_design(design)
+    provisioner.select_nodes(design, [])
     assert simulator.get("tasks") == []

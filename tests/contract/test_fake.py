@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskAction, TaskState
+from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskAction, TaskState
 from tests.contract.test_tasks import (
     deployed,
     test_a_node_whose_ipmi_does_not_answer_is_in_no_list,
@@ -78,35 +78,35 @@ def finish(clock: FakeClock) -> Callable[..., ProvisionerTask]:
 
 
 @pytest.fixture
-def design_ref() -> str:
-    return "file:///in-memory.yaml"
+def design() -> DesignSource:
+    return DesignSource("file:///in-memory.yaml")
 
 
 REFERENCE = "slipway-a-1"
 
 
-def test_submitting_again_joins(provisioner: FakeProvisioner, design_ref: str) -> None:
-    first = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
-    assert provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE) == first
+def test_submitting_again_joins(provisioner: FakeProvisioner, design: DesignSource) -> None:
+    first = provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1"], REFERENCE)
+    assert provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1"], REFERENCE) == first
     assert provisioner.sent == 1
 
 
-def test_the_guard_is_asked_before_it_is_sent(provisioner: FakeProvisioner, design_ref: str) -> None:
+def test_the_guard_is_asked_before_it_is_sent(provisioner: FakeProvisioner, design: DesignSource) -> None:
     def guard() -> None:
         raise LookupError("the lease is lost")
 
     with pytest.raises(LookupError):
-        provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE, guard=guard)
+        provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1"], REFERENCE, guard=guard)
     assert provisioner.shown_tasks() == []
 
 
 def test_trap_17_an_orphaned_task_is_dead_once_a_newer_task_has_begun(
-    provisioner: FakeProvisioner, design_ref: str, finish: Callable[..., ProvisionerTask]
+    provisioner: FakeProvisioner, design: DesignSource, finish: Callable[..., ProvisionerTask]
 ) -> None:
     provisioner.script("c2", "prepare", "stuck")
-    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1", "c2"], REFERENCE)
+    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1", "c2"], REFERENCE)
     provisioner.orphan()
     assert not provisioner.is_dead(task_id)
-    finish(provisioner, provisioner.submit(TaskAction.VERIFY_SITE, design_ref, None, "slipway-b-1"))
+    finish(provisioner, provisioner.submit(TaskAction.VERIFY_SITE, design, None, "slipway-b-1"))
     assert provisioner.is_dead(task_id)
     assert provisioner.task(task_id).state is TaskState.RUNNING

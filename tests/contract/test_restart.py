@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from provisioner_client.errors import ProvisionerUnavailable, TaskNotFound
-from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskAction, TaskState
+from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskAction, TaskState
 from strategy_lib.outcome import judge
 from strategy_lib.phase import Phase
 from tests.support.simulators import SimulatorProcess
@@ -23,12 +23,12 @@ REFERENCE = "slipway-a-1"
 
 
 @pytest.fixture
-def in_the_middle(mortal: SimulatorProcess, connect: Connect, design_ref: str) -> tuple[Provisioner, str]:
+def in_the_middle(mortal: SimulatorProcess, connect: Connect, design: DesignSource) -> tuple[Provisioner, str]:
     """A task of three nodes of which one hangs, under way, and its provisioner just killed."""
     mortal.start()
     mortal.script("c2", "prepare", "stuck")
     provisioner = connect(mortal.url)
-    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, NODES, REFERENCE)
+    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design, NODES, REFERENCE)
     deadline = time.monotonic() + 15
     while len(provisioner.evidence(task_id, NODES).child_success) < 2:
         assert time.monotonic() < deadline
@@ -42,11 +42,11 @@ def in_the_middle(mortal: SimulatorProcess, connect: Connect, design_ref: str) -
 
 
 def test_rule_23_a_resumed_task_is_joined_and_ends(
-    mortal: SimulatorProcess, in_the_middle: tuple[Provisioner, str], design_ref: str, finish: Finish
+    mortal: SimulatorProcess, in_the_middle: tuple[Provisioner, str], design: DesignSource, finish: Finish
 ) -> None:
     provisioner, task_id = in_the_middle
     mortal.start("--restart-mode", "resume")
-    assert provisioner.submit(TaskAction.PREPARE_NODES, design_ref, NODES, REFERENCE) == task_id
+    assert provisioner.submit(TaskAction.PREPARE_NODES, design, NODES, REFERENCE) == task_id
     mortal.release_stuck()
     finish(provisioner, task_id)
     evidence = provisioner.evidence(task_id, NODES)
@@ -56,14 +56,14 @@ def test_rule_23_a_resumed_task_is_joined_and_ends(
 
 
 def test_trap_5_an_orphaned_task_runs_for_ever_and_is_not_repeated(
-    mortal: SimulatorProcess, in_the_middle: tuple[Provisioner, str], design_ref: str
+    mortal: SimulatorProcess, in_the_middle: tuple[Provisioner, str], design: DesignSource
 ) -> None:
     provisioner, task_id = in_the_middle
     mortal.start("--restart-mode", "orphan")
     found = provisioner.find(REFERENCE)
     assert found is not None
     assert (found.task_id, found.state, found.result) == (task_id, TaskState.RUNNING, "incomplete")
-    assert provisioner.submit(TaskAction.PREPARE_NODES, design_ref, NODES, REFERENCE) == task_id
+    assert provisioner.submit(TaskAction.PREPARE_NODES, design, NODES, REFERENCE) == task_id
     evidence = provisioner.evidence(task_id, NODES)
     assert not evidence.over
     answer = judge(Phase.PREPARE, NODES, evidence)
@@ -73,11 +73,11 @@ def test_trap_5_an_orphaned_task_runs_for_ever_and_is_not_repeated(
 
 
 def test_trap_17_an_orphaned_task_is_dead_once_a_newer_root_task_has_begun(
-    mortal: SimulatorProcess, in_the_middle: tuple[Provisioner, str], design_ref: str, finish: Finish
+    mortal: SimulatorProcess, in_the_middle: tuple[Provisioner, str], design: DesignSource, finish: Finish
 ) -> None:
     provisioner, task_id = in_the_middle
     mortal.start("--restart-mode", "orphan", "--grace", "1000000")
-    provisioner.submit(TaskAction.VERIFY_SITE, design_ref, None, "slipway-b-1")
+    provisioner.submit(TaskAction.VERIFY_SITE, design, None, "slipway-b-1")
     assert not provisioner.is_dead(task_id), "a newer task that waits proves nothing"
     mortal.stop()
     mortal.start("--restart-mode", "orphan", "--grace", "0")
@@ -85,7 +85,7 @@ def test_trap_17_an_orphaned_task_is_dead_once_a_newer_root_task_has_begun(
     while not provisioner.is_dead(task_id):
         newer += 1
         assert newer < 100
-        finish(provisioner, provisioner.submit(TaskAction.VERIFY_SITE, design_ref, None, f"slipway-b-{newer}"))
+        finish(provisioner, provisioner.submit(TaskAction.VERIFY_SITE, design, None, f"slipway-b-{newer}"))
     assert provisioner.task(task_id).state is TaskState.RUNNING
     answer = judge(Phase.PREPARE, NODES, replace(provisioner.evidence(task_id, NODES), over=True))
     assert answer.succeeded == {"c1", "w1"}
@@ -93,14 +93,14 @@ def test_trap_17_an_orphaned_task_is_dead_once_a_newer_root_task_has_begun(
 
 
 def test_trap_17_a_task_that_runs_is_not_dead_whatever_stands_beside_it(
-    mortal: SimulatorProcess, connect: Connect, design_ref: str
+    mortal: SimulatorProcess, connect: Connect, design: DesignSource
 ) -> None:
     """Its own tasks without a parent, which are newer and over; a health check's; and tasks that wait behind it."""
     mortal.start()
     mortal.script("c1", "prepare", "stuck")
     provisioner = connect(mortal.url)
-    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1", "c2"], REFERENCE)
-    provisioner.submit(TaskAction.DEPLOY_NODES, design_ref, ["w1"], "slipway-a-2")
+    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1", "c2"], REFERENCE)
+    provisioner.submit(TaskAction.DEPLOY_NODES, design, ["w1"], "slipway-a-2")
     deadline = time.monotonic() + 15
     while not provisioner.evidence(task_id, ["c2"]).child_success:
         assert time.monotonic() < deadline
@@ -112,11 +112,11 @@ def test_trap_17_a_task_that_runs_is_not_dead_whatever_stands_beside_it(
 
 
 def test_a_lost_task_is_gone_and_the_node_list_still_proves(
-    mortal: SimulatorProcess, in_the_middle: tuple[Provisioner, str], design_ref: str
+    mortal: SimulatorProcess, in_the_middle: tuple[Provisioner, str], design: DesignSource
 ) -> None:
     provisioner, task_id = in_the_middle
     mortal.start("--restart-mode", "lost")
-    provisioner.submit(TaskAction.VERIFY_SITE, design_ref, None, "slipway-other-1")
+    provisioner.submit(TaskAction.VERIFY_SITE, design, None, "slipway-other-1")
     assert provisioner.find(REFERENCE) is None
     with pytest.raises(TaskNotFound):
         provisioner.task(task_id)
@@ -128,7 +128,7 @@ def test_a_lost_task_is_gone_and_the_node_list_still_proves(
 
 
 def test_a_restart_between_two_attempts_is_waited_out(
-    mortal: SimulatorProcess, connect: Connect, design_ref: str
+    mortal: SimulatorProcess, connect: Connect, design: DesignSource
 ) -> None:
     """A connection kept open to a process that has gone is noticed and replaced."""
     mortal.start()
@@ -136,5 +136,5 @@ def test_a_restart_between_two_attempts_is_waited_out(
     assert provisioner.nodes()
     mortal.kill()
     mortal.start()
-    provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], REFERENCE)
+    provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1"], REFERENCE)
     assert len(mortal.get("tasks")) == 1

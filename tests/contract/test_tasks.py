@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 import pytest
 
 from provisioner_client.errors import ProvisionerRefused, TaskNotFound
-from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskAction, TaskState
+from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskAction, TaskState
 from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
 from strategy_lib.phase import NodeStep, Phase
 from tests.contract.conftest import URL
@@ -69,10 +69,10 @@ def test_a_task_of_the_whole_site_is_found_again_too(provisioner: Provisioner, r
 
 
 def test_trap_3_lists_come_at_the_end_and_children_before(
-    simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str, finish: Finish
+    simulator: SimulatorProcess, provisioner: Provisioner, design: DesignSource, finish: Finish
 ) -> None:
     simulator.script("c2", "prepare", "stuck")
-    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, NODES, "slipway-a-1")
+    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design, NODES, "slipway-a-1")
     evidence = until(provisioner, task_id, lambda one: len(one.child_success) == 2)
     assert evidence.child_success == {"c1", "w1"}
     assert not evidence.over
@@ -200,10 +200,10 @@ def test_rule_25_what_becomes_of_a_node(
 
 @pytest.mark.usefixtures("deployed")
 def test_rule_25_a_destroy_that_is_under_way_proves_nothing(
-    simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str, finish: Finish
+    simulator: SimulatorProcess, provisioner: Provisioner, design: DesignSource, finish: Finish
 ) -> None:
     simulator.script("c1", "destroy", "stuck")
-    task_id = provisioner.submit(TaskAction.DESTROY_NODES, design_ref, ["c1"], "slipway-b-1")
+    task_id = provisioner.submit(TaskAction.DESTROY_NODES, design, ["c1"], "slipway-b-1")
     finish(provisioner, task_id, TaskState.RUNNING)
     assert outcome(provisioner, NodeStep.DESTROY, task_id, ["c1"]).unknown == {"c1"}
     simulator.release_stuck()
@@ -218,12 +218,12 @@ def test_trap_2_an_unknown_name_is_not_done(provisioner: Provisioner, run: Run) 
 
 
 def test_rule_14_a_task_behind_another_is_queued_and_proves_nothing(
-    simulator: SimulatorProcess, provisioner: Provisioner, run: Run, design_ref: str, finish: Finish
+    simulator: SimulatorProcess, provisioner: Provisioner, run: Run, design: DesignSource, finish: Finish
 ) -> None:
     run(TaskAction.PREPARE_NODES, ["c1"], "slipway-a-0")
     simulator.script("c2", "prepare", "stuck")
-    first = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c2"], "slipway-a-1")
-    second = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c1"], "slipway-a-2")
+    first = provisioner.submit(TaskAction.PREPARE_NODES, design, ["c2"], "slipway-a-1")
+    second = provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1"], "slipway-a-2")
     finish(provisioner, first, TaskState.RUNNING)
     assert provisioner.task(second).state is TaskState.QUEUED
     assert outcome(provisioner, Phase.PREPARE, second, ["c1"]).unknown == {"c1"}
@@ -233,10 +233,10 @@ def test_rule_14_a_task_behind_another_is_queued_and_proves_nothing(
 
 
 def test_rule_14_late_truth_is_told(
-    simulator: SimulatorProcess, provisioner: Provisioner, design_ref: str, finish: Finish
+    simulator: SimulatorProcess, provisioner: Provisioner, design: DesignSource, finish: Finish
 ) -> None:
     simulator.script("c2", "prepare", "stuck")
-    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design_ref, ["c2"], "slipway-a-1")
+    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design, ["c2"], "slipway-a-1")
     finish(provisioner, task_id, TaskState.RUNNING)
     assert outcome(provisioner, Phase.PREPARE, task_id, ["c2"]).unknown == {"c2"}
     simulator.release_stuck()
@@ -272,10 +272,10 @@ def test_an_unknown_reference(provisioner: Provisioner, run: Run) -> None:
 def test_nodes_must_be_named(
     simulator: SimulatorProcess,
     provisioner: Provisioner,
-    design_ref: str,
+    design: DesignSource,
     action: TaskAction,
     nodes: list[str] | None,
 ) -> None:
     with pytest.raises(ProvisionerRefused):
-        provisioner.submit(action, design_ref, nodes, "slipway-a-1")
+        provisioner.submit(action, design, nodes, "slipway-a-1")
     assert simulator.get("tasks") == []

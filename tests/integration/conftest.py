@@ -85,7 +85,7 @@ def api() -> Iterator[str]:
     from slipway_api.app import create_app
 
     outer = FastAPI()
-    outer.mount("/slipway", create_app())
+    outer.mount("/slipway", create_app(connections))
     server = uvicorn.Server(uvicorn.Config(outer, host="127.0.0.1", port=0, log_level="warning"))
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -10,7 +10,7 @@ import pytest
 import requests
 import yaml
 
-from provisioner_client.drydock.context_marker import marker_of
+from provisioner_client.drydock.request_parts import marker_of
 from site_store import SiteStore
 from slipway_airflow.operators import waiting
 from tests.support.dag_runs import Runs

@@ -10,7 +10,7 @@ from typing import Any
 
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
-from provisioner_client.protocol import Provisioner, TaskAction, TaskState
+from provisioner_client.protocol import DesignSource, Provisioner, TaskAction, TaskState
 from site_engine.clock import Clock, SystemClock
 from site_engine.driver import SubjectDriver
 from site_engine.groups import GroupRequest, GroupSubject
@@ -60,7 +60,9 @@ class Driving:
         while not provisioner.is_dead(task_id):
             newer += 1
             assert newer < 100
-            begun = provisioner.submit(TaskAction.VERIFY_SITE, self.design_ref, None, f"slipway-other-{newer}")
+            begun = provisioner.submit(
+                TaskAction.VERIFY_SITE, DesignSource(self.design_ref), None, f"slipway-other-{newer}"
+            )
             while provisioner.task(begun).state is not TaskState.COMPLETE:
                 self.clock.sleep(0.001)
         provisioner.close()

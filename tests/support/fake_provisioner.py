@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from provisioner_client.errors import ProvisionerError, ProvisionerProtocolError, SubmissionRefused, TaskNotFound
 from provisioner_client.protocol import (
     LONG_AGO,
+    DesignSource,
     DesignValidation,
     ListedNode,
     ProvisionerTask,
@@ -116,18 +117,24 @@ class FakeProvisioner:
         """Say that it can be reached."""
         return "The fake answers, and accepts the credentials."
 
-    def validate_design(self, design_ref: str) -> DesignValidation:
+    def check_names(self, nodes: Collection[str]) -> None:
+        """Refuse names that are too long."""
+        for name in nodes:
+            if len(name) > _LONGEST_NAME:
+                raise SubmissionRefused(f"the node name {name} has more than {_LONGEST_NAME} characters")
+
+    def validate_design(self, design: DesignSource) -> DesignValidation:
         """Accept every design."""
         return DesignValidation(True, ())
 
-    def select_nodes(self, design_ref: str, selectors: Sequence[Selector]) -> frozenset[str]:
+    def select_nodes(self, design: DesignSource, selectors: Sequence[Selector]) -> frozenset[str]:
         """Is not needed where this stands for a provisioner."""
         raise NotImplementedError
 
     def submit(
         self,
         action: TaskAction,
-        design_ref: str,
+        design: DesignSource,
         nodes: Sequence[str] | None,
         reference: str,
         *,
@@ -141,9 +148,7 @@ class FakeProvisioner:
             found = self.find(reference)
             if found is not None:
                 return found.task_id
-        for name in nodes or ():
-            if len(name) > _LONGEST_NAME:
-                raise SubmissionRefused(f"the node name {name} has more than {_LONGEST_NAME} characters")
+        self.check_names(nodes or ())
         self.before_sending()
         if guard is not None:
             guard()

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.log import mask_secret
 
 from design_rendering.redaction import Redactor
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerRefused
 from site_engine.errors import ConnectionLookupFailed, SlipwayAirflowError, StepError, TaskStopped
-from site_engine.redacting_provisioner import RedactingProvisioner
 from site_engine.reports import STEP_FAILED
-from site_engine.revision_documents import read_revision, redactor_of, secrets_of
+from site_engine.revision_documents import read_revision, redact_for_action, secrets_of
 from site_engine.task_output import redact_output
 from site_store import RevisionNotFound, SiteBusy, SiteStore, StoreError
-from slipway_airflow.hook import DrydockHook
+from slipway_airflow import connections
 from strategy_lib.errors import StrategyLibError
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from provisioner_client.protocol import Provisioner
+    from provisioner_client.redacting import Redact
+    from site_engine.provisioners import ProvisionerConnection
     from site_store import ActionRecord, RevisionRecord
     from strategy_lib.documents import Document
 
@@ -77,28 +78,28 @@ class SiteOperator(BaseOperator):
         self._redactor = Redactor(secrets)
         redact_output(self._redactor)
 
-    def discreet(self, provisioner: Provisioner, store: SiteStore, action: ActionRecord) -> RedactingProvisioner:
-        """Return a provisioner that repeats no secret of the action's revision: its words go to the store, too."""
+    def redact_for(self, store: SiteStore, action: ActionRecord) -> Redact:
+        """Return what takes the secrets of the action's revision out of the provisioner's words."""
 
-        def redactor() -> Redactor:
+        def redact(text: str) -> str:
             if self._redactor is None:
                 self.read_revision(store, action.site, action.revision)
-            return self._redactor or Redactor(())
+            return (self._redactor or Redactor(())).redact(text)
 
-        return RedactingProvisioner(provisioner, redactor)
+        return redact
 
     def elsewhere(
-        self, store: SiteStore, action: ActionRecord, hook: DrydockHook
+        self, store: SiteStore, action: ActionRecord, connection: ProvisionerConnection
     ) -> Callable[[str], Provisioner | None]:
         """Return what gives a client for another action where that uses another connection, or has other secrets."""
 
         def client(action_id: str) -> Provisioner | None:
             other = store.action(action_id)
-            here = other.connection in (None, hook.conn_id)
+            here = other.connection in (None, connection.id)
             if here and other.revision == action.revision:
                 return None
-            connected = (hook if here else DrydockHook.for_action(store, other)).get_conn(marker(other))
-            return RedactingProvisioner(connected, cache(lambda: redactor_of(store, other)))
+            used = connection if here else connections.for_action(store, other)
+            return used.connect(redact_for_action(store, other), marker(other))
 
         return client
 
@@ -157,6 +158,24 @@ def task_states(context: Context, task_ids: Sequence[str]) -> dict[str, str | No
         dag_id=ti.dag_id, task_ids=list(task_ids), run_ids=[ti.run_id]
     ).get(ti.run_id, {})
     return states
+
+
+def design_address(store: SiteStore, action: ActionRecord, connection: ProvisionerConnection) -> str:
+    """Return the address of the action's revision; kept out of logs, and never put on XCom.
+
+    Raises
+    ------
+    SettingsError
+        The connection's fields cannot be used.
+    """
+    return connection.design_address(masked_token(store, action), action.design_fetch)
+
+
+def masked_token(store: SiteStore, action: ActionRecord) -> str:
+    """Return the token of the action's revision; from here on it is kept out of this task's log."""
+    token = store.revision(action.site, action.revision).design_token
+    mask_secret(token)
+    return token
 
 
 def marker(action: ActionRecord) -> str:

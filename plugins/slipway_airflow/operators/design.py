@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from provisioner_client.drydock.validation_answer import reasons
 from site_engine.actions.admission import Refusal, judge_critical_groups, judge_design, judge_parameters
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
@@ -13,9 +12,8 @@ from site_engine.design_check import REFUSAL_STAYS, DesignCheck, check_design
 from site_engine.errors import StepError
 from site_engine.log_messages import count
 from site_engine.revision_documents import exposed_in
-from slipway_airflow.design_address import address_of, masked_token
-from slipway_airflow.hook import DrydockHook
-from slipway_airflow.operators.base import SiteOperator, marker
+from slipway_airflow import connections
+from slipway_airflow.operators.base import SiteOperator, marker, masked_token
 from strategy_lib.design import read_design
 from strategy_lib.inventory import nodes_from_documents
 from strategy_lib.strategy import strategy_to_data, targeted_strategy
@@ -26,8 +24,9 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from provisioner_client.protocol import Provisioner
+    from site_engine.provisioners import ProvisionerConnection
     from site_engine.task_log import TaskLog
-    from site_store import ActionRecord, SiteStore
+    from site_store import ActionRecord, RevisionRecord, SiteStore
     from strategy_lib.documents import Document
 
 CONFIGURATION_KEY = "configuration"
@@ -91,11 +90,11 @@ class ValidateDesignOperator(SiteOperator):
         with self.telling(context) as store:
             action = self.action(store, context)
             # Its secrets are known by this, too: the provisioner's remarks may quote the design.
-            _, design_documents = self.read_revision(store, action.site, action.revision)
-            hook = DrydockHook.for_action(store, action)
-            provisioner = self.discreet(hook.get_conn(marker(action)), store, action)
+            revision, design_documents = self.read_revision(store, action.site, action.revision)
+            connection = connections.for_action(store, action)
+            provisioner = connection.connect(self.redact_for(store, action), marker(action))
             try:
-                check = self._check(store, action, hook, provisioner, design_documents)
+                check = self._check(store, action, connection, provisioner, revision, design_documents)
                 # A run may be started in Airflow, where nobody has looked at this before.
                 kind = kind_of(action.kind)
                 if kind.is_destructive:
@@ -110,15 +109,17 @@ class ValidateDesignOperator(SiteOperator):
         self,
         store: SiteStore,
         action: ActionRecord,
-        hook: DrydockHook,
+        connection: ProvisionerConnection,
         provisioner: Provisioner,
+        revision: RevisionRecord,
         documents: Sequence[Document],
     ) -> DesignCheck:
         """Check the design, and keep the address at which it was found for all that follows in this action."""
         token = masked_token(store, action)
         check = check_design(
             provisioner,
-            lambda fetch: address_of(token, hook.settings, fetch),
+            lambda fetch: connection.design_address(token, fetch),
+            revision.text or "",
             [node.name for node in nodes_from_documents(documents)],
             action.design_fetch or store.design_fetch(action.site, action.revision),
         )
@@ -128,7 +129,7 @@ class ValidateDesignOperator(SiteOperator):
         if check.validation.omitted:
             self.log.info("  and %d more", check.validation.omitted)
         if not check.validation.valid:
-            raise StepError(f"the provisioner refuses the design: {reasons(check.validation)}. {REFUSAL_STAYS}")
+            raise StepError(f"the provisioner refuses the design: {check.validation.reasons()}. {REFUSAL_STAYS}")
         if not check.nodes:
             raise StepError("the design has no nodes")
         if check.shortage:

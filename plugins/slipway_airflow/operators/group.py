@@ -17,10 +17,8 @@ from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.site_locks import take_site
 from site_store import SiteStore
-from slipway_airflow.design_address import design_address
-from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operators.acquire import run_states
-from slipway_airflow.operators.base import task_states
+from slipway_airflow.operators.base import design_address, task_states
 from slipway_airflow.operators.node_step import step_times
 from slipway_airflow.operators.waiting import WaitingOperator
 from strategy_lib.phase import GroupState, NodeStep, Phase
@@ -28,8 +26,8 @@ from strategy_lib.phase import GroupState, NodeStep, Phase
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from site_engine.provisioners import ConnectionSettings, ProvisionerConnection
     from site_store import ActionRecord
-    from slipway_airflow.settings import ConnectionSettings
 
 _WAIT_FOR_TURN = timedelta(seconds=5)
 
@@ -55,7 +53,9 @@ class DeployGroupOperator(WaitingOperator):
         self.group = group
         self.configuration = configuration
 
-    def go_on(self, context: Context, store: SiteStore, hook: DrydockHook, operations: OperationRun) -> Any:
+    def go_on(
+        self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
+    ) -> Any:
         """Wait for the group's turn, then drive it to its verdict.
 
         Raises
@@ -82,9 +82,9 @@ class DeployGroupOperator(WaitingOperator):
             site=action.site,
             group=self.group,
             attempt_key=attempt_key,
-            design_ref=design_address(store, action, hook.settings),
-            times=phase_times(self.configuration, hook.settings),
-            release_times=step_times(NodeStep.DESTROY, self.configuration, hook.settings),
+            design_ref=design_address(store, action, connection),
+            times=phase_times(self.configuration, connection.settings),
+            release_times=step_times(NodeStep.DESTROY, self.configuration, connection.settings),
             redo_done=parameters.allows(Override.REDO_DONE),
             ignore_older_tasks=parameters.allows(Override.IGNORE_OLDER_TASKS),
         )

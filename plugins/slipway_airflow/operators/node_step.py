@@ -16,8 +16,8 @@ from site_engine.node_steps import NodeStepRequest, NodeStepSubject
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.site_locks import take_site
-from slipway_airflow.design_address import design_address
 from slipway_airflow.operators.acquire import run_states
+from slipway_airflow.operators.base import design_address
 from slipway_airflow.operators.waiting import WaitingOperator
 from strategy_lib.design import read_design
 from strategy_lib.phase import NodeStep
@@ -25,9 +25,8 @@ from strategy_lib.phase import NodeStep
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from site_engine.provisioners import ConnectionSettings, ProvisionerConnection
     from site_store import SiteStore
-    from slipway_airflow.hook import DrydockHook
-    from slipway_airflow.settings import ConnectionSettings
 
 # How the design's settings call the times of a step.
 _TIMES = {
@@ -56,7 +55,9 @@ class NodeStepOperator(WaitingOperator):
         self.step = step
         self.configuration = configuration
 
-    def go_on(self, context: Context, store: SiteStore, hook: DrydockHook, operations: OperationRun) -> Any:
+    def go_on(
+        self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
+    ) -> Any:
         """Wait while the action is paused, then drive the step to its verdict.
 
         Raises
@@ -78,8 +79,8 @@ class NodeStepOperator(WaitingOperator):
             nodes=tuple(sorted(parameters.target_nodes or ())),
             # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
             attempt=int(ti.max_tries),
-            design_ref=design_address(store, action, hook.settings),
-            times=step_times(step, self.configuration, hook.settings),
+            design_ref=design_address(store, action, connection),
+            times=step_times(step, self.configuration, connection.settings),
             # Kept by Airflow when the task comes back from the triggerer.
             since=ti.start_date or SystemClock().now(),
             ignore_older_tasks=parameters.allows(Override.IGNORE_OLDER_TASKS),

@@ -15,9 +15,9 @@ from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import ONE_LOOK
 from site_engine.planning import Plan, judge_considered, make_plan
 from site_engine.reports import STEP_WARNING
-from slipway_airflow.airflow_settings import longest_mapping
-from slipway_airflow.hook import DrydockHook
+from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker
+from slipway_api.airflow_settings import longest_mapping
 from strategy_lib.design import read_design
 from strategy_lib.strategy import parse_strategy
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from provisioner_client.protocol import ListedNode, Provisioner
+    from site_engine.provisioners import ProvisionerConnection
     from site_store import ActionRecord, SiteStore
     from strategy_lib.design import Design
 
@@ -96,11 +97,11 @@ class PlanGroupsOperator(SiteOperator):
 
     def _listed(self, store: SiteStore, action: ActionRecord, design: Design) -> dict[str, ListedNode]:
         """Return what the provisioner says of the design's nodes, and note it."""
-        hook = DrydockHook.for_action(store, action)
-        provisioner = self.discreet(hook.get_conn(marker(action)), store, action)
+        connection = connections.for_action(store, action)
+        provisioner = connection.connect(self.redact_for(store, action), marker(action))
         try:
             if not action.dry_run:
-                self._look_at_older_work(store, action, hook, provisioner, design)
+                self._look_at_older_work(store, action, connection, provisioner, design)
             listed = provisioner.nodes()
         finally:
             provisioner.close()
@@ -123,10 +124,15 @@ class PlanGroupsOperator(SiteOperator):
             store.add_event(action.site, STEP_WARNING, line, action_id=action.id)
 
     def _look_at_older_work(
-        self, store: SiteStore, action: ActionRecord, hook: DrydockHook, provisioner: Provisioner, design: Design
+        self,
+        store: SiteStore,
+        action: ActionRecord,
+        connection: ProvisionerConnection,
+        provisioner: Provisioner,
+        design: Design,
     ) -> None:
         """Record what earlier actions have brought about since they gave up waiting: their nodes may be as wanted."""
-        elsewhere = self.elsewhere(store, action, hook)
+        elsewhere = self.elsewhere(store, action, connection)
         operations = OperationRun(store, provisioner, SystemClock(), 0.0, self.log, elsewhere=elsewhere)
         owner = OperationOwner(action.id, action.site, "", None)
         UnfinishedOperations(operations, ONE_LOOK).look_once(owner, list(design.digests))

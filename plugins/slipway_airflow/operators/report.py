@@ -8,6 +8,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from site_engine.actions.kinds import kind_of
 from site_engine.finalization import conclude, conclude_dry_run
+from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, task_states
 from strategy_lib.phase import Verdict
 
@@ -34,6 +35,6 @@ class ReportOperator(SiteOperator):
             if action.dry_run:
                 report = conclude_dry_run(store, action, steps, self.log)
             else:
-                report = conclude(store, action, steps, self.log)
+                report = conclude(store, action, steps, self.log, connections)
         if report.verdict is not Verdict.SUCCESS:
             raise AirflowFailException(report.verdict_text)

@@ -10,12 +10,13 @@ from site_engine import site_step
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes
 from site_store import OperationPhase, SiteStore
-from slipway_airflow.design_address import design_address
-from slipway_airflow.hook import DrydockHook
+from slipway_airflow.operators.base import design_address
 from slipway_airflow.operators.waiting import WaitingOperator
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+    from site_engine.provisioners import ProvisionerConnection
 
 
 class SiteStepOperator(WaitingOperator):
@@ -36,12 +37,14 @@ class SiteStepOperator(WaitingOperator):
         self.phase = phase
         self.configuration = configuration
 
-    def go_on(self, context: Context, store: SiteStore, hook: DrydockHook, operations: OperationRun) -> Any:
+    def go_on(
+        self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
+    ) -> Any:
         """Submit the step or re-join it, and see it to its end."""
         action = self.action(store, context)
         if action.dry_run:
             raise AirflowSkipException(f"dry run: {self.phase} is not submitted")
-        configuration, settings = self.configuration, hook.settings
+        configuration, settings = self.configuration, connection.settings
         prefix = "verify" if self.phase == "verify_site" else "prepare_site"
         request = site_step.StepRequest(
             action_id=action.id,
@@ -49,7 +52,7 @@ class SiteStepOperator(WaitingOperator):
             phase=OperationPhase(self.phase),
             # Airflow raises max_tries when a person clears the task, and only then.
             attempt=int(context["ti"].max_tries),
-            design_ref=design_address(store, action, hook.settings),
+            design_ref=design_address(store, action, connection),
             times=PhaseTimes(
                 min(float(configuration[f"{prefix}_interval"]), settings.poll_interval),
                 float(configuration[f"{prefix}_timeout"]),

@@ -18,13 +18,14 @@ from site_engine.group_order import OVER
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning
 from site_engine.stopping import Stopping
-from slipway_airflow.hook import DrydockHook
+from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker, task_states
 from slipway_airflow.triggers import ProvisionerTaskTrigger
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from site_engine.provisioners import ProvisionerConnection
     from site_store import ActionRecord, SiteStore
 
 # A task that comes back from the triggerer finds its provisioner task over, or nearly so.
@@ -40,7 +41,9 @@ class WaitingOperator(SiteOperator):
     _stopping = Stopping()
 
     @abstractmethod
-    def go_on(self, context: Context, store: SiteStore, hook: DrydockHook, operations: OperationRun) -> Any:
+    def go_on(
+        self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
+    ) -> Any:
         """Go on from where the store says; return the result, or :class:`StillRunning` to defer."""
 
     def execute(self, context: Context) -> Any:
@@ -58,17 +61,17 @@ class WaitingOperator(SiteOperator):
         with self.telling(context) as store:
             action = self.action(store, context)
             self._stopping.store, self._stopping.action_id = store, action.id
-            hook = DrydockHook.for_action(store, action)
-            patience = hook.settings.poll_in_worker
+            connection = connections.for_action(store, action)
+            patience = connection.settings.poll_in_worker
             if resumed:
                 patience = min(patience, _PATIENCE_AFTER_DEFERRAL)
-            provisioner = self.discreet(hook.get_conn(marker(action)), store, action)
+            provisioner = connection.connect(self.redact_for(store, action), marker(action))
             try:
-                elsewhere = self.elsewhere(store, action, hook)
+                elsewhere = self.elsewhere(store, action, connection)
                 operations = OperationRun(
                     store, provisioner, SystemClock(), patience, self.log, self._stopping, elsewhere
                 )
-                result = self.go_on(context, store, hook, operations)
+                result = self.go_on(context, store, connection, operations)
             finally:
                 provisioner.close()
             conn_id = connection_of(store, result.op) if isinstance(result, StillRunning) else None
@@ -79,7 +82,7 @@ class WaitingOperator(SiteOperator):
             )
             self.defer(
                 trigger=ProvisionerTaskTrigger(
-                    conn_id=conn_id or hook.conn_id,
+                    conn_id=conn_id or connection.id,
                     provisioner_task=result.provisioner_task,
                     op=result.op,
                     interval=result.times.interval,
@@ -124,7 +127,8 @@ class WaitingOperator(SiteOperator):
         if own_state is not None:
             states[self.task_id] = own_state
         self.log.info("The run's report had been made before this task was cleared; it is made again:")
-        report = conclude(store, store.action(action.id), {step: states.get(step) for step in steps}, self.log)
+        found = {step: states.get(step) for step in steps}
+        report = conclude(store, store.action(action.id), found, self.log, connections)
         self.log.info(
             "The action's verdict is now: %s. Clear 'report' too to have the run's state follow.", report.verdict
         )

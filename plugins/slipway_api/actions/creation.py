@@ -23,11 +23,12 @@ from site_engine.errors import AirflowApiError, AirflowRefused, StepError
 from site_engine.reconciliation import reconcile
 from site_engine.revision_documents import read_revision
 from site_store import ActionState, SiteBusy
-from slipway_airflow.connections import site_connection
-from slipway_api.actions.preview import listed_nodes, messages_of, nodes_if_known, preview
+from slipway_api.actions.preview import messages_of, nodes_if_known, preview
 from slipway_api.documents.validation import validation_of_revision
 from slipway_api.http.api_errors import ApiError, plain_message
+from slipway_api.http.dependencies import provisioners
 from slipway_api.sites.provisioner_check import NOT_ASKED
+from slipway_api.sites.site_statuses import listed_nodes
 from strategy_lib.design import read_design
 from strategy_lib.errors import StrategyLibError
 
@@ -96,7 +97,7 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowCalls, call
     parameters = _parameters(kind, request)
     revision = _revision(store, kind, parameters, request.site)
     # Decided once: whatever becomes of the site's connections, this action uses no other.
-    connection = site_connection(request.site)
+    connection = provisioners().find_for_site(request.site)
     validated = validation_of_revision(request.site, revision)
     overridden = _judge(validated, parameters, request.site, revision)
     _require_none(judge_design(parameters, request.site, revision, validated.design, _exposed(validated)))
@@ -105,7 +106,7 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowCalls, call
         conditions, found = _preview(store, kind, parameters, validated.design, request.site)
         overridden += _require_none(judge_critical_groups(kind, parameters, validated.design, conditions))
         notes = messages_of(kind.name, found)
-    conn_id = None if connection is None else str(connection.conn_id)
+    conn_id = None if connection is None else connection.id
     action = _write_down(store, airflow, request, kind, revision, parameters, caller.name, conn_id)
     if overridden:
         said = f"started by {caller.name} in spite of {overridden[0]['message']}"
@@ -144,7 +145,7 @@ def previewed(request: ActionRequest, store: SiteStore, caller: Caller) -> tuple
 def _preview(
     store: SiteStore, kind: ActionKind, parameters: ActionParameters, design: Design, site: str
 ) -> tuple[Mapping[str, NodeCondition], Preview | None]:
-    listed = listed_nodes(site) if kind.is_destructive else nodes_if_known(site)
+    listed = listed_nodes(store, site) if kind.is_destructive else nodes_if_known(store, site)
     if listed is None:
         return {}, None
     conditions = {name: node.condition for name, node in listed.items()}

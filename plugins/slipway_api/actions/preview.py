@@ -14,8 +14,8 @@ from site_engine.errors import SettingsError
 from site_engine.groups import releases_of
 from site_engine.log_messages import by_reason, count, names
 from site_engine.planning import judge_considered, make_plan
-from slipway_airflow.hook import DrydockHook
 from slipway_api.http.api_errors import plain_message
+from slipway_api.sites.site_statuses import listed_nodes
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import NodeStep
@@ -89,25 +89,10 @@ def _with_reasons(found: Mapping[str, str] | None) -> list[dict[str, str]]:
     return [{"name": name, "reason": reason} for name, reason in sorted((found or {}).items())]
 
 
-def listed_nodes(site: str) -> dict[str, ListedNode]:
-    """Return what the site's provisioner says of its nodes now.
-
-    Raises
-    ------
-    ProvisionerError, SettingsError, ConnectionLookupFailed
-        It cannot be asked.
-    """
-    provisioner = DrydockHook.for_site(site).get_conn()
+def nodes_if_known(store: SiteStore, site: str) -> dict[str, ListedNode] | None:
+    """Return what `listed_nodes` does, None when it cannot be asked: for an action that takes nothing away."""
     try:
-        return provisioner.nodes()
-    finally:
-        provisioner.close()
-
-
-def nodes_if_known(site: str) -> dict[str, ListedNode] | None:
-    """Return the same, None when the provisioner does not say: for an action that takes nothing away."""
-    try:
-        return listed_nodes(site)
+        return listed_nodes(store, site)
     except (ProvisionerError, SettingsError) as error:
         log.warning("What is deployed on site %s is not known: %s", site, error)
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from design_rendering.design_text import design_text
@@ -12,9 +13,9 @@ from design_rendering.judging import exposed_secrets, unrendered_problems
 from design_rendering.redaction import Redactor
 from design_rendering.rendering import Rendering, render
 from design_rendering.secret_texts import secret_texts
-from design_rendering.secrets import PLACEHOLDER, secret_values
+from design_rendering.secrets import secret_values
 from site_store import RevisionSecrets
-from slipway_airflow.airflow_settings import longest_mapping
+from slipway_api.airflow_settings import longest_mapping
 from slipway_api.documents.collection_text import read_collection, twins
 from slipway_api.http.api_errors import message_of, plain_message
 from slipway_api.http.dependencies import open_store
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 MOST_MESSAGES = 1000
 _LEVELS = ("Error", "Warning", "Info")
-# Shorter secrets would hide ordinary words.
-_SHORTEST_SECRET = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +111,18 @@ def _validate(
     if rendering is None:
         problems += unrendered_problems(documents)
     else:
+        found_secrets = cache(partial(secret_texts, documents, rendering))
+        redactor = cache(lambda: Redactor(found_secrets()))
         text = design_text(rendering)
         rendered = [one.document for one in rendering.documents]
         nodes = [document.name for document in rendered if document.schema == NODE_SCHEMA]
-        answer = provisioner_check.ask(store, site, text, nodes, committed)
+        answer = provisioner_check.ask(store, site, text, nodes, lambda said: redactor().redact(said), committed)
         found = check_site(rendered, longest_mapping())
         exposed = exposed_secrets(rendering)
-        secrets = RevisionSecrets(secret_texts(documents, rendering), tuple(str(problem) for problem in exposed))
+        secrets = RevisionSecrets(found_secrets(), tuple(str(problem) for problem in exposed))
         problems += [*rendering.warnings, *exposed, *found.problems]
         design = found.design
         said = answer()
-        if design is not None:
-            said += provisioner_check.names_problem([node.name for node in design.nodes])
     messages = [*map(message_of, dict.fromkeys(problems)), *said]
     texts = secret_values(documents) if secrets is None else secrets.texts
     return Validated(
@@ -149,7 +148,7 @@ def _in_order(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _without_secrets(messages: list[dict[str, Any]], secrets: Iterable[str]) -> list[dict[str, Any]]:
     """Return the messages without what is secret in the documents: a sentence may repeat the value that it is about."""
-    redactor = Redactor(secrets, PLACEHOLDER, _SHORTEST_SECRET)
+    redactor = Redactor(secrets)
     for message in messages:
         for key in ("message", "text"):
             if isinstance(message.get(key), str):

@@ -1,14 +1,17 @@
-"""The store of this process: opened once for all requests, since each opening costs a connection and a look."""
+"""What all requests of this process share: the store, opened once, and what looks up the provisioners."""
 
 from __future__ import annotations
 
 import threading
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends
 
 from site_store import SiteStore
 from site_store.address import resolve
+
+if TYPE_CHECKING:
+    from site_engine.provisioners import Provisioners
 
 _lock = threading.Lock()
 _stores: dict[str, SiteStore] = {}
@@ -27,6 +30,27 @@ def open_store() -> SiteStore:
         if url not in _stores:
             _stores[url] = SiteStore.open(url)
         return _stores[url]
+
+
+_provisioners: list[Provisioners] = []
+
+
+def use_provisioners(looked_up_by: Provisioners) -> None:
+    """Say what looks up the connections of provisioners; `slipway_api.app.create_app` does."""
+    _provisioners[:] = [looked_up_by]
+
+
+def provisioners() -> Provisioners:
+    """Return what looks up the connections of provisioners.
+
+    Raises
+    ------
+    RuntimeError
+        The application was built without it.
+    """
+    if not _provisioners:
+        raise RuntimeError("create_app was given nothing that looks up provisioners")
+    return _provisioners[0]
 
 
 Store = Annotated[SiteStore, Depends(open_store)]

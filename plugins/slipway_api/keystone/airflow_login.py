@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from slipway_airflow.airflow_settings import secret_key
+from slipway_api.airflow_settings import secret_key
 from slipway_api.http.api_errors import ApiError
 from slipway_api.keystone import wrong_passwords
 

@@ -19,9 +19,9 @@ from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials
 
 from site_engine.errors import AirflowRefused
-from slipway_airflow.airflow_settings import airflow_base_url
 from slipway_api.airflow_access import caller
 from slipway_api.airflow_client import AirflowCalls
+from slipway_api.airflow_settings import airflow_base_url
 from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError, EscapedJson
 from slipway_api.http.blocking_route import BlockingRoute

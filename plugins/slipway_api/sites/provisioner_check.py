@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TookTooLong
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk.exceptions import AirflowException
-
-from provisioner_client.drydock.limits import checked_names
 from provisioner_client.errors import ProvisionerError, SubmissionRefused
 from site_engine.design_check import REFUSAL_STAYS, DesignCheck, check_design
-from site_engine.errors import ConnectionLookupFailed, SettingsError, StepError
+from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_store import StoreError
-from slipway_airflow.design_address import address_of
-from slipway_airflow.hook import DrydockHook
 from slipway_api.http.api_errors import plain_message
+from slipway_api.http.dependencies import provisioners
 
 if TYPE_CHECKING:
-    from provisioner_client.protocol import DesignMessage, DesignValidation
+    from provisioner_client.protocol import DesignMessage, DesignValidation, Provisioner
+    from provisioner_client.redacting import Redact
     from site_store import RevisionRecord, SiteStore
 
 log = logging.getLogger(__name__)
@@ -37,7 +34,12 @@ Messages = list[dict[str, Any]]
 
 
 def ask(
-    store: SiteStore, site: str, text: str, nodes: Collection[str], committed: RevisionRecord | None = None
+    store: SiteStore,
+    site: str,
+    text: str,
+    nodes: Collection[str],
+    redact: Redact,
+    committed: RevisionRecord | None = None,
 ) -> Callable[[], Messages]:
     """Begin to have a rendered design checked by the site's provisioner.
 
@@ -47,6 +49,8 @@ def ask(
         The design; it is kept as a candidate for as long as the provisioner needs it.
     nodes
         The names of its nodes, all of which the provisioner has to see.
+    redact
+        Takes its secrets out of what the provisioner says; it may take long, and is called by another thread.
     committed
         The revision that has this design already.
 
@@ -59,27 +63,29 @@ def ask(
     candidate: str | None = None
     fetch = 0
     try:
-        hook = DrydockHook.for_site(site)
-        provisioner = hook.get_conn()
+        connection = provisioners().for_site(site)
+        provisioner = connection.connect(redact)
         if committed is None:
             token = candidate = store.add_candidate(site, text)
         else:
             token, fetch = committed.design_token, store.design_fetch(site, committed.number)
-        address_of(token, hook.settings, fetch)
-    except (SettingsError, ConnectionLookupFailed, StepError, AirflowException) as error:
+        connection.design_address(token, fetch)
+    except (SettingsError, ConnectionLookupFailed) as error:
         if candidate is not None:
             _forget(store, candidate)
         message = _unknown(str(error), committed is not None)
         return lambda: [message]
 
     answer: Future[DesignCheck] = Future()
+    names = names_problem(provisioner, nodes)
 
     def work() -> None:
         try:
             try:
                 check = check_design(
                     provisioner,
-                    lambda fetch: address_of(token, hook.settings, fetch),
+                    lambda fetch: connection.design_address(token, fetch),
+                    text,
                     nodes,
                     fetch,
                     patience=PATIENCE / 3,
@@ -100,10 +106,10 @@ def ask(
         try:
             check = answer.result(timeout=PATIENCE)
         except ProvisionerError as error:
-            return [_unknown(str(error), committed is not None)]
+            return [_unknown(str(error), committed is not None), *names]
         except TookTooLong:
-            return [_unknown(f"it has not answered for {PATIENCE:.0f} s", committed is not None)]
-        said = messages_of(check.validation)
+            return [_unknown(f"it has not answered for {PATIENCE:.0f} s", committed is not None), *names]
+        said = messages_of(check.validation) + names
         if check.shortage:
             said.append(plain_message(check.shortage, "Error", SOURCE, NAME))
         return said
@@ -145,11 +151,10 @@ def _message(message: DesignMessage, valid: bool) -> dict[str, Any]:
     }
 
 
-def names_problem(nodes: Sequence[str]) -> Messages:
+def names_problem(provisioner: Provisioner, nodes: Collection[str]) -> Messages:
     """Return, as a message, that the provisioner would lose nodes of such names."""
     try:
-        if nodes:
-            checked_names(nodes)
+        provisioner.check_names(nodes)
     except SubmissionRefused as error:
         return [plain_message(error.detail, "Error", SOURCE, "NodeNames")]
     return []

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
-from slipway_airflow.hook import DrydockHook
+from site_engine.revision_documents import redact_for_site
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import SiteStatuses, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.blocking_route import BlockingRoute
+from slipway_api.http.dependencies import open_store, provisioners
 from slipway_api.http.site_name import DEFAULT_SITE, SiteName
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode
+    from site_store import SiteStore
 
 router = APIRouter(tags=["sites"], route_class=BlockingRoute)
 
@@ -46,13 +48,23 @@ def site_statuses(
 ) -> JSONResponse:
     """Ask the site's provisioner for its list of machines, now; nothing is remembered."""
     wanted = _wanted(filters or [])
+    return JSONResponse(statuses(listed_nodes(open_store(), site), wanted))
+
+
+def listed_nodes(store: SiteStore, site: str) -> dict[str, ListedNode]:
+    """Return what the site's provisioner says of its nodes now.
+
+    Raises
+    ------
+    ProvisionerError, SettingsError, ConnectionLookupFailed
+        It cannot be asked.
+    """
     # One client serves one thread and one request.
-    provisioner = DrydockHook.for_site(site).get_conn()
+    provisioner = provisioners().for_site(site).connect(redact_for_site(store, site))
     try:
-        nodes = provisioner.nodes()
+        return provisioner.nodes()
     finally:
         provisioner.close()
-    return JSONResponse(statuses(nodes, wanted))
 
 
 def statuses(nodes: Mapping[str, ListedNode], wanted: frozenset[str]) -> dict[str, Any]:

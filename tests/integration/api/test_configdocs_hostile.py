@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from site_store import SiteStore
+from slipway_airflow import connections
 from slipway_api import airflow_access as access
 from slipway_api.app import create_app
 from tests.support.configdocs import API, assert_failure, commit, put
@@ -36,7 +37,7 @@ def texts(draw: st.DrawFn) -> bytes:
 @pytest.fixture(scope="module")
 def anybody(airflow_app: FastAPI) -> Iterator[httpx.Client]:
     """Slipway's own application, without Airflow's around it: a thousand examples have to be quick."""
-    app = create_app()
+    app = create_app(connections)
     app.dependency_overrides[access.caller] = lambda: access.Caller("tester", None)
     with pytest.MonkeyPatch.context() as patch, TestClient(app) as client:
         patch.setattr(access.Caller, "may_read", lambda caller, dag_id: True)

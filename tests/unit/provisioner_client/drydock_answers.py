@@ -8,9 +8,12 @@ from typing import Any, Final
 
 import responses
 
+from provisioner_client.protocol import DesignSource
+
 URL: Final = "http://drydock.test:9000"
 API: Final = f"{URL}/api/v1.0"
 REF: Final = "http://slipway.test/design/1"
+DESIGN: Final = DesignSource(REF)
 GOOD: Final = {"kind": "Status", "status": "Success", "code": 200, "details": {"messageList": []}}
 BAD: Final = {
     "kind": "Status",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from provisioner_client.drydock.dead_tasks import is_dead
+from provisioner_client.drydock.task_list import is_dead
 
 AT = "2026-11-21 01:00:00.000000"
 LATER = "2026-11-21 01:05:00.000000"

@@ -12,12 +12,13 @@ import responses
 
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.errors import ProvisionerError
-from provisioner_client.protocol import TaskAction
+from provisioner_client.protocol import DesignSource, TaskAction
 from strategy_lib.strategy import Selector
 from tests.unit.provisioner_client.drydock_answers import API, GOOD, TaskJson
 
 TOKEN = "cAnArY-0123456789-abcd"
 REF = f"https://slipway.test:8443/slipway/d/{TOKEN}"
+DESIGN = DesignSource(REF)
 ECHO = f"Unable to resolve {REF}: HTTPSConnectionPool(host='slipway.test', port=8443): with url: /slipway/d/{TOKEN}"
 
 Ask = Callable[[DrydockProvisioner], object]
@@ -26,10 +27,10 @@ Ask = Callable[[DrydockProvisioner], object]
 def asks() -> list[Any]:
     """Everything that sends the address."""
     return [
-        pytest.param(lambda drydock: drydock.validate_design(REF), id="validate_design"),
-        pytest.param(lambda drydock: drydock.select_nodes(REF, [Selector(node_tags=("t",))]), id="select_nodes"),
-        pytest.param(lambda drydock: drydock.submit(TaskAction.PREPARE_NODES, REF, ["n1"], "ref"), id="submit"),
-        pytest.param(lambda drydock: drydock.submit(TaskAction.VERIFY_SITE, REF, None, "ref"), id="submit a site"),
+        pytest.param(lambda drydock: drydock.validate_design(DESIGN), id="validate_design"),
+        pytest.param(lambda drydock: drydock.select_nodes(DESIGN, [Selector(node_tags=("t",))]), id="select_nodes"),
+        pytest.param(lambda drydock: drydock.submit(TaskAction.PREPARE_NODES, DESIGN, ["n1"], "ref"), id="submit"),
+        pytest.param(lambda drydock: drydock.submit(TaskAction.VERIFY_SITE, DESIGN, None, "ref"), id="submit a site"),
     ]
 
 
@@ -72,7 +73,7 @@ def test_an_answer_that_echoes_the_address_is_not_repeated(
 def test_the_text_says_which_server_has_the_design(http: responses.RequestsMock, drydock: DrydockProvisioner) -> None:
     http.post(f"{API}/validatedesign", status=500, json={"type": "error", "message": ECHO})
     with pytest.raises(ProvisionerError, match=r"could not read the design at https://slipway\.test:8443$"):
-        drydock.validate_design(REF)
+        drydock.validate_design(DESIGN)
 
 
 def test_what_is_said_about_a_design_does_not_name_its_address(
@@ -80,7 +81,7 @@ def test_what_is_said_about_a_design_does_not_name_its_address(
 ) -> None:
     said = [{"message": ECHO, "error": True, "documents": [{"schema": "x/y/v1", "name": REF}]}]
     http.post(f"{API}/validatedesign", status=400, json={**GOOD, "status": "Failure", "details": {"messageList": said}})
-    (message,) = drydock.validate_design(REF).messages
+    (message,) = drydock.validate_design(DESIGN).messages
     assert message.text.startswith("Unable to resolve the design at https://slipway.test:8443: ")
     assert TOKEN not in repr(message)
 
@@ -100,12 +101,12 @@ def test_what_a_task_says_does_not_name_the_address_even_to_who_never_knew_it(
 
 
 def test_an_address_that_is_too_long_is_not_repeated(drydock: DrydockProvisioner) -> None:
-    longer = REF + "x" * 128
+    longer = DesignSource(REF + "x" * 128)
     for ask in (
         lambda: drydock.validate_design(longer),
         lambda: drydock.submit(TaskAction.PREPARE_NODES, longer, ["n1"], "ref"),
     ):
-        with pytest.raises(ProvisionerError, match="characters long") as caught:
+        with pytest.raises(ProvisionerError, match="characters, and Drydock takes 128") as caught:
             ask()
         assert TOKEN[:8] not in str(caught.value)
 

@@ -17,6 +17,7 @@ from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
 from tests.unit.provisioner_client.drydock_answers import (
     API,
+    DESIGN,
     GOOD,
     NOT_FOUND,
     REF,
@@ -67,7 +68,7 @@ def test_trap_4_a_node_in_both_lists_failed(
 @pytest.mark.parametrize("nodes", [[], ()])
 def test_trap_5_a_filter_that_would_hang_is_not_sent(drydock: DrydockProvisioner, nodes: list[str]) -> None:
     with pytest.raises(ProvisionerRefused, match="no nodes"):
-        drydock.submit(TaskAction.PREPARE_NODES, REF, nodes, "ref")
+        drydock.submit(TaskAction.PREPARE_NODES, DESIGN, nodes, "ref")
 
 
 @pytest.mark.parametrize("action", [one for one in TaskAction if one.endswith("_nodes")])
@@ -75,7 +76,7 @@ def test_rule_11_what_is_done_to_nodes_is_never_done_to_a_whole_site(
     http: responses.RequestsMock, drydock: DrydockProvisioner, action: TaskAction
 ) -> None:
     with pytest.raises(ProvisionerRefused, match="must name its nodes"):
-        drydock.submit(action, REF, None, "ref")
+        drydock.submit(action, DESIGN, None, "ref")
     assert len(http.calls) == 0
 
 
@@ -84,7 +85,10 @@ def test_trap_6_a_design_that_cannot_be_found_is_no_empty_group(
 ) -> None:
     http.post(f"{API}/validatedesign", status=500, json=NOT_FOUND)
     http.post(f"{API}/nodefilter", json=[])
-    for ask in (lambda: drydock.select_nodes(REF, [Selector(node_tags=("t",))]), lambda: drydock.validate_design(REF)):
+    for ask in (
+        lambda: drydock.select_nodes(DESIGN, [Selector(node_tags=("t",))]),
+        lambda: drydock.validate_design(DESIGN),
+    ):
         # Whoever serves the design may be starting again: worth another try.
         with pytest.raises(ProvisionerUnavailable, match="could not read the design") as caught:
             ask()
@@ -98,9 +102,9 @@ def test_trap_6_a_design_without_nodes_is_refused(
     http.post(f"{API}/validatedesign", json=GOOD)
     http.post(f"{API}/nodefilter", json=[])
     with pytest.raises(ProvisionerRefused, match="has no nodes"):
-        drydock.select_nodes(REF, [])
+        drydock.select_nodes(DESIGN, [])
     with pytest.raises(ProvisionerRefused, match="has no nodes"):
-        drydock.submit(TaskAction.VERIFY_SITE, REF, None, "ref")
+        drydock.submit(TaskAction.VERIFY_SITE, DESIGN, None, "ref")
 
 
 @pytest.mark.parametrize("selectors", [[], [Selector()], [Selector(node_names=("n1",)), Selector()]])
@@ -109,7 +113,7 @@ def test_trap_7_all_nodes_is_null(
 ) -> None:
     http.post(f"{API}/validatedesign", json=GOOD)
     http.post(f"{API}/nodefilter", json=["n2", "n1"])
-    assert drydock.select_nodes(REF, selectors) == {"n1", "n2"}
+    assert drydock.select_nodes(DESIGN, selectors) == {"n1", "n2"}
     assert sent_body(http.calls[-1]) == {"design_ref": REF, "node_filter": None}
 
 
@@ -118,7 +122,7 @@ def test_trap_8_criteria_are_intersected_inside_a_selector(
 ) -> None:
     http.post(f"{API}/validatedesign", json=GOOD)
     http.post(f"{API}/nodefilter", json=["n1"])
-    drydock.select_nodes(REF, [Selector(node_tags=("a", "b"), rack_names=("r1",))])
+    drydock.select_nodes(DESIGN, [Selector(node_tags=("a", "b"), rack_names=("r1",))])
     assert sent_body(http.calls[-1])["node_filter"]["filter_set"] == [
         {"filter_type": "intersection", "node_tags": ["a", "b"], "rack_names": ["r1"]}
     ]
@@ -145,7 +149,7 @@ def test_trap_10_the_reference_travels_in_the_filter_and_is_found(
 ) -> None:
     http.get(f"{API}/tasks", json=[task_json("old")])
     http.post(f"{API}/tasks", status=201, json=echo(task_json, task_id="t-1", action="deploy_nodes"))
-    assert drydock.submit(TaskAction.DEPLOY_NODES, REF, ["n2", "n1", "n2"], "ref") == "t-1"
+    assert drydock.submit(TaskAction.DEPLOY_NODES, DESIGN, ["n2", "n1", "n2"], "ref") == "t-1"
     assert posted_tasks(http) == [
         {
             "action": "deploy_nodes",
@@ -165,5 +169,5 @@ def test_trap_10_a_lost_answer_does_not_make_two_tasks(
     http.get(f"{API}/tasks", json=[task_json("old")])
     http.get(f"{API}/tasks", json=[task_json("old"), echo(task_json, task_id="t-1", status="running")])
     http.post(f"{API}/tasks", body=requests.ConnectionError(ConnectionResetError(104, "reset")))
-    assert drydock.submit(TaskAction.PREPARE_NODES, REF, ["n1"], "ref") == "t-1"
+    assert drydock.submit(TaskAction.PREPARE_NODES, DESIGN, ["n1"], "ref") == "t-1"
     assert len(posted_tasks(http)) == 1

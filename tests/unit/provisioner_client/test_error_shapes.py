@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner_client.drydock.error_shapes import LONGEST, ErrorShape, read_error
+from provisioner_client.http_errors import LONGEST, ErrorShape, read_error
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioner_client.drydock.node_filter import names_filter, selectors_filter
+from provisioner_client.drydock.request_parts import names_filter, selectors_filter
 from strategy_lib.strategy import Label, Selector
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from provisioner_client.drydock.hidden_address import HiddenAddress
-from provisioner_client.drydock.validation_answer import MOST_MESSAGES, reasons, validation_from
+from provisioner_client.drydock.validation_answer import MOST_MESSAGES, validation_from
 from provisioner_client.drydock.wire import (
     condition_of,
     evidence_from,
@@ -18,6 +17,7 @@ from provisioner_client.drydock.wire import (
     tasks_with_reference,
 )
 from provisioner_client.errors import ProvisionerProtocolError
+from provisioner_client.hidden_address import HiddenAddress
 from provisioner_client.protocol import DesignMessage, TaskMessage, TaskState
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
@@ -370,7 +370,7 @@ def test_messages_are_bounded_and_what_is_left_out_is_counted() -> None:
     answer = validation_from(400, validation("Failure", 400, details={"messageList": listed}), DESIGN)
     assert (len(answer.messages), answer.omitted) == (MOST_MESSAGES, 8)
     assert answer.messages[0].text == "the only error. Mend it."
-    assert reasons(answer) == "DD2002: the only error. Mend it."
+    assert answer.reasons() == "DD2002: the only error. Mend it."
 
 
 @pytest.mark.parametrize("data", [None, [], {"kind": "Status"}])

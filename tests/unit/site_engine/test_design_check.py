@@ -46,7 +46,7 @@ def _checker(simulator: Simulator, server: FileServer) -> Iterator[Check]:
     drydock = DrydockProvisioner(simulator.url, retry=RetryPolicy(first_wait=0.01), sleep=lambda _: None)
 
     def run(fetch: int = 0, patience: float = 60.0) -> DesignCheck:
-        return check_design(drydock, lambda n: f"{server.url}/d/token-of-it?n={n}", NAMES, fetch, patience=patience)
+        return check_design(drydock, lambda n: f"{server.url}/d/token-of-it?n={n}", "", NAMES, fetch, patience=patience)
 
     yield run
     drydock.close()

@@ -15,8 +15,7 @@ from airflow.sdk.execution_time.comms import ConnectionResult, DRCount, ErrorRes
 from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_store import ActionRecord, SiteStore
 from slipway_airflow import connections
-from slipway_airflow.connections import find_connection, site_connection
-from slipway_airflow.hook import DrydockHook
+from slipway_airflow.connections import find_connection, find_for_site, for_action, for_site
 from tests.support.stores import new_store
 
 OWN, SHARED = "slipway_provisioner_alpha", "slipway_provisioner"
@@ -72,17 +71,17 @@ def ask(monkeypatch: pytest.MonkeyPatch, **answers: list[Any]) -> Supervisor:
 
 def test_a_sites_own_connection_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     supervisor = ask(monkeypatch, **{OWN: [found(OWN)]})
-    connection = site_connection("alpha")
+    connection = find_for_site("alpha")
     assert connection is not None
-    assert (connection.conn_id, connection.host, connection.port) == (OWN, f"http://{OWN}", 0)
+    assert (connection.id, connection.values.url) == (OWN, f"http://{OWN}")
     assert supervisor.asked == [OWN]
 
 
 def test_the_one_for_all_sites_is_used_where_there_is_certainly_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     supervisor = ask(monkeypatch, **{OWN: [MISSING]})
-    connection = site_connection("alpha")
+    connection = find_for_site("alpha")
     assert connection is not None
-    assert connection.conn_id == SHARED
+    assert connection.id == SHARED
     assert supervisor.asked == [OWN, OWN, OWN, SHARED]
 
 
@@ -100,7 +99,7 @@ def test_the_one_for_all_sites_is_used_where_there_is_certainly_no_other(monkeyp
 def test_trouble_is_never_taken_for_not_found(monkeypatch: pytest.MonkeyPatch, trouble: list[Any]) -> None:
     supervisor = ask(monkeypatch, **{OWN: trouble})
     with pytest.raises(ConnectionLookupFailed, match=f"whether there is an Airflow connection '{OWN}' is not known"):
-        site_connection("alpha")
+        find_for_site("alpha")
     assert SHARED not in supervisor.asked
 
 
@@ -113,22 +112,22 @@ def test_not_found_is_not_believed_while_airflows_database_does_not_answer(
     """The API server answers 404 for whatever goes wrong in its look-up."""
     supervisor = ask(monkeypatch, **{OWN: [MISSING], "database": [COUNTED, database]})
     with pytest.raises(ConnectionLookupFailed):
-        site_connection("alpha")
+        find_for_site("alpha")
     assert SHARED not in supervisor.asked
 
 
 def test_a_connection_that_was_not_found_for_a_moment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     ask(monkeypatch, **{OWN: [MISSING, found(OWN)]})
-    connection = site_connection("alpha")
+    connection = find_for_site("alpha")
     assert connection is not None
-    assert connection.conn_id == OWN
+    assert connection.id == OWN
 
 
 def test_neither_exists(monkeypatch: pytest.MonkeyPatch) -> None:
     ask(monkeypatch, **{OWN: [MISSING], SHARED: [MISSING]})
-    assert site_connection("alpha") is None
+    assert find_for_site("alpha") is None
     with pytest.raises(SettingsError, match=f"create an Airflow connection '{OWN}' or '{SHARED}'"):
-        DrydockHook.for_site("alpha")
+        for_site("alpha")
 
 
 def test_a_connection_in_the_environment_is_no_question_to_airflow(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,13 +159,13 @@ def test_the_first_task_decides_and_no_other_connection_is_used_then(
     store: SiteStore, action: ActionRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask(monkeypatch, **{OWN: [found(OWN)]})
-    assert DrydockHook.for_action(store, action).conn_id == OWN
+    assert for_action(store, action).id == OWN
     decided = store.action(action.id)
     assert decided.connection == OWN
     supervisor = ask(monkeypatch, **{OWN: [MISSING]})
     for record in (decided, action):
         with pytest.raises(ConnectionLookupFailed, match=f"'{OWN}', which action {action.id} uses, is not there any"):
-            DrydockHook.for_action(store, record)
+            for_action(store, record)
     assert SHARED not in supervisor.asked
 
 
@@ -174,7 +173,7 @@ def test_what_was_decided_first_stays(store: SiteStore, action: ActionRecord, mo
     ask(monkeypatch, **{OWN: [found(OWN)]})
     assert store.decide_connection(action.id, SHARED) == SHARED
     assert store.decide_connection(action.id, OWN) == SHARED
-    assert DrydockHook.for_action(store, action).conn_id == SHARED
+    assert for_action(store, action).id == SHARED
 
 
 def test_nothing_is_decided_in_an_outage(
@@ -182,5 +181,5 @@ def test_nothing_is_decided_in_an_outage(
 ) -> None:
     ask(monkeypatch, **{OWN: [ErrorResponse(error=ErrorType.API_SERVER_ERROR)]})
     with pytest.raises(ConnectionLookupFailed):
-        DrydockHook.for_action(store, action)
+        for_action(store, action)
     assert store.action(action.id).connection is None

@@ -10,11 +10,11 @@ import pytest
 from airflow.sdk import Connection
 
 from provisioner_client.drydock.provisioner import DrydockProvisioner
+from provisioner_client.redacting import RedactingProvisioner
 from provisioner_client.retry import RetryPolicy
 from site_engine.errors import SettingsError
-from site_engine.redacting_provisioner import RedactingProvisioner
 from site_store import RevisionSecrets, SiteStore
-from slipway_airflow import hook as hook_module
+from slipway_airflow import connections
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operators.acquire import AcquireSiteOperator
 from slipway_airflow.operators.waiting import connection_of
@@ -40,8 +40,9 @@ def hook(host: str | None = "http://drydock:9000", extra: dict[str, Any] | None 
 )
 def test_the_address_may_be_written_as_people_write_it(host: str, more: dict[str, Any], url: str) -> None:
     client = hook(host, **more).get_conn()
-    assert isinstance(client, DrydockProvisioner)
-    assert client.url == url
+    assert isinstance(client, RedactingProvisioner)
+    assert isinstance(client.provisioner, DrydockProvisioner)
+    assert client.provisioner.url == url
     client.close()
 
 
@@ -49,6 +50,7 @@ def test_the_address_may_be_written_as_people_write_it(host: str, more: dict[str
     ("given", "said"),
     [
         ({"host": None}, "no Drydock URL"),
+        ({"conn_type": "http"}, "no provisioner has connections of the type 'http': choose drydock"),
         ({"host": "ftp://drydock"}, "slipway_provisioner"),
         ({"extra": {"read_timeout": "long"}}, "read_timeout"),
         (
@@ -93,7 +95,7 @@ def test_another_action_is_asked_about_over_the_connection_that_it_uses(
     def found(conn_id: str) -> Connection:
         return Connection(conn_id=conn_id, conn_type="drydock", host=f"http://{conn_id.replace('_', '-')}:9000")
 
-    monkeypatch.setattr(hook_module, "find_connection", found)
+    monkeypatch.setattr(connections, "find_connection", found)
     url = new_store(tmp_path)
     operator = AcquireSiteOperator(task_id="acquire", kind="verify_site")
     with SiteStore.open(url) as store:
@@ -103,7 +105,7 @@ def test_another_action_is_asked_about_over_the_connection_that_it_uses(
         )
         store.decide_connection(older.id, "slipway_provisioner")
         store.decide_connection(newer.id, "slipway_provisioner_alpha")
-        own = DrydockHook.for_action(store, store.action(newer.id))
+        own = connections.for_action(store, store.action(newer.id))
         elsewhere = operator.elsewhere(store, store.action(newer.id), own)
         assert elsewhere(newer.id) is None
         client = elsewhere(older.id)
@@ -125,7 +127,8 @@ def test_the_words_about_another_action_are_hidden_by_its_own_secrets(tmp_path: 
             store.commit_revision("alpha", {"design": f"a: {number}"}, (), f"a: {number}", "tester", hidden=hidden)
             run = f"run-{number}"
             actions.append(store.ensure_action("verify_site", run, "verify_site", "alpha", number, {}, "tester"))
-        client = operator.elsewhere(store, actions[1], hook())(actions[0].id)
+        here = connections.provisioner_connection(hook().connection)
+        client = operator.elsewhere(store, actions[1], here)(actions[0].id)
         assert isinstance(client, RedactingProvisioner)
-        assert client.redactor().redact("bad hunter2-of-old") == "bad ***"
+        assert client.redact("bad hunter2-of-old") == "bad ***"
         client.close()

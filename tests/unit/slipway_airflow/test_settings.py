@@ -8,24 +8,29 @@ from typing import Any
 
 import pytest
 
+from provisioner_client.connection import ConnectionValues, read_fields
+from provisioner_client.drydock.connection import DrydockFields
 from site_engine.errors import SettingsError
+from site_engine.provisioners import ConnectionSettings, ProvisionerConnection, connection_candidates
+from slipway_airflow.connections import slipway_url
 from slipway_airflow.provider import get_provider_info
-from slipway_airflow.settings import ConnectionSettings, connection_candidates, design_base_url
 from tests.conftest import ROOT
+
+FIELDS = (*fields(ConnectionSettings), *fields(DrydockFields))
 
 
 def test_form_shows_exactly_the_fields_that_are_read() -> None:
     (connection_type,) = get_provider_info()["connection-types"]
     shown = connection_type["conn-fields"]
-    assert set(shown) == {item.name for item in fields(ConnectionSettings)}
-    defaults = {item.name: item.default for item in fields(ConnectionSettings)}
+    assert set(shown) == {item.name for item in FIELDS}
+    defaults = {item.name: item.default for item in FIELDS}
     assert {name: field["schema"].get("default") for name, field in shown.items()} == defaults
 
 
 def test_every_field_of_the_connection_is_documented_with_its_default() -> None:
     _, _, section = (ROOT / "docs" / "running.md").read_text().partition("\n## The connection to Drydock\n")
     rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]*) \|", section.partition("\n## ")[0], re.MULTILINE))
-    for item in fields(ConnectionSettings):
+    for item in FIELDS:
         said = rows.pop(item.name)
         match item.default:
             case bool():
@@ -53,13 +58,13 @@ def test_secrets_are_password_fields() -> None:
 
 
 def test_missing_null_and_empty_fields_take_their_defaults() -> None:
-    assert ConnectionSettings.from_extra({"poll_interval": None, "auth_url": "", "other": 3}) == ConnectionSettings()
+    assert read_fields(ConnectionSettings, {"poll_interval": None, "other": 3}) == ConnectionSettings()
+    assert read_fields(DrydockFields, {"auth_url": "", "poll_interval": 1}) == DrydockFields()
 
 
 def test_zero_and_false_are_values() -> None:
-    settings = ConnectionSettings.from_extra({"poll_in_worker": 0, "verify_tls": False})
-    assert settings.poll_in_worker == 0
-    assert settings.verify_tls is False
+    assert read_fields(ConnectionSettings, {"poll_in_worker": 0}).poll_in_worker == 0
+    assert read_fields(DrydockFields, {"verify_tls": False}).verify_tls is False
 
 
 @pytest.mark.parametrize(
@@ -74,13 +79,14 @@ def test_zero_and_false_are_values() -> None:
     ],
 )
 def test_a_field_that_cannot_be_used_is_named(extra: dict[str, Any], said: str) -> None:
-    with pytest.raises(SettingsError, match=said):
-        ConnectionSettings.from_extra(extra)
+    connection = ProvisionerConnection(ConnectionValues("drydock", "c", "http://h", extra=extra))
+    with pytest.raises(SettingsError, match=f"connection 'c': connection field {said}"):
+        (connection.settings, connection.connect(str.upper))
 
 
 def test_texts_from_environment_variables_are_read() -> None:
-    settings = ConnectionSettings.from_extra({"poll_interval": "2.5", "verify_tls": "False"})
-    assert (settings.poll_interval, settings.verify_tls) == (2.5, False)
+    assert read_fields(ConnectionSettings, {"poll_interval": "2.5"}).poll_interval == 2.5
+    assert read_fields(DrydockFields, {"verify_tls": "False"}).verify_tls is False
 
 
 def test_the_sites_own_connection_comes_first() -> None:
@@ -88,9 +94,9 @@ def test_the_sites_own_connection_comes_first() -> None:
 
 
 def test_design_address_prefers_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SLIPWAY_URL", "http://b/")
-    own = ConnectionSettings(design_base_url="http://a/")
-    assert design_base_url(own, "http://c") == "http://a"
-    assert design_base_url(ConnectionSettings(), "http://c") == "http://b"
-    monkeypatch.delenv("SLIPWAY_URL")
-    assert design_base_url(ConnectionSettings(), "http://c/x/") == "http://c/x"
+    own = ConnectionValues("drydock", "c", "http://h", extra={"design_base_url": "http://a/"})
+    assert ProvisionerConnection(own, "http://b/").design_address("t", 7) == "http://a/slipway/d/t?n=7"
+    other = ConnectionValues("drydock", "c", "http://h")
+    assert ProvisionerConnection(other, "http://b/x/").design_address("t") == "http://b/x/slipway/d/t"
+    monkeypatch.setenv("SLIPWAY_URL", "http://b")
+    assert slipway_url() == "http://b"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 import yaml
 
+from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.protocol import DesignMessage, DesignValidation
 from site_engine.design_check import REFUSAL_STAYS
 from site_store import Version
@@ -102,8 +105,9 @@ def test_the_documents_that_the_provisioner_names() -> None:
 
 
 def test_names_that_the_provisioner_would_lose() -> None:
-    assert names_problem([]) == []
-    assert names_problem(["n1", "x" * 32]) == []
-    (message,) = names_problem(["n1", "x" * 33])
+    with closing(DrydockProvisioner("http://drydock.test")) as drydock:
+        assert names_problem(drydock, []) == []
+        assert names_problem(drydock, ["n1", "x" * 32]) == []
+        (message,) = names_problem(drydock, ["n1", "x" * 33])
     assert message["error"]
     assert "x" * 33 in message["message"]

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
+from design_rendering.redaction import HIDDEN
+
 # A part of a path is taken for a secret from this length on; of a secret that was cut short, so much stays hidden.
 _SECRET: Final = 16
 _RECOGNISED: Final = 8
@@ -74,7 +76,7 @@ def _without(text: str, secret: str) -> str:
     rest = text
     while head in rest:
         before, _, rest = rest.partition(head)
-        kept.append(f"{before}***")
+        kept.append(f"{before}{HIDDEN}")
         for char in secret[len(head) :]:
             if not rest.startswith(char):
                 break

@@ -1,31 +1,20 @@
-"""What a provisioner says goes into logs, events and reports: it repeats no secret of the design."""
+"""What of a revision is secret, and that a task, the triggerer and the API take it out of what a provisioner says."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 import yaml
 
-from design_rendering.redaction import Redactor
-from provisioner_client.errors import ProvisionerRefused, ProvisionerUnavailable
-from provisioner_client.protocol import (
-    DesignMessage,
-    DesignValidation,
-    Provisioner,
-    ProvisionerTask,
-    TaskAction,
-    TaskMessage,
-    TaskState,
-)
-from site_engine.redacting_provisioner import RedactingProvisioner
-from site_engine.revision_documents import exposed_in, read_revision, secrets_of
+from provisioner_client.errors import ProvisionerUnavailable
+from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskAction, TaskMessage, TaskState
+from provisioner_client.redacting import NOT_SHOWN, RedactingProvisioner
+from site_engine.revision_documents import exposed_in, read_revision, redact_for_action, redact_for_site, secrets_of
 from site_store import RevisionSecrets, SiteStore
 from slipway_airflow.operators.acquire import AcquireSiteOperator
-from slipway_airflow.triggers import without_secrets
-from strategy_lib.outcome import Evidence
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site
 from tests.support.stores import new_store
@@ -34,62 +23,12 @@ SECRET = "hunter2hunter2"
 INHERITED = "inherited-hunter2"
 
 
-def discreet(**methods: Any) -> RedactingProvisioner:
-    """Return a discreet provisioner around one that has these methods."""
-    return RedactingProvisioner(cast(Provisioner, SimpleNamespace(**methods)), lambda: Redactor({SECRET}))
-
-
 def talking_task(*texts: str) -> ProvisionerTask:
     """Return a task of a provisioner that says this."""
     messages = tuple(TaskMessage(text=text, error=True, context=None, at=None) for text in texts)
-    state = TaskState.COMPLETE
     return ProvisionerTask(
-        "t", TaskAction.PREPARE_NODES, state, "failure", frozenset(), frozenset(), messages, "slipway-a-1"
+        "t", TaskAction.PREPARE_NODES, TaskState.COMPLETE, "failure", frozenset(), frozenset(), messages, "slipway-a-1"
     )
-
-
-def test_tasks_and_evidence() -> None:
-    said = discreet(
-        task=lambda _, **__: talking_task(f"bad {SECRET}"),
-        find=lambda _: talking_task(f"worse {SECRET}"),
-        evidence=lambda *_, **__: Evidence(over=True, messages={"n1": f"IPMI refuses {SECRET}"}),
-    )
-    found = said.find("r")
-    assert [message.text for message in said.task("t").messages] == ["bad ***"]
-    assert found is not None
-    assert [message.text for message in found.messages] == ["worse ***"]
-    assert said.evidence("t", ["n1"]).messages == {"n1": "IPMI refuses ***"}
-
-
-def test_remarks_on_a_design() -> None:
-    remarks = DesignValidation(False, (DesignMessage("Error", f"{SECRET} is too short", ()),))
-    assert discreet(validate_design=lambda _: remarks).validate_design("d").messages[0].text == "*** is too short"
-
-
-def test_errors_and_what_they_were_raised_from() -> None:
-    def nodes() -> None:
-        try:
-            raise ProvisionerRefused(f"inner {SECRET}")
-        except ProvisionerRefused as refusal:
-            raise ProvisionerUnavailable(f"outer {SECRET}", status=500) from refusal
-
-    with pytest.raises(ProvisionerUnavailable) as raised:
-        discreet(nodes=nodes).nodes()
-    assert SECRET not in f"{raised.value} {raised.value!r} {raised.value.__cause__!r}"
-    assert (raised.value.detail, raised.value.status) == ("outer ***", 500)
-
-
-def test_the_design_is_read_only_when_there_are_words_to_look_through() -> None:
-    def never() -> Redactor:
-        raise AssertionError("read for nothing")
-
-    quiet = SimpleNamespace(
-        task=lambda _, **__: talking_task(), evidence=lambda *_, **__: Evidence(over=False), nodes=dict
-    )
-    silent = RedactingProvisioner(cast(Provisioner, quiet), never)
-    assert silent.task("t").messages == ()
-    assert silent.evidence("t", []).messages == {}
-    assert silent.nodes() == {}
 
 
 def test_a_task_hides_the_secrets_of_its_actions_revision(tmp_path: Path) -> None:
@@ -100,7 +39,7 @@ def test_a_task_hides_the_secrets_of_its_actions_revision(tmp_path: Path) -> Non
         action = store.ensure_action("deploy_site", "run", "deploy_site", "alpha", None, {}, "tester")
         real = cast(Provisioner, SimpleNamespace(task=lambda _, **__: talking_task(f"IPMI refuses {SECRET}")))
         operator = AcquireSiteOperator(task_id="acquire", kind="deploy_site")
-        task = operator.discreet(real, store, action).task("t")
+        task = RedactingProvisioner(real, operator.redact_for(store, action)).task("t")
     assert [message.text for message in task.messages] == ["IPMI refuses ***"]
 
 
@@ -120,14 +59,29 @@ def test_secrets_that_were_stored_with_a_revision_are_not_looked_for_again(
         assert exposed_in(store, revision) == ["exposed"]
 
 
-def test_the_triggerer_repeats_no_secret_of_an_answer(tmp_path: Path) -> None:
+def test_secrets_are_those_of_the_actions_revision_or_of_the_sites_newest(tmp_path: Path) -> None:
     url = new_store(tmp_path)
     with SiteStore.open(url) as store:
-        hidden = RevisionSecrets(frozenset({SECRET}))
-        store.commit_revision("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden)
+        for number, secret in enumerate((SECRET, INHERITED), 1):
+            hidden = RevisionSecrets(frozenset({secret}))
+            store.commit_revision("alpha", {"design": f"a: {number}"}, (), f"a: {number}", "tester", hidden=hidden)
         action = store.ensure_action("deploy_site", "run", "deploy_site", "alpha", 1, {}, "tester")
-        assert without_secrets(f"500: bad {SECRET}", store, action.id) == "500: bad ***"
-        assert SECRET not in without_secrets(f"500: bad {SECRET}", store, "no-such-action")
+        assert redact_for_action(store, action)(f"500: bad {SECRET}") == "500: bad ***"
+        assert redact_for_site(store, "alpha")(f"500: bad {INHERITED}") == "500: bad ***"
+        assert redact_for_site(store, "beta")("no revision, no secret") == "no revision, no secret"
+
+
+def test_what_is_said_while_the_secrets_cannot_be_read_is_not_shown(tmp_path: Path) -> None:
+    def nodes() -> None:
+        raise ProvisionerUnavailable(f"500: bad {SECRET}", status=500)
+
+    url = new_store(tmp_path)
+    with SiteStore.open(url) as store:
+        action = store.ensure_action("deploy_site", "run", "deploy_site", "alpha", 1, {}, "tester")
+        real = cast(Provisioner, SimpleNamespace(nodes=nodes))
+        with pytest.raises(ProvisionerUnavailable) as raised:
+            RedactingProvisioner(real, redact_for_action(store, action)).nodes()
+    assert (raised.value.detail, raised.value.status) == (NOT_SHOWN, 500)
 
 
 @pytest.mark.parametrize("broken", [False, True])

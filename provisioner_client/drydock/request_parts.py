@@ -1,11 +1,60 @@
-"""Drydock node filters for selectors and for lists of names. It says what is sent, and sends nothing."""
+"""The parts of requests to Drydock, and what it would take and then break on or lose (trap 14). It sends nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import hashlib
+import uuid
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
+from provisioner_client.errors import ProvisionerRefused, SubmissionRefused
 from strategy_lib.strategy import Label, Selector
+
+LONGEST_DESIGN_REF: Final = 128
+LONGEST_HOSTNAME: Final = 32
+
+
+def check_design_ref(design_ref: str) -> None:
+    """Refuse an address of a design that Drydock cannot store.
+
+    Raises
+    ------
+    ProvisionerRefused
+        The text does not repeat the address.
+    """
+    if not design_ref:
+        raise ProvisionerRefused("the design has no address")
+    if len(design_ref) > LONGEST_DESIGN_REF:
+        raise ProvisionerRefused(
+            f"the design's address would be {len(design_ref)} characters, and Drydock takes {LONGEST_DESIGN_REF}: "
+            "set a shorter 'Slipway URL' on the provisioner's connection"
+        )
+
+
+def checked_names(nodes: Collection[str]) -> list[str]:
+    """Give names of nodes in order, each once.
+
+    Raises
+    ------
+    SubmissionRefused
+        When there is none, or one that Drydock would lose.
+    """
+    names = sorted(set(nodes))
+    if not names:
+        raise SubmissionRefused("no nodes: Drydock would call a task without nodes a success")
+    bad = [name for name in names if not name or len(name) > LONGEST_HOSTNAME]
+    if bad:
+        raise SubmissionRefused(
+            f"host names must have 1 to {LONGEST_HOSTNAME} characters, or Drydock loses them: {some(bad)}"
+        )
+    return names
+
+
+def some(names: Collection[str]) -> str:
+    """Write the first ten of these names, and how many more there are."""
+    listed = sorted(names)
+    return ", ".join(listed[:10]) + (f" (and {len(listed) - 10} more)" if len(listed) > 10 else "")
+
 
 REFERENCE_KEY: Final = "x_client_ref"
 """Drydock keeps and echoes unknown keys of a node filter; ours is found again by this one."""
@@ -66,3 +115,16 @@ def _label_maps(labels: Iterable[Label]) -> list[dict[str, str]]:
         else:
             maps.append({label.key: label.value})
     return maps
+
+
+def marker_of(text: str | None) -> str:
+    """Give this text if it is such a UUID, one that is made of it if it is not, a random one for None."""
+    if text is None:
+        return str(uuid.uuid4())
+    try:
+        given = uuid.UUID(text)
+    except ValueError:
+        given = None
+    if given is not None and given.version == 4:
+        return str(given)
+    return str(uuid.UUID(bytes=hashlib.sha256(text.encode()).digest()[:16], version=4))

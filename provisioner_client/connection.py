@@ -1,0 +1,93 @@
+"""A connection to a provisioner as plain values, whoever keeps it, and how a backend reads the fields of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+Fields = TypeVar("Fields")
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionValues:
+    """Where a provisioner is and how to log in.
+
+    Parameters
+    ----------
+    type : str
+        Which backend speaks to it: a row of `provisioner_client.factory.FACTORY`.
+    id : str
+        Its name where it is kept.
+    host, schema, port, login, password
+        As a person filled them in; any may be missing. A host may be a whole URL.
+    extra : mapping
+        The fields that its backend and Slipway read, see `read_fields`.
+    named_by : str, optional
+        What it is kept in, for messages: ``Airflow connection 'slipway_provisioner'``. No secret.
+    """
+
+    type: str
+    id: str
+    host: str = ""
+    schema: str = ""
+    port: int | None = None
+    login: str = ""
+    password: str = field(default="", repr=False)
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    named_by: str | None = None
+
+    @property
+    def url(self) -> str:
+        """The provisioner's URL, however host, schema and port say it; empty when there is no host."""
+        host = self.host.strip()
+        if not host:
+            return ""
+        url = host if "://" in host else f"{self.schema or 'http'}://{host}"
+        return f"{url.rstrip('/')}:{self.port}" if self.port else url
+
+
+def read_fields(kind: type[Fields], extra: Mapping[str, Any]) -> Fields:
+    """Read a dataclass's fields out of a connection's extra; one that is missing, null or empty takes its default.
+
+    A field whose default is a boolean is a switch, one whose default is a float a number of seconds, and any other a
+    text.
+
+    Raises
+    ------
+    ValueError
+        A number is not a number or is negative, a switch is not a boolean, a text is not a text. No value is repeated.
+    """
+    values: dict[str, Any] = {}
+    for item in fields(kind):  # type: ignore[arg-type]  # a dataclass, which no annotation can say
+        value = extra.get(item.name)
+        if value is None or value == "":
+            continue
+        if isinstance(item.default, bool):
+            values[item.name] = _boolean(item.name, value)
+        elif isinstance(item.default, float):
+            values[item.name] = _seconds(item.name, value)
+        elif isinstance(value, str):
+            values[item.name] = value
+        else:
+            raise ValueError(f"connection field {item.name} must be a text")  # noqa: TRY004 - as all that is wrong
+    return kind(**values)
+
+
+def _seconds(name: str, value: object) -> float:
+    try:
+        seconds = float(value)  # type: ignore[arg-type]  # whatever it is, float() tells
+    except (TypeError, ValueError):
+        raise ValueError(f"connection field {name} must be a number of seconds") from None
+    if isinstance(value, bool) or not 0 <= seconds < float("inf"):
+        raise ValueError(f"connection field {name} must be a number of seconds, 0 or more")
+    return seconds
+
+
+def _boolean(name: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    # Connections given by environment variables are texts.
+    if isinstance(value, str) and value.lower() in {"true", "false"}:
+        return value.lower() == "true"
+    raise ValueError(f"connection field {name} must be true or false")

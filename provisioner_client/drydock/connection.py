@@ -1,0 +1,89 @@
+"""From a connection of the type ``drydock`` to a client of Drydock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from provisioner_client.connection import ConnectionValues, read_fields
+from provisioner_client.drydock.provisioner import DrydockProvisioner
+from provisioner_client.drydock.tokens import KeystoneAccount, KeystoneToken, NoToken, StaticToken
+from provisioner_client.http_session import Timeouts, TokenSource
+from provisioner_client.redacting import Redact
+
+LONGEST_USER: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class DrydockFields:
+    """The fields of a connection's extra that this backend reads; times in seconds.
+
+    With `auth_url`, Keystone gives the connection's login a token; `auth_token` is a fixed one.
+    """
+
+    connect_timeout: float = 5.0
+    read_timeout: float = 60.0
+    verify_tls: bool = True
+    ca_bundle: str | None = None
+    auth_token: str | None = field(default=None, repr=False)
+    auth_url: str | None = None
+    project_name: str | None = None
+    user_domain_name: str | None = None
+    project_domain_name: str | None = None
+
+
+def connect_drydock(
+    connection: ConnectionValues, redact: Redact, context_marker: str | None = None
+) -> DrydockProvisioner:
+    """Build a client. Nothing is sent yet.
+
+    Raises
+    ------
+    ValueError
+        When the connection cannot be used, in a sentence without secrets.
+    """
+    given = read_fields(DrydockFields, connection.extra)
+    if not connection.url:
+        raise ValueError("it has no Drydock URL")
+    return DrydockProvisioner(
+        connection.url,
+        tokens_of(connection),
+        connect_timeout=given.connect_timeout,
+        read_timeout=given.read_timeout,
+        verify=_verify(given),
+        end_user=connection.login or None,
+        context_marker=context_marker,
+        named_by=connection.named_by,
+        redact=redact,
+    )
+
+
+def tokens_of(connection: ConnectionValues) -> TokenSource:
+    """Build the token source that a connection asks for.
+
+    Raises
+    ------
+    ValueError
+        When both kinds of credentials are given, or one is not complete.
+    """
+    given = read_fields(DrydockFields, connection.extra)
+    if given.auth_token and given.auth_url:
+        raise ValueError("give a token or a Keystone account, not both")
+    if not given.auth_url:
+        return StaticToken(given.auth_token) if given.auth_token else NoToken()
+    if len(connection.login) > LONGEST_USER:
+        raise ValueError(f"Drydock refuses every task of a user whose name is longer than {LONGEST_USER}")
+    account = KeystoneAccount(
+        given.auth_url,
+        connection.login,
+        connection.password,
+        given.project_name or "service",
+        given.user_domain_name or "Default",
+        given.project_domain_name or "Default",
+    )
+    timeouts = Timeouts(given.connect_timeout, given.read_timeout)
+    return KeystoneToken(account, timeouts=timeouts, verify=_verify(given), named_by=connection.named_by)
+
+
+def _verify(given: DrydockFields) -> bool | str:
+    return (given.ca_bundle or True) if given.verify_tls else False

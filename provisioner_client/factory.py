@@ -1,0 +1,72 @@
+"""Which backend speaks for which type of connection. Every provisioner that is made here redacts.
+
+A new backend is a package beside `drydock/` and a row of `FACTORY`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from provisioner_client.connection import ConnectionValues
+from provisioner_client.drydock.connection import connect_drydock
+from provisioner_client.protocol import Provisioner
+from provisioner_client.redacting import Redact, RedactingProvisioner
+
+Backend: TypeAlias = Callable[[ConnectionValues, Redact, str | None], Provisioner]
+"""Builds a client from a connection, what redacts the backend's own log, and a name for the provisioner's log.
+
+It sends nothing yet, and raises ``ValueError`` for values that it cannot use, in a sentence without secrets.
+"""
+
+
+class ProvisionerFactory:
+    """Makes provisioners from connections.
+
+    Parameters
+    ----------
+    rows
+        A type of connection, and the backend that speaks for it.
+
+    Raises
+    ------
+    ValueError
+        Two backends are registered for one type; the text names both.
+    """
+
+    def __init__(self, *rows: tuple[str, Backend]) -> None:
+        self._backends: dict[str, Backend] = {}
+        for kind, backend in rows:
+            if kind in self._backends:
+                both = (self._backends[kind], backend)
+                names = " and ".join(f"{one.__module__}.{one.__qualname__}" for one in both)
+                raise ValueError(f"two backends for connections of the type {kind!r}: {names}")
+            self._backends[kind] = backend
+
+    def connect(
+        self, connection: ConnectionValues, redact: Redact, context_marker: str | None = None
+    ) -> RedactingProvisioner:
+        """Return a new client, which the caller closes. Nothing is sent yet.
+
+        Parameters
+        ----------
+        redact
+            Takes what is secret out of a text. It is called for what the provisioner says only, and may be slow.
+        context_marker
+            Appears with every request in the provisioner's log, where it has such a thing.
+
+        Raises
+        ------
+        ValueError
+            No backend speaks for connections of this type, or the backend cannot use the connection's values.
+        """
+        backend = self._backends.get(connection.type)
+        if backend is None:
+            known = ", ".join(sorted(self._backends))
+            raise ValueError(f"no provisioner has connections of the type {connection.type!r}: choose {known}")
+        return RedactingProvisioner(backend(connection, redact, context_marker), redact)
+
+
+FACTORY: Final = ProvisionerFactory(
+    ("drydock", connect_drydock),
+)

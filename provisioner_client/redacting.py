@@ -1,0 +1,172 @@
+"""The one door for what a provisioner says: it repeats no secret in a log, an event, a report or an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from provisioner_client.errors import ProvisionerError
+from provisioner_client.protocol import LONG_AGO
+
+if TYPE_CHECKING:
+    from provisioner_client.protocol import (
+        DesignMessage,
+        DesignSource,
+        DesignValidation,
+        ListedNode,
+        Provisioner,
+        ProvisionerTask,
+        TaskAction,
+    )
+    from strategy_lib.outcome import Evidence
+    from strategy_lib.strategy import Selector
+
+
+Redact: TypeAlias = Callable[[str], str]
+"""Takes what is secret out of a text; it may have to read the secrets first, and may fail at that."""
+
+NOT_SHOWN = "what the provisioner said is not shown, because the secrets of the design could not be read"
+
+
+def nothing_is_secret(text: str) -> str:
+    """Return the text: for what is said before any design is known."""
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class RedactingProvisioner:
+    """A provisioner that repeats no secret.
+
+    Parameters
+    ----------
+    provisioner
+        The real one; it is closed with this.
+    redact
+        Takes secrets out of a text. It is called only when there are words to look through. Where it fails, an error
+        of the provisioner says `NOT_SHOWN`, and anything else raises what `redact` has raised.
+    """
+
+    provisioner: Provisioner
+    redact: Redact
+
+    @property
+    def settle(self) -> float:
+        """As the real one."""
+        return self.provisioner.settle
+
+    def check(self) -> str:
+        """As the real one."""
+        with self._redacted_errors():
+            return self._hide(self.provisioner.check())
+
+    def check_names(self, nodes: Collection[str]) -> None:
+        """As the real one."""
+        self.provisioner.check_names(nodes)
+
+    def validate_design(self, design: DesignSource) -> DesignValidation:
+        """As the real one; in its messages there is no secret."""
+        with self._redacted_errors():
+            validation = self.provisioner.validate_design(design)
+        return replace(validation, messages=tuple(map(self._remark, validation.messages)))
+
+    def select_nodes(self, design: DesignSource, selectors: Sequence[Selector]) -> frozenset[str]:
+        """As the real one."""
+        with self._redacted_errors():
+            return self.provisioner.select_nodes(design, selectors)
+
+    def submit(
+        self,
+        action: TaskAction,
+        design: DesignSource,
+        nodes: Sequence[str] | None,
+        reference: str,
+        *,
+        guard: Callable[[], None] | None = None,
+        sent_ago: float | None = LONG_AGO,
+    ) -> str:
+        """As the real one."""
+        with self._redacted_errors():
+            return self.provisioner.submit(action, design, nodes, reference, guard=guard, sent_ago=sent_ago)
+
+    def find(self, reference: str) -> ProvisionerTask | None:
+        """As the real one; in the task's messages there is no secret."""
+        with self._redacted_errors():
+            found = self.provisioner.find(reference)
+        return None if found is None else self._task(found)
+
+    def task(self, task_id: str, *, action: TaskAction | None = None, reference: str | None = None) -> ProvisionerTask:
+        """As the real one; in its messages there is no secret."""
+        with self._redacted_errors():
+            return self._task(self.provisioner.task(task_id, action=action, reference=reference))
+
+    def evidence(
+        self,
+        task_id: str,
+        sent: Collection[str],
+        *,
+        action: TaskAction | None = None,
+        reference: str | None = None,
+    ) -> Evidence:
+        """As the real one; in its words about nodes there is no secret."""
+        with self._redacted_errors():
+            evidence = self.provisioner.evidence(task_id, sent, action=action, reference=reference)
+        return replace(
+            evidence, messages=self._words(evidence.messages), status_names=self._words(evidence.status_names)
+        )
+
+    def is_dead(self, task_id: str) -> bool:
+        """As the real one."""
+        with self._redacted_errors():
+            return self.provisioner.is_dead(task_id)
+
+    def nodes(self) -> dict[str, ListedNode]:
+        """As the real one; in its words about nodes there is no secret."""
+        with self._redacted_errors():
+            nodes = self.provisioner.nodes()
+        return {name: self._listed(node) for name, node in nodes.items()}
+
+    def close(self) -> None:
+        """Close the real one."""
+        self.provisioner.close()
+
+    def _task(self, task: ProvisionerTask) -> ProvisionerTask:
+        said = [replace(message, text=self._hide(message.text)) for message in task.messages]
+        return replace(task, messages=tuple(said))
+
+    def _remark(self, message: DesignMessage) -> DesignMessage:
+        documents = tuple(map(self._hide, message.documents))
+        return replace(message, text=self._hide(message.text), documents=documents, code=self._hide(message.code))
+
+    def _listed(self, node: ListedNode) -> ListedNode:
+        power = None if node.power_state is None else self._hide(node.power_state)
+        return replace(node, status_name=self._hide(node.status_name), power_state=power)
+
+    def _words(self, messages: Mapping[str, str]) -> Mapping[str, str]:
+        return {node: self._hide(text) for node, text in messages.items()}
+
+    def _hide(self, text: str) -> str:
+        return self.redact(text) if text else text
+
+    @contextmanager
+    def _redacted_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except ProvisionerError as error:
+            told: BaseException | None = error
+            while told is not None:
+                if isinstance(told, ProvisionerError):
+                    told.detail = redacted_or_not_shown(self._hide, told.detail)
+                    told.args = (told.detail,)
+                # A traceback shows what it was raised from.
+                told = told.__cause__ or told.__context__
+            raise
+
+
+def redacted_or_not_shown(redact: Redact, text: str) -> str:
+    """Return a text without secrets, or `NOT_SHOWN` where they cannot be known."""
+    try:
+        return redact(text)
+    except Exception:  # noqa: BLE001 - whatever it is, the text is not shown, and the trouble that it tells of stays
+        return NOT_SHOWN

@@ -1,0 +1,147 @@
+"""How the engine reaches a site's provisioner: it is given the connection, and never looks one up itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+from provisioner_client.connection import read_fields
+from site_engine.errors import SettingsError
+
+if TYPE_CHECKING:
+    from provisioner_client.connection import ConnectionValues
+    from provisioner_client.redacting import Redact, RedactingProvisioner
+    from site_store import ActionRecord, SiteStore
+
+DEFAULT_CONNECTION: Final = "slipway_provisioner"
+"""The connection for all sites that have none of their own."""
+
+
+def connection_candidates(site: str) -> tuple[str, str]:
+    """Return the connection ids tried for a site, in order: its own first, then the one for all sites."""
+    return (f"{DEFAULT_CONNECTION}_{site}", DEFAULT_CONNECTION)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionSettings:
+    """The fields of a connection's extra that the engine reads, whatever the backend; times in seconds."""
+
+    poll_interval: float = 30.0
+    poll_in_worker: float = 60.0
+    queue_timeout: float = 86400.0
+    design_base_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProvisionerConnection:
+    """A connection to a provisioner, as it was found.
+
+    Parameters
+    ----------
+    values
+        What is kept of it.
+    slipway_url
+        Where the provisioner finds Slipway's API, unless the connection says otherwise.
+    """
+
+    values: ConnectionValues
+    slipway_url: str = "http://127.0.0.1:8080"
+
+    @property
+    def id(self) -> str:
+        """The connection's name, which an action keeps."""
+        return self.values.id
+
+    @property
+    def settings(self) -> ConnectionSettings:
+        """The engine's fields of it.
+
+        Raises
+        ------
+        SettingsError
+            One of them cannot be used.
+        """
+        with _as_settings_error(self.id):
+            return read_fields(ConnectionSettings, self.values.extra)
+
+    def connect(self, redact: Redact, context_marker: str | None = None) -> RedactingProvisioner:
+        """Return a new client, which the caller closes. Nothing is sent yet.
+
+        Parameters
+        ----------
+        redact
+            Takes the secrets of the design in question out of all that the provisioner says.
+        context_marker
+            Appears with every request in the provisioner's log (any text).
+
+        Raises
+        ------
+        SettingsError
+            The connection's fields cannot be used.
+        """
+        # Not above: an HTTP library that only few of the processes need which read the DAGs.
+        from provisioner_client.factory import FACTORY
+
+        with _as_settings_error(self.id):
+            return FACTORY.connect(self.values, redact, context_marker)
+
+    def design_address(self, token: str, fetch: int = 0) -> str:
+        """Return the address of a design, which is a secret: whoever knows it can read the design.
+
+        Parameters
+        ----------
+        token
+            What opens it.
+        fetch
+            Another address for each number: the provisioner never asks again at an address at which it got nothing.
+
+        Raises
+        ------
+        SettingsError
+            The connection's fields cannot be used.
+        """
+        base = (self.settings.design_base_url or self.slipway_url).rstrip("/")
+        return f"{base}/slipway/d/{token}" + (f"?n={fetch}" if fetch else "")
+
+
+class Provisioners(Protocol):
+    """Looks up which connection leads to a provisioner; given to the engine by whoever starts it. A module may be one.
+
+    All raise ``ConnectionLookupFailed`` when it is not known which connection it is.
+    """
+
+    def find_for_site(self, site: str) -> ProvisionerConnection | None:
+        """Return the connection of a site: its own, else the one for all sites, None when there is neither."""
+        ...
+
+    def for_site(self, site: str) -> ProvisionerConnection:
+        """Return the connection of a site.
+
+        Raises
+        ------
+        SettingsError
+            There is neither one of its own nor one for all sites.
+        """
+        ...
+
+    def for_action(self, store: SiteStore, action: ActionRecord) -> ProvisionerConnection:
+        """Return the connection that an action uses, decided now unless it was; another is never used for it.
+
+        Raises
+        ------
+        SettingsError
+            There is no connection for the action's site.
+        ConnectionMissing
+            The one that was decided on is not there any more.
+        """
+        ...
+
+
+@contextmanager
+def _as_settings_error(conn_id: str) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise SettingsError(f"connection {conn_id!r}: {error}") from error

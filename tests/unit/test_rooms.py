@@ -1,0 +1,103 @@
+"""Which room may import which: the table of docs/architecture.md, held to the source."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+# From the top down: a room imports rooms below it only, so that there can be no circle between two.
+ROOMS = {
+    "slipway_dags": "dags",
+    "slipway_airflow": "plugins/slipway_airflow",
+    "slipway_api": "plugins/slipway_api",
+    "slipway_cli": "slipway_cli",
+    "site_engine": "site_engine",
+    "site_store": "site_store",
+    "provisioner_client": "provisioner_client",
+    "design_rendering": "design_rendering",
+    "strategy_lib": "strategy_lib",
+    "slipway_schemas": "schemas",
+}
+ORDER = list(ROOMS)
+PURE = {"design_rendering", "strategy_lib", "slipway_schemas"}
+# Rooms that may import less than all that is below them.
+MAY_IMPORT = {
+    "slipway_dags": {"slipway_airflow"},
+    "slipway_airflow": {"slipway_api", "site_engine", "site_store", "provisioner_client"} | PURE,
+    "slipway_api": {"site_engine", "site_store", "provisioner_client"} | PURE,
+    "site_store": PURE,
+    "provisioner_client": PURE,
+}
+FRAMEWORKS = {"airflow", "fastapi", "starlette", "sqlalchemy", "alembic"}
+MAY_USE = {
+    "slipway_dags": {"airflow"},
+    "slipway_airflow": {"airflow"},
+    "slipway_api": {"airflow", "fastapi", "starlette"},
+    "slipway_cli": {"sqlalchemy"},
+    "site_store": {"sqlalchemy", "alembic"},
+}
+
+
+@cache
+def imports(room: str) -> tuple[tuple[Path, str], ...]:
+    """Return each import of a room, also those inside functions: its file, and the module's whole name."""
+    return tuple((path, name) for path in sorted((ROOT / ROOMS[room]).rglob("*.py")) for name in imported_by(path))
+
+
+def imported_by(path: Path) -> Iterator[str]:
+    """Yield the whole names of the modules that a file imports."""
+    for found in ast.walk(ast.parse(path.read_text(), str(path))):
+        if isinstance(found, ast.Import):
+            yield from (alias.name for alias in found.names)
+        elif isinstance(found, ast.ImportFrom):
+            assert found.level == 0, f"{path}: relative imports hide which room is meant"
+            assert found.module
+            yield from (f"{found.module}.{alias.name}" for alias in found.names)
+
+
+@pytest.mark.parametrize("room", ORDER)
+def test_a_room_imports_rooms_below_it_only(room: str) -> None:
+    below = set(ORDER[ORDER.index(room) + 1 :])
+    allowed = MAY_IMPORT.get(room, below) | {room}
+    assert allowed <= below | {room}, "the table itself points up"
+    wrong = {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path, name in imports(room)
+        if name.partition(".")[0] in set(ROOMS) - allowed
+    }
+    assert wrong == set()
+    assert imports(room) or room == "slipway_schemas"
+
+
+@pytest.mark.parametrize("room", ORDER)
+def test_a_room_uses_the_frameworks_that_are_its_own(room: str) -> None:
+    """The engine and the domain use none: they run in an Airflow task, in the API server and without either."""
+    wrong = {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path, name in imports(room)
+        if name.partition(".")[0] in FRAMEWORKS - MAY_USE.get(room, set())
+    }
+    assert wrong == set()
+
+
+def test_the_api_touches_airflow_in_modules_that_say_so() -> None:
+    touching = {path.name for path, name in imports("slipway_api") if name.partition(".")[0] == "airflow"}
+    assert touching
+    assert {name for name in touching if not name.startswith("airflow_")} == set()
+
+
+def test_a_backend_is_known_to_the_factory_alone() -> None:
+    """So that every provisioner redacts, and a new backend is one package and one row."""
+    knowing = {
+        str(path.relative_to(ROOT))
+        for room in ORDER
+        for path, name in imports(room)
+        if name.startswith("provisioner_client.drydock") and "provisioner_client/drydock" not in str(path)
+    }
+    assert knowing == {"provisioner_client/factory.py"}
