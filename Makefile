@@ -42,8 +42,17 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-test: lint types
-	$(BIN)/pytest $(PYTEST_ARGS) -m 'not endurance' $(ARGS)
+# The type checker works beside the tests; what it says comes after theirs.
+test: lint
+	@said=$$(mktemp); $(BIN)/mypy >"$$said" 2>&1 & mypy=$$!; \
+	trap 'kill $$mypy 2>/dev/null || :; rm -f "$$said"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
+	status=0; \
+	echo "$(BIN)/pytest $(PYTEST_ARGS) -m 'not endurance' $(ARGS)"; \
+	$(BIN)/pytest $(PYTEST_ARGS) -m 'not endurance' $(ARGS) || status=$$?; \
+	echo '$(BIN)/mypy'; \
+	wait $$mypy || status=$$?; \
+	cat "$$said"; \
+	exit $$status
 
 endurance: $(READY)
 	$(BIN)/pytest $(PYTEST_ARGS) -n 2 -m endurance $(ARGS)
