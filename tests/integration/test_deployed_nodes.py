@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from site_store import ActionState, GroupRecord, NodeRecord, SiteStore
-from slipway_airflow import group_run
+from slipway_airflow.proof import look
 from strategy_lib.design import read_design
 from strategy_lib.documents import load_documents
 from strategy_lib.phase import GroupState, NodeStep, Reason
@@ -154,14 +154,13 @@ def test_rule_13_what_was_not_listed_before_its_deploy_and_is_deployed_after_is_
 ) -> None:
     """The machine is out of the list right before its deploy is submitted, which is reported as a success."""
     driving = begin(PLAIN)
-    look = group_run.look
 
     def hide_and_look(*arguments: Any) -> Any:
         if driving.states()["a"] == "prepared":
             simulator.post("nodes/a", {"hidden": True})
         return look(*arguments)
 
-    monkeypatch.setattr(group_run, "look", hide_and_look)
+    monkeypatch.setattr("slipway_airflow.group_run.look", hide_and_look)
     assert judged(driving.group("one")) == (GroupState.FAILURE, Reason.DEPLOY_CRITERIA)
     assert [action for action, _ in simulator.submissions()] == ["prepare_nodes", "deploy_nodes"]
     assert driving.states()["a"] == "unknown"
