@@ -18,7 +18,11 @@ ROOT = Path(__file__).parent.parent
 AIRFLOW_HOME = Path(tempfile.mkdtemp(prefix="slipway-tests-"))
 
 # Two embedded Airflows serve all end-to-end tests that can share one: each worker of pytest-xdist would start its own.
+# So it is with the DAGs that are run in the test's process, and with the API server of the tests below `web`.
 SHARED = {
+    "test_dags.py": "dags",
+    "test_deployed_nodes.py": "dags",
+    "test_server_dags.py": "dags",
     "test_blueprint.py": "one",
     "test_demo.py": "one",
     "test_operating.py": "one",
@@ -66,8 +70,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     file_of = scheduler._split_scope
 
     def group_of(node_id: str) -> str:
-        file: str = file_of(node_id)
-        return SHARED.get(file.rpartition("/")[2], file)
+        folder, _, name = file_of(node_id).rpartition("/")
+        return "web" if folder.endswith("integration/web") else SHARED.get(name, f"{folder}/{name}")
 
     scheduler._split_scope = group_of
     return scheduler

@@ -38,6 +38,7 @@ def nodes_of(report: Any) -> dict[str, str]:
     return {entry["name"]: entry["state"] for entry in report["nodes"]}
 
 
+@pytest.mark.endurance
 def test_rule_25_servers_are_destroyed_and_an_update_deploys_them_again(
     runs: Runs, capfd: pytest.CaptureFixture[str]
 ) -> None:
