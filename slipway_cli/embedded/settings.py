@@ -61,7 +61,7 @@ class EmbeddedSettings:
     database_url: str | None
     parallelism: int = 4
     task_lost_after: int = 20
-    start_timeout: float = 120.0
+    start_timeout: float = 300.0
     stop_grace: float = 4.0
     overrides: Mapping[str, str] = field(default_factory=dict)
 

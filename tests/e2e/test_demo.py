@@ -146,7 +146,9 @@ def test_a_demo_with_its_own_airflow_leaves_nothing_behind_after_ctrl_c_and_at_i
     ):
         assert process.stdout is not None
         try:
-            assert any(": preparing" in line for line in process.stdout), "it ended by itself"
+            if not any(": preparing" in line for line in process.stdout):
+                errors.seek(0)
+                pytest.fail(f"it ended by itself: {errors.read()}")
             assert len(leftovers(home, ())) > 6, "the demo, its simulator, the supervisor with its guard, Airflow"
             process.send_signal(signal.SIGINT)
             assert process.wait(120) == 130
