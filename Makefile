@@ -23,7 +23,7 @@ help:
 	@echo 'make demo   deploy an example site with a real Airflow and simulated machines'
 	@echo 'make up     run Slipway in the foreground until Ctrl-C'
 	@echo 'make test   linter, type checker, tests'
-	@echo 'make endurance  longer tests: kills of processes, repetitions, examples of the blueprint, hostile designs, the wheel'
+	@echo 'make endurance  longer tests: kills of processes, whole runs, examples of the blueprint, hostile designs, SQLite, the wheel'
 	@echo 'make contract URL=http://HOST:9000 [DESIGNS=http://ME:8099]  what Slipway expects of a Drydock, tried on yours'
 	@echo 'make wheel  build dist/slipway-….whl, to install in an Airflow of your own'
 	@echo 'make bench  measure strategy_lib, the list of actions, secrets, and what Airflow adds'
@@ -42,8 +42,17 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-test: lint types
-	$(BIN)/pytest $(PYTEST_ARGS) -m 'not endurance' $(ARGS)
+# The type checker works beside the tests; what it says comes after theirs.
+test: lint
+	@said=$$(mktemp); $(BIN)/mypy >"$$said" 2>&1 & mypy=$$!; \
+	trap 'kill $$mypy 2>/dev/null || :; rm -f "$$said"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
+	status=0; \
+	echo "$(BIN)/pytest $(PYTEST_ARGS) -m 'not endurance' $(ARGS)"; \
+	$(BIN)/pytest $(PYTEST_ARGS) -m 'not endurance' $(ARGS) || status=$$?; \
+	echo '$(BIN)/mypy'; \
+	wait $$mypy || status=$$?; \
+	cat "$$said"; \
+	exit $$status
 
 endurance: $(READY)
 	$(BIN)/pytest $(PYTEST_ARGS) -n 2 -m endurance $(ARGS)
@@ -68,6 +77,10 @@ clean:
 	rm -rf $(VENV) .slipway .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# Not compiled at the installation, which would take as long again: tests, and packages that only the tests use.
+UNCOMPILED = /(tests?|testing|example_dags|lexers|mypyc?|schemathesis|playwright|hypothesis|_pytest|graphql|google|grpc|dns|werkzeug|setuptools)/
+PIP_INSTALL = install -qq --disable-pip-version-check --require-hashes
+
 # Installs exactly what requirements.lock names, by hash. uv (itself in the lock) does it in seconds; where it cannot, because
 # only pip's own configuration knows the package index, pip does it in minutes. The lock is made for Python 3.11 and no other.
 $(READY): requirements.lock setup.cfg pyproject.toml
@@ -86,16 +99,20 @@ $(READY): requirements.lock setup.cfg pyproject.toml
 	fi; \
 	if ! $(BIN)/uv --version >/dev/null 2>&1; then \
 	  echo "creating $(VENV) with $$python"; \
-	  "$$python" -m venv --clear $(VENV); \
+	  "$$python" -m venv --clear --without-pip $(VENV); \
 	  awk '/^[^ #]/ { wanted = /^uv==/ } wanted' requirements.lock > $(VENV)/uv.txt; \
-	  $(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r $(VENV)/uv.txt; \
+	  "$$python" -m pip --python $(BIN)/python $(PIP_INSTALL) -r $(VENV)/uv.txt 2>/dev/null || { \
+	    $(BIN)/python -m ensurepip >/dev/null; \
+	    $(BIN)/python -m pip $(PIP_INSTALL) -r $(VENV)/uv.txt; \
+	  }; \
 	fi
 	@echo 'installing requirements.lock'
-	@if ! $(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes --compile-bytecode requirements.lock; then \
+	@if ! $(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock; then \
 	  echo 'uv could not; installing with pip, which takes minutes'; \
 	  $(BIN)/python -m ensurepip >/dev/null; \
-	  $(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock; \
+	  $(BIN)/python -m pip $(PIP_INSTALL) -r requirements.lock; \
 	fi
 	@rm -rf *.egg-info
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --offline --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -qq -j 0 -x '$(UNCOMPILED)' $(VENV)/lib/python3.11/site-packages || true
 	@touch $(READY)

@@ -69,4 +69,6 @@ class ProvisionerFactory:
 
 FACTORY: Final = ProvisionerFactory(
     ("drydock", connect_drydock),
+    # A connection that the environment gives as a URL has the type `http`.
+    ("http", connect_drydock),
 )

@@ -26,11 +26,11 @@ SHARED = {
     "test_blueprint.py": "one",
     "test_demo.py": "one",
     "test_operating.py": "one",
-    "test_secrets.py": "one",
     "test_up.py": "one",
     "test_walkthrough.py": "one",
     "test_commit_kills.py": "two",
     "test_kills.py": "two",
+    "test_secrets.py": "two",
 }
 
 for name in [name for name in os.environ if name.startswith(("AIRFLOW", "SLIPWAY")) and name != "SLIPWAY_CHROMIUM"]:

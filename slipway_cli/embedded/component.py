@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from slipway_cli.embedded.launcher import PRELOAD
 from slipway_cli.embedded.logfiles import open_log
 from slipway_cli.embedded.sessions import kill_sessions
 
@@ -24,6 +25,13 @@ COMPONENTS: Mapping[str, tuple[str, ...]] = {
 
 CONTROLLER = "controller"
 """The component that is Slipway's own."""
+
+_TASK = "airflow.sdk.execution_time.supervisor,airflow.sdk.execution_time.task_runner,slipway_airflow.site_dag"
+PRELOADED: Mapping[str, str] = {
+    "scheduler": _TASK,
+    "dag-processor": _TASK,
+}
+"""Modules that a component imports before it forks: a process for each task, or for each look at a file of DAGs."""
 
 STEADY_AFTER = 60.0
 """A component that lived this long (seconds) has forgotten its earlier deaths."""
@@ -45,6 +53,7 @@ def tied_command(module: str, *arguments: str) -> list[str]:
 
 def airflow_component(name: str, environment: Mapping[str, str], log: Path, home: Path) -> Component:
     """One of Airflow's components."""
+    environment = dict(environment) | {PRELOAD: PRELOADED.get(name, "")}
     return Component(name, tied_command("airflow", *COMPONENTS[name]), environment, log, home, f"Airflow's {name}")
 
 

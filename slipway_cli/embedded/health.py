@@ -1,4 +1,4 @@
-"""Whether Airflow's four components are healthy, as its API server says at /api/v2/monitor/health."""
+"""Whether Airflow's four components are healthy, as its API server says, and whether it serves tasks yet."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ def unhealthy_components(session: requests.Session, url: str, since: datetime) -
     since : a heartbeat older than this is not counted: it is of a process that was killed.
     """
     try:
+        # The API for tasks is built by its first request, which takes seconds: the first task shall not wait for that.
+        session.get(f"{url}/execution/health", timeout=5).raise_for_status()
         answer = session.get(f"{url}/api/v2/monitor/health", timeout=5)
         answer.raise_for_status()
         health: dict[str, Any] = answer.json()

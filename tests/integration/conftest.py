@@ -111,4 +111,8 @@ def runs(
     connection = {"conn_type": "drydock", "host": simulator.url, "extra": {"poll_interval": 0.05}}
     monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(connection))
     monkeypatch.setattr(connections, "_BETWEEN_LOOKS", 0.0)
+    # At each run Airflow would read all DAGs anew and store them, and check every parameter's schema a thousand times.
+    monkeypatch.setattr("airflow.dag_processing.dagbag.BundleDagBag", lambda **_: dagbag)
+    monkeypatch.setattr("airflow.dag_processing.dagbag.sync_bag_to_db", lambda *_: None)
+    monkeypatch.setattr("jsonschema.Draft202012Validator.check_schema", lambda *_, **__: None)
     return Runs(dagbag, simulator)

@@ -8,6 +8,7 @@ import pytest
 import requests
 
 from site_store import ActionState, GroupRecord, NodeRecord, SiteStore
+from slipway_airflow.proof import look
 from strategy_lib.design import read_design
 from strategy_lib.documents import load_documents
 from strategy_lib.phase import GroupState, NodeStep, Reason
@@ -146,6 +147,27 @@ def test_rule_13_what_was_ready_before_and_is_deployed_after_is_done(begin: Begi
     simulator.post("nodes/a", {"status": "Ready"})
     assert judged(driving.group("one")) == (GroupState.SUCCESS, None)
     assert driving.store.done_digests("alpha").keys() == {"a"}
+
+
+def test_rule_13_what_was_not_listed_before_its_deploy_and_is_deployed_after_is_unknown(
+    begin: Begin, simulator: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine is out of the list right before its deploy is submitted, which is reported as a success."""
+    driving = begin(PLAIN)
+
+    def hide_and_look(*arguments: Any) -> Any:
+        if driving.states()["a"] == "prepared":
+            simulator.post("nodes/a", {"hidden": True})
+        return look(*arguments)
+
+    monkeypatch.setattr("slipway_airflow.group_run.look", hide_and_look)
+    assert judged(driving.group("one")) == (GroupState.FAILURE, Reason.DEPLOY_CRITERIA)
+    assert [action for action, _ in simulator.submissions()] == ["prepare_nodes", "deploy_nodes"]
+    assert driving.states()["a"] == "unknown"
+    (a,) = (tasks for tasks in driving.store.node_tasks(driving.action.id) if tasks.node == "a")
+    assert (a.deploy.error or "").startswith("the node list says Deployed, but did not have it right before its deploy")
+    assert driving.store.done_digests("alpha") == {}
+    assert driving.store.unfinished_operations("alpha") == []
 
 
 def test_rule_14_a_deploy_that_ended_late_is_proven_by_what_was_seen_before_it(

@@ -122,6 +122,7 @@ def test_a_dry_run_names_what_would_be_redeployed(deployed: Runs, capfd: pytest.
         assert f"  {line}" in said
 
 
+@pytest.mark.endurance
 def test_rule_25_what_a_critical_group_needs_is_not_destroyed(deployed: Runs) -> None:
     state, tasks = deployed.run("destroy_nodes", target_nodes=["a"])
     assert (state, tasks["validate_design"]) == ("failed", "failed")

@@ -85,7 +85,7 @@ def test_rule_11_nodes_that_would_be_erased_first_are_named_and_a_strangers_is_l
     assert said[2].startswith("1 node not to be submitted: n2: the node list says Allocated")
 
 
-@pytest.mark.parametrize("dry_run", [False, True])
+@pytest.mark.parametrize("dry_run", [False, pytest.param(True, marks=pytest.mark.endurance)])
 def test_a_provisioner_that_cannot_be_reached_is_named(
     user: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch, dry_run: bool
 ) -> None:

@@ -67,6 +67,7 @@ def test_bombs(user: httpx.Client, store: SiteStore, text: str, expected: str) -
     assert store.buffer("default").is_empty
 
 
+@pytest.mark.endurance
 def test_fifty_megabytes(user: httpx.Client, store: SiteStore) -> None:
     with little(megabytes=900):
         answer = put(user, f"{HEAD}  {'x' * 50 * MEGABYTE}".encode())

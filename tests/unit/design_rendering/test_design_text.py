@@ -168,6 +168,7 @@ def test_a_document_too_large_to_write_is_refused() -> None:
         design_text(Rendering((RenderedDocument(Document("a/B/v1", "n", None, data, {"name": "n"})),)))
 
 
+@pytest.mark.endurance
 @pytest.mark.timeout(60)
 def test_ten_thousand_nodes_with_a_parent() -> None:
     inherited = {

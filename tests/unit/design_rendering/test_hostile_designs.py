@@ -89,9 +89,13 @@ def _document(schema: str, metadata: dict[str, Any], data: Any) -> Document:
     return Document(schema, metadata["name"], layer if isinstance(layer, str) else None, data, metadata)
 
 
-@settings(max_examples=200, deadline=None)
-@given(DESIGN)
-def test_any_design_is_rendered_or_refused(design: list[tuple[str, dict[str, Any], Any]]) -> None:
+@pytest.mark.parametrize("number", [50, pytest.param(500, marks=pytest.mark.endurance)])
+def test_any_design_is_rendered_or_refused(number: int) -> None:
+    settings(max_examples=number, deadline=None)(given(DESIGN)(rendered_or_refused))()
+
+
+def rendered_or_refused(design: list[tuple[str, dict[str, Any], Any]]) -> None:
+    """Render a design, and use what is made of it."""
     given_documents = [_document(*one) for one in design]
     before = repr(given_documents)
     secret_values(given_documents)
@@ -146,6 +150,7 @@ def test_aliases_that_stand_for_much() -> None:
         render([Document("a/B/v1", "n", None, [{"x" * 100_000: 1}] * 10_000)])
 
 
+@pytest.mark.endurance
 def test_merging_what_is_large_again_and_again() -> None:
     wide = {f"k{number}": {"v": number} for number in range(3000)}
     above = parent(wide)

@@ -1,5 +1,6 @@
 """Sessions, the guard, the lock and restarts, with real (small) processes."""
 
+import importlib.util
 import os
 import signal
 import socket
@@ -12,9 +13,10 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]  # comes with Airflow, without types
 import pytest
 
-from slipway_cli.embedded.component import back_off, tied_command
+from slipway_cli.embedded.component import PRELOADED, back_off, tied_command
 from slipway_cli.embedded.errors import AlreadyRunning, PortInUse, SimulatorFailed, StepFailed
 from slipway_cli.embedded.guard import Guard
+from slipway_cli.embedded.launcher import PRELOAD
 from slipway_cli.embedded.leftovers import MARK, end_leftovers
 from slipway_cli.embedded.logfiles import open_log, tail
 from slipway_cli.embedded.migration import Migration
@@ -240,6 +242,32 @@ def test_what_a_tied_process_has_forked_ends_with_it(tmp_path: Path) -> None:
             assert wait_until(lambda: members({session}) == [])
         finally:
             kill_sessions({session})
+
+
+def test_what_a_process_forks_has_the_modules_that_were_imported_before(tmp_path: Path) -> None:
+    (tmp_path / "heavy.py").write_text("import os\nprint('imported', flush=True)\n")
+    (tmp_path / "broken.py").write_text("raise RuntimeError\n")
+    (tmp_path / "forking.py").write_text(
+        "import os, sys\n"
+        "for _ in range(2):\n"
+        "    if os.fork() == 0:\n        import heavy; os.write(1, b'forked\\n'); os._exit(0)\n"
+        "    os.wait()\n"
+        "print('broken' in sys.modules, 'SLIPWAY_PRELOAD' in os.environ)\n"
+    )
+    done = subprocess.run(
+        tied_command("forking"),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env=dict(os.environ) | {"PYTHONPATH": str(tmp_path), PRELOAD: "broken,heavy"},
+    )
+    assert done.stdout.split("\n") == ["imported", "forked", "forked", "False False", ""]
+
+
+@pytest.mark.parametrize("module", sorted({name for names in PRELOADED.values() for name in names.split(",")}))
+def test_the_modules_to_import_first_exist(module: str) -> None:
+    """The launcher leaves out what cannot be imported, so a renamed module would only be slow."""
+    assert importlib.util.find_spec(module) is not None
 
 
 def test_a_fork_of_a_thread_that_ends_is_left_alone(tmp_path: Path) -> None:

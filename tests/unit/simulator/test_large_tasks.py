@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.unit.simulator.conftest import StartSimulator
 from tests.unit.simulator.drydock_calls import Drydock, names_filter, write_design
 
 NODES = [f"n{i:04}" for i in range(2000)]
 
 
+@pytest.mark.endurance
 def test_two_thousand_nodes(start_simulator: StartSimulator, tmp_path: Path) -> None:
     reference = write_design(tmp_path, NODES)
     simulator = start_simulator("--fan-out", "500", speed=20_000)

@@ -19,10 +19,9 @@ from tests.unit.site_store.racing import CALLERS
 from tests.unit.site_store.scenario import FakeClock, Scenario
 
 HERE = Path(__file__).parent
-# Where the engines may well differ: SQL by hand, locks, what a kill leaves. Elsewhere SQLite is for `make endurance`.
+# Where the engines may well differ: SQL by hand, what a kill leaves. Elsewhere SQLite is for `make endurance`.
 BOTH_ENGINES = {
     "test_address.py",
-    "test_concurrency.py",
     "test_crash.py",
     "test_leases.py",
     "test_names.py",

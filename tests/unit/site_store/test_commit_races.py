@@ -139,6 +139,7 @@ def test_of_many_who_ask_for_an_action_on_a_site_one_gets_it(site: Scenario, sto
     assert len(site.store.actions(SITE)) == ROUNDS
 
 
+@pytest.mark.endurance
 def test_a_kill_at_any_point_of_a_commit_leaves_the_old_or_the_new_state(store: SiteStore) -> None:
     desk = Desk(store)
     desk.save({"a": yaml("a1", "a2"), "b": yaml("b1")})

@@ -50,7 +50,7 @@ def test_the_address_may_be_written_as_people_write_it(host: str, more: dict[str
     ("given", "said"),
     [
         ({"host": None}, "no Drydock URL"),
-        ({"conn_type": "http"}, "no provisioner has connections of the type 'http': choose drydock"),
+        ({"conn_type": "ssh"}, "no provisioner has connections of the type 'ssh': choose drydock, http"),
         ({"host": "ftp://drydock"}, "slipway_provisioner"),
         ({"extra": {"read_timeout": "long"}}, "read_timeout"),
         (

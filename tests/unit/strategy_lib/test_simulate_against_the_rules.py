@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -179,11 +180,18 @@ def by_the_rules(
     }
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(strategies(), nodes, outcomes)
-def test_rules_05_to_19_simulate_does_what_the_rules_say(
-    strategy: dict[str, Any], site: list[dict[str, Any]], fates: dict[str, dict[str, str]]
-) -> None:
+@pytest.mark.parametrize("number", [100, pytest.param(1000, marks=pytest.mark.endurance)])
+def test_rules_05_to_19_simulate_does_what_the_rules_say(number: int) -> None:
+    @settings(max_examples=number, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(strategies(), nodes, outcomes)
+    def compare(strategy: dict[str, Any], site: list[dict[str, Any]], fates: dict[str, dict[str, str]]) -> None:
+        both_ways(strategy, site, fates)
+
+    compare()
+
+
+def both_ways(strategy: dict[str, Any], site: list[dict[str, Any]], fates: dict[str, dict[str, str]]) -> None:
+    """Simulate, and compare with what the rules say."""
     result = simulate(strategy, site, fates)
     assert result == by_the_rules(strategy, site, fates)
     for phase in ("prepare", "deploy"):
