@@ -1,6 +1,6 @@
 """What can go wrong between Slipway and a provisioner, by what the caller can do about it.
 
-It holds no translation of answers into errors (that is `error_shapes`); no text here ever carries a credential.
+It holds no translation of answers into errors (that is `http_errors`); no text here ever carries a credential.
 """
 
 from __future__ import annotations

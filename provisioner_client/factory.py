@@ -69,6 +69,8 @@ class ProvisionerFactory:
 
 FACTORY: Final = ProvisionerFactory(
     ("drydock", connect_drydock),
-    # A connection that the environment gives as a URL has the type `http`.
+    # Connections that are written as a URL, or were made before the type counted.
     ("http", connect_drydock),
+    ("https", connect_drydock),
+    ("generic", connect_drydock),
 )

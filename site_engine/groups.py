@@ -14,7 +14,7 @@ from site_engine import log_messages as story
 from site_engine.driver import NextOperation, begun_operation
 from site_engine.operations.reconcile import OperationOwner, list_nodes
 from site_engine.planning import judge_deployed
-from site_store import OperationPhase
+from site_store import AttemptNotOpen, OperationPhase
 from strategy_lib.deployment import Deployment, Finished
 from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
 from strategy_lib.phase import GroupState, Phase
@@ -88,8 +88,20 @@ class GroupSubject:
             self._log.info("Depends on: %s.", ", ".join(record.definition.depends_on))
 
     def next(self) -> NextOperation | GroupRecord:
-        """Return what the deployment says is due; with nothing due, store the verdict and return the group."""
-        self.record = record = self._read()
+        """Return what the deployment says is due; with nothing due, store the verdict and return the group.
+
+        Raises
+        ------
+        AttemptNotOpen
+            Another attempt has begun meanwhile: it is not this process that goes on (rule 23).
+        """
+        record = self._read()
+        if record.attempt != self.record.attempt:
+            raise AttemptNotOpen(
+                f"group {record.name} of action {record.action_id}: attempt {self.record.attempt} is over, attempt "
+                f"{record.attempt} has begun; nothing is sent"
+            )
+        self.record = record
         if record.is_judged:
             return record
         # Built anew each time: the store may know more than this process (late results, superseded nodes).

@@ -94,7 +94,7 @@ def for_action(store: SiteStore, action: ActionRecord) -> ProvisionerConnection:
 def provisioner_connection(connection: Connection) -> ProvisionerConnection:
     """Return an Airflow connection as plain values."""
     values = ConnectionValues(
-        type=connection.conn_type or "",
+        type=connection.conn_type or "drydock",
         id=str(connection.conn_id),
         host=connection.host or "",
         schema=connection.schema or "",

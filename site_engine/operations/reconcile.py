@@ -131,7 +131,7 @@ def await_unfinished(
         finally:
             other.close()
     store, clock = operations.store, operations.clock
-    while operation.sending is not None and operation.provisioner_task is None and is_leased(operation, clock.now()):
+    while operation.sending is not None and operation.provisioner_task is None and is_leased(operation, store.now()):
         # Its process is submitting it this very moment.
         clock.sleep(LOOK_AGAIN)
         operation = store.operation(operation.op)
@@ -156,7 +156,7 @@ def _find_sent(operations: OperationRun, operation: Operation, give_up: datetime
     """
     clock, provisioner = operations.clock, operations.provisioner
     while (last := last_in_flight(operation)) is not None:
-        asked = clock.now()
+        asked = operations.store.now()
         found = provisioner.find(operation.reference)
         if found is not None:
             return found.task_id

@@ -112,7 +112,7 @@ class OperationRun:
             before = self.store.operation(operation.op)
             if before.provisioner_task is not None:
                 return before
-            if not is_leased(before, self.clock.now()):
+            if not is_leased(before, self.store.now()):
                 raise SiteNotHeld(f"site {operation.site}: nothing may be submitted for operation {operation.op}")
             self.log.info("Another process is submitting operation %s; waiting for it.", operation.op)
             self.clock.sleep(LOOK_AGAIN)
@@ -124,7 +124,7 @@ class OperationRun:
                 operation.nodes or None,
                 operation.reference,
                 guard=lambda: self._guard(operation),
-                sent_ago=None if last is None else max(0.0, (self.clock.now() - last).total_seconds()),
+                sent_ago=None if last is None else max(0.0, (self.store.now() - last).total_seconds()),
             )
             self.store.submitted(operation.op, task_id)
         self.log.info("Provisioner task: %s.", task_id)
@@ -153,14 +153,14 @@ def _refused(operation: Operation, why: str) -> OperationEnd:
 
 
 def is_leased(operation: Operation, now: datetime) -> bool:
-    """Whether a process has the right to submit the operation, and may be doing so."""
+    """Whether a process has the right to submit the operation, and may be doing so; ``now`` is the database's time."""
     return operation.lease_until is not None and operation.lease_until > now
 
 
 def last_in_flight(operation: Operation) -> datetime | None:
     """Return when a request of an operation was in flight at the latest, None when none ever was sent.
 
-    Its sender renewed the lease for as long as it waited for the answer.
+    It is a time of the database's clock. Its sender renewed the lease for as long as it waited for the answer.
     """
     if operation.sending is None:
         return None

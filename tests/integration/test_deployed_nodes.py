@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import requests
 
+from site_engine.operations.reconcile import list_nodes
 from site_store import ActionState, GroupRecord, NodeRecord, SiteStore
-from slipway_airflow.proof import look
 from strategy_lib.design import read_design
 from strategy_lib.documents import load_documents
 from strategy_lib.phase import GroupState, NodeStep, Reason
@@ -158,9 +158,9 @@ def test_rule_13_what_was_not_listed_before_its_deploy_and_is_deployed_after_is_
     def hide_and_look(*arguments: Any) -> Any:
         if driving.states()["a"] == "prepared":
             simulator.post("nodes/a", {"hidden": True})
-        return look(*arguments)
+        return list_nodes(*arguments)
 
-    monkeypatch.setattr("slipway_airflow.group_run.look", hide_and_look)
+    monkeypatch.setattr("site_engine.groups.list_nodes", hide_and_look)
     assert judged(driving.group("one")) == (GroupState.FAILURE, Reason.DEPLOY_CRITERIA)
     assert [action for action, _ in simulator.submissions()] == ["prepare_nodes", "deploy_nodes"]
     assert driving.states()["a"] == "unknown"

@@ -22,15 +22,25 @@ RUNNING, QUEUED, COMPLETE = TaskState.RUNNING, TaskState.QUEUED, TaskState.COMPL
 
 
 class Scene:
-    """A provisioner whose task is in these states, one look after the other, and a clock that only waits move."""
+    """A provisioner whose task is in these states, one look after the other, and clocks that only waits move.
 
-    def __init__(self, *states: TaskState, dead: bool = False, found: list[str | None] | None = None) -> None:
+    The database's clock is `ahead` of that of the process by so many seconds.
+    """
+
+    def __init__(
+        self, *states: TaskState, dead: bool = False, found: list[str | None] | None = None, ahead: float = 0.0
+    ) -> None:
         self.states, self.dead, self.found = list(states), dead, found or []
         self.time, self.looks, self.noted = START, 0, ""
         provisioner = SimpleNamespace(
             task=self.task, find=self.find, is_dead=self.is_dead, evidence=self.evidence, settle=60.0
         )
-        store = SimpleNamespace(submitted=self.submitted, running=lambda *_: None)
+        store = SimpleNamespace(
+            submitted=self.submitted,
+            running=lambda *_: None,
+            now=lambda: self.time + timedelta(seconds=ahead),
+            operation=lambda _: self.operation,
+        )
         clock = SimpleNamespace(now=lambda: self.time, sleep=self.sleep)
         self.run = OperationRun(
             cast(SiteStore, store), cast(Provisioner, provisioner), clock, 6000.0, logging.getLogger("test")
@@ -63,7 +73,7 @@ class Scene:
     def await_unfinished(self, seconds: float, **given: Any) -> OperationEnd | None:
         facts = dict.fromkeys(("lease_owner", "lease_until", "submitted", "running_since", "ended", "over", "result"))
         facts |= {"provisioner_task": "t-1", "sending": START - timedelta(seconds=30), **given}
-        operation = Operation(
+        self.operation = operation = Operation(
             op=7,
             action_id="01J",
             site="alpha",
@@ -130,6 +140,18 @@ def test_rule_24_what_may_have_been_sent_holds_its_nodes_while_it_may_take_effec
     ended = scene.await_unfinished(seconds, provisioner_task=None, **given)
     assert (ended.kind if ended else None, scene.looks) == (how, looks)
     assert scene.noted == ("t-9" if how == "complete" else "")
+
+
+@pytest.mark.parametrize("ahead", [-3600.0, 3600.0])
+def test_rule_12_leases_and_sendings_are_compared_on_the_databases_clock(ahead: float) -> None:
+    scene, skew = Scene(COMPLETE, found=[None], ahead=ahead), timedelta(seconds=ahead)
+    sent = START + skew - timedelta(seconds=30)
+    ended = scene.await_unfinished(
+        600, provisioner_task=None, sending=sent, lease_until=START + skew + timedelta(seconds=10)
+    )
+    assert ended is not None
+    assert ended.kind == "gone"
+    assert (scene.time - START).total_seconds() == 70, "10 s of the lease, then 60 s for its request to take effect"
 
 
 def test_an_older_operation_is_asked_about_over_its_own_connection() -> None:

@@ -46,11 +46,19 @@ def test_the_address_may_be_written_as_people_write_it(host: str, more: dict[str
     client.close()
 
 
+@pytest.mark.parametrize("kind", ["drydock", "http", "https", "generic", "", None])
+def test_connections_that_name_no_provisioner_lead_to_a_drydock(kind: str | None) -> None:
+    client = hook(conn_type=kind).get_conn()
+    assert isinstance(client, RedactingProvisioner)
+    assert isinstance(client.provisioner, DrydockProvisioner)
+    client.close()
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         ({"host": None}, "no Drydock URL"),
-        ({"conn_type": "ssh"}, "no provisioner has connections of the type 'ssh': choose drydock, http"),
+        ({"conn_type": "ssh"}, "no provisioner has connections of the type 'ssh': choose drydock, gen"),
         ({"host": "ftp://drydock"}, "slipway_provisioner"),
         ({"extra": {"read_timeout": "long"}}, "read_timeout"),
         (
