@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from site_engine.errors import SlipwayAirflowError
+from site_engine.errors import AccountRefused, AirflowApiError, SlipwayAirflowError
 from site_engine.reconciliation import reconcile_all
 from site_store import LeaseLost, StoreError
 
@@ -41,6 +41,10 @@ OWNERS_EVERY = 30.0
 PROVISIONERS_EVERY = 300.0
 LONGEST_PAUSE = 60.0
 """Seconds between two attempts at what keeps failing, at most."""
+MOST_REFUSALS = 3
+"""So often in a row a leader's account is refused before it lets another lead."""
+LONGEST_STAND_BACK = 900.0
+"""Seconds that it leaves to others then, at most; a minute at first."""
 _NOTED_EVERY = 60.0
 """Seconds after which a check that finds the same as before is noted again."""
 
@@ -63,6 +67,7 @@ class Job:
     ----------
     subject : what is looked at; the check is kept under this name.
     interval : seconds between two looks; more while it fails.
+    refusals : how often in a row Airflow has refused this process's account.
     work : does it; a `SlipwayAirflowError` is a failure, and its message the problem.
     """
 
@@ -71,6 +76,7 @@ class Job:
     work: Callable[[Controller], None]
     due: float = 0.0
     failures: int = 0
+    refusals: int = 0
 
 
 @dataclass
@@ -90,6 +96,7 @@ class Controller:
     _held: Lease | None = None
     _renewed: float = 0.0
     _leader: str | None = None
+    _stands_back_until: float = 0.0
     _noted: dict[str, tuple[str | None, float]] = field(default_factory=dict)
 
     def run(self, pause: Callable[[float], bool]) -> None:
@@ -130,7 +137,7 @@ class Controller:
         if not self._leads():
             return
         for job in self.jobs:
-            if self.monotonic() >= job.due:
+            if self._held is not None and self.monotonic() >= job.due:
                 self.lease()
                 self._do(job)
 
@@ -174,6 +181,8 @@ class Controller:
         if self._held is not None:
             self.lease()
             return True
+        if self.monotonic() < self._stands_back_until:
+            return False
         self._held = self.store.take_lease(NAME, self.owner, LEASE_SECONDS)
         self._renewed = self.monotonic()
         if self._held is not None:
@@ -195,9 +204,12 @@ class Controller:
         problem: str | None = None
         try:
             job.work(self)
-            job.failures = 0
+            job.failures = job.refusals = 0
         except StoreError:
             raise
+        except AccountRefused as error:
+            problem = str(error)
+            job.refusals += 1
         except SlipwayAirflowError as error:
             problem = str(error)
         except Exception as error:
@@ -207,6 +219,17 @@ class Controller:
             job.failures += 1
         self.note(job.subject, problem)
         job.due = self.monotonic() + (max(job.interval, pause_after(job.failures)) if job.failures else job.interval)
+        if problem is not None and job.refusals >= MOST_REFUSALS:
+            self._stand_back(job)
+
+    def _stand_back(self, job: Job) -> None:
+        """Let another lead, whose account may be a good one; then try again."""
+        seconds = min(LONGEST_STAND_BACK, LEASE_SECONDS * 2.0 ** min(job.refusals - MOST_REFUSALS, 10))
+        log.warning("This controller's account is refused: it lets another lead, and tries again in %d s.", seconds)
+        self.give_up()
+        self._leader = None
+        self._stands_back_until = self.monotonic() + seconds
+        job.due = 0.0
 
 
 def close_dead_actions(airflow: AirflowRuns) -> Job:
@@ -240,8 +263,20 @@ def check_provisioners(check: CheckProvisioner) -> Job:
     """Return the job that asks the provisioner of every site whether it answers."""
 
     def work(controller: Controller) -> None:
+        failed: dict[str, AirflowApiError] = {}
         for site in controller.store.sites():
             controller.lease()
-            controller.note(f"provisioner of site {site}", check(site))
+            try:
+                problem = check(site)
+            except AccountRefused:
+                raise
+            except AirflowApiError as error:
+                # Of this provisioner nothing is known; the others may be heard.
+                failed[site] = error
+            else:
+                controller.note(f"provisioner of site {site}", problem)
+        for site, first in failed.items():
+            more = f", nor are {len(failed) - 1} more" if len(failed) > 1 else ""
+            raise AirflowApiError(f"the provisioner of site {site} is not checked{more}: {first}") from first
 
     return Job("provisioners", PROVISIONERS_EVERY, work)

@@ -40,3 +40,7 @@ class AirflowRefused(AirflowApiError):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+class AccountRefused(AirflowApiError):
+    """Airflow does not know this process's own account, or not with this password: correct it. Nothing has happened."""

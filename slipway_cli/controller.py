@@ -28,6 +28,7 @@ log = logging.getLogger("slipway.controller")
 
 _ANSWER = 10.0
 """Seconds for an answer of Airflow's: two requests are shorter than the lease."""
+_IDLE = 3600.0
 _LIST_ANSWER = 30.0
 """Seconds for an answer of a provisioner, asked through Slipway's API."""
 
@@ -74,13 +75,15 @@ class Runs:
 
 @contextlib.contextmanager
 def _engines_errors() -> Iterator[None]:
-    from site_engine.errors import AirflowApiError, AirflowRefused
+    from site_engine.errors import AccountRefused, AirflowApiError, AirflowRefused
 
     try:
         yield
     except ApiRefused as refused:
         # Who is not let in is shown nothing: that says nothing of a run.
-        if 400 <= refused.status < 500 and refused.status not in (401, 408, 429):
+        if refused.status == 401:
+            raise AccountRefused(str(refused)) from refused
+        if 400 <= refused.status < 500 and refused.status not in (408, 429):
             raise AirflowRefused(refused.status, str(refused)) from refused
         raise AirflowApiError(str(refused)) from refused
     except ApiError as error:
@@ -102,6 +105,13 @@ def controller(url: str) -> None:
         account = service_account(os.environ)
     except SlipwayCliError as error:
         raise click.ClickException(str(error)) from error
+    if account is None:
+        # It could do nothing, and whoever has an account shall lead.
+        log.warning("%s. Until then this controller only waits for its end.", MISSING)
+        while not stopped.pause(_IDLE):
+            pass
+        log.info("Stopped.")
+        return
     # Only now: other commands need no database.
     from site_engine.controller import Controller
     from site_engine.operations.run import process_identity
@@ -110,10 +120,7 @@ def controller(url: str) -> None:
     if store is None:
         return
     with store, contextlib.ExitStack() as sessions:
-        jobs = [] if account is None else _jobs(url, account, sessions)
-        if account is None:
-            log.warning("%s", MISSING)
-        Controller(store, process_identity(), jobs).run(stopped.pause)
+        Controller(store, process_identity(), _jobs(url, account, sessions)).run(stopped.pause)
     log.info("Stopped.")
 
 

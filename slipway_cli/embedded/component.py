@@ -43,7 +43,7 @@ MOST_DEATHS_AT_START = 3
 
 def back_off(deaths: int) -> float:
     """Seconds to wait before the start after the n-th death in a row: 0.2, 1, 2, 4, 8."""
-    return 0.2 if deaths <= 1 else min(8.0, 2.0 ** (deaths - 2))
+    return 0.2 if deaths <= 1 else min(8.0, 2.0 ** min(deaths - 2, 3))
 
 
 def tied_command(module: str, *arguments: str) -> list[str]:

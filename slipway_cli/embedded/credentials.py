@@ -15,8 +15,8 @@ from slipway_cli.service_account import DEFAULT_USER, PASSWORD_VARIABLE
 
 ROLES = {"admin": "admin", "viewer": "viewer"}
 """User name -> role in Airflow, of the users that are people."""
-SERVICE_ROLE = "user"
-"""The role of Slipway's own account: the least of Airflow's that may change the runs of DAGs."""
+SERVICE_ROLE = "viewer"
+"""The role of Slipway's own account, which reads only."""
 
 
 @dataclass(frozen=True, slots=True)

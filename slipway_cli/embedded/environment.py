@@ -59,8 +59,9 @@ def airflow_environment(
 
 
 def controller_environment(environment: Mapping[str, str], credentials: Credentials) -> dict[str, str]:
-    """Add the account of the controller to the environment of Airflow's components."""
-    return {**environment, USER_VARIABLE: DEFAULT_USER, PASSWORD_VARIABLE: credentials.service_password}
+    """Return the controller's environment, from that of Airflow's components: its account, and none of their secrets."""
+    own = {name: value for name, value in environment.items() if "AIRFLOW__" not in name}
+    return {**own, USER_VARIABLE: DEFAULT_USER, PASSWORD_VARIABLE: credentials.service_password}
 
 
 def _sections(

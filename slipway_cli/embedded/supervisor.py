@@ -200,6 +200,10 @@ class Supervisor:
 
     def _bring_up_controller(self, environment: dict[str, str]) -> None:
         settings = self._settings
+        if settings.database_url is not None:
+            # Another Airflow may work on it, whose runs are not to be found in this one.
+            self._say("the store is another's (SLIPWAY_DATABASE_URL): no controller is started here")
+            return
         self._controller = controller_component(environment, settings.logs / "controller.log", settings.home)
         self._start(self._controller)
 
@@ -247,13 +251,18 @@ class Supervisor:
 
     def _bury(self, component: Component, status: int) -> None:
         how = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
-        if component.deaths >= (MOST_DEATHS if self._runtime.state == READY else MOST_DEATHS_AT_START):
+        most = MOST_DEATHS if self._runtime.state == READY else MOST_DEATHS_AT_START
+        # Nothing depends on the controller: it is started again for as long as the rest runs.
+        if component.deaths >= most and component is not self._controller:
             self._give_up(component, f"died {component.deaths} times in a row (last: {how})")
         # What it started must not go on without it: a second scheduler would run the same tasks beside the first one's.
         assert component.pid is not None
         component.kill_rest()
         self._guard.forget(component.pid)
-        self._say(f"{component.title} ended ({how}); starting it again")
+        if component.deaths < MOST_DEATHS:
+            self._say(f"{component.title} ended ({how}); starting it again")
+        elif component.deaths == MOST_DEATHS:
+            self._say(f"{component.title} keeps ending ({how}), and is started again each time: see {component.log}")
         if component is self._postgres:
             # By themselves some go on and some end; and a scheduler that wants to end waits for its workers for ever.
             for other in self._stateful:

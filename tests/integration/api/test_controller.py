@@ -77,7 +77,7 @@ class Start:
     def __init__(self, origin: str, store_url: str, stack: contextlib.ExitStack) -> None:
         self._origin, self._store_url, self._stack = origin, store_url, stack
 
-    def __call__(self, user: str | None = "user") -> Process:
+    def __call__(self, user: str | None = "viewer") -> Process:
         """Start one."""
         process = Process(self._origin, self._store_url, user)
         self._stack.callback(process.close)
@@ -119,13 +119,15 @@ def test_one_that_was_killed_is_followed_by_the_next(store: SiteStore, started: 
     assert held.epoch > before.epoch
 
 
-def test_without_an_account_it_says_so_and_closes_nothing(store: SiteStore, started: Start) -> None:
+def test_without_an_account_it_says_so_and_leaves_the_lead_to_others(store: SiteStore, started: Start) -> None:
     dead = _dead(store)
     process = started(None)
-    process.wait_for("This controller leads")
+    process.wait_for("no service account: set SLIPWAY_SERVICE_USER")
+    led = started()
+    led.wait_for(f"Action {dead} of site default is closed")
     assert process.end(signal.SIGTERM) == 0
-    assert len([line for line in process.lines if "no service account: set SLIPWAY_SERVICE_USER" in line]) == 1
-    assert store.action(dead).state is ActionState.RUNNING
+    assert len([line for line in process.lines if "no service account" in line]) == 1
+    assert "leads" not in "".join(process.lines)
 
 
 def test_an_account_that_is_refused_closes_nothing(store: SiteStore, started: Start) -> None:

@@ -182,7 +182,7 @@ def test_a_busy_port_is_reported_by_name() -> None:
     assert claim_port(0, "Airflow's API server", "SLIPWAY_PORT") > 0
 
 
-@pytest.mark.parametrize(("deaths", "seconds"), [(1, 0.2), (2, 1), (3, 2), (4, 4), (5, 8), (50, 8)])
+@pytest.mark.parametrize(("deaths", "seconds"), [(1, 0.2), (2, 1), (3, 2), (4, 4), (5, 8), (50, 8), (100_000, 8)])
 def test_back_off(deaths: int, seconds: float) -> None:
     assert back_off(deaths) == seconds
 

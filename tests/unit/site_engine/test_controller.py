@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ from site_engine.controller import (
     AIRFLOW,
     LEASE_SECONDS,
     LONGEST_PAUSE,
+    MOST_REFUSALS,
     NAME,
     OWNERS_EVERY,
     PROVISIONERS_EVERY,
@@ -25,7 +27,7 @@ from site_engine.controller import (
     close_dead_actions,
     pause_after,
 )
-from site_engine.errors import AirflowApiError
+from site_engine.errors import AccountRefused, AirflowApiError
 from site_store import ActionState, LeaseLost, SiteStore, StoreUnavailable
 from site_store.site_locks import CLOSE
 from tests.support.revisions import commit_design
@@ -275,6 +277,43 @@ def test_owners_are_looked_at_and_a_silent_airflow_is_one_of_them(store: SiteSto
     leader.look()
     assert problems(store)["airflow: api-server"] == "Airflow does not answer"
     assert problems(store)["airflow: scheduler"] is None, "what was known last stays"
+
+
+def test_who_is_refused_lets_another_lead_and_tries_again_after_growing_pauses(store: SiteStore, clock: Clock) -> None:
+    tries: list[float] = []
+
+    def refused(_controller: Controller) -> None:
+        tries.append(clock.seconds)
+        raise AccountRefused("logging in as nobody: HTTP 401")
+
+    bad = made(store, clock, "bad", Job("airflow", TICK, refused))
+    for _ in range(int(1000 / TICK)):
+        bad.look()
+        clock.seconds += TICK
+    gaps = [later - earlier for earlier, later in itertools.pairwise(tries)]
+    assert gaps[: MOST_REFUSALS + 2] == [TICK, TICK, 60, 120, 240]
+    done: list[str] = []
+    made(store, clock, "good", counting(done, "a")).look()
+    assert done == ["a"]
+
+
+def test_one_sites_failure_does_not_keep_the_others_from_being_asked(store: SiteStore, clock: Clock) -> None:
+    for site in ("alpha", "beta", "gamma"):
+        commit_design(store, site, "a: 1\n", [])
+
+    def check(site: str) -> str | None:
+        if site == "alpha":
+            raise AirflowApiError("asking the provisioner of site alpha: HTTP 500")
+        return None
+
+    made(store, clock, "one", check_provisioners(check)).look()
+    assert problems(store) == {
+        "provisioner of site beta": None,
+        "provisioner of site gamma": None,
+        "provisioners": (
+            "the provisioner of site alpha is not checked: asking the provisioner of site alpha: HTTP 500"
+        ),
+    }
 
 
 def test_every_provisioner_is_asked_and_the_last_answer_is_kept(store: SiteStore, clock: Clock) -> None:
