@@ -142,6 +142,11 @@ def standing(store: SiteStore, action_id: str, run_state: str | None) -> ActionR
     return replace(action, state=ActionState.CANCELLED, verdict=_verdict(store, action_id), paused=None)
 
 
+def ends_unnoted(action: ActionRecord) -> bool:
+    """Whether an action is shown as over by `standing` alone: its groups and nodes in the store look alive."""
+    return action.state.is_end and action.ended is None
+
+
 def _is_dead(store: SiteStore, action: ActionRecord, run_state: str | None) -> bool:
     if run_state is None and action.state is ActionState.PENDING:
         return store.now() - action.created >= TRIGGER_TIME

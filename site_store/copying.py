@@ -23,6 +23,8 @@ from site_store.site_locks import close
 from site_store.tables import action, metadata
 
 _IN_CHUNKS = {"yield_per": 1000}
+# What holds for the moment, of the processes at work there: neither copied nor in the way.
+_OF_THE_MOMENT = frozenset({"lease", "check_result"})
 _CANCELLED = "the store was moved to another database; its run in Airflow was not"
 
 
@@ -96,19 +98,20 @@ def _cancel_open_actions(tx: Connection) -> int:
 
 
 def _copy(old: Connection, new: Connection, digest: str, name: str) -> int | None:
-    """Copy all tables; the number of rows, or None where this very copy was made before."""
+    """Copy all tables that are kept; the number of rows, or None where this very copy was made before."""
     mark = f"copied from SQLite, {digest}"
     version_table = text("SELECT obj_description(CAST(:name AS regclass), 'pg_class')")
     if new.scalar(version_table, {"name": schema_version.VERSION_TABLE}) == mark:
         return None
-    filled = [table.name for table in metadata.sorted_tables if new.scalar(select(select(table).exists()))]
+    copied = [table for table in metadata.sorted_tables if table.name not in _OF_THE_MOMENT]
+    filled = [table.name for table in copied if new.scalar(select(select(table).exists()))]
     if filled:
         raise CopyRefused(
             f"the {name} is not empty (it has rows in {', '.join(filled)}): nothing is copied into it. Move the SQLite "
             "file away to go on with the database, or name an empty one"
         )
     rows = 0
-    for table in metadata.sorted_tables:
+    for table in copied:
         _fill(old, new, table)
         rows += _compare(old, new, table)
         _go_on_counting(old, new, table)

@@ -48,8 +48,13 @@ class DrydockHook(BaseHook):
             self._connection = self.get_connection(self.conn_id)
         return self._connection
 
-    def get_conn(self) -> Provisioner:
+    def get_conn(self, context_marker: str | None = None) -> Provisioner:
         """Return a new client; the caller closes it. Nothing is sent yet.
+
+        Parameters
+        ----------
+        context_marker
+            Appears with every request in Drydock's log (any text).
 
         Raises
         ------
@@ -57,11 +62,13 @@ class DrydockHook(BaseHook):
             The connection's fields cannot be used.
         """
         # No design is in question yet, so that nothing that is said can quote one.
-        return provisioner_connection(self.connection).connect(nothing_is_secret)
+        return provisioner_connection(self.connection).connect(nothing_is_secret, context_marker)
 
     def test_connection(self) -> tuple[bool, str]:
         """Try the connection for the form's "Test" button: reachable, and authorised to read. Leaves nothing behind."""
         try:
+            # The fields that only Slipway's tasks read are wrong here, too, rather than in the middle of an action.
+            _ = provisioner_connection(self.connection).settings
             provisioner = self.get_conn()
         except SettingsError as error:
             return False, str(error)

@@ -81,7 +81,9 @@ class ProvisionerTaskTrigger(BaseTrigger):
         from site_store import SiteStore
         from slipway_airflow.connections import provisioner_connection
 
-        connection = provisioner_connection(await BaseHook.aget_connection(self.conn_id))
+        found = await BaseHook.aget_connection(self.conn_id)
+        # It may read Airflow's settings, and the metadata database.
+        connection = await asyncio.to_thread(provisioner_connection, found)
 
         @cache
         def hide() -> Redact:

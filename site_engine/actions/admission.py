@@ -31,6 +31,7 @@ _LISTED = 20
 class Ground(StrEnum):
     """What speaks against an action."""
 
+    NO_KIND = "body"
     KIND = "name"
     TARGETS = "target_nodes"
     REVISION = "revision"
@@ -71,7 +72,7 @@ def requested_kind(name: object) -> ActionKind | Refusal:
     """Return the kind of action that a request names, or why there is none."""
     supported = ", ".join(kind_names())
     if not isinstance(name, str) or not name:
-        return Refusal(Ground.KIND, f"the body needs a name: the kind of action, one of {supported}")
+        return Refusal(Ground.NO_KIND, f"the body needs a name: the kind of action, one of {supported}")
     known = find_kind(name)
     if known is not None:
         return known

@@ -184,8 +184,6 @@ class TaskWatch:
         Set where other nodes wait for the operation: the deadline, instead of that of ``times``.
     just_checked : bool
         Another process has checked right before whether the task is dead.
-    shown : callable
-        Gives what of a provisioner's error is logged.
     """
 
     def __init__(
@@ -199,7 +197,6 @@ class TaskWatch:
         give_up: datetime | None = None,
         *,
         just_checked: bool = False,
-        shown: Callable[[ProvisionerError], str] = str,
     ) -> None:
         if operation.provisioner_task is None:
             raise ValueError(f"operation {operation.op} has no provisioner task to watch")
@@ -208,7 +205,6 @@ class TaskWatch:
         self.task_id = operation.provisioner_task
         self.task: ProvisionerTask | None = None
         started = clock.now()
-        self._shown = shown
         self._submitted = operation.submitted or started
         self._running_since = operation.running_since
         self._noted = operation.running_since is not None
@@ -226,7 +222,7 @@ class TaskWatch:
         except TaskNotFound:
             return EndKind.GONE
         except ProvisionerError as error:
-            self.log.warning("No answer about provisioner task %s, asking again: %s", self.task_id, self._shown(error))
+            self.log.warning("No answer about provisioner task %s, asking again: %s", self.task_id, error)
             end = None
         if end is None and self.clock.now() >= self._deadline():
             return EndKind.TIMED_OUT

@@ -59,7 +59,7 @@ def airflow_environment(
 
 
 def controller_environment(environment: Mapping[str, str], credentials: Credentials) -> dict[str, str]:
-    """Return the controller's environment, from that of Airflow's components: its account, and none of their secrets."""
+    """Return the controller's environment from that of Airflow's components: its account, and none of their secrets."""
     own = {name: value for name, value in environment.items() if "AIRFLOW__" not in name}
     return {**own, USER_VARIABLE: DEFAULT_USER, PASSWORD_VARIABLE: credentials.service_password}
 

@@ -73,10 +73,12 @@ class LoadDesignOperator(SiteOperator):
 
 
 def _require_none(refusals: Sequence[Refusal], log: TaskLog) -> None:
-    """Fail with all that speaks against the action; what its parameters set aside is logged."""
+    """Fail with all that speaks against the action, after every detail of it is logged."""
     for refusal in refusals:
+        for detail in refusal.details:
+            log.warning("%s", detail)
         if refusal.is_overridden:
-            log.warning("%s", refusal)
+            log.warning("%s: the action goes on in spite of it, as its parameters say", refusal.text)
     refused = [str(refusal) for refusal in refusals if not refusal.is_overridden]
     if refused:
         raise StepError("; ".join(refused))

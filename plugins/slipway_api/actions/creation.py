@@ -49,6 +49,7 @@ OVERRIDDEN = "overridden"
 _KEPT_MESSAGES = 200
 # The status and its reason.
 _ANSWERS = {
+    Ground.NO_KIND: (400, "Bad Request"),
     Ground.KIND: (400, "Unsupported Action"),
     Ground.TARGETS: (400, "Bad Request"),
     Ground.REVISION: (400, "Bad Request"),
@@ -95,6 +96,7 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowCalls, call
     caller.require_create(kind.name)
     _require_switched_on(airflow, kind.name)
     parameters = _parameters(kind, request)
+    _settle_owner(store, airflow, request.site)
     revision = _revision(store, kind, parameters, request.site)
     # Decided once: whatever becomes of the site's connections, this action uses no other.
     connection = provisioners().find_for_site(request.site)
@@ -119,8 +121,12 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowCalls, call
     return Created(action, (*overridden, *notes, *warnings))
 
 
-def previewed(request: ActionRequest, store: SiteStore, caller: Caller) -> tuple[int, Preview | None]:
+def previewed(
+    request: ActionRequest, store: SiteStore, airflow: AirflowCalls, caller: Caller
+) -> tuple[int, Preview | None]:
     """Return the revision of an action that is not created, and what it would do; nothing is validated nor started.
+
+    The action on the site is closed if its run is over or gone (rule 24), as it is when one is created.
 
     Raises
     ------
@@ -133,6 +139,7 @@ def previewed(request: ActionRequest, store: SiteStore, caller: Caller) -> tuple
     kind = _kind(request.kind)
     caller.require_create(kind.name)
     parameters = _parameters(kind, request)
+    _settle_owner(store, airflow, request.site)
     revision = _revision(store, kind, parameters, request.site)
     try:
         design = read_design(read_revision(store, request.site, revision)[1])
@@ -268,6 +275,13 @@ def _is_over(store: SiteStore, airflow: AirflowCalls, action_id: str) -> bool:
     except AirflowApiError as error:
         log.warning("Whether action %s is still going on is not known: %s", action_id, error)
     return store.action(action_id).state.is_end
+
+
+def _settle_owner(store: SiteStore, airflow: AirflowCalls, site: str) -> None:
+    """Close the action on the site if it is over: what has passed over which commits is told by ended actions alone."""
+    owner = store.site_owner(site)
+    if owner is not None:
+        _is_over(store, airflow, owner.action_id)
 
 
 def _busy(store: SiteStore, busy: SiteBusy) -> ApiError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from site_engine.reconciliation import ends_unnoted
 from site_engine.reports import reported_node
 from slipway_api.actions.notes import NODE
 from strategy_lib.node import NodeState
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
     from site_store import ActionRecord, SiteStore
 
+UNDER_WAY = frozenset({NodeState.PREPARING, NodeState.DEPLOYING})
+"""States of a node that a provisioner task works on."""
 _TROUBLED = frozenset({NodeState.FAILURE.value, NodeState.UNKNOWN.value})
 _SHOWN = ("name", "state", "groups", "message")
 
@@ -38,7 +41,17 @@ def action_nodes(
         return []
     report = store.report(action.id) if action.has_report else None
     nodes = report["nodes"] if report else [asdict(reported_node(tasks)) for tasks in store.node_tasks(action.id)]
+    if ends_unnoted(action):
+        nodes = [_as_closed(node) for node in nodes]
     return [{key: node[key] for key in _SHOWN} for node in nodes if verbosity >= NODE or _is_told(node)]
+
+
+def _as_closed(node: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a node as closing its action will leave it (rule 24)."""
+    if node["state"] not in UNDER_WAY:
+        return node
+    message = node["message"] or "the action ended before its result was known"
+    return {**node, "state": NodeState.UNKNOWN, "message": message}
 
 
 def _is_told(node: Mapping[str, Any]) -> bool:

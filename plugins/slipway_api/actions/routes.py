@@ -12,7 +12,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from site_engine.errors import AirflowApiError
-from site_engine.reconciliation import LIVE, standing
+from site_engine.reconciliation import LIVE, ends_unnoted, standing
 from site_store import ActionListing, ActionRecord, SiteStore
 from slipway_api import airflow_access as access
 from slipway_api.actions import control
@@ -40,6 +40,7 @@ from slipway_api.http.paging import link_to_next
 from slipway_api.http.site_name import DEFAULT_SITE, SiteName
 from slipway_api.shipyard.headers import context_marker
 from slipway_api.shipyard.verbosity import DEFAULT_VERBOSITY, Verbosity
+from strategy_lib.phase import GroupState
 
 log = logging.getLogger(__name__)
 router = APIRouter(tags=["actions"], route_class=BlockingRoute)
@@ -152,6 +153,7 @@ def preview_action(
     request: Request,
     body: JsonObject,
     store: Store,
+    airflow: Airflow,
     caller: access.CallerDep,
     site: SiteName = DEFAULT_SITE,
     allow_intermediate: Annotated[
@@ -170,7 +172,7 @@ def preview_action(
         allow_intermediate=allow_intermediate,
         context_marker=context_marker(request),
     )
-    revision, found = previewed(wanted, store, caller)
+    revision, found = previewed(wanted, store, airflow, caller)
     kind = str(wanted.kind)
     preview = None if found is None else found.to_data()
     notes = messages_of(kind, found)
@@ -316,6 +318,11 @@ def _as_they_stand(store: SiteStore, airflow: AirflowCalls, page: list[ActionLis
         action = listing.action
         state = states.get((action.dag_id, action.run_id))
         if not action.state.is_end and state not in LIVE:
-            listing = ActionListing(standing(store, action.id, state), listing.groups)
+            action = standing(store, action.id, state)
+            groups = listing.groups
+            if ends_unnoted(action):
+                failed = GroupState.FAILURE
+                groups = tuple((name, failed if at is GroupState.RUNNING else at) for name, at in groups)
+            listing = ActionListing(action, groups)
         shown.append(listing)
     return shown

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from site_engine.errors import AirflowApiError
-from site_engine.reconciliation import standing
+from site_engine.reconciliation import ends_unnoted, standing
 from slipway_api import airflow_access as access
 from slipway_api.actions.answers import Run
 from slipway_api.actions.examples import RUN
+from slipway_api.actions.nodes import UNDER_WAY
 from slipway_api.airflow_client import Airflow
 from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.blocking_route import BlockingRoute
 from slipway_api.http.dependencies import Store
 from strategy_lib.node import NodeState
-from strategy_lib.phase import Phase
+from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.report import from_dict, render
 
 if TYPE_CHECKING:
@@ -61,6 +63,10 @@ def run_view(store: SiteStore, action: ActionRecord, *, with_report: bool = True
     """Return the action with its groups in processing order and its report (None before there is one, and unwanted)."""
     # Counted by the database: this is asked for twice a second, and a site may have 100,000 nodes.
     counts = store.node_counts(action.id)
+    groups = store.plan(action.id)
+    if ends_unnoted(action):
+        groups = [as_closed(group) for group in groups]
+        counts = {name: _counts_as_closed(states) for name, states in counts.items()}
     report = store.report(action.id) if with_report and action.has_report else None
     text = render(from_dict(report)) if report else None
     return {
@@ -81,10 +87,22 @@ def run_view(store: SiteStore, action: ActionRecord, *, with_report: bool = True
             "started": _time(action.started),
             "ended": _time(action.ended),
         },
-        "groups": [_group(group, counts[group.name]) for group in store.plan(action.id)],
+        "groups": [_group(group, counts[group.name]) for group in groups],
         "report": report,
         "report_text": text,
     }
+
+
+def as_closed(group: GroupRecord) -> GroupRecord:
+    """Return a group as closing its action will leave it (rule 24)."""
+    if group.state is not GroupState.RUNNING:
+        return group
+    return replace(group, state=GroupState.FAILURE, reason=Reason.INTERRUPTED)
+
+
+def _counts_as_closed(states: Mapping[NodeState, int]) -> dict[NodeState, int]:
+    under_way = sum(states[state] for state in UNDER_WAY)
+    return {**states, **dict.fromkeys(UNDER_WAY, 0), NodeState.UNKNOWN: states[NodeState.UNKNOWN] + under_way}
 
 
 def _group(group: GroupRecord, states: Mapping[NodeState, int]) -> dict[str, Any]:

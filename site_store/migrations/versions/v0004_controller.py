@@ -33,4 +33,8 @@ def upgrade() -> None:
         sa.Column("checked_at", MOMENT, nullable=False),
         sa.PrimaryKeyConstraint("subject", name=op.f("pk_check_result")),
     )
+    # Actions on named nodes were not always marked as such: they bring no site to a revision.
+    op.execute(
+        sa.text("UPDATE action SET targeted = true WHERE kind NOT IN ('deploy_site', 'update_site') AND NOT targeted")
+    )
     op.create_index("ix_action_open", "action", ["id"], sqlite_where=OPEN, postgresql_where=OPEN)

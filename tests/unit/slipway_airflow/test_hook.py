@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from airflow.sdk import Connection
@@ -75,6 +75,26 @@ def test_a_connection_that_cannot_be_used_says_why_and_no_secret(given: dict[str
     ok, message = made.test_connection()
     assert not ok
     assert said in message
+
+
+@pytest.mark.parametrize(
+    "extra", [{"poll_interval": "often"}, {"poll_in_worker": -1}, {"queue_timeout": "x"}, {"design_base_url": 7}]
+)
+def test_the_forms_test_looks_at_the_fields_of_slipways_own_tasks_too(extra: dict[str, Any]) -> None:
+    ok, message = hook(extra=extra).test_connection()
+    assert not ok
+    assert next(iter(extra)) in message
+
+
+def test_the_provisioners_log_has_the_marker() -> None:
+    client = hook().get_conn(context_marker="action-17")
+    marked = hook().get_conn(context_marker="action-18")
+    assert isinstance(client, RedactingProvisioner)
+    assert isinstance(marked, RedactingProvisioner)
+    seen = {cast(DrydockProvisioner, one.provisioner).context_marker for one in (client, marked)}
+    assert len(seen) == 2
+    client.close()
+    marked.close()
 
 
 def test_keystone_credentials_come_from_login_and_password() -> None:

@@ -1,0 +1,91 @@
+"""What is settled before an action is judged: the action on its site, and what a request without a name is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from site_engine.errors import AirflowApiError
+from site_store import ActionState, SiteStore
+from slipway_api.actions import creation
+from slipway_api.actions.creation import ActionRequest, create, previewed
+from slipway_api.http.api_errors import ApiError
+from tests.support.revisions import commit_design
+from tests.support.sites import group, node, site
+from tests.support.stores import new_store
+
+CALLER = cast(Any, SimpleNamespace(require_create=lambda _: None, name="ann"))
+REQUEST = ActionRequest("deploy_site", {}, "alpha", allow_intermediate=False, context_marker="")
+
+
+class Reached(Exception):
+    """Creation came as far as asking for the site's connection."""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SiteStore]:
+    """Open a store with a dead action on revision 3 of a site, whose newest is 4."""
+    with SiteStore.open(new_store(tmp_path)) as opened:
+        for number in range(1, 5):
+            commit_design(opened, "alpha", site([node(f"n{number}")], [group("all")]))
+        yield opened
+
+
+@pytest.fixture
+def dead(store: SiteStore) -> str:
+    action = store.create_action("deploy_site", "alpha", 3, {}, "ann", context_marker=None, exclusive=True)
+    store.acquire_site(action.id)
+    return action.id
+
+
+def airflow(answer: str | Exception | None) -> Any:
+    """Return an Airflow that says this of every run."""
+
+    def run_state(*_: str) -> str | None:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return SimpleNamespace(run_state=run_state, is_switched_off=lambda _: False)
+
+
+def test_a_dead_action_on_the_site_has_passed_over_commits_as_one_that_is_closed(
+    store: SiteStore, dead: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(creation, "_preview", lambda *_: ({}, None))
+    assert previewed(REQUEST, store, airflow(None), CALLER) == (4, None)
+    assert store.action(dead).state is ActionState.CANCELLED
+    assert store.site_owner("alpha") is None
+
+
+def test_creating_an_action_settles_the_one_on_the_site_too(
+    store: SiteStore, dead: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def provisioners() -> Any:
+        raise Reached
+
+    monkeypatch.setattr(creation, "provisioners", provisioners)
+    with pytest.raises(Reached):
+        create(REQUEST, store, airflow("failed"), CALLER)
+    assert store.action(dead).state is ActionState.CANCELLED
+
+
+@pytest.mark.parametrize("answer", ["running", AirflowApiError("Airflow does not answer")])
+def test_an_action_that_goes_on_or_may_do_so_is_left_alone(
+    store: SiteStore, dead: str, answer: str | Exception
+) -> None:
+    with pytest.raises(ApiError, match="never deployed") as refused:
+        previewed(REQUEST, store, airflow(answer), CALLER)
+    assert (refused.value.status, refused.value.reason) == (409, "Intermediate Commits")
+    assert store.action(dead).state is ActionState.RUNNING
+
+
+@pytest.mark.parametrize(("name", "reason"), [(None, "Bad Request"), ("", "Bad Request"), ("x", "Unsupported Action")])
+def test_a_request_without_a_name_is_bad_and_one_with_a_wrong_name_unsupported(name: str | None, reason: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        creation._kind(name)
+    assert (refused.value.status, refused.value.reason) == (400, reason)
