@@ -31,7 +31,10 @@ ACTIONS: list[tuple[str, dict[str, Any], int, str, Any]] = [
     ("01B", {"dry_run": False, "target_nodes": None, "force": True}, 2, "failed", None),
     ("01C", {"dry_run": True, "target_nodes": None}, 3, "success", None),
     ("01D", {"target_nodes": ["n1"]}, 3, "success", None),
+    ("01E", {"dry_run": False}, 3, "failed", None),
 ]
+#: Those of another kind than deploy_site; this one failed before anybody noticed that it named no nodes.
+KINDS = {"01E": "destroy_nodes"}
 #: Of action 01B: phase, status, lease's owner, until when, submitted when (hours after MOMENT), provisioner task.
 OPERATIONS: list[tuple[str, str, str | None, int | None, int | None, str | None]] = [
     ("verify_site", "complete", "me", 1, 2, "t-1"),
@@ -86,7 +89,7 @@ def _make(tx: Connection) -> None:
         tx.execute(
             action.insert().values(
                 id=key,
-                kind="deploy_site",
+                kind=KINDS.get(key, "deploy_site"),
                 site="north",
                 revision=number,
                 parameters=parameters,

@@ -138,6 +138,18 @@ def test_a_copy_that_is_killed_is_made_again(old: Path, empty_url: str) -> None:
     assert sorted(path.name for path in old.parent.iterdir() if "copying" in path.name) == []
 
 
+def test_what_processes_hold_for_the_moment_is_neither_copied_nor_in_the_way(old: Path, empty_url: str) -> None:
+    SiteStore.upgrade(empty_url)
+    with SiteStore.open(empty_url) as store:
+        lease = store.take_lease("controller", "one", 60.0)
+        assert lease is not None
+        store.record_check(lease, "airflow", None)
+    assert "rows copied from" in copy_sqlite(old, empty_url)
+    with SiteStore.open(empty_url) as store:
+        assert [check.subject for check in store.checks()] == ["airflow"]
+        assert store.lease_of("controller") == lease
+
+
 def test_a_database_with_something_else_in_it_is_left_alone(old: Path, empty_url: str) -> None:
     SiteStore.upgrade(empty_url)
     with SiteStore.open(empty_url) as store:

@@ -80,6 +80,7 @@ def _check_actions(old: SiteStore) -> None:
         "01B": (False, False),
         "01C": (True, False),
         "01D": (False, True),
+        "01E": (False, True),
     }
     assert (found["01B"].parameters["force"], found["01B"].created) == (True, MOMENT)
     assert [one.id for one in found.values() if one.has_report] == ["01A"]

@@ -1,0 +1,53 @@
+"""An action whose run is gone is shown as closing it will leave it, and nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from site_engine.reconciliation import close_without_report, standing
+from site_store import ActionRecord, SiteStore
+from slipway_api.actions.nodes import action_nodes
+from slipway_api.actions.run_view import run_view
+from strategy_lib.phase import Phase
+from tests.support.stores import new_store
+from tests.unit.site_store.scenario import FakeClock, Scenario
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Scenario]:
+    clock = FakeClock()
+    with SiteStore.open(new_store(tmp_path), clock) as store:
+        yield Scenario(store, clock)
+
+
+def shown(store: SiteStore, action: ActionRecord) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the groups of an action but for the time of their end, and its nodes."""
+    groups = run_view(store, action)["groups"]
+    return [{**group, "ended": None} for group in groups], action_nodes(store, action, groups, 5)
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+def test_rule_24_groups_and_nodes_of_a_dead_action_are_shown_as_closing_it_leaves_them(
+    site: Scenario, prepared: bool
+) -> None:
+    action = site.running({"a": ["n1", "n2"], "b": ["n3"]})
+    record = site.open(action, "a")
+    if prepared:
+        site.do(record, Phase.PREPARE)
+    site.submit(site.begin(record, Phase.DEPLOY if prepared else Phase.PREPARE))
+    before = shown(site.store, site.store.action(action.id))
+    assert [group["state"] for group in before[0]] == ["running", "pending"]
+    groups, nodes = shown(site.store, standing(site.store, action.id, None))
+    assert [(group["state"], group["reason"], group["phase"]) for group in groups] == [
+        ("failure", "interrupted", None),
+        ("pending", None, None),
+    ]
+    assert groups[0]["counts"]["unknown"] == 2
+    assert [node["state"] for node in nodes] == ["unknown", "unknown", "not_started"]
+    assert shown(site.store, site.store.action(action.id)) == before
+    close_without_report(site.store, action.id)
+    assert shown(site.store, site.store.action(action.id)) == (groups, nodes)
