@@ -27,12 +27,14 @@ from slipway_cli.follow import follow
 from slipway_cli.output import OutputFormat, console, output_option, print_problems
 from slipway_cli.printable import listed
 from slipway_cli.report_output import show_report
-from slipway_cli.simulated_drydock import DEFAULT_SPEED, SimulatedDrydock, connect, disconnect
+from slipway_cli.simulated_drydock import SimulatedDrydock, connect, disconnect
 from slipway_cli.slipway_api import Action, GroupProgress, RunProgress, SlipwayApi
 
 DAG = "deploy_site"
 GROUP_TASK = "deploy_group"
 INTERRUPTED_EXIT = 130
+_SPEED = 800.0
+"""Simulated seconds per second: a group is deployed within seconds, and can still be watched."""
 _POLL = 0.5
 _ANSWER = 10.0
 """Seconds for one answer while a run is followed; a commit may take longer."""
@@ -63,7 +65,7 @@ def _checked_fail(_context: click.Context, _option: click.Parameter, values: tup
 @click.option(
     "--speed",
     type=click.FloatRange(min=0.01),
-    default=DEFAULT_SPEED,
+    default=_SPEED,
     show_default=True,
     help="How much faster than real machines the simulated ones are.",
 )

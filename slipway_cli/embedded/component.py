@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from slipway_cli.embedded.launcher import PRELOAD
+from slipway_cli.embedded.launcher import AFTER, PRELOAD
 from slipway_cli.embedded.logfiles import open_log
 from slipway_cli.embedded.sessions import kill_sessions
 
@@ -28,10 +28,12 @@ CONTROLLER = "controller"
 
 _TASK = "airflow.sdk.execution_time.supervisor,airflow.sdk.execution_time.task_runner,slipway_airflow.site_dag"
 PRELOADED: Mapping[str, str] = {
+    "api-server": "airflow.api_fastapi.app",
     "scheduler": _TASK,
     "dag-processor": _TASK,
 }
-"""Modules that a component imports before it forks: a process for each task, or for each look at a file of DAGs."""
+"""Modules that a component imports first: the API server while the database is migrated, the others before they fork (a
+process for each task, or for each look at a file of DAGs)."""
 
 STEADY_AFTER = 60.0
 """A component that lived this long (seconds) has forgotten its earlier deaths."""
@@ -51,9 +53,9 @@ def tied_command(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", "slipway_cli.embedded.launcher", str(os.getpid()), module, *arguments]
 
 
-def airflow_component(name: str, environment: Mapping[str, str], log: Path, home: Path) -> Component:
-    """One of Airflow's components."""
-    environment = dict(environment) | {PRELOAD: PRELOADED.get(name, "")}
+def airflow_component(name: str, environment: Mapping[str, str], log: Path, home: Path, after: Path) -> Component:
+    """One of Airflow's components; it waits until the file `after` exists."""
+    environment = dict(environment) | {PRELOAD: PRELOADED.get(name, ""), AFTER: str(after)}
     return Component(name, tied_command("airflow", *COMPONENTS[name]), environment, log, home, f"Airflow's {name}")
 
 

@@ -1,6 +1,7 @@
 """Runs a module as `python -m` does, in a process that ends when its parent does: `… PARENT-PID MODULE ARGUMENTS…`.
 
-The processes that it forks end with it in the same way. It first imports what they need (`SLIPWAY_PRELOAD`).
+The processes that it forks end with it in the same way. It first imports what they need (`SLIPWAY_PRELOAD`), and then
+waits for what must be there before the module runs (`SLIPWAY_AFTER`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import os
 import runpy
 import signal
 import sys
+import time
 import warnings
+from pathlib import Path
 
 from slipway_cli.embedded.lifeline import die_with_parent, tie_forks
 
@@ -21,6 +24,10 @@ _COLLECT_EVERY = 20_000
 
 PRELOAD = "SLIPWAY_PRELOAD"
 """Environment variable: names of modules to import first, separated by commas."""
+
+AFTER = "SLIPWAY_AFTER"
+"""Environment variable: a file that is waited for after these imports. Airflow's database is migrated meanwhile."""
+_TICK = 0.05
 
 
 def preload(names: str) -> None:
@@ -46,6 +53,9 @@ def main() -> None:
     # Starlette warns in each of Airflow's processes about a test client that nobody here uses.
     warnings.filterwarnings("ignore", message=".*starlette.testclient.*")
     preload(os.environ.pop(PRELOAD, ""))
+    after = os.environ.pop(AFTER, "")
+    while after and not Path(after).exists():
+        time.sleep(_TICK)
     sys.argv = [module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 

@@ -171,19 +171,26 @@ class Supervisor:
         if move.is_due():
             self._say(f"copying {move.file.name} into PostgreSQL")
         store = self._begin(move.begin())
-        self._airflow = [
-            airflow_component(name, environment, settings.logs / f"{name}.log", settings.home) for name in COMPONENTS
-        ]
         stamp = self._cluster.folder / "airflow-migrated"
+        self._airflow = [
+            airflow_component(name, environment, settings.logs / f"{name}.log", settings.home, stamp)
+            for name in COMPONENTS
+        ]
+        first, *others = self._airflow
         if not airflow_is_current(stamp):
             self._say("preparing Airflow's database (first start)")
+            stamp.unlink(missing_ok=True)
             airflow = self._begin(migrate_airflow(environment, settings.logs, settings.home))
+            # It takes longest to start, and waits for the stamp once it has imported what it needs.
+            self._start(first)
             while not airflow.is_over():
                 self._look_after()
                 self._pause()
             stamp_airflow(stamp)
+        else:
+            self._start(first)
         self._say("starting Airflow: " + ", ".join(COMPONENTS))
-        for component in self._airflow:
+        for component in others:
             self._start(component)
         self._runtime.write()
         session = loopback_session()

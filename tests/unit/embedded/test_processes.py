@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 from slipway_cli.embedded.component import PRELOADED, back_off, tied_command
 from slipway_cli.embedded.errors import AlreadyRunning, PortInUse, SimulatorFailed, StepFailed
 from slipway_cli.embedded.guard import Guard
-from slipway_cli.embedded.launcher import PRELOAD
+from slipway_cli.embedded.launcher import AFTER, PRELOAD
 from slipway_cli.embedded.leftovers import MARK, end_leftovers
 from slipway_cli.embedded.logfiles import open_log, tail
 from slipway_cli.embedded.migration import Migration
@@ -262,6 +263,21 @@ def test_what_a_process_forks_has_the_modules_that_were_imported_before(tmp_path
         env=dict(os.environ) | {"PYTHONPATH": str(tmp_path), PRELOAD: "broken,heavy"},
     )
     assert done.stdout.split("\n") == ["imported", "forked", "forked", "False False", ""]
+
+
+def test_a_process_imports_while_it_waits_for_a_file_and_runs_then(tmp_path: Path) -> None:
+    (tmp_path / "heavy.py").write_text("import os; os.write(1, b'imported\\n')")
+    (tmp_path / "waiting.py").write_text("import os; print('ran', 'SLIPWAY_AFTER' in os.environ)")
+    made = tmp_path / "made"
+    environment = dict(os.environ) | {"PYTHONPATH": str(tmp_path), PRELOAD: "heavy", AFTER: str(made)}
+    with subprocess.Popen(tied_command("waiting"), stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "imported\n"
+        ready, _, _ = select.select([process.stdout], [], [], 0.3)
+        assert (ready, process.poll()) == ([], None), "it waits"
+        made.touch()
+        assert process.stdout.read() == "ran False\n"
+    assert process.returncode == 0
 
 
 @pytest.mark.parametrize("module", sorted({name for names in PRELOADED.values() for name in names.split(",")}))
