@@ -116,8 +116,8 @@ def test_rule_23_a_cleared_group_judges_anew_what_kept_its_nodes_back(deployed: 
 
 def test_rule_21_force_submits_and_what_touched_nothing_is_no_success(deployed: Driving, simulator: Simulator) -> None:
     before, done = len(simulator.submissions()), records(deployed.store)
-    assert judged(deployed.group("one", force=True)) == (GroupState.FAILURE, Reason.DEPLOY_CRITERIA)
-    assert judged(deployed.group("two", force=True)) == (GroupState.SUCCESS, None)
+    assert judged(deployed.group("one", redo_done=True)) == (GroupState.FAILURE, Reason.DEPLOY_CRITERIA)
+    assert judged(deployed.group("two", redo_done=True)) == (GroupState.SUCCESS, None)
     assert len(simulator.submissions()) == before + 4
     assert deployed.states() == {"a": "failure", "b": "success"}, "b has the same design, and is still deployed"
     (a,) = (tasks for tasks in deployed.store.node_tasks(deployed.action.id) if tasks.node == "a")
