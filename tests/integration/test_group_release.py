@@ -115,7 +115,7 @@ def test_rule_11_a_machine_that_our_own_deploy_left_allocated_is_released(
 def test_rule_11_a_machine_that_somebody_allocated_since_our_deploy_is_left_alone(
     begin: Begin, simulator: Simulator
 ) -> None:
-    """Our deploy left it otherwise, so that somebody has freed and allocated it since."""
+    """Our deploy left it in another state: somebody freed and allocated it since."""
     simulator.script("a", "deploy", "unreported", attempt=1)
     driving = begin(DESIGN)
     assert finished(driving).state is GroupState.FAILURE
