@@ -94,7 +94,7 @@ def test_rule_11_a_machine_that_somebody_else_allocated_is_left_alone(listed: Li
 def test_rule_11_a_machine_that_somebody_allocated_since_our_deploy_is_left_alone(
     begin: Begin, fake: FakeProvisioner
 ) -> None:
-    """Our deploy left it otherwise, so that somebody has freed and allocated it since."""
+    """Our deploy left it in another state: somebody freed and allocated it since."""
     fake.script("a", "deploy", "unreported", attempt=1)
     driving = begin(DESIGN)
     assert finished(driving).state is GroupState.FAILURE

@@ -158,7 +158,7 @@ def test_rule_13_a_node_that_was_not_listed_before_its_deploy_proves_nothing_whe
     )
     as_wanted = judge(Phase.DEPLOY, ["a"], replace(seen, as_wanted_before=frozenset({"a"})))
     assert as_wanted.succeeded == {"a"}
-    assert judge(Phase.PREPARE, ["a"], seen).succeeded == {"a"}, "it is prepared, whoever has done it"
+    assert judge(Phase.PREPARE, ["a"], seen).succeeded == {"a"}, "the list shows it prepared"
 
 
 @pytest.mark.parametrize(
