@@ -14,13 +14,17 @@ from strategy_lib.errors import (
     StrategyError,
     StrategyLibError,
 )
+from strategy_lib.goals.retries import retry_delay
+from strategy_lib.goals.update import plan_update
 from strategy_lib.inventory import nodes_from_documents, nodes_from_inventory
 from strategy_lib.node import Node, NodeState
+from strategy_lib.node_states.generated import generated_state
 from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.selectors import NodeIndex, resolve
 from strategy_lib.simulation import simulate
+from strategy_lib.status.words import roll_up, shown_status
 from strategy_lib.strategy import Group, Label, Selector, Strategy, parse_strategy
 from strategy_lib.warnings import strategy_warnings
 
@@ -59,6 +63,7 @@ __all__ = [
     "Verdict",
     "counts_of",
     "find_document",
+    "generated_state",
     "judge",
     "load_documents",
     "nodes_from_documents",
@@ -66,8 +71,12 @@ __all__ = [
     "order_groups",
     "parse_configuration",
     "parse_strategy",
+    "plan_update",
     "read_design",
     "resolve",
+    "retry_delay",
+    "roll_up",
+    "shown_status",
     "simulate",
     "strategy_warnings",
 ]

@@ -1,0 +1,187 @@
+"""An error as a value, whether it still says something about today, and how it is reported outside (rules 46 to 48)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from strategy_lib.phase import NodeStep, Phase
+
+
+class ErrorCode(StrEnum):
+    """What kind of error it is, as the place that noticed it knows; never guessed from the words of a message.
+
+    `REFUSED`: the request was not taken at all. `LOST`: nothing could be learnt of its outcome. `DEPENDENCY`: it was
+    held for another's failure.
+    """
+
+    PROVISIONER = "provisioner"
+    REFUSED = "refused"
+    TIMEOUT = "timeout"
+    LOST = "lost"
+    DEPENDENCY = "dependency"
+    POLICY = "policy"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeError:
+    """One error of one operation on one node; the same record whether it came at once or an hour later.
+
+    Attributes
+    ----------
+    text
+        The whole text: all messages of the provisioner task in their order, one a line.
+    op
+        Number of the operation that it belongs to.
+    provisioner_task
+        The provisioner's own name for its task; None where it did not get that far.
+    wanted_version
+        The version that the operation was to bring the node to.
+    """
+
+    code: ErrorCode
+    text: str
+    site: str
+    node: str
+    phase: Phase | NodeStep
+    action: str
+    op: int
+    provisioner_task: str | None
+    wanted_version: int
+    time: datetime
+
+
+def read_code(stored: str, text: str) -> tuple[ErrorCode, str]:
+    """Return a code and its text; a code that this version does not know is `unknown`, and stands in the text."""
+    try:
+        return ErrorCode(stored), text
+    except ValueError:
+        return ErrorCode.UNKNOWN, f"{stored}: {text}" if text else stored
+
+
+def join_messages(messages: Iterable[str]) -> str:
+    """Return the text of one error from the messages of its task: in order, one a line, a repeat in a row once."""
+    kept: list[str] = []
+    for message in messages:
+        said = message.strip()
+        if said and (not kept or kept[-1] != said):
+            kept.append(said)
+    return "\n".join(kept)
+
+
+class Standing(StrEnum):
+    """What an error still says. `SUPERSEDED`: about an older wanted version. `HISTORY`: of an earlier action."""
+
+    SHOWN = "shown"
+    SUPERSEDED = "superseded"
+    HISTORY = "history"
+
+
+def standing_of(error: NodeError, *, wanted_version: int | None, newest_action: str, newest_op: int | None) -> Standing:
+    """Tell whether an error is shown for its node (rule 46).
+
+    Parameters
+    ----------
+    error
+        The error.
+    wanted_version
+        The version that is wanted of the node now; None: the node left the design, and no version supersedes it.
+    newest_action
+        The newest action whose plan has the node. From its plan on, errors of earlier actions are history.
+    newest_op
+        The newest operation on the node; None: none is known. An older one's error is history too.
+    """
+    if wanted_version is not None and error.wanted_version < wanted_version:
+        return Standing.SUPERSEDED
+    if error.action != newest_action or (newest_op is not None and error.op < newest_op):
+        return Standing.HISTORY
+    return Standing.SHOWN
+
+
+class ReportState(StrEnum):
+    """How far the report of an operation's error is.
+
+    `TRACKED`: the operation has begun, no error is known. `FAILED`: there is an error that nobody was told of.
+    `REPORTED`: it was sent at least once. `CLEARED`: its reader has acknowledged it, or the operation succeeded.
+    """
+
+    TRACKED = "tracked"
+    FAILED = "failed"
+    REPORTED = "reported"
+    CLEARED = "cleared"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorReport:
+    """The report of one node's newest operation. A change is written before it is carried out: a crash loses none.
+
+    `event_id` is fixed by node, operation and error, so that a report that is sent twice carries the same id.
+    """
+
+    node: str
+    op: int
+    state: ReportState = ReportState.TRACKED
+    error: NodeError | None = None
+
+    @property
+    def event_id(self) -> str:
+        """The id that the receiver sees."""
+        return f"{self.node}/{self.op}/error"
+
+    @property
+    def to_send(self) -> bool:
+        """Whether it goes out with the next delivery: also one that was sent, until it is acknowledged."""
+        return self.state in (ReportState.FAILED, ReportState.REPORTED)
+
+    def failed(self, error: NodeError) -> ErrorReport:
+        """Return the report with the error of its own operation; of another one it stays as it is."""
+        if error.op != self.op:
+            return self
+        return replace(self, state=ReportState.FAILED, error=error)
+
+    def sent(self, op: int) -> ErrorReport:
+        """Return the report after it was sent."""
+        return replace(self, state=ReportState.REPORTED) if op == self.op and self.to_send else self
+
+    def acknowledged(self, op: int) -> ErrorReport:
+        """Return the report after an acknowledgement: only of the operation that was reported does it clear it."""
+        return replace(self, state=ReportState.CLEARED) if op == self.op and self.to_send else self
+
+    def succeeded(self, op: int) -> ErrorReport:
+        """Return the report after the operation succeeded after all: only its own error is cleared."""
+        return replace(self, state=ReportState.CLEARED, error=None) if op == self.op else self
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalProgress:
+    """How far the removal of a node is: the step it is at, and whether that is the end."""
+
+    step: str
+    ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """What is reported of a node outside: three parts, each there or not, none depending on another (rule 47)."""
+
+    site: str
+    node: str
+    op: int
+    state: str | None = None
+    removal: RemovalProgress | None = None
+    error: NodeError | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain data; a part that is not there has no key."""
+        report: dict[str, Any] = {"site": self.site, "node": self.node, "op": self.op}
+        if self.state is not None:
+            report["state"] = self.state
+        if self.removal is not None:
+            report["removal"] = {"step": self.removal.step, "ended": self.removal.ended}
+        if self.error is not None:
+            report["error"] = {"code": self.error.code.value, "message": self.error.text}
+        return report

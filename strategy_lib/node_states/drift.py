@@ -1,0 +1,88 @@
+"""A node that was done and is not as it was left: two looks in a row make a drift, one is a blink (rule 56)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.status.words import Status
+
+LOOKS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """What the checks of a node have found so far.
+
+    Attributes
+    ----------
+    reason
+        What is not as it was left, at the last look; "" where all is well.
+    looks
+        In how many looks in a row something was found.
+    since
+        Time of the first of them.
+    """
+
+    reason: str = ""
+    looks: int = 0
+    since: float | None = None
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether it is a drift, and no blink."""
+        return self.looks >= LOOKS
+
+    def looked(self, reason: str, now: float) -> Drift:
+        """Return the state after another look; "" is a look that found all well."""
+        if not reason:
+            return Drift()
+        return Drift(reason, self.looks + 1, now if self.since is None else self.since)
+
+
+def is_judged(*, done: bool, user: NodeAvailability, monitored: bool = True, busy: bool = False) -> bool:
+    """Tell whether a node is judged for drift, and repaired.
+
+    Parameters
+    ----------
+    done
+        It was done in some version.
+    user
+        Its user state: only nodes that are to be up are judged (rule 51).
+    monitored
+        Neither it nor its group says `monitor: false`.
+    busy
+        An action works on it.
+    """
+    return done and monitored and not busy and user is NodeAvailability.UP
+
+
+def stated_differences(stated: Mapping[str, object], observed: Mapping[str, object]) -> str:
+    """Return what differs in the fields that the design states, as a reason; "" where nothing does.
+
+    What the design leaves open may be anything, and what cannot be observed is not judged.
+    """
+    found = [
+        f"{name} is {observed[name]}, stated is {value}"
+        for name, value in sorted(stated.items())
+        if name in observed and observed[name] != value
+    ]
+    return "; ".join(found)
+
+
+def drift_status(drift: Drift, since: str, *, repairing: bool = False) -> tuple[Status, str]:
+    """Return the status of a node that was a success, and its message.
+
+    Parameters
+    ----------
+    drift
+        What was found.
+    since
+        Time of the drift, in words.
+    repairing
+        A repair is at work on the node.
+    """
+    if repairing:
+        return Status.PROCESSING, f"repairing: {drift.reason}"
+    return (Status.ERROR, f"drifted: {drift.reason}, since {since}") if drift.confirmed else (Status.SUCCESS, "")

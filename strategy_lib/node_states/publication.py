@@ -1,0 +1,123 @@
+"""When a new version of a site's view is published, and how versions are numbered (rule 55)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from strategy_lib.node_states.availability import PublishedState
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Version:
+    """Number of a published view. It only grows; a take-over begins a new epoch, and `number` goes on over epochs."""
+
+    epoch: int
+    number: int
+
+    def next(self, epoch: int) -> Version:
+        """Return the version that this epoch's leader publishes after this one.
+
+        Raises
+        ------
+        ValueError
+            When the epoch is older than this version's: its leader was replaced, and publishes nothing.
+        """
+        if epoch < self.epoch:
+            raise ValueError(f"epoch {epoch} is over: {self} was published since")
+        return Version(epoch, self.number + 1)
+
+    def replaces(self, own: Version | None) -> bool:
+        """Tell whether a reader that has `own` accepts this version; None: it has none yet."""
+        return own is None or self > own
+
+
+def next_epoch(last: int, database_clock: float) -> int:
+    """Return the epoch of a new leader: above the last one, and above what readers saw before a store was restored.
+
+    Parameters
+    ----------
+    last
+        The epoch in the store.
+    database_clock
+        Seconds since 1970, on the clock of the database.
+    """
+    return max(last + 1, int(database_clock))
+
+
+@dataclass(frozen=True, slots=True)
+class PublishSettings:
+    """When a version may be published; in seconds."""
+
+    min_time_between_versions: float = 5.0
+    quiet_time: float = 1.0
+    max_quiet: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What has changed since the last version.
+
+    Attributes
+    ----------
+    published
+        When that was; None: never in this life of the store.
+    first_change, last_change
+        When states first and last changed since then; None: they have not.
+    """
+
+    published: float | None = None
+    first_change: float | None = None
+    last_change: float | None = None
+
+    def changed(self, now: float) -> Pending:
+        """Return the state after a change that matters."""
+        first = now if self.first_change is None else self.first_change
+        return replace(self, first_change=first, last_change=now)
+
+    def done(self, now: float) -> Pending:
+        """Return the state after a version was published."""
+        return Pending(published=now)
+
+
+def publish_time(pending: Pending, settings: PublishSettings) -> float | None:
+    """Return from when on the changes may be published; None where nothing has changed.
+
+    That is when things have been quiet for `quiet_time`, or `max_quiet` after the first change however busy they are;
+    and not before `min_time_between_versions` has passed.
+    """
+    if pending.first_change is None or pending.last_change is None:
+        return None
+    settled = min(pending.last_change + settings.quiet_time, pending.first_change + settings.max_quiet)
+    if pending.published is None:
+        return settled
+    return max(settled, pending.published + settings.min_time_between_versions)
+
+
+def to_publish(pending: Pending, settings: PublishSettings, now: float, *, differs: bool) -> bool:
+    """Tell whether a version is published now.
+
+    Parameters
+    ----------
+    pending, settings
+        What has changed, and the site's settings.
+    now
+        On the clock of `pending`.
+    differs
+        Some state differs from the published one. What changed and changed back is nothing to publish; the wait of a
+        node that flaps is not begun anew by that.
+    """
+    time = publish_time(pending, settings)
+    return differs and time is not None and now >= time
+
+
+def changed_states(
+    published: Mapping[str, PublishedState], generated: Mapping[str, PublishedState]
+) -> dict[str, PublishedState | None]:
+    """Return the nodes whose state differs, None for one that is gone. A reason alone is no difference."""
+    changes: dict[str, PublishedState | None] = {name: None for name in published if name not in generated}
+    for name, found in generated.items():
+        before = published.get(name)
+        if before is None or before.state is not found.state:
+            changes[name] = found
+    return changes

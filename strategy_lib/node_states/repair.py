@@ -1,0 +1,132 @@
+"""Whether a node is repaired, how, and when: the decision only. Nothing here starts an action (rule 57)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from strategy_lib.goals.retries import Tries
+from strategy_lib.outcome import NodeCondition
+
+HOUR = 3600.0
+
+
+class RepairMode(StrEnum):
+    """What the site's settings allow. `OBSERVE`, the default, says what would be done."""
+
+    OFF = "off"
+    OBSERVE = "observe"
+    ON = "on"
+    REDEPLOY = "redeploy"
+
+
+class Remedy(StrEnum):
+    """What mends a node. `REDEPLOY` destroys what is on it first."""
+
+    NOTHING = "nothing"
+    POWER_ON = "power_on"
+    DEPLOY = "deploy"
+    REDEPLOY = "redeploy"
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """A node that may need repair.
+
+    Attributes
+    ----------
+    condition
+        The provisioner's word for it.
+    drifted
+        A drift is confirmed.
+    failed
+        Its newest attempt failed.
+    as_done
+        As far as can be told, it carries the design that it was done for.
+    powered_off
+        The provisioner shows it off.
+    in_progress
+        Something is at work on it, or its outcome is still to come.
+    """
+
+    condition: NodeCondition
+    drifted: bool = False
+    failed: bool = False
+    as_done: bool = True
+    powered_off: bool = False
+    in_progress: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What is to be done to a node, and whether the mode only allows to say so."""
+
+    remedy: Remedy
+    only_observed: bool = False
+
+
+def remedy_for(node: Patient, *, can_power_on: bool) -> Remedy:
+    """Return what would mend a node, whatever is allowed."""
+    if node.in_progress or not (node.drifted or node.failed):
+        return Remedy.NOTHING
+    if node.condition is not NodeCondition.DEPLOYED:
+        return Remedy.DEPLOY
+    if node.powered_off and can_power_on:
+        return Remedy.POWER_ON
+    return Remedy.REDEPLOY if node.drifted or not node.as_done else Remedy.NOTHING
+
+
+def decide_repair(node: Patient, mode: RepairMode, *, can_power_on: bool = False) -> Repair:
+    """Decide what is done to a node.
+
+    Parameters
+    ----------
+    node
+        The facts. Nodes that are not to be up are not asked about (rule 51).
+    mode
+        Of the site. Only `REDEPLOY` destroys a node that the provisioner shows deployed.
+    can_power_on
+        The backend can.
+
+    Returns
+    -------
+    Repair
+        A node that is up and deployed in the design it was done for is never touched.
+    """
+    remedy = remedy_for(node, can_power_on=can_power_on)
+    if remedy is Remedy.NOTHING or mode is RepairMode.OFF:
+        return Repair(Remedy.NOTHING)
+    if mode is RepairMode.OBSERVE:
+        return Repair(remedy, only_observed=True)
+    if remedy is Remedy.REDEPLOY and mode is not RepairMode.REDEPLOY:
+        return Repair(Remedy.NOTHING)
+    return Repair(remedy)
+
+
+def repairs_due(
+    waiting: Iterable[tuple[str, Tries]], begun: Iterable[float], max_repairs_per_hour: int, now: float
+) -> tuple[str, ...]:
+    """Return which nodes may be repaired now, those that failed least often first.
+
+    Parameters
+    ----------
+    waiting
+        Nodes that need repair, with their tries so far: the next one waits for its delay.
+    begun
+        Times at which repairs of the site began.
+    max_repairs_per_hour
+        Of the site, in any hour.
+    now
+        On the clock of the times.
+    """
+    left = max_repairs_per_hour - sum(now - HOUR < time <= now for time in begun)
+    due = sorted((tries.failures, name) for name, tries in waiting if tries.may_try(now))
+    return tuple(name for _, name in due[: max(left, 0)])
+
+
+def repair_run_id(site: str, node: str, drifted_since: float, attempt: int) -> str:
+    """Return the id of the run that repairs this drift at this attempt, the same whoever asks."""
+    drift = hashlib.sha256(f"{node}\n{drifted_since!r}".encode()).hexdigest()[:16]
+    return f"{site}__repair__{drift}__{attempt}"

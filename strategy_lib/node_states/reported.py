@@ -1,0 +1,99 @@
+"""What the provisioner's list of nodes says about the state of a node: its words, and its power."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from strategy_lib.node_states.generated import NodeAvailability, least_available
+
+_A = NodeAvailability
+_AT_WORK: Mapping[str, NodeAvailability] = {
+    "deploying": _A.INITIALIZING,
+    "commissioning": _A.INITIALIZING,
+    "testing": _A.INITIALIZING,
+    "allocated": _A.INITIALIZING,
+    "entering rescue mode": _A.INITIALIZING,
+    "exiting rescue mode": _A.INITIALIZING,
+    "releasing": _A.STOPPING,
+    "disk erasing": _A.STOPPING,
+}
+_DOWN = frozenset(
+    {
+        "new",
+        "failed commissioning",
+        "missing",
+        "ready",
+        "reserved",
+        "retired",
+        "broken",
+        "failed deployment",
+        "releasing failed",
+        "failed disk erasing",
+        "rescue mode",
+        "failed to enter rescue mode",
+        "failed to exit rescue mode",
+        "failed testing",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What was seen of a node in one look at the list, or heard from the node itself.
+
+    Attributes
+    ----------
+    state
+        Up, initializing, stopping or down.
+    reason
+        The provisioner's word, where it is not simply up.
+    operating
+        The provisioner is at work on the node.
+    undefined
+        The word is not one that this version knows: an event says so.
+    """
+
+    state: NodeAvailability
+    reason: str = ""
+    operating: bool = False
+    undefined: bool = False
+
+
+def reported_state(word: str, power: str | None, last: NodeAvailability | None) -> Reported:
+    """Translate the provisioner's word for a node.
+
+    Parameters
+    ----------
+    word
+        Its status, such as "Deployed" or "Disk erasing"; in any case.
+    power
+        "on" or "off"; anything else, and None, is unknown.
+    last
+        What was reported of the node before; None at the first sight.
+
+    Returns
+    -------
+    Reported
+        A deployed node whose power is unknown keeps its last state. At the first sight it is down: nothing shows it up.
+    """
+    known = word.strip().lower()
+    if known == "deployed":
+        if power == "on":
+            return Reported(_A.UP)
+        if power == "off":
+            return Reported(_A.DOWN, f"{word}, power off")
+        return Reported(last or _A.DOWN, f"{word}, power unknown")
+    if known in _AT_WORK:
+        return Reported(_AT_WORK[known], word, operating=True)
+    return Reported(_A.DOWN, word, undefined=known not in _DOWN)
+
+
+def lower_of(provisioner: Reported, node: Reported | None) -> Reported:
+    """Return the less available of what the provisioner and the node itself report; None: the node says nothing.
+
+    What a node says may lower its state, and never raises it. Whether the provisioner is at work, it alone says.
+    """
+    if node is None or least_available((provisioner.state, node.state)) is provisioner.state:
+        return provisioner
+    return Reported(node.state, node.reason or f"the node says {node.state}", provisioner.operating)

@@ -1,0 +1,190 @@
+"""What a person may set for nodes, safely or by force, and which actions leave such nodes out (rules 51, 52 and 54)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from strategy_lib.criteria import SuccessCriteria, evaluate
+from strategy_lib.node_states.generated import USER, NodeAvailability
+from strategy_lib.phase import Phase
+
+_A = NodeAvailability
+DESTROY = "destroy_nodes"
+
+
+@dataclass(frozen=True, slots=True)
+class UserState:
+    """What a person, or the controller in a person's place, has set for a node.
+
+    `until`: when it ends by itself, in seconds of the caller's clock; None: never.
+    """
+
+    state: NodeAvailability = _A.UP
+    reason: str = ""
+    until: float | None = None
+
+    def at(self, now: float) -> UserState:
+        """Return what is in force at this time."""
+        return UserState() if self.until is not None and now >= self.until else self
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedGroup:
+    """A group as the safe conditions see it."""
+
+    name: str
+    nodes: frozenset[str]
+    critical: bool = False
+    criteria: SuccessCriteria | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SiteView:
+    """The facts that safe changes are judged by.
+
+    Attributes
+    ----------
+    groups
+        All groups of the site.
+    user
+        The user states in force, of nodes that are not simply up.
+    reported
+        What was reported of each node.
+    serving
+        Nodes that count as successful for the criteria of their groups now.
+    empty
+        Nodes that the provisioner shows nothing on.
+    busy
+        Node to the action that works on it.
+    unseen
+        Nodes that were not seen since the present version was published.
+    max_groups_in_maintenance
+        How many groups may have user states at once.
+    """
+
+    groups: Sequence[GuardedGroup] = ()
+    user: Mapping[str, UserState] = field(default_factory=dict)
+    reported: Mapping[str, NodeAvailability] = field(default_factory=dict)
+    serving: frozenset[str] = frozenset()
+    empty: frozenset[str] = frozenset()
+    busy: Mapping[str, str] = field(default_factory=dict)
+    unseen: frozenset[str] = frozenset()
+    max_groups_in_maintenance: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The answer to a request: whether it is carried out, and what speaks against it (by force: what is overridden)."""
+
+    modified: bool
+    objections: tuple[str, ...] = ()
+
+
+def set_user_state(
+    site: SiteView, nodes: Collection[str], wanted: UserState, *, force: bool = False, leading: bool = True
+) -> Change:
+    """Judge a request to set the user state of nodes, all of them or none.
+
+    Parameters
+    ----------
+    site
+        The facts.
+    nodes
+        One node, a group or a rack.
+    wanted
+        The state and the reason.
+    force
+        Carry it out whatever speaks against it.
+    leading
+        A controller leads the site and has seen its nodes. While none does, safe changes are refused.
+
+    Raises
+    ------
+    ValueError
+        When the state is not one that a person may want.
+    """
+    if wanted.state not in USER:
+        raise ValueError(f"{wanted.state!r} cannot be wanted by a user: {', '.join(sorted(USER))}")
+    objections = [] if leading else ["no controller has seen all nodes yet"]
+    for name in sorted(nodes):
+        objections += [f"{name}: {why}" for why in _objections_to_node(site, name, wanted)]
+    if wanted.state is _A.MAINTENANCE:
+        objections += _objections_to_maintenance(site, frozenset(nodes))
+    return Change(modified=force or not objections, objections=tuple(objections))
+
+
+def left_out(kind: str, user: UserState | None) -> str | None:
+    """Return why an action of this kind leaves a node out, None where it does not (rules 51 and 52).
+
+    It holds as soon as the user state is set, published or not (rule 54), and no override of an action lifts it.
+    """
+    if user is None or user.state is _A.UP:
+        return None
+    if kind == DESTROY and user.state in (_A.RETIRED, _A.DOWN):
+        return None
+    return f"set to {user.state} by the user: {user.reason}" if user.reason else f"set to {user.state} by the user"
+
+
+def fewest_groups(groups: Sequence[GuardedGroup], nodes: Collection[str], most: int) -> int | None:
+    """Return how many groups are needed at least to contain all these nodes; None where it is more than `most`.
+
+    Nodes in no group count together as one group. It branches over the groups of one node at a time, to depth `most`.
+    """
+    groups_of: defaultdict[str, set[str]] = defaultdict(set)
+    for group in groups:
+        for name in group.nodes:
+            groups_of[name].add(group.name)
+    places = {frozenset(groups_of.get(name, {""})) for name in nodes}
+    return next((size for size in range(most + 1) if _can_cover(places, size)), None)
+
+
+def _can_cover(places: Collection[frozenset[str]], size: int) -> bool:
+    """Tell whether so many groups contain at least one group of each place."""
+    if not places:
+        return True
+    if size == 0:
+        return False
+    branching = min(places, key=lambda place: (len(place), sorted(place)))
+    return any(_can_cover([place for place in places if group not in place], size - 1) for group in sorted(branching))
+
+
+def _objections_to_node(site: SiteView, name: str, wanted: UserState) -> list[str]:
+    present = site.user.get(name, UserState())
+    empty = name in site.empty
+    if wanted.state is _A.UP:
+        if site.reported.get(name) is _A.UP or empty:
+            return []
+        return [f"it reports {site.reported.get(name) or 'nothing'}, and something is deployed on it"]
+    if wanted.state is _A.DOWN:
+        found = [] if present.state is _A.RETIRED else [f"it is {present.state}, and only a retired node is set down"]
+        return found if empty else [*found, "something is deployed on it"]
+    if wanted.state is _A.RETIRED:
+        return []
+    found = []
+    if present.state is not _A.UP and (present.state, present.reason) != (wanted.state, wanted.reason):
+        found.append(f"it is set to {present.state} already: {present.reason or 'no reason given'}")
+    if name in site.busy:
+        found.append(f"action {site.busy[name]} works on it")
+    if name in site.unseen:
+        found.append("it was not seen since the present version")
+    return found
+
+
+def _objections_to_maintenance(site: SiteView, nodes: frozenset[str]) -> list[str]:
+    found = []
+    set_nodes = nodes | {name for name, user in site.user.items() if user.state is not _A.UP}
+    if fewest_groups(site.groups, set_nodes, site.max_groups_in_maintenance) is None:
+        found.append(f"more than {site.max_groups_in_maintenance} groups would have nodes with user states")
+    for group in site.groups:
+        # A group that loses no serving node is not worse off than before.
+        if not group.critical or not group.nodes & nodes & site.serving:
+            continue
+        left = len((group.nodes & site.serving) - nodes)
+        unmet = [each for each in evaluate(group.criteria, Phase.DEPLOY, len(group.nodes), left) if not each.met]
+        found += [
+            f"critical group {group.name}: {each.criterion} needs {each.needed}, {each.actual} would be"
+            for each in unmet
+        ]
+    return found

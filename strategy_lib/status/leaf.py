@@ -1,0 +1,208 @@
+"""What one leaf of the status tree shows: one node's phase, a step, or a node of a site (rules 28 to 33)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from strategy_lib.status.words import ENDED, Status, highest, shown_status, status_from
+from strategy_lib.task_state import TaskStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A status and the sentence that explains it; "" where the status says it all."""
+
+    status: Status
+    message: str = ""
+
+
+class UnknownCause(StrEnum):
+    """Why the outcome of a submitted task is unknown: it outran its time, or nothing could be learnt of it."""
+
+    TIMEOUT = "timeout"
+    LOST = "lost"
+
+
+def blocked_by(group: str, reason: str) -> str:
+    """Say that a failed group stands in the way (rule 28)."""
+    return f"blocked by {group}: {reason}"
+
+
+def superseded_by(revision: int, committed: int) -> str:
+    """Say of an action that is over that a newer revision was committed since; "" where none was (rule 29)."""
+    return f"superseded by revision {committed}" if committed > revision else ""
+
+
+def status_of_task(
+    stored: str,
+    *,
+    note: str = "",
+    blocked: str = "",
+    never_begins: str = "",
+    done_for: int | None = None,
+    unknown_because: UnknownCause = UnknownCause.LOST,
+) -> Shown:
+    """Translate the stored word of a task into one of the seven (rule 28).
+
+    Parameters
+    ----------
+    stored
+        One of `TaskStatus`. Any other value is undefined.
+    note
+        What is stored beside it: the error's text, or why the node is withheld.
+    blocked
+        The result of `blocked_by`, if the task's group stands behind a failed one. It matters to a pending task only.
+    never_begins
+        Why a pending task will not begin any more: its group or its action is over.
+    done_for
+        Of a node that was as wanted already: the version that it was done for (rule 21).
+    unknown_because
+        Why the outcome of an `unknown` task is not known.
+    """
+    if stored not in tuple(TaskStatus):
+        return Shown(Status.UNDEFINED, f"unknown stored value {stored!r}")
+    status = TaskStatus(stored)
+    if status is TaskStatus.PENDING:
+        if blocked:
+            return Shown(Status.ERROR, blocked)
+        return Shown(Status.ERROR, f"not started: {never_begins}") if never_begins else Shown(Status.PENDING)
+    if status is TaskStatus.WITHHELD:
+        return Shown(Status.ERROR, f"not started: {note or 'withheld'}")
+    if status is TaskStatus.UNKNOWN:
+        return Shown(Status.ERROR, f"{unknown_because}: {note}" if note else str(unknown_because))
+    if status is TaskStatus.SUCCESS and done_for is not None:
+        return Shown(Status.SUCCESS, f"as wanted already, done for version {done_for}")
+    return Shown(Status(status.value), note)
+
+
+@dataclass(frozen=True, slots=True)
+class SiteNode:
+    """The facts about a node that the standing view of its site is judged from.
+
+    Attributes
+    ----------
+    in_design
+        The committed design has it.
+    wanted, done
+        Version and digest that are wanted, and that it was last done for; None: never.
+    failed
+        Text of the newest error, None where the newest attempt did not fail. `failed_version`: what it was about.
+    drifted
+        What is no longer as it was left, and since when (rule 56).
+    at_work
+        An operation is under way on it.
+    fixed
+        What had to be fixed by itself since it was done, and when.
+    """
+
+    in_design: bool = True
+    wanted: tuple[int, str] | None = None
+    done: tuple[int, str] | None = None
+    failed: str | None = None
+    failed_version: int | None = None
+    drifted: str | None = None
+    at_work: bool = False
+    fixed: str = ""
+
+
+def status_in_site(node: SiteNode) -> Shown:
+    """Judge a node against what is wanted now (rules 29, 33, 46 and 56)."""
+    if node.at_work:
+        return Shown(Status.PROCESSING)
+    if not node.in_design:
+        if node.done is None:
+            return Shown(Status.DELETED)
+        return Shown(Status.ERROR, node.failed) if node.failed else Shown(Status.PENDING, "to be removed")
+    if node.failed is not None and not _superseded(node):
+        return Shown(Status.ERROR, node.failed)
+    if node.done is None:
+        return Shown(Status.PENDING, "never done")
+    if node.wanted is not None and node.wanted[1] != node.done[1]:
+        return Shown(Status.PENDING, f"done for version {node.done[0]}, wanted is version {node.wanted[0]}")
+    if node.drifted is not None:
+        return Shown(Status.ERROR, f"drifted: {node.drifted}")
+    return Shown(Status.SUCCESS, f"had to be fixed: {node.fixed}" if node.fixed else "")
+
+
+def _superseded(node: SiteNode) -> bool:
+    """Tell whether the error is about an older version than the one that is wanted (rule 46)."""
+    return node.wanted is not None and node.failed_version is not None and node.failed_version < node.wanted[0]
+
+
+def owes(
+    stored: str | None, *, current: bool = True, turn: bool = True, monitored: bool = False, waiting: bool = False
+) -> bool:
+    """Tell whether an owner has something to do for a task: only then is its silence shown (rule 30).
+
+    Parameters
+    ----------
+    stored
+        What it stored last.
+    current
+        That is about what is wanted now.
+    turn
+        Its turn has come: the group has begun, for example.
+    monitored
+        It goes on looking at the task after its end.
+    waiting
+        It waits by design: queued, paused, or for a person's approval.
+    """
+    if waiting:
+        return False
+    if stored is not None and current and status_from(stored) in ENDED:
+        return monitored
+    return turn
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerRecord:
+    """What one expected owner of a task has stored about it, and whether the owner is there.
+
+    Attributes
+    ----------
+    owner
+        Such as `airflow:deploy_site` or `provisioner:drydock`.
+    stored
+        Its status; None where it has not written anything.
+    alive
+        It has checked in within its interval, or owes nothing.
+    current
+        The record is about the version and digest that are wanted.
+    """
+
+    owner: str
+    stored: str | None = None
+    alive: bool = True
+    current: bool = True
+    messages: tuple[str, ...] = ()
+    first_updated: datetime | None = None
+    last_updated: datetime | None = None
+
+
+def status_of_record(record: OwnerRecord, *, over: bool = False) -> Status:
+    """Return what one owner's record of a task shows.
+
+    Parameters
+    ----------
+    record
+        The record as it is stored.
+    over
+        The action is over, so that its stored statuses are history: neither owner nor freshness is judged, and what
+        was never begun is an error (rules 28 and 29).
+    """
+    if over:
+        return Status.ERROR if record.stored is None else status_from(record.stored)
+    return Status(shown_status(record.stored, owner_alive=record.alive, current=record.current)["shown"])
+
+
+def status_of_records(records: Sequence[OwnerRecord], *, over: bool = False) -> Status:
+    """Return the status of a task from the records of all its expected owners: the highest wins.
+
+    A task that names no owner is undefined (rule 35).
+    """
+    if not records:
+        return Status.UNDEFINED
+    return highest(status_of_record(record, over=over) for record in records)

@@ -1,0 +1,115 @@
+"""The seven words of status, what of a stored status is shown, and the roll-up (rule 27).
+
+A status is stored by the owner that does the work, and judged whenever it is read: an owner that is gone may have
+missed what happened since, and a status of an older design says nothing about today's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import TypedDict
+
+
+class Status(StrEnum):
+    """How an entry of the tree stands, from the lowest to the highest: the highest of the children wins."""
+
+    SUCCESS = "success"
+    DELETED = "deleted"
+    PENDING = "pending"
+    UNRESPONSIVE = "unresponsive"
+    PROCESSING = "processing"
+    ERROR = "error"
+    UNDEFINED = "undefined"
+
+    @property
+    def rank(self) -> int:
+        """Place in the order, 0 for success."""
+        return _RANKS[self]
+
+
+_RANKS = {status: rank for rank, status in enumerate(Status)}
+ENDED = frozenset({Status.SUCCESS, Status.DELETED, Status.ERROR})
+"""Statuses after which the owner owes nothing more, unless the entry is monitored (rule 30)."""
+
+
+class ShownStatus(TypedDict):
+    """What a person sees, and what the owner itself reads when it decides what to do next."""
+
+    shown: str
+    owner_reads: str | None
+
+
+def status_from(stored: str) -> Status:
+    """Return the status of this name; `Status.UNDEFINED` for a value that this version does not know."""
+    try:
+        return Status(stored)
+    except ValueError:
+        return Status.UNDEFINED
+
+
+def highest(statuses: Iterable[Status]) -> Status:
+    """Return the highest of these statuses; success where there is none (rule 27)."""
+    return max(statuses, key=_RANKS.__getitem__, default=Status.SUCCESS)
+
+
+def status_of_parent(statuses: Iterable[Status]) -> Status:
+    """Return the highest status of the children, where deleted counts only if it is all they have (rule 32)."""
+    found = set(statuses)
+    return highest(found - {Status.DELETED} or found)
+
+
+def roll_up(statuses: Iterable[str]) -> str:
+    """Return the status of a parent from those of its children (rule 27).
+
+    Parameters
+    ----------
+    statuses
+        Statuses of the children. A value that is not one of the seven words counts as undefined.
+
+    Returns
+    -------
+    str
+        The highest of success < deleted < pending < unresponsive < processing < error < undefined; "success" where
+        there are no children.
+
+    Examples
+    --------
+    >>> roll_up(["success", "processing", "pending"])
+    'processing'
+    >>> roll_up([])
+    'success'
+    """
+    return highest(map(status_from, statuses)).value
+
+
+def shown_status(stored: str | None, *, owner_alive: bool, current: bool) -> ShownStatus:
+    """Judge a stored status at the moment it is read (rule 27).
+
+    Parameters
+    ----------
+    stored
+        What the owner stored last; None where it has no record.
+    owner_alive
+        The owner has checked in within its interval. An owner that owes nothing counts as alive (rule 30).
+    current
+        The record is about the version and digest that are wanted. Without a record it does not matter.
+
+    Returns
+    -------
+    dict
+        `shown`: the status for people, one of the seven words. `owner_reads`: what the owner itself reads when it
+        decides what to do: its own word even where it is shown as unresponsive, and None for an undefined one.
+
+    Examples
+    --------
+    >>> shown_status("success", owner_alive=False, current=True)
+    {'shown': 'unresponsive', 'owner_reads': 'success'}
+    """
+    status = Status.PENDING if stored is None else status_from(stored)
+    if status is Status.UNDEFINED:
+        return {"shown": Status.UNDEFINED.value, "owner_reads": None}
+    if stored is None or not current:
+        status = Status.PENDING
+    shown = status if owner_alive else Status.UNRESPONSIVE
+    return {"shown": shown.value, "owner_reads": status.value}

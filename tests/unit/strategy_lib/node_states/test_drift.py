@@ -1,0 +1,65 @@
+"""Rules 51 and 56: a drift is seen in two looks in a row, of a node that is to be up, in a field that is stated."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import pytest
+
+from strategy_lib.node_states.drift import Drift, drift_status, is_judged, stated_differences
+from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.status.words import Status
+
+
+def after(*looks: str) -> Drift:
+    return reduce(lambda drift, look: drift.looked(look[1], look[0]), enumerate(looks), Drift())
+
+
+@pytest.mark.parametrize(
+    ("looks", "confirmed", "since"),
+    [
+        pytest.param([""], False, None, id="all well"),
+        pytest.param(["off"], False, 0, id="one look is a blink"),
+        pytest.param(["off", ""], False, None, id="a blink that is over"),
+        pytest.param(["off", "", "off"], False, 2, id="two looks, not in a row"),
+        pytest.param(["off", "off"], True, 0, id="two in a row"),
+        pytest.param(["off", "Ready"], True, 0, id="two in a row, with another reason"),
+        pytest.param(["off", "off", ""], False, None, id="a drift that is over"),
+    ],
+)
+def test_rule_56_two_looks_in_a_row(looks: list[str], confirmed: bool, since: int | None) -> None:
+    drift = after(*looks)
+    assert (drift.confirmed, drift.since) == (confirmed, since)
+
+
+def test_rule_56_status() -> None:
+    assert drift_status(after("off"), "14:03") == (Status.SUCCESS, "")
+    drifted = after("off", "off")
+    assert drift_status(drifted, "14:03") == (Status.ERROR, "drifted: off, since 14:03")
+    assert drift_status(drifted, "14:03", repairing=True) == (Status.PROCESSING, "repairing: off")
+
+
+@pytest.mark.parametrize("user", NodeAvailability)
+def test_rule_51_only_nodes_that_are_to_be_up_are_judged(user: NodeAvailability) -> None:
+    assert is_judged(done=True, user=user) is (user is NodeAvailability.UP)
+    assert not is_judged(done=False, user=user)
+    assert not is_judged(done=True, user=user, monitored=False)
+    assert not is_judged(done=True, user=user, busy=True)
+
+
+@pytest.mark.parametrize(
+    ("stated", "observed", "reason"),
+    [
+        pytest.param(
+            {"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}, "ip is 10.0.0.2, stated is 10.0.0.1", id="stated: a drift"
+        ),
+        pytest.param({"ip": "10.0.0.1"}, {"ip": "10.0.0.1", "mac": "aa"}, "", id="as stated"),
+        pytest.param({}, {"ip": "10.0.0.2"}, "", id="left open: no drift"),
+        pytest.param({"ip": "10.0.0.1"}, {}, "", id="cannot be observed: not judged"),
+        pytest.param({"b": 1, "a": 1}, {"a": 2, "b": 2}, "a is 2, stated is 1; b is 2, stated is 1", id="two, sorted"),
+    ],
+)
+def test_only_what_the_design_states_is_compared(
+    stated: dict[str, object], observed: dict[str, object], reason: str
+) -> None:
+    assert stated_differences(stated, observed) == reason

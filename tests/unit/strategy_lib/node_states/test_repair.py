@@ -1,0 +1,96 @@
+"""Rule 57: how a node is repaired, in all cells; only `redeploy` destroys what the provisioner shows deployed."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from strategy_lib.goals.retries import Tries
+from strategy_lib.node_states.repair import (
+    Patient,
+    Remedy,
+    Repair,
+    RepairMode,
+    decide_repair,
+    repair_run_id,
+    repairs_due,
+)
+from strategy_lib.outcome import NodeCondition
+
+DEPLOYED, READY = NodeCondition.DEPLOYED, NodeCondition.READY
+FAILED_DEPLOYMENT = NodeCondition.FAILED_DEPLOYMENT
+
+
+@pytest.mark.parametrize(
+    ("node", "power", "remedies"),
+    [
+        pytest.param(Patient(DEPLOYED), True, ["nothing", "nothing", "nothing"], id="as it was left"),
+        pytest.param(Patient(READY, drifted=True), False, ["deploy*", "deploy", "deploy"], id="wiped"),
+        pytest.param(Patient(FAILED_DEPLOYMENT, failed=True), False, ["deploy*", "deploy", "deploy"], id="failed"),
+        pytest.param(
+            Patient(DEPLOYED, drifted=True, powered_off=True), True, ["power_on*", "power_on", "power_on"], id="off"
+        ),
+        pytest.param(
+            Patient(DEPLOYED, drifted=True, powered_off=True),
+            False,
+            ["redeploy*", "nothing", "redeploy"],
+            id="off, and the backend cannot power on: `on` leaves it",
+        ),
+        pytest.param(
+            Patient(DEPLOYED, drifted=True), True, ["redeploy*", "nothing", "redeploy"], id="deployed, another address"
+        ),
+        pytest.param(
+            Patient(DEPLOYED, failed=True, as_done=False),
+            True,
+            ["redeploy*", "nothing", "redeploy"],
+            id="another design",
+        ),
+        pytest.param(Patient(DEPLOYED, failed=True), True, ["nothing"] * 3, id="up and deployed as it was done"),
+        pytest.param(
+            Patient(READY, drifted=True, in_progress=True), True, ["nothing"] * 3, id="still in progress: never again"
+        ),
+    ],
+)
+def test_rule_57_observe_on_and_redeploy(node: Patient, power: bool, remedies: list[str]) -> None:
+    """A star: it is only said what would be done."""
+    assert decide_repair(node, RepairMode.OFF, can_power_on=power) == Repair(Remedy.NOTHING)
+    modes = [RepairMode.OBSERVE, RepairMode.ON, RepairMode.REDEPLOY]
+    found = [decide_repair(node, mode, can_power_on=power) for mode in modes]
+    assert [f"{repair.remedy}{'*' if repair.only_observed else ''}" for repair in found] == remedies
+
+
+def test_rule_57_all_cells() -> None:
+    booleans = [False, True]
+    for condition, drifted, failed, as_done, off, busy, power, mode in product(
+        NodeCondition, booleans, booleans, booleans, booleans, booleans, booleans, RepairMode
+    ):
+        node = Patient(condition, drifted, failed, as_done, off, busy)
+        repair = decide_repair(node, mode, can_power_on=power)
+        if busy or mode is RepairMode.OFF or not (drifted or failed):
+            assert repair == Repair(Remedy.NOTHING)
+        if condition is DEPLOYED:
+            assert repair.remedy is not Remedy.DEPLOY
+            if repair.remedy is Remedy.REDEPLOY:
+                assert repair.only_observed or mode is RepairMode.REDEPLOY
+        if mode is RepairMode.OBSERVE and repair.remedy is not Remedy.NOTHING:
+            assert repair.only_observed
+
+
+def test_repairs_wait_for_their_delay_and_for_the_sites_budget() -> None:
+    tried = Tries().failed(1, "IPMI", now=0.0)
+    waiting = [("again", tried), ("b", Tries()), ("a", Tries())]
+    assert repairs_due(waiting, [], 10, now=59.0) == ("a", "b")
+    assert repairs_due(waiting, [], 10, now=60.0) == ("a", "b", "again")
+    assert repairs_due(waiting, [], 1, now=60.0) == ("a",)
+    assert repairs_due(waiting, [10.0, 50.0], 2, now=60.0) == ()
+    assert repairs_due(waiting, [10.0, 50.0], 2, now=3610.0) == ("a",)
+    assert repairs_due(waiting, [50.0] * 5, 2, now=60.0) == ()
+
+
+def test_one_remediation_for_one_drift_and_attempt() -> None:
+    first = repair_run_id("site", "n1", 100.0, 1)
+    assert first == repair_run_id("site", "n1", 100.0, 1)
+    others = [("site", "n1", 100.0, 2), ("site", "n2", 100.0, 1), ("site", "n1", 101.0, 1), ("other", "n1", 100.0, 1)]
+    assert len({first, *(repair_run_id(*other) for other in others)}) == 5
+    assert first.startswith("site__")

@@ -1,0 +1,203 @@
+"""Rules 51, 52 and 54: what may be set safely, what force overrides, and which actions leave a node out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategy_lib.criteria import SuccessCriteria
+from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.user_state import (
+    Change,
+    GuardedGroup,
+    SiteView,
+    UserState,
+    fewest_groups,
+    left_out,
+    set_user_state,
+)
+
+UP, RETIRED = NodeAvailability.UP, NodeAvailability.RETIRED
+MAINTENANCE, DOWN = NodeAvailability.MAINTENANCE, NodeAvailability.DOWN
+CONTROL = GuardedGroup("control", frozenset({"c1", "c2", "c3"}), True, SuccessCriteria(minimum_successful_nodes=2))
+COMPUTE = GuardedGroup("compute", frozenset({"w1", "w2", "c3"}))
+SITE = SiteView(
+    groups=[CONTROL, COMPUTE],
+    reported=dict.fromkeys(["c1", "c2", "c3", "w1", "w2"], UP),
+    serving=frozenset({"c1", "c2", "c3", "w1", "w2"}),
+)
+DISK = UserState(MAINTENANCE, "new disk")
+
+
+def site(**facts: Any) -> SiteView:
+    return replace(SITE, **facts)
+
+
+@pytest.mark.parametrize(
+    ("view", "nodes", "wanted", "objections"),
+    [
+        pytest.param(SITE, ["w1"], DISK, (), id="maintenance: nothing speaks against it"),
+        pytest.param(SITE, ["w1", "w2"], DISK, (), id="maintenance: a whole group at once"),
+        pytest.param(site(user={"w1": DISK}), ["w1"], DISK, (), id="maintenance: the same again"),
+        pytest.param(
+            site(user={"w1": UserState(MAINTENANCE, "fan")}),
+            ["w1"],
+            DISK,
+            ("w1: it is set to maintenance already: fan",),
+            id="maintenance: another reason conflicts",
+        ),
+        pytest.param(
+            site(user={"w1": UserState(RETIRED)}),
+            ["w1"],
+            DISK,
+            ("w1: it is set to retired already: no reason given",),
+            id="maintenance: another state conflicts",
+        ),
+        pytest.param(
+            site(user={"c1": DISK}),
+            ["w1"],
+            DISK,
+            ("more than 1 groups would have nodes with user states",),
+            id="maintenance: a second group",
+        ),
+        pytest.param(
+            site(user={"c1": DISK}, max_groups_in_maintenance=2), ["w1"], DISK, (), id="maintenance: two groups allowed"
+        ),
+        pytest.param(
+            site(user={"w1": DISK}), ["c3"], DISK, (), id="maintenance: a node of two groups, covered by one of them"
+        ),
+        pytest.param(
+            site(user={"c1": DISK}, serving=frozenset({"c2", "c3"})),
+            ["c2"],
+            DISK,
+            ("critical group control: minimum_successful_nodes needs 2, 1 would be",),
+            id="maintenance: a critical group would miss its criteria",
+        ),
+        pytest.param(
+            site(serving=frozenset({"c2"})),
+            ["c1"],
+            DISK,
+            (),
+            id="maintenance: a node that does not serve takes nothing away",
+        ),
+        pytest.param(
+            site(busy={"w1": "deploy-7"}),
+            ["w1"],
+            DISK,
+            ("w1: action deploy-7 works on it",),
+            id="maintenance: an action",
+        ),
+        pytest.param(
+            site(unseen=frozenset({"w1"})),
+            ["w1"],
+            DISK,
+            ("w1: it was not seen since the present version",),
+            id="maintenance: not seen at the present version",
+        ),
+        pytest.param(SITE, ["c1"], UserState(RETIRED), (), id="retired: always"),
+        pytest.param(
+            site(busy={"c1": "deploy-7"}, unseen=frozenset({"c1"}), user={"w1": DISK}),
+            ["c1"],
+            UserState(RETIRED),
+            (),
+            id="retired: whatever speaks against it",
+        ),
+        pytest.param(
+            SITE,
+            ["c1"],
+            UserState(DOWN),
+            ("c1: it is up, and only a retired node is set down", "c1: something is deployed on it"),
+            id="down: not retired, not empty",
+        ),
+        pytest.param(
+            site(user={"c1": UserState(RETIRED)}),
+            ["c1"],
+            UserState(DOWN),
+            ("c1: something is deployed on it",),
+            id="down: retired, not empty",
+        ),
+        pytest.param(
+            site(user={"c1": UserState(RETIRED)}, empty=frozenset({"c1"})),
+            ["c1"],
+            UserState(DOWN),
+            (),
+            id="down: retired and empty",
+        ),
+        pytest.param(site(user={"c1": DISK}), ["c1"], UserState(UP), (), id="up: it reports up"),
+        pytest.param(
+            site(reported={"c1": DOWN}, empty=frozenset({"c1"})),
+            ["c1"],
+            UserState(UP),
+            (),
+            id="up: nothing is deployed",
+        ),
+        pytest.param(
+            site(reported={"c1": DOWN}),
+            ["c1"],
+            UserState(UP),
+            ("c1: it reports down, and something is deployed on it",),
+            id="up: deployed, and not up",
+        ),
+    ],
+)
+def test_rule_52_what_is_safe(view: SiteView, nodes: list[str], wanted: UserState, objections: tuple[str, ...]) -> None:
+    assert set_user_state(view, nodes, wanted) == Change(not objections, objections)
+    assert set_user_state(view, nodes, wanted, force=True) == Change(True, objections)
+
+
+def test_without_a_leader_only_force_changes() -> None:
+    assert set_user_state(SITE, ["w1"], DISK, leading=False) == Change(False, ("no controller has seen all nodes yet",))
+
+
+def test_other_words_are_refused() -> None:
+    with pytest.raises(ValueError, match="cannot be wanted"):
+        set_user_state(SITE, ["w1"], UserState(NodeAvailability.STOPPING))
+
+
+@pytest.mark.parametrize(
+    ("kind", "user", "reason"),
+    [
+        pytest.param("deploy_site", None, None, id="nobody set it"),
+        pytest.param("deploy_site", UserState(), None, id="up"),
+        pytest.param("deploy_site", DISK, "set to maintenance by the user: new disk", id="maintenance"),
+        pytest.param("update_site", UserState(RETIRED), "set to retired by the user", id="retired"),
+        pytest.param("redeploy_server", UserState(DOWN, "scrap"), "set to down by the user: scrap", id="down"),
+        pytest.param("destroy_nodes", UserState(RETIRED), None, id="a retired node is emptied"),
+        pytest.param("destroy_nodes", UserState(DOWN), None, id="a node that is down as well"),
+        pytest.param("destroy_nodes", DISK, "set to maintenance by the user: new disk", id="not one in maintenance"),
+    ],
+)
+def test_rule_51_which_actions_leave_a_node_out(kind: str, user: UserState | None, reason: str | None) -> None:
+    assert left_out(kind, user) == reason
+
+
+def test_until_ends_by_itself() -> None:
+    state = UserState(MAINTENANCE, "new disk", until=100.0)
+    assert state.at(99.9) is state
+    assert state.at(100.0) == UserState()
+    assert DISK.at(1e12) is DISK
+
+
+memberships = st.lists(st.frozensets(st.sampled_from("abcdef"), max_size=4), max_size=5)
+
+
+@given(memberships, st.frozensets(st.sampled_from("abcdef")), st.integers(0, 4))
+def test_the_fewest_groups_agree_with_trying_all(
+    members: list[frozenset[str]], nodes: frozenset[str], most: int
+) -> None:
+    groups = [GuardedGroup(f"g{i}", names) for i, names in enumerate(members)]
+    strays = nodes.difference(*members)
+    places = [*members, strays]
+    sizes = [
+        size
+        for size in range(len(places) + 1)
+        for chosen in combinations(places, size)
+        if nodes <= frozenset().union(*chosen)
+    ]
+    fewest = min(sizes)
+    assert fewest_groups(groups, nodes, most) == (fewest if fewest <= most else None)
