@@ -178,7 +178,7 @@ def _obstacle(other: str, candidates: frozenset[str], failed: Mapping[str, str],
 def _known_edges(nodes: Collection[str], depends_on: Edges) -> dict[str, tuple[str, ...]]:
     known = nodes if isinstance(nodes, set | frozenset | dict) else frozenset(nodes)
     return {
-        name: tuple(dict.fromkeys(other for other in others if other in known))
+        name: tuple(other for other in others if other in known)
         for name, others in depends_on.items()
         if name in known and others
     }
