@@ -200,7 +200,7 @@ def test_an_unknown_parameter_is_refused_and_not_ignored(
     run_id, state = slipway.deploy("misspelt", ONE, tarrget_nodes=["a"])
     assert state == "failed"
     (step,) = slipway.report(run_id)["failed_steps"]
-    assert "tarrget_nodes; did you mean target_nodes?" in step["message"]
+    assert "'tarrget_nodes'; did you mean 'target_nodes'?" in step["message"]
     assert simulator.submissions() == []
 
 
