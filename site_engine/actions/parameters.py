@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from site_engine.actions.kinds import ActionKind, Override
-from site_engine.errors import SlipwayAirflowError
+from site_engine.errors import EngineError
 
 if TYPE_CHECKING:
     from site_store import ActionRecord
@@ -24,7 +24,7 @@ _LARGEST_REVISION = 2**31 - 1
 _MOST_UNKNOWN = 100
 
 
-class ParameterError(SlipwayAirflowError):
+class ParameterError(EngineError):
     """Parameters of an action cannot be used: correct what ``problems`` names. Nothing was started."""
 
     def __init__(self, problems: Iterable[str]) -> None:

@@ -20,7 +20,7 @@ from airflow.sdk import BaseHook, Connection
 from provisioner_client.connection import ConnectionValues
 from provisioner_client.errors import ProvisionerRefused
 from provisioner_client.retry import RetryPolicy
-from site_engine.finalization import conclude
+from site_engine.finalization import finalize_action
 from site_engine.provisioners import ProvisionerConnection
 from site_store import ActionRecord, RevisionSecrets, SiteStore
 from slipway_airflow import triggers
@@ -131,7 +131,7 @@ def test_late_results_of_an_action(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     action, _ = waiting
-    report = conclude(store, action, {}, logging.getLogger("slipway.test"), OneProvisioner())
+    report = finalize_action(store, action, {}, logging.getLogger("slipway.test"), OneProvisioner())
     assert "the BMC refuses ***" in caplog.text
     events = [event.message for event in store.events(action.id)]
     assert SECRET not in f"{caplog.text} {report} {events}"

@@ -52,7 +52,7 @@ class PlanGroupsOperator(SiteOperator):
 
     def execute(self, context: Context) -> list[str]:
         """Plan."""
-        with self.telling(context) as store:
+        with self.error_reporting(context) as store:
             action = self.action(store, context)
             existing = store.plan(action.id)
             if existing:

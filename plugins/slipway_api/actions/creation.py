@@ -19,9 +19,9 @@ from site_engine.actions.admission import (
 )
 from site_engine.actions.kinds import ActionKind
 from site_engine.actions.parameters import CONTINUE_ON_FAIL, ActionParameters, ParameterError, parse_parameters
+from site_engine.dead_actions import reconcile
+from site_engine.designs import read_revision
 from site_engine.errors import AirflowApiError, AirflowRefused, StepError
-from site_engine.reconciliation import reconcile
-from site_engine.revision_documents import read_revision
 from site_store import ActionState, SiteBusy
 from slipway_api.actions.preview import messages_of, nodes_if_known, preview
 from slipway_api.documents.validation import validation_of_revision

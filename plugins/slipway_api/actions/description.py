@@ -6,8 +6,8 @@ import logging
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from site_engine.dead_actions import action_for_display
 from site_engine.errors import AirflowApiError, AirflowRefused
-from site_engine.reconciliation import standing
 from slipway_api.actions.nodes import action_nodes
 from slipway_api.actions.notes import notes_of_action
 from slipway_api.actions.run_view import run_view
@@ -32,7 +32,7 @@ def describe(store: SiteStore, airflow: AirflowCalls, action: ActionRecord, verb
     try:
         if not action.state.is_end:
             run_state = airflow.run_state(action.dag_id, action.run_id)
-            action = standing(store, action.id, run_state)
+            action = action_for_display(store, action.id, run_state)
         instances = airflow.task_instances(action.dag_id, action.run_id)
     except AirflowRefused as refused:
         # Its run was deleted, or never was: the store still knows how the action ended.

@@ -11,8 +11,8 @@ import msgspec
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
+from site_engine.dead_actions import LIVE, action_for_display, has_unrecorded_end
 from site_engine.errors import AirflowApiError
-from site_engine.reconciliation import LIVE, ends_unnoted, standing
 from site_store import ActionListing, ActionRecord, SiteStore
 from slipway_api import airflow_access as access
 from slipway_api.actions import control
@@ -318,9 +318,9 @@ def _as_they_stand(store: SiteStore, airflow: AirflowCalls, page: list[ActionLis
         action = listing.action
         state = states.get((action.dag_id, action.run_id))
         if not action.state.is_end and state not in LIVE:
-            action = standing(store, action.id, state)
+            action = action_for_display(store, action.id, state)
             groups = listing.groups
-            if ends_unnoted(action):
+            if has_unrecorded_end(action):
                 failed = GroupState.FAILURE
                 groups = tuple((name, failed if at is GroupState.RUNNING else at) for name, at in groups)
             listing = ActionListing(action, groups)

@@ -8,13 +8,12 @@ from typing import Any, cast
 import pytest
 
 from provisioner_client.protocol import Provisioner
+from site_engine.dead_actions import STOP
 from site_engine.errors import StepError, TaskStopped
 from site_engine.operations import run as operation_run
-from site_engine.operations.run import OperationRun
+from site_engine.operations.run import OperationRun, Stopping
 from site_engine.operations.wait import PhaseTimes, StillRunning
-from site_engine.reconciliation import STOP
-from site_engine.site_step import StepRequest, run_site_step
-from site_engine.stopping import Stopping
+from site_engine.site_steps import SiteStepRequest, run_site_step
 from site_store import OperationPhase, OperationStatus, SiteStore
 from tests.support.driving import LOG, Begin, Driving
 from tests.support.fake_clock import FakeClock
@@ -33,7 +32,7 @@ def driving(begin: Begin) -> Driving:
 
 def step(driving: Driving, stopping: Stopping | None = None, provisioner: Provisioner | None = None) -> Any:
     """Drive the step verify_site, as its Airflow task does."""
-    request = StepRequest(
+    request = SiteStepRequest(
         driving.action.id,
         driving.action.site,
         OperationPhase.VERIFY_SITE,
@@ -143,7 +142,7 @@ def test_the_end_of_a_step_stays_what_it_was(
     operation = driving.store.begin_operation(action.id, action.site, "", 0, phase, (), driving.design_ref)
     driving.store.submitted(operation.op, "task-1")
     driving.store.finish_operation(operation.op, status, result)
-    request = StepRequest(action.id, action.site, phase, 0, driving.design_ref, PhaseTimes(0.05, 60.0, 60.0))
+    request = SiteStepRequest(action.id, action.site, phase, 0, driving.design_ref, PhaseTimes(0.05, 60.0, 60.0))
     ended: StillRunning | None = None
 
     def again() -> None:

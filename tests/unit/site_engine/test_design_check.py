@@ -10,7 +10,7 @@ import pytest
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.errors import DesignUnreadable
 from provisioner_client.retry import RetryPolicy
-from site_engine.design_check import ADDRESSES, INGESTER, DesignCheck, check_design
+from site_engine.designs import ADDRESSES, INGESTER, DesignCheck, check_design
 from tests.support.file_server import FileServer
 from tests.support.simulators import Simulator
 from tests.support.sites import node, site

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from site_engine.group_order import Turn, whose_turn
+from site_engine.groups import Turn, whose_turn
 from site_store import GroupStanding
 from strategy_lib.phase import GroupState
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from site_engine import log_messages as story
+from site_engine import log_messages
 from site_store import Operation, OperationPhase, OperationStatus
 
 AT = datetime(2026, 11, 21, 23, 10, 5, 123456, tzinfo=UTC)
@@ -54,7 +54,7 @@ def operation(phase: OperationPhase = OperationPhase.PREPARE, group: str = "all"
     ],
 )
 def test_what_holds_a_node_is_named_with_what_helps(held: Operation, told: str) -> None:
-    said = story.held(held)
+    said = log_messages.held(held)
     assert said.startswith(f"held by {told}and was not seen to be over. What helps: wait until it is over")
     assert said.endswith("or create it with ignore_older_tasks")
-    assert "None" not in story.older_operation(held)
+    assert "None" not in log_messages.older_operation(held)

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from site_engine.actions.kinds import kind_of
-from site_engine.node_step_report import StepStanding
-from site_engine.reports import STEP_FAILED, report_of
+from site_engine.reports import STEP_FAILED, NodeStepStatus, make_report
 from site_store import ActionRecord, ActionState, EventRecord, Operation, OperationPhase, OperationStatus, TaskRecord
 from site_store.records import ReportInput
 from strategy_lib.node import NodeState
@@ -97,7 +96,7 @@ def report(
     said = EventRecord(1, NOW, "alpha", "01J", None, None, STEP_FAILED, "it failed", {"step": step.value})
     operations = (operation(step, ended),) if judged else ()
     data = ReportInput(action(kind), (), (), operations, (said,))
-    return report_of(data, states, NOW, StepStanding(step, airflow_state, judged, judged if now is None else now))
+    return make_report(data, states, NOW, NodeStepStatus(step, airflow_state, judged, judged if now is None else now))
 
 
 @pytest.mark.parametrize("kind", ["destroy_nodes", "relabel_nodes"])

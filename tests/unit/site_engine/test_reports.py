@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from site_engine.dry_run import rehearse
-from site_engine.reports import report_of_dry_run, reported_node
+from site_engine.planning import simulate_plan
+from site_engine.reports import make_dry_run_report, reported_node
 from site_store import PlannedGroup
 from site_store.records import GroupRecord, NodeTasks, ReportInput, TaskRecord
 from strategy_lib.phase import GroupState, Verdict
@@ -56,6 +56,6 @@ def test_rule_19_a_dry_run_without_a_node_is_a_failure(
         for position, (name, nodes) in enumerate(members.items())
     )
     planned = [PlannedGroup(group.definition, group.nodes) for group in groups]
-    report = report_of_dry_run(ReportInput(action, groups, (), (), ()), {}, CREATED, rehearse(planned, {}))
+    report = make_dry_run_report(ReportInput(action, groups, (), (), ()), {}, CREATED, simulate_plan(planned, {}))
     assert report.verdict is verdict
     assert words in report.verdict_text

@@ -12,7 +12,8 @@ import yaml
 from provisioner_client.errors import ProvisionerUnavailable
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskAction, TaskMessage, TaskState
 from provisioner_client.redacting import NOT_SHOWN, RedactingProvisioner
-from site_engine.revision_documents import exposed_in, read_revision, redact_for_action, redact_for_site, secrets_of
+from site_engine.designs import read_revision
+from site_engine.redaction import exposed_in, redact_for_action, redact_for_site, secrets_of
 from site_store import RevisionSecrets, SiteStore
 from slipway_airflow.operators.acquire import AcquireSiteOperator
 from tests.support.revisions import commit_design

@@ -13,9 +13,15 @@ from typing import Any, cast
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
+from site_engine.dead_actions import (
+    TRIGGER_TIME,
+    action_for_display,
+    close_without_report,
+    reconcile,
+    reconcile_all,
+    take_site,
+)
 from site_engine.errors import AirflowRefused
-from site_engine.reconciliation import TRIGGER_TIME, close_without_report, reconcile, reconcile_all, standing
-from site_engine.site_locks import take_site
 from site_store import ActionState, SiteStore
 from slipway_airflow.operators import release
 from tests.support.stores import new_store
@@ -115,10 +121,10 @@ def test_an_action_whose_run_is_gone_is_shown_as_it_will_be_closed_and_nothing_i
     take_site(store, action_id, no_run, LOG)
     before = store.action(action_id)
     store.audit(action_id, "stop", "bob")
-    shown = standing(store, action_id, "failed")
+    shown = action_for_display(store, action_id, "failed")
     assert (shown.state, shown.verdict, shown.ended) == (ActionState.CANCELLED, "stopped by bob", None)
-    assert standing(store, action_id, None).state is ActionState.CANCELLED
-    assert standing(store, action_id, "running") == store.action(action_id) == before
+    assert action_for_display(store, action_id, None).state is ActionState.CANCELLED
+    assert action_for_display(store, action_id, "running") == store.action(action_id) == before
     assert store.site_owner("alpha") is not None
 
 
@@ -126,7 +132,7 @@ def test_an_action_that_ended_with_its_report_is_shown_as_it_ended(store: SiteSt
     action_id = ask(store)
     take_site(store, action_id, no_run, LOG)
     store.close_action(action_id, ActionState.SUCCESS, "every group succeeded")
-    assert standing(store, action_id, "failed") == store.action(action_id)
+    assert action_for_display(store, action_id, "failed") == store.action(action_id)
 
 
 class Runs:

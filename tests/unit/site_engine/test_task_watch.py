@@ -12,8 +12,8 @@ import pytest
 from provisioner_client.errors import ProvisionerUnavailable
 from provisioner_client.protocol import DesignSource, TaskAction
 from site_engine.errors import TaskStopped
+from site_engine.operations.run import Stopping
 from site_engine.operations.wait import EndKind, PhaseTimes, StillRunning, TaskWatch
-from site_engine.stopping import Stopping
 from site_store import OperationStatus, SiteStore, StoreUnavailable
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_provisioner import FakeProvisioner

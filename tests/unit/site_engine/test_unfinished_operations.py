@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, SettingsError, SlipwayAirflowError
+from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, EngineError, SettingsError
 from site_engine.operations import reconcile
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations
 from site_engine.operations.run import OperationRun
@@ -93,7 +93,7 @@ def test_a_connection_that_is_gone_hides_one_older_operation_and_no_other(monkey
     ids=["deleted", "cannot be used"],
 )
 def test_what_cannot_be_asked_about_holds_its_nodes_and_names_the_connection(
-    monkeypatch: pytest.MonkeyPatch, error: SlipwayAirflowError
+    monkeypatch: pytest.MonkeyPatch, error: EngineError
 ) -> None:
     reasons, told = dict[str, str | None](), list[str]()
 

@@ -9,7 +9,7 @@ import yaml
 
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.protocol import DesignMessage, DesignValidation
-from site_engine.design_check import REFUSAL_STAYS
+from site_engine.designs import REFUSAL_STAYS
 from site_store import Version
 from slipway_api.documents.collection_text import read_collection
 from slipway_api.documents.document_version import parse_version, two_versions

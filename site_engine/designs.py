@@ -1,4 +1,4 @@
-"""Whether the provisioner can use a design and sees all of its nodes, with a new address where it got nothing.
+"""The design of an action: reading it from the store, and having the provisioner check it and see all of its nodes.
 
 Drydock keeps what an address led to for as long as it runs, also that it led nowhere; and it takes the body of a 503
 for a design without nodes. So an address is used until a fetch failed or showed too few nodes, and then never again.
@@ -11,12 +11,19 @@ import secrets
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from provisioner_client.errors import DesignEmpty, DesignUnreadable
 from provisioner_client.protocol import DesignSource, DesignValidation, Provisioner
+from site_engine.errors import StepError
 from site_engine.log_messages import names
+from strategy_lib.documents import load_documents
 from strategy_lib.strategy import Selector
+
+if TYPE_CHECKING:
+    from site_store import RevisionRecord, SiteStore
+    from strategy_lib.documents import Document
+
 
 log = logging.getLogger(__name__)
 
@@ -128,3 +135,23 @@ def _checked(provisioner: Provisioner, design: DesignSource, nodes: Collection[s
 
 def _counts(check: DesignCheck) -> tuple[int, int]:
     return check.nodes, len(check.missing)
+
+
+def read_revision(store: SiteStore, site: str, number: int | None) -> tuple[RevisionRecord, list[Document]]:
+    """Return a revision and its rendered documents.
+
+    Raises
+    ------
+    StepError
+        It was forced although it could not be rendered: there is nothing to deploy.
+    site_store.RevisionNotFound
+        The site has no revision of this number, or no revision at all.
+    """
+    revision = store.revision(site, number)
+    if revision.text is None:
+        said = "; ".join(revision.problems[:5]) or "see its problems"
+        raise StepError(
+            f"revision {revision.number} of site {site} was forced although it could not be rendered, so there is no "
+            f"design to work with ({said}): mend the documents and commit them, or name another revision"
+        )
+    return revision, load_documents(revision.text, f"site {site}, revision {revision.number}")

@@ -12,10 +12,11 @@ from site_store import OperationPhase, OperationStatus
 from strategy_lib.outcome import Outcome
 
 if TYPE_CHECKING:
+    from site_engine.log_messages import TaskLog
     from site_engine.operations.run import OperationRun
     from site_engine.operations.wait import PhaseTimes
-    from site_engine.task_log import TaskLog
     from site_store import Operation, SiteStore
+
 
 _DONE, _IN_PART = "success", "partial_success"
 _ENDED = (OperationStatus.COMPLETE, OperationStatus.TIMED_OUT)
@@ -23,7 +24,7 @@ _NOBODY = Outcome(frozenset(), frozenset(), frozenset())
 
 
 @dataclass(frozen=True, slots=True)
-class StepRequest:
+class SiteStepRequest:
     """Which step of which action. ``attempt`` differs when a person cleared the step, so that it is done again."""
 
     action_id: str
@@ -35,7 +36,7 @@ class StepRequest:
 
 
 def run_site_step(
-    store: SiteStore, operations: OperationRun, request: StepRequest, log: TaskLog
+    store: SiteStore, operations: OperationRun, request: SiteStepRequest, log: TaskLog
 ) -> StillRunning | None:
     """Go on until the step is done (None), or a long wait is better deferred. One that is stored as ended stays so.
 

@@ -1,8 +1,7 @@
-"""Actions whose DAG run is over or gone: closing them (rule 24), and showing them as they will be closed.
+"""Actions whose DAG run is over or gone: closing them, taking their site over, and showing them as they will be closed.
 
-`reconcile` is the one place that closes an action from outside of its own run. It is called by whoever changes
-something: `acquire`, the commands to an action, the creation of another one, and the controller. What only reads calls
-`standing` instead, which writes nothing.
+Rule 24. `reconcile` is the one place that closes an action from outside of its own run. `acquire`, the commands to an
+action, the creation of another one and the controller call it. Readers call `action_for_display`, which writes nothing.
 """
 
 from __future__ import annotations
@@ -13,10 +12,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from site_engine.errors import AirflowRefused
-from site_store import ActionState
+from site_store import ActionState, SiteBusy
 
 if TYPE_CHECKING:
-    from site_store import ActionRecord, SiteStore
+    from site_engine.log_messages import TaskLog
+    from site_store import ActionRecord, LockOwner, SiteStore
+
 
 STOP = "stop"
 """The command that ends an action, as it is kept in its audits."""
@@ -125,7 +126,7 @@ def close_without_report(store: SiteStore, action_id: str, by: str | None = None
     return store.close_action(action_id, ActionState.CANCELLED, _verdict(store, action_id), by)
 
 
-def standing(store: SiteStore, action_id: str, run_state: str | None) -> ActionRecord:
+def action_for_display(store: SiteStore, action_id: str, run_state: str | None) -> ActionRecord:
     """Return an action as it stands, given what Airflow says of its DAG run; nothing is written.
 
     One whose run is over or gone is shown as it will be closed, with no time of its end: nobody has noted one.
@@ -142,8 +143,8 @@ def standing(store: SiteStore, action_id: str, run_state: str | None) -> ActionR
     return replace(action, state=ActionState.CANCELLED, verdict=_verdict(store, action_id), paused=None)
 
 
-def ends_unnoted(action: ActionRecord) -> bool:
-    """Whether an action is shown as over by `standing` alone: its groups and nodes in the store look alive."""
+def has_unrecorded_end(action: ActionRecord) -> bool:
+    """Whether only `action_for_display` shows an action as over: its groups and nodes in the store look alive."""
     return action.state.is_end and action.ended is None
 
 
@@ -156,3 +157,37 @@ def _is_dead(store: SiteStore, action: ActionRecord, run_state: str | None) -> b
 def _verdict(store: SiteStore, action_id: str) -> str:
     stopped = [audit.user for audit in store.audits(action_id) if audit.command == STOP]
     return f"stopped by {stopped[-1]}" if stopped else "the DAG run ended without its report"
+
+
+def take_site(store: SiteStore, action_id: str, run_state: RunState, log: TaskLog) -> None:
+    """Take the lock of the action's site, or learn that this action has it already.
+
+    Parameters
+    ----------
+    run_state
+        Gives Airflow's state of a DAG run (dag id, run id), None when the run does not exist any more.
+
+    Raises
+    ------
+    site_store.SiteBusy
+        Another action that is still going on has it; the error names it.
+    """
+    try:
+        store.acquire_site(action_id)
+    except SiteBusy as busy:
+        owner = busy.owner
+        if not _stale(owner, action_id, run_state):
+            raise
+        log.warning(
+            "The site was left locked by action %s, whose run %s is over: taking it over.",
+            owner.action_id,
+            owner.run_id,
+        )
+        if not store.take_over_site(action_id, owner):
+            raise
+
+
+def _stale(owner: LockOwner, action_id: str, run_state: RunState) -> bool:
+    if owner.action_id == action_id:
+        return False
+    return run_is_over(run_state(owner.dag_id, owner.run_id))
