@@ -1,4 +1,4 @@
-"""Actions whose DAG run is gone, and those whose DAG run is only about to be (rule 24)."""
+"""Actions whose DAG run is over or gone (rule 24): closing them, and taking their site over."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What a provisioner says quotes a secret of the design: none of the places that ask one repeats it.
 
-The steps of a run are shown by `tests/unit/site_engine/test_revision_secrets.py` and `slipway_airflow/test_hook.py`.
+The steps of a run are shown by `tests/integration/site_engine/test_redaction.py` and `slipway_airflow/test_hook.py`.
 """
 
 from __future__ import annotations

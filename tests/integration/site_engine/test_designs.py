@@ -1,4 +1,4 @@
-"""A design is checked at one address, and at another one only after a fetch that showed nothing or too little."""
+"""Whether the provisioner can use a design and sees all of its nodes."""
 
 from __future__ import annotations
 
