@@ -17,6 +17,7 @@ ROOMS = {
     "slipway_airflow": "plugins/slipway_airflow",
     "slipway_api": "plugins/slipway_api",
     "slipway_cli": "slipway_cli",
+    "api_client": "api_client",
     "site_engine": "site_engine",
     "site_store": "site_store",
     "provisioner_client": "provisioner_client",
@@ -29,8 +30,9 @@ PURE = {"design_rendering", "strategy_lib", "slipway_schemas"}
 # Rooms that may import less than all that is below them.
 MAY_IMPORT = {
     "slipway_dags": {"slipway_airflow"},
-    "slipway_airflow": {"slipway_api", "site_engine", "site_store", "provisioner_client"} | PURE,
-    "slipway_api": {"site_engine", "site_store", "provisioner_client"} | PURE,
+    "slipway_airflow": {"slipway_api", "api_client", "site_engine", "site_store", "provisioner_client"} | PURE,
+    "slipway_api": {"api_client", "site_engine", "site_store", "provisioner_client"} | PURE,
+    "api_client": {"site_engine"},
     "site_store": PURE,
     "provisioner_client": PURE,
 }

@@ -8,7 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from slipway_cli.api_session import ApiError
+from api_client.session import ApiError
 from slipway_cli.demo import demo
 from slipway_cli.demo_order import FORGIVEN_FAILURE, read_order
 from slipway_cli.embedded.errors import EmbeddedError

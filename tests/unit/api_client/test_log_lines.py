@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import structlog
 
-from slipway_api.actions.log_lines import log_line
+from api_client.log_lines import log_line
 
 
 def written(message: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""A client of Slipway's own REST API, which its plugin serves on Airflow's port and with Airflow's tokens."""
+"""Slipway's own REST API, which its plugin serves on Airflow's port and with Airflow's tokens."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from slipway_cli.api_session import ApiError, ApiRefused, ApiSession, read_json, sentence
+import requests
+
+from api_client.session import ApiError, ApiRefused, ApiSession, read_json, sentence
 
 API = "/slipway/api/v1.0"
-_PATIENCE = 300.0
+VALIDATION_TIMEOUT = 300.0
 """Seconds for an answer for which the provisioner reads the whole design."""
 _COLLECTION = "design"
-_NO_SUCH_SITE = 404
+_NOT_FOUND = 404
 
 
 class DesignRefused(ApiError):
@@ -103,71 +105,77 @@ class RunProgress:
     paused: bool = False
 
 
-class SlipwayApi:
-    """What the demo and the following of actions need of Slipway's API."""
+class SlipwayClient:
+    """Requests to Slipway's API. Every method may raise `ApiUnreachable` and `ApiRefused`."""
 
     def __init__(self, session: ApiSession) -> None:
-        self._session = session
+        self.session = session
+
+    def request(
+        self, what: str, method: str, path: str, query: Mapping[str, Any] | None = None, **arguments: Any
+    ) -> requests.Response:
+        """Send a request.
+
+        Parameters
+        ----------
+        what : what is being done, for messages.
+        path : below the API's own.
+        query : without those that are None.
+        arguments : as for `requests.Session.request`.
+        """
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        params = {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
+        return self.session.request(what, method, API + path, params=params, **arguments)
 
     def commit(self, site: str, text: str) -> Revision:
-        """Make these documents, and no others, the site's wanted design. What was in its buffer is lost.
+        """Make these documents, and no others, the site's design. What was in its buffer is lost.
 
         Raises
         ------
         DesignRefused
             The documents have errors; all of them are named.
-        ApiRefused, ApiUnreachable
         """
-        newest = self._newest(site)
+        newest = self._newest_revision(site)
         digest = hashlib.sha256(text.encode()).hexdigest()
         held = {each["name"]: each["digest"] for each in newest["collections"]} if newest is not None else {}
         if newest is not None and held == {_COLLECTION: digest}:
             return Revision(site, newest["revision"], newest["digest"], created=False, warnings=())
+        what = f"committing {site}"
         try:
             tag = self._load(site, text, digest, held)
-            answer = self._session.request(
-                f"committing {site}",
-                "POST",
-                f"{API}/commitconfigdocs",
-                params={"site": site},
-                headers={"If-Match": tag},  # exactly what was just loaded
-                timeout=_PATIENCE,
+            # Exactly what was just loaded is committed.
+            headers = {"If-Match": tag}
+            answer = self.request(
+                what, "POST", "/commitconfigdocs", {"site": site}, headers=headers, timeout=VALIDATION_TIMEOUT
             )
         except ApiRefused as error:
             if error.status == 400 and isinstance(error.detail, Mapping):
                 raise _refusal(site, error.detail) from error
             raise
-        data = read_json(f"committing {site}", answer)
+        data = read_json(what, answer)
         warnings = tuple(_text(message) for message in data["details"]["messageList"])
         return Revision(site, data["revision"], data["digest"], created=True, warnings=warnings)
 
-    def _newest(self, site: str) -> Any:
-        try:
-            answer = self._session.request(
-                f"reading the revisions of {site}", "GET", f"{API}/revisions", params={"site": site, "limit": 1}
-            )
-        except ApiRefused as error:
-            if error.status == _NO_SUCH_SITE:
-                return None
-            raise
-        return next(iter(read_json(f"reading the revisions of {site}", answer)), None)
+    def _newest_revision(self, site: str) -> Any:
+        found = self._get(f"reading the revisions of {site}", "/revisions", {"site": site, "limit": 1})
+        return next(iter(found or ()), None)
 
     def _load(self, site: str, text: str, digest: str, held: Mapping[str, str]) -> str:
         """Fill the buffer; return its version as HTTP knows it."""
         mode, tag = "replace", ""
-        wanted = {**dict.fromkeys(sorted(held), ""), _COLLECTION: text}
-        for collection in sorted(wanted, key=lambda name: name == _COLLECTION):  # what is to go goes first
+        contents = {**dict.fromkeys(sorted(held), ""), _COLLECTION: text}
+        for collection in sorted(contents, key=lambda name: name == _COLLECTION):  # what is to be removed goes first
             if collection == _COLLECTION and held.get(_COLLECTION) == digest:
                 continue
-            body = wanted[collection]
-            answer = self._session.request(
+            body = contents[collection]
+            answer = self.request(
                 f"loading {site}",
                 "POST",
-                f"{API}/configdocs/{quote(collection, safe='')}",
-                params={"site": site, "buffermode": mode, "empty-collection": str(not body).lower()},
+                f"/configdocs/{_quoted(collection)}",
+                {"site": site, "buffermode": mode, "empty-collection": not body},
                 data=body.encode(),
                 headers={"Content-Type": "application/x-yaml"},
-                timeout=_PATIENCE,
+                timeout=VALIDATION_TIMEOUT,
             )
             mode, tag = "append", answer.headers.get("ETag", "*")
         return tag
@@ -181,52 +189,40 @@ class SlipwayApi:
         ----------
         marker : a UUID by which it is recognised later.
         allow_intermediate : also when revisions before this one were never deployed.
-
-        Raises
-        ------
-        ApiRefused, ApiUnreachable
         """
         what = f"creating {kind} of {site}"
-        answer = self._session.request(
+        answer = self.request(
             what,
             "POST",
-            f"{API}/actions",
-            params={"site": site, "allow-intermediate-commits": str(allow_intermediate).lower()},
+            "/actions",
+            {"site": site, "allow-intermediate-commits": allow_intermediate},
             json={"name": kind, "parameters": dict(parameters)},
             headers={"X-Context-Marker": marker},
-            timeout=_PATIENCE,
+            timeout=VALIDATION_TIMEOUT,
         )
         return Action.from_json(read_json(what, answer))
 
     def actions(self, site: str, limit: int = 50) -> list[Action]:
-        """The newest actions of a site, newest first; none of one that does not exist yet."""
-        what = f"reading the actions of {site}"
-        try:
-            answer = self._session.request(what, "GET", f"{API}/actions", params={"site": site, "limit": limit})
-        except ApiRefused as error:
-            if error.status == _NO_SUCH_SITE:
-                return []
-            raise
-        return [Action.from_json(item) for item in read_json(what, answer)]
+        """Return the newest actions of a site, newest first; none of one that does not exist yet."""
+        found = self._get(f"reading the actions of {site}", "/actions", {"site": site, "limit": limit})
+        return [Action.from_json(item) for item in found or ()]
 
     def action(self, action_id: str) -> Action:
-        """One action; one whose run is over is shown as over."""
+        """Return one action; one whose run is over is shown as over."""
         what = f"reading action {action_id}"
-        answer = self._session.request(what, "GET", f"{API}/actions/{quote(action_id, safe='')}")
-        return Action.from_json(read_json(what, answer))
+        return Action.from_json(read_json(what, self.request(what, "GET", f"/actions/{_quoted(action_id)}")))
 
     def provisioner_problem(self, site: str) -> str | None:
-        """What keeps the site's provisioner from listing its nodes, in a sentence; None when it does.
+        """Return why the site's provisioner does not list its nodes, in a sentence; None when it does.
 
         Raises
         ------
         ApiRefused, ApiUnreachable
             The API itself does not answer as it should: of the provisioner nothing is known.
         """
-        what = f"asking the provisioner of site {site}"
         query = {"site": site, "filters": "nodes-provision-status"}
         try:
-            self._session.request(what, "GET", f"{API}/site_statuses", params=query)
+            self.request(f"asking the provisioner of site {site}", "GET", "/site_statuses", query)
         except ApiRefused as refused:
             if refused.status not in (502, 503):
                 raise
@@ -234,27 +230,14 @@ class SlipwayApi:
         return None
 
     def stop(self, action_id: str) -> None:
-        """End an action.
-
-        Raises
-        ------
-        ApiRefused
-            409: it is over, or not there yet.
-        """
-        self._session.request(
-            f"stopping action {action_id}", "POST", f"{API}/actions/{quote(action_id, safe='')}/control/stop"
-        )
+        """End an action; `ApiRefused` with status 409 when it is over, or not there yet."""
+        self.request(f"stopping action {action_id}", "POST", f"/actions/{_quoted(action_id)}/control/stop")
 
     def progress(self, dag_id: str, run_id: str) -> RunProgress | None:
-        """How the action of a DAG run stands; None while Slipway has not heard of it."""
-        path = f"{API}/runs/{quote(dag_id, safe='')}/{quote(run_id, safe='')}"
-        what = f"reading the progress of {run_id}"
-        try:
-            data = read_json(what, self._session.request(what, "GET", path))
-        except ApiRefused as error:
-            if error.status == 404:
-                return None
-            raise
+        """Return how the action of a DAG run stands; None while Slipway does not know it."""
+        data = self._get(f"reading the progress of {run_id}", f"/runs/{_quoted(dag_id)}/{_quoted(run_id)}")
+        if data is None:
+            return None
         action = data.get("action") or {}
         return RunProgress(
             state=action.get("state"),
@@ -265,6 +248,19 @@ class SlipwayApi:
             step=action.get("step"),
             paused=bool(action.get("paused")),
         )
+
+    def _get(self, what: str, path: str, query: Mapping[str, Any] | None = None) -> Any:
+        """Return the JSON of an answer, None where there is no such thing (404)."""
+        try:
+            return read_json(what, self.request(what, "GET", path, query))
+        except ApiRefused as error:
+            if error.status != _NOT_FOUND:
+                raise
+            return None
+
+
+def _quoted(part: str) -> str:
+    return quote(part, safe="")
 
 
 def _refusal(site: str, detail: Mapping[str, Any]) -> DesignRefused:

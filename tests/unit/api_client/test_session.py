@@ -10,9 +10,9 @@ import pytest
 import requests
 import responses
 
-from slipway_cli.airflow_api import AirflowApi
-from slipway_cli.api_session import ApiError, ApiRefused, ApiSession, ApiUnreachable
-from slipway_cli.slipway_api import DesignRefused, SlipwayApi
+from api_client.airflow import AirflowClient
+from api_client.session import ApiError, ApiRefused, ApiSession, ApiUnreachable
+from api_client.slipway import DesignRefused, SlipwayClient
 
 URL = "http://127.0.0.1:1"
 RUN = f"{URL}/api/v2/dags/deploy_site/dagRuns/r%2F1"
@@ -34,7 +34,7 @@ def test_an_expired_token_is_fetched_anew_once(wire: responses.RequestsMock, ses
     wire.get(RUN, json={"detail": "expired"}, status=401)
     wire.post(f"{URL}/auth/token", json={"access_token": "second"}, status=201)
     wire.get(RUN, json={"state": "running"})
-    assert AirflowApi(session).run_state("deploy_site", "r/1") == "running"
+    assert AirflowClient(session).run_state("deploy_site", "r/1") == "running"
     assert [call.request.headers.get("Authorization") for call in wire.calls] == [
         None,
         "Bearer first",
@@ -48,7 +48,7 @@ def test_a_token_is_renewed_before_it_ends(wire: responses.RequestsMock, monkeyp
     wire.post(f"{URL}/auth/token", json={"access_token": f"head.{payload}.signature"}, status=201)
     wire.post(f"{URL}/auth/token", json={"access_token": "second"}, status=201)
     session, now = ApiSession(URL, "slipway", "secret"), [1_000_000.0]
-    monkeypatch.setattr("slipway_cli.api_session.time.time", lambda: now[0])
+    monkeypatch.setattr("api_client.session.time.time", lambda: now[0])
     first = session.token()
     now[0] += 89
     assert session.token() == first
@@ -74,7 +74,7 @@ def test_the_states_of_many_runs(wire: responses.RequestsMock, session: ApiSessi
     page(range(100), 0, 3, [("deploy_site", "alpha__001", "running"), *strangers[:1]])
     page(range(100), 2, 3, strangers[1:])
     page(range(100, 101), 0, 1, [("deploy_site", "alpha__100", "success")])
-    assert AirflowApi(session).run_states(wanted) == {
+    assert AirflowClient(session).run_states(wanted) == {
         ("deploy_site", "alpha__001"): "running",
         ("deploy_site", "alpha__100"): "success",
     }
@@ -85,13 +85,13 @@ def test_what_is_wrong_with_a_provisioner(
     wire: responses.RequestsMock, session: ApiSession, status: int, problem: str | None
 ) -> None:
     wire.get(f"{URL}/slipway/api/v1.0/site_statuses", json={"message": problem}, status=status)
-    assert SlipwayApi(session).provisioner_problem("alpha") == problem
+    assert SlipwayClient(session).provisioner_problem("alpha") == problem
 
 
 def test_an_api_that_refuses_says_nothing_of_the_provisioner(wire: responses.RequestsMock, session: ApiSession) -> None:
     wire.get(f"{URL}/slipway/api/v1.0/site_statuses", json={"message": "no"}, status=403)
     with pytest.raises(ApiRefused, match="HTTP 403"):
-        SlipwayApi(session).provisioner_problem("alpha")
+        SlipwayClient(session).provisioner_problem("alpha")
 
 
 def test_what_is_wrong_with_airflows_components(wire: responses.RequestsMock, session: ApiSession) -> None:
@@ -102,7 +102,7 @@ def test_what_is_wrong_with_airflows_components(wire: responses.RequestsMock, se
         "dag_processor": {"status": "healthy", "latest_dag_processor_heartbeat": "2026-01-01T00:00:00"},
     }
     wire.get(f"{URL}/api/v2/monitor/health", json=health)
-    assert AirflowApi(session).component_problems() == {
+    assert AirflowClient(session).component_problems() == {
         "metadatabase": None,
         "scheduler": "Airflow says unhealthy, its last sign of life was at 2026-01-01T00:00:00",
         "dag-processor": None,
@@ -112,7 +112,7 @@ def test_what_is_wrong_with_airflows_components(wire: responses.RequestsMock, se
 def test_a_token_that_is_never_good_is_an_error_not_a_loop(wire: responses.RequestsMock, session: ApiSession) -> None:
     wire.get(RUN, json={"detail": "no"}, status=401)
     with pytest.raises(ApiRefused, match="HTTP 401: no"):
-        AirflowApi(session).run("deploy_site", "r/1")
+        AirflowClient(session).run("deploy_site", "r/1")
     assert len(wire.calls) == 4
 
 
@@ -131,14 +131,14 @@ def test_the_answers_own_words_are_in_the_message(
 ) -> None:
     wire.get(RUN, body=answer if isinstance(answer, str) else json.dumps(answer), status=404)
     with pytest.raises(ApiRefused) as caught:
-        AirflowApi(session).run("deploy_site", "r/1")
+        AirflowClient(session).run("deploy_site", "r/1")
     assert str(caught.value) == f"reading run r/1: HTTP 404: {sentence}"
 
 
 def test_no_answer_is_unreachable_and_names_no_password(wire: responses.RequestsMock) -> None:
     wire.post(f"{URL}/auth/token", body=requests.ConnectionError("refused"))
     with pytest.raises(ApiUnreachable, match=f"{URL} does not answer") as caught:
-        AirflowApi(ApiSession(URL, "admin", "secret")).import_errors()
+        AirflowClient(ApiSession(URL, "admin", "secret")).import_errors()
     assert "secret" not in str(caught.value)
 
 
@@ -150,17 +150,17 @@ def test_all_pages_of_tasks_are_read(wire: responses.RequestsMock, session: ApiS
     for offset, size in ((0, 100), (100, 1)):
         wire.get(
             f"{RUN}/taskInstances",
-            json={"task_instances": [item(offset + n) for n in range(size)]},
+            json={"task_instances": [item(offset + n) for n in range(size)], "total_entries": 101},
             match=[responses.matchers.query_param_matcher({"limit": 100, "offset": offset})],
         )
-    tasks = AirflowApi(session).task_instances("deploy_site", "r/1")
+    tasks = AirflowClient(session).tasks("deploy_site", "r/1")
     assert [task.name for task in tasks] == [f"g{n}" for n in range(101)]
 
 
 def test_a_connection_is_replaced_or_else_created(wire: responses.RequestsMock, session: ApiSession) -> None:
     wire.patch(f"{URL}/api/v2/connections/c", json={"detail": "none"}, status=404)
     created = wire.post(f"{URL}/api/v2/connections", json={}, status=201)
-    AirflowApi(session).set_connection("c", {"conn_type": "drydock", "host": "http://h"})
+    AirflowClient(session).set_connection("c", {"conn_type": "drydock", "host": "http://h"})
     assert created.call_count == 1
     sent = json.loads(wire.calls[-1].request.body or "")
     assert sent == {"connection_id": "c", "conn_type": "drydock", "host": "http://h"}
@@ -173,7 +173,7 @@ def test_a_busy_airflow_is_asked_again(
     monkeypatch.setattr(time, "sleep", pauses.append)
     busy = wire.patch(f"{URL}/api/v2/connections/c", json={"detail": "the database is away"}, status=500)
     good = wire.patch(f"{URL}/api/v2/connections/c", json={})
-    AirflowApi(session).set_connection("c", {})
+    AirflowClient(session).set_connection("c", {})
     assert (busy.call_count, good.call_count, len(pauses)) == (1, 1, 1)
 
 
@@ -184,18 +184,18 @@ def test_a_run_is_started_once_by_an_airflow_that_fails_after_it(
     runs = f"{URL}/api/v2/dags/deploy_site/dagRuns"
     wire.post(runs, json={"detail": "the database is away"}, status=500)
     wire.post(runs, json={"detail": "there is one"}, status=409)
-    run_id = AirflowApi(session).trigger("deploy_site", {"site": "a"})
+    run_id = AirflowClient(session).trigger("deploy_site", {"site": "a"})
     sent = [json.loads(call.request.body or "")["dag_run_id"] for call in list(wire.calls)[1:]]
     assert sent == [run_id, run_id]
     wire.replace(responses.POST, runs, json={"detail": "there is one"}, status=409)
     with pytest.raises(ApiRefused, match="409"):
-        AirflowApi(session).trigger("deploy_site", {}, run_id)
+        AirflowClient(session).trigger("deploy_site", {}, run_id)
 
 
 def test_a_redirection_is_not_followed(wire: responses.RequestsMock, session: ApiSession) -> None:
     wire.get(RUN, status=301, headers={"Location": "https://elsewhere/"})
     with pytest.raises(ApiError, match="points to https://elsewhere/; use the URL of that place"):
-        AirflowApi(session).run("deploy_site", "r/1")
+        AirflowClient(session).run("deploy_site", "r/1")
 
 
 def test_what_is_no_airflow_is_told(wire: responses.RequestsMock) -> None:
@@ -208,7 +208,7 @@ def test_a_given_token_is_not_fetched_anew() -> None:
     with responses.RequestsMock() as mock:
         mock.get(RUN, json={"message": "expired"}, status=401)
         with pytest.raises(ApiRefused, match="HTTP 401: expired"):
-            AirflowApi(ApiSession.with_token(URL, "admin", "kept")).run("deploy_site", "r/1")
+            AirflowClient(ApiSession.with_token(URL, "admin", "kept")).run("deploy_site", "r/1")
         assert [call.request.headers["Authorization"] for call in mock.calls] == ["Bearer kept"]
 
 
@@ -216,7 +216,7 @@ def test_requests_can_be_traced_without_their_secrets(wire: responses.RequestsMo
     told: list[str] = []
     session.trace = told.append
     wire.get(RUN, json={"state": "running"}, headers={"X-Shipyard-Req": "r-1"})
-    AirflowApi(session).run_state("deploy_site", "r/1")
+    AirflowClient(session).run_state("deploy_site", "r/1")
     assert [line.partition(" in ")[0] for line in told] == [f"POST {URL}/auth/token: 201", f"GET {RUN}: 200"]
     assert told[1].endswith("request r-1")
     assert not any("first" in line or "secret" in line for line in told)
@@ -229,7 +229,7 @@ def test_a_dag_that_never_comes_is_explained_by_import_errors(
     errors = [{"filename": "deploy_site.py", "stack_trace": "Traceback\nImportError: no module x\n"}]
     wire.get(f"{URL}/api/v2/importErrors", json={"import_errors": errors})
     with pytest.raises(ApiError, match=r"deploy_site\.py: ImportError: no module x"):
-        AirflowApi(session).wait_for_dag("deploy_site", timeout=0)
+        AirflowClient(session).wait_for_dag("deploy_site", timeout=0)
 
 
 API = f"{URL}/slipway/api/v1.0"
@@ -251,7 +251,7 @@ def test_a_refused_design_names_every_error(wire: responses.RequestsMock, sessio
         status=400,
     )
     with pytest.raises(DesignRefused) as caught:
-        SlipwayApi(session).commit("alpha", "a: b")
+        SlipwayClient(session).commit("alpha", "a: b")
     assert str(caught.value) == "Validations failed\n  design:3: bad\n  design:9: worse"
 
 
@@ -263,7 +263,7 @@ def test_a_design_is_loaded_as_it_is_and_exactly_that_is_committed(
     messages = [{"message": "empty group", "error": False}]
     answer = {"site": "alpha", "revision": 3, "digest": "d", "details": {"messageList": messages}}
     wire.post(f"{API}/commitconfigdocs", json=answer)
-    revision = SlipwayApi(session).commit("alpha", "name: Zoë")
+    revision = SlipwayClient(session).commit("alpha", "name: Zoë")
     assert (revision.number, revision.created, revision.warnings) == (3, True, ("empty group",))
     request = loaded.calls[0].request
     assert (request.body, request.headers["Content-Type"]) == ("name: Zoë".encode(), "application/x-yaml")
@@ -275,7 +275,7 @@ def test_a_design_that_is_there_already_is_not_committed_again(
     wire: responses.RequestsMock, session: ApiSession
 ) -> None:
     newest(wire, {"revision": 4, "digest": "d", "collections": [{"name": "design", "digest": DIGEST}]})
-    revision = SlipwayApi(session).commit("alpha", "name: Zoë")
+    revision = SlipwayClient(session).commit("alpha", "name: Zoë")
     assert (revision.number, revision.created) == (4, False)
 
 
@@ -285,7 +285,7 @@ def test_a_design_takes_the_place_of_all_other_collections(wire: responses.Reque
     removed = wire.post(f"{API}/configdocs/extra", json={}, status=201, headers={"ETag": '"1"'})
     loaded = wire.post(f"{API}/configdocs/design", json={}, status=201, headers={"ETag": '"2"'})
     wire.post(f"{API}/commitconfigdocs", json={"revision": 5, "digest": "d", "details": {"messageList": []}})
-    SlipwayApi(session).commit("alpha", "name: Zoë")
+    SlipwayClient(session).commit("alpha", "name: Zoë")
     sent = [answer.calls[0].request.params for answer in (removed, loaded)]
     assert [(each["buffermode"], each["empty-collection"]) for each in sent] == [
         ("replace", "true"),
@@ -303,7 +303,7 @@ def test_an_action_is_created_with_a_marker(wire: responses.RequestsMock, sessio
         "context_marker": "m",
     }
     created = wire.post(f"{API}/actions", json=answer, status=201)
-    action = SlipwayApi(session).create_action("alpha", "deploy_site", {"force": True}, marker="m")
+    action = SlipwayClient(session).create_action("alpha", "deploy_site", {"force": True}, marker="m")
     assert (action.id, action.is_over) == ("A" * 26, False)
     request = created.calls[0].request
     assert request.headers["X-Context-Marker"] == "m"
@@ -317,7 +317,7 @@ def test_progress_is_none_until_slipway_has_heard_of_the_run(wire: responses.Req
     wire.get(
         path, json={"action": {"state": "running", "verdict": None}, "groups": [{"name": "g", "state": "pending"}]}
     )
-    assert SlipwayApi(session).progress("deploy_site", "r/1") is None
-    progress = SlipwayApi(session).progress("deploy_site", "r/1")
+    assert SlipwayClient(session).progress("deploy_site", "r/1") is None
+    progress = SlipwayClient(session).progress("deploy_site", "r/1")
     assert progress is not None
     assert (progress.state, [group.name for group in progress.groups]) == ("running", ["g"])

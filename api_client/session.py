@@ -1,4 +1,4 @@
-"""Requests to one Airflow, as one user: the token, the patience, and what becomes of refusals."""
+"""Requests to one Airflow as one user: its token, time limits, and an exception for each way to fail."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from urllib.parse import urlsplit
 
 import requests
 
-from slipway_cli.errors import SlipwayCliError
+from site_engine.errors import AccountRefused, AirflowApiError, AirflowRefused
 
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 _LONGEST_DETAIL = 2000
+_TEMPORARY = (408, 429)
+Timeout = float | tuple[float, float]
+"""Seconds for one answer; or seconds to connect, and seconds for the answer."""
 
 
-class ApiError(SlipwayCliError):
+class ApiError(AirflowApiError):
     """An API did not do what was asked; the message says what it answered."""
 
 
@@ -27,7 +30,7 @@ class ApiUnreachable(ApiError):
 
 
 class ApiRefused(ApiError):
-    """The API refused the request.
+    """The API answered with a status of 400 or more.
 
     Attributes
     ----------
@@ -38,40 +41,68 @@ class ApiRefused(ApiError):
     """
 
     def __init__(self, what: str, status: int, detail: Any, answer: requests.Response | None = None) -> None:
-        super().__init__(f"{what}: HTTP {status}: {sentence(detail)}")
+        # Not super(): the engine's exceptions beside this one take other arguments.
+        Exception.__init__(self, f"{what}: HTTP {status}: {sentence(detail)}")
         self.what = what
         self.status = status
         self.detail = detail
         self.answer = answer
 
+    @classmethod
+    def of(cls, what: str, answer: requests.Response, *, own_account: bool) -> ApiRefused:
+        """Return the exception for an answer; the engine tells refusals from failures by its class.
+
+        Parameters
+        ----------
+        own_account : the token was fetched with a password that this process has, so that a 401 refuses the account.
+        """
+        status = answer.status_code
+        kind: type[ApiRefused] = ApiRefused
+        if status == 401 and own_account:
+            kind = LoginRefused
+        elif status < 500 and status not in _TEMPORARY:
+            kind = RequestRefused
+        return kind(what, status, _detail(answer), answer)
+
+
+class RequestRefused(ApiRefused, AirflowRefused):
+    """The API refused the request for good; nothing has happened."""
+
+
+class LoginRefused(ApiRefused, AccountRefused):
+    """The API does not know the user, or not with this password."""
+
 
 def sentence(detail: Any) -> str:
-    """The part of an error answer that is meant for people."""
+    """Return the part of an error answer that is meant for people, on one line."""
     if isinstance(detail, Mapping):
         for key in ("detail", "message", "reason", "title"):
             if detail.get(key):
                 return sentence(detail[key])
     if isinstance(detail, Sequence) and not isinstance(detail, str):
         return "; ".join(sentence(part.get("msg", part) if isinstance(part, Mapping) else part) for part in detail)
-    return str(detail)[:_LONGEST_DETAIL]
+    return " ".join(str(detail).split())[:_LONGEST_DETAIL]
 
 
 class ApiSession:
     """Requests to one Airflow as one user, with a token that is given, or fetched with a password when needed."""
 
-    def __init__(self, url: str, username: str, password: str | None, timeout: float = 30.0) -> None:
-        """Nothing is sent yet.
+    def __init__(
+        self, url: str, username: str, password: str | None, timeout: Timeout = 30.0, name: str | None = None
+    ) -> None:
+        """Send nothing yet.
 
         Parameters
         ----------
         url : base URL, for example http://127.0.0.1:8080
         password : without one no token can be fetched: see `with_token`.
-        timeout : seconds for one answer.
+        name : what messages call the server.  [Airflow at URL]
         """
         self.url = url.rstrip("/")
         self.username = username
         self.trace: Callable[[str], None] | None = None
         """Is told of every request, without its secrets."""
+        self._name = name or f"Airflow at {self.url}"
         self._password = password
         self._timeout = timeout
         self._token: str | None = None
@@ -81,9 +112,11 @@ class ApiSession:
         self._http.trust_env = urlsplit(self.url).hostname not in _LOOPBACK
 
     @classmethod
-    def with_token(cls, url: str, username: str, token: str, timeout: float = 30.0) -> ApiSession:
-        """A session with a token that was fetched before; it cannot fetch another one."""
-        session = cls(url, username, None, timeout)
+    def with_token(
+        cls, url: str, username: str, token: str | None, timeout: Timeout = 30.0, name: str | None = None
+    ) -> ApiSession:
+        """Return a session with a token that was fetched before (None: without one); it cannot fetch another one."""
+        session = cls(url, username, None, timeout, name)
         session._token = token
         return session
 
@@ -92,23 +125,33 @@ class ApiSession:
         self._http.close()
 
     def token(self) -> str:
-        """A bearer token; logs in if there is none yet, or the one there is ends soon.
+        """Return a bearer token; log in if there is none yet, or the one there is ends soon.
 
         Raises
         ------
-        ApiRefused
+        LoginRefused
             Wrong user or password.
         """
         if self._token is None or (self._password is not None and time.time() >= self._renewal):
-            what = f"logging in as {self.username}"
-            answer = self._send("POST", "/auth/token", json={"username": self.username, "password": self._password})
-            _check(what, answer)
-            token = read_json(what, answer)
-            if not isinstance(token, Mapping) or not isinstance(token.get("access_token"), str):
-                raise ApiError(f"{self.url} gave no token: is it an Airflow 3?")
-            self._token = str(token["access_token"])
+            self._token = self.log_in(self.username, self._password)
             self._renewal = _renewal(self._token, time.time())
         return self._token
+
+    def log_in(self, user: str, password: str | None, headers: Mapping[str, str] | None = None) -> str:
+        """Fetch a token for a user, whose session this need not be.
+
+        Raises
+        ------
+        ApiUnreachable, ApiRefused
+        """
+        what = f"logging in as {user}"
+        body = {"username": user, "password": password}
+        answer = self._send("POST", "/auth/token", json=body, headers=headers)
+        self._check(what, answer)
+        token = read_json(what, answer)
+        if not isinstance(token, Mapping) or not isinstance(token.get("access_token"), str):
+            raise ApiError(f"{self.url} gave no token: is it an Airflow 3?")
+        return str(token["access_token"])
 
     def request(self, what: str, method: str, path: str, **arguments: Any) -> requests.Response:
         """Send a request as the user.
@@ -125,13 +168,23 @@ class ApiSession:
         """
         headers = dict(arguments.pop("headers", {}))
         for last in (False, True):
-            headers["Authorization"] = f"Bearer {self.token()}"
+            if self._token is not None or self._password is not None:
+                headers["Authorization"] = f"Bearer {self.token()}"
             answer = self._send(method, path, headers=headers, **arguments)
             if answer.status_code != 401 or last or self._password is None:
                 break
             self._token = None
-        _check(what, answer)
+        self._check(what, answer)
         return answer
+
+    def _check(self, what: str, answer: requests.Response) -> None:
+        if answer.status_code < 300:
+            return
+        with answer:
+            if answer.status_code < 400:
+                target = answer.headers.get("Location", "somewhere else")
+                raise ApiError(f"{what}: {answer.url} points to {target}; use the URL of that place")
+            raise ApiRefused.of(what, answer, own_account=self._password is not None)
 
     def _send(self, method: str, path: str, **arguments: Any) -> requests.Response:
         began = time.monotonic()
@@ -156,7 +209,7 @@ class ApiSession:
                 f"{self.url} is no URL that can be asked; write for example https://airflow.example"
             ) from error
         except requests.RequestException as error:
-            raise ApiUnreachable(f"Airflow at {self.url} does not answer ({_reason(error)})") from error
+            raise ApiUnreachable(f"{self._name} does not answer ({_reason(error)})") from error
         if self.trace is not None:
             took = time.monotonic() - began
             request_id = answer.headers.get("X-Shipyard-Req")
@@ -168,7 +221,7 @@ class ApiSession:
 
 
 def _renewal(token: str, now: float) -> float:
-    """When to fetch another token (seconds since 1970): after nine tenths of the life that the token says it has."""
+    """Return when to fetch another token (seconds since 1970): after nine tenths of its life."""
     try:
         payload = token.split(".")[1]
         ends = float(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["exp"])
@@ -179,7 +232,7 @@ def _renewal(token: str, now: float) -> float:
 
 
 def read_json(what: str, answer: requests.Response) -> Any:
-    """The JSON of a good answer.
+    """Return the JSON of a good answer.
 
     Raises
     ------
@@ -195,21 +248,15 @@ def read_json(what: str, answer: requests.Response) -> Any:
         ) from error
 
 
-def _check(what: str, answer: requests.Response) -> None:
-    if answer.status_code < 300:
-        return
-    if answer.status_code < 400:
-        target = answer.headers.get("Location", "somewhere else")
-        raise ApiError(f"{what}: {answer.url} points to {target}; use the URL of that place")
+def _detail(answer: requests.Response) -> Any:
     try:
-        detail = answer.json()
+        return answer.json()
     except ValueError:
-        detail = answer.text or answer.reason
-    raise ApiRefused(what, answer.status_code, detail, answer)
+        return answer.text or answer.reason
 
 
 def _reason(error: requests.RequestException) -> str:
-    """The cause in a few words: what the operating system said, else the sort of the error."""
+    """Return the cause in a few words: what the operating system said, else the sort of the error."""
     cause: BaseException | None = error
     seen = 0
     while cause is not None and seen < 10:
