@@ -13,16 +13,16 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from design_rendering.documents import load_documents
 from provisioner_client.errors import DesignEmpty, DesignUnreadable
 from provisioner_client.protocol import DesignSource, DesignValidation, Provisioner
 from site_engine.errors import StepError
 from site_engine.log_messages import names
-from strategy_lib.documents import load_documents
 from strategy_lib.strategy import Selector
 
 if TYPE_CHECKING:
+    from design_rendering.documents import Document
     from site_store import RevisionRecord, SiteStore
-    from strategy_lib.documents import Document
 
 
 log = logging.getLogger(__name__)

@@ -18,7 +18,8 @@ from site_engine.redaction import redact_for_action
 from site_engine.reports import NodeStepStatus, StepTasks, make_dry_run_report, make_report
 from site_store import ActionState, OperationPhase, PlannedGroup
 from strategy_lib.phase import Verdict
-from strategy_lib.report import render, to_dict
+from strategy_lib.report import to_dict
+from strategy_lib.report_text import render
 
 if TYPE_CHECKING:
     from site_engine.log_messages import TaskLog

@@ -15,8 +15,8 @@ from site_engine.driver import NextOperation, begun_operation
 from site_engine.operations.reconcile import OperationOwner, list_nodes
 from site_store import OperationPhase
 from strategy_lib.criteria import EVERY_NODE, evaluate
+from strategy_lib.node import TaskStatus
 from strategy_lib.phase import NodeStep
-from strategy_lib.task_state import TaskStatus
 
 if TYPE_CHECKING:
     from site_engine.operations.run import OperationRun

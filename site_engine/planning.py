@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from design_rendering.digests import differ_in_labels_alone
 from site_engine.actions.kinds import ActionKind, Override
 from site_engine.actions.parameters import ActionParameters
 from site_store import NodeRecord, PlannedGroup
 from strategy_lib.deployment import Deployment, Finished
-from strategy_lib.digests import differ_in_labels_alone
 from strategy_lib.node import Node
 from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition

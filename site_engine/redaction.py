@@ -16,23 +16,21 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import structlog
 
-from design_rendering.errors import RenderingError
-from design_rendering.judging import exposed_secrets
+from design_rendering.documents import load_documents
+from design_rendering.errors import DocumentError, RenderingError
 from design_rendering.redaction import Redactor
-from design_rendering.rendering import render
-from design_rendering.secret_texts import may_hide_secrets, secret_texts
-from design_rendering.secrets import secret_values
+from design_rendering.rendering import render, secret_texts
+from design_rendering.secrets import may_hide_secrets, secret_values
+from design_rendering.validation import exposed_secrets
 from site_engine.designs import read_revision
 from site_store import RevisionNotFound
-from strategy_lib.documents import load_documents
-from strategy_lib.errors import DocumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from design_rendering.documents import Document
     from provisioner_client.redacting import Redact
     from site_store import ActionRecord, CollectionRecord, RevisionRecord, SiteStore
-    from strategy_lib.documents import Document
 
 
 def secrets_of(store: SiteStore, revision: RevisionRecord, documents: Iterable[Document]) -> frozenset[str]:

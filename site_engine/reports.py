@@ -13,7 +13,7 @@ from site_store import OperationStatus
 from site_store.events import EventKind
 from strategy_lib.criteria import EVERY_NODE, evaluate
 from strategy_lib.deployment import counts_of, nothing_to_deploy
-from strategy_lib.node import NodeState
+from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.phase import GroupState, NodeStep, Reason, Verdict
 from strategy_lib.report import (
     FailedStep,
@@ -24,7 +24,6 @@ from strategy_lib.report import (
     build_report,
 )
 from strategy_lib.strategy import TARGET_GROUP
-from strategy_lib.task_state import TaskStatus
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -1,27 +1,25 @@
-"""The domain of Slipway, pure: no I/O, no clock, no Airflow, no SQL. Start at `deployment.py` and `simulation.py`."""
+"""The domain of Slipway, pure: no I/O, no clock, no documents. Start at `deployment.py` and `simulation.py`."""
 
 from strategy_lib.configuration import DeploymentConfiguration, parse_configuration
 from strategy_lib.criteria import CriterionResult, SuccessCriteria
 from strategy_lib.deployment import Deploy, Deployment, Finished, GroupCounts, Prepare, counts_of
-from strategy_lib.design import Design, read_design
-from strategy_lib.documents import Document, Limits, find_document, load_documents
 from strategy_lib.errors import (
     ConfigurationError,
-    DocumentError,
     InventoryError,
     OutcomesError,
     Problem,
     StrategyError,
     StrategyLibError,
 )
-from strategy_lib.inventory import nodes_from_documents, nodes_from_inventory
 from strategy_lib.node import Node, NodeState
+from strategy_lib.node_list import nodes_from_inventory
 from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.selectors import NodeIndex, resolve
 from strategy_lib.simulation import simulate
-from strategy_lib.strategy import Group, Label, Selector, Strategy, parse_strategy
+from strategy_lib.strategy import Group, Label, Selector, Strategy
+from strategy_lib.strategy_parser import parse_strategy
 from strategy_lib.warnings import strategy_warnings
 
 __all__ = [
@@ -30,9 +28,6 @@ __all__ = [
     "Deploy",
     "Deployment",
     "DeploymentConfiguration",
-    "Design",
-    "Document",
-    "DocumentError",
     "Evidence",
     "Finished",
     "Group",
@@ -40,7 +35,6 @@ __all__ = [
     "GroupState",
     "InventoryError",
     "Label",
-    "Limits",
     "Node",
     "NodeCondition",
     "NodeIndex",
@@ -58,15 +52,11 @@ __all__ = [
     "SuccessCriteria",
     "Verdict",
     "counts_of",
-    "find_document",
     "judge",
-    "load_documents",
-    "nodes_from_documents",
     "nodes_from_inventory",
     "order_groups",
     "parse_configuration",
     "parse_strategy",
-    "read_design",
     "resolve",
     "simulate",
     "strategy_warnings",

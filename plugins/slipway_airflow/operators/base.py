@@ -23,11 +23,11 @@ from strategy_lib.errors import StrategyLibError
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from design_rendering.documents import Document
     from provisioner_client.protocol import Provisioner
     from provisioner_client.redacting import Redact
     from site_engine.provisioners import ProvisionerConnection
     from site_store import ActionRecord, RevisionRecord
-    from strategy_lib.documents import Document
 
 # Trouble that is the same however often one tries.
 _FINAL = (EngineError, StrategyLibError, RevisionNotFound, SiteBusy, ProvisionerRefused)

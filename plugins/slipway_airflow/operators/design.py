@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from design_rendering.design import read_design
+from design_rendering.drydock_kinds import nodes_from_documents
 from site_engine.actions.admission import Refusal, judge_critical_groups, judge_design, judge_parameters
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
@@ -14,8 +16,6 @@ from site_engine.log_messages import count
 from site_engine.redaction import exposed_in
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker, masked_token
-from strategy_lib.design import read_design
-from strategy_lib.inventory import nodes_from_documents
 from strategy_lib.strategy import strategy_to_data, targeted_strategy
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
+    from design_rendering.documents import Document
     from provisioner_client.protocol import Provisioner
     from site_engine.log_messages import TaskLog
     from site_engine.provisioners import ProvisionerConnection
     from site_store import ActionRecord, RevisionRecord, SiteStore
-    from strategy_lib.documents import Document
 
 CONFIGURATION_KEY = "configuration"
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
+from design_rendering.design import read_design
 from site_engine.actions.kinds import Override
 from site_engine.actions.parameters import parameters_of
 from site_engine.clock import SystemClock
@@ -19,7 +20,6 @@ from site_engine.operations.wait import PhaseTimes, StillRunning
 from slipway_airflow.operators.acquire import run_states
 from slipway_airflow.operators.base import design_address
 from slipway_airflow.operators.waiting import WaitingOperator
-from strategy_lib.design import read_design
 from strategy_lib.phase import NodeStep
 
 if TYPE_CHECKING:

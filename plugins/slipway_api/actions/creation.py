@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from design_rendering.design import read_design
 from design_rendering.redaction import Redactor
 from site_engine.actions.admission import (
     Ground,
@@ -29,16 +30,15 @@ from slipway_api.http.api_errors import ApiError, plain_message
 from slipway_api.http.dependencies import provisioners
 from slipway_api.sites.provisioner_check import NOT_ASKED
 from slipway_api.sites.site_statuses import listed_nodes
-from strategy_lib.design import read_design
 from strategy_lib.errors import StrategyLibError
 
 if TYPE_CHECKING:
     from api_client.airflow import AirflowClient
+    from design_rendering.design import Design
     from site_store import ActionRecord, SiteStore
     from slipway_api.actions.preview import Preview
     from slipway_api.airflow_access import Caller
     from slipway_api.documents.validation import Validated
-    from strategy_lib.design import Design
     from strategy_lib.outcome import NodeCondition
 
 log = logging.getLogger(__name__)

@@ -21,10 +21,10 @@ from strategy_lib.phase import NodeStep
 from strategy_lib.strategy import targeted_strategy
 
 if TYPE_CHECKING:
+    from design_rendering.design import Design
     from provisioner_client.protocol import ListedNode
     from site_engine.actions.parameters import ActionParameters
     from site_store import SiteStore
-    from strategy_lib.design import Design
 
 log = logging.getLogger(__name__)
 

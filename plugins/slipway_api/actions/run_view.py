@@ -23,7 +23,8 @@ from slipway_api.http.blocking_route import BlockingRoute
 from slipway_api.http.dependencies import Store
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
-from strategy_lib.report import from_dict, render
+from strategy_lib.report import from_dict
+from strategy_lib.report_text import render
 
 if TYPE_CHECKING:
     from datetime import datetime

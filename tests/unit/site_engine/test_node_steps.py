@@ -6,8 +6,8 @@ import pytest
 
 from site_engine.node_steps import judge_node_step
 from site_store import TaskRecord
+from strategy_lib.node import TaskStatus
 from strategy_lib.phase import NodeStep
-from strategy_lib.task_state import TaskStatus
 
 DONE = TaskRecord(TaskStatus.SUCCESS)
 FAILED = TaskRecord(TaskStatus.ERROR, error="reported failed")

@@ -21,11 +21,10 @@ from site_store import (
     TaskRecord,
 )
 from site_store.records import GroupRecord, NodeTasks, ReportInput
-from strategy_lib.node import NodeState
+from strategy_lib.node import NodeState, TaskStatus, node_state
 from strategy_lib.phase import GroupState, NodeStep, Reason, Verdict
 from strategy_lib.report import Report
 from strategy_lib.strategy import Group
-from strategy_lib.task_state import TaskStatus, node_state
 from tests.unit.site_engine.records import CREATED, record
 
 S = TaskStatus

@@ -7,6 +7,7 @@ from contextlib import closing
 import pytest
 import yaml
 
+from design_rendering.errors import DocumentError
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.protocol import DesignMessage, DesignValidation
 from site_engine.designs import REFUSAL_STAYS
@@ -16,7 +17,6 @@ from slipway_api.documents.document_version import parse_version, two_versions
 from slipway_api.documents.etag import require_match
 from slipway_api.http.api_errors import ApiError
 from slipway_api.sites.provisioner_check import messages_of, names_problem
-from strategy_lib.errors import DocumentError
 from tests.support.sites import document
 
 

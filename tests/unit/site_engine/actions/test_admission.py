@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from design_rendering.design import Design, read_design
+from design_rendering.documents import load_documents
 from site_engine.actions.admission import (
     Ground,
     Refusal,
@@ -17,8 +19,6 @@ from site_engine.actions.admission import (
 from site_engine.actions.kinds import Override, kind_of
 from site_engine.actions.parameters import ActionParameters
 from site_store import Version
-from strategy_lib.design import Design, read_design
-from strategy_lib.documents import load_documents
 from strategy_lib.outcome import NodeCondition
 from tests.support.sites import group, node, site
 

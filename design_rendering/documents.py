@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
-from strategy_lib.errors import DocumentError, Problem
+from design_rendering.errors import DocumentError
+from design_rendering.line_marks import LineMarks
+from design_rendering.yaml_reader import MOST_PROBLEMS, Limits, RawDocument, YamlReader
+from strategy_lib.errors import Problem
 from strategy_lib.json_path import split
-from strategy_lib.line_marks import LineMarks
-from strategy_lib.yaml_reader import MOST_PROBLEMS, Limits, RawDocument, YamlReader
-
-__all__ = ["READ_KINDS", "Document", "Limits", "find_document", "find_documents", "load_documents"]
 
 # What in these is unclear could change what is deployed: it is refused. Elsewhere Slipway takes what Deckhand takes.
 READ_KINDS = frozenset(
@@ -75,9 +74,9 @@ class Document:
             return self.line or None
         return self.marks.line_of(split(path))
 
-    def problem(self, path: str, message: str) -> Problem:
+    def problem(self, path: str, message: str, level: Literal["error", "warning"] = "error") -> Problem:
         """Return a problem of this document, with its line."""
-        return Problem(path, message, self.line_of(path), self.label, source=self.source)
+        return Problem(path, message, self.line_of(path), self.label, level, self.source)
 
 
 def load_documents(text: str | bytes, source: str = "<text>", limits: Limits | None = None) -> list[Document]:

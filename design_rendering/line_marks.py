@@ -1,4 +1,4 @@
-"""Finding the line of a JSON path in the text of a document. Made when the first problem asks, not while reading."""
+"""The line of a JSON path in the text of a document. Found when the first problem asks, not while reading."""
 
 from __future__ import annotations
 

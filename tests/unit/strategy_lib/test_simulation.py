@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from strategy_lib import InventoryError, OutcomesError, StrategyError, load_documents, parse_strategy, simulate
+from design_rendering import load_documents
+from strategy_lib import InventoryError, OutcomesError, StrategyError, parse_strategy, simulate
 from strategy_lib.deployment import Deployment, Finished, counts_of
-from strategy_lib.inventory import nodes_from_inventory
 from strategy_lib.node import NodeState
+from strategy_lib.node_list import nodes_from_inventory
 from strategy_lib.phase import GroupState
 from strategy_lib.report import ReportedGroup, verdict_of
 from strategy_lib.selectors import NodeIndex

@@ -1,17 +1,18 @@
-"""The nodes of a site: from its design documents (Drydock's kinds) or from a plain list. No selecting here."""
+"""Drydock's own kinds of documents: the nodes that they describe, and what a node is made from.
+
+What is only Drydock's stands here. Another provisioner's kinds are a module beside this one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
-from strategy_lib.documents import Document, find_documents
+from design_rendering.documents import Document, find_documents
 from strategy_lib.errors import InventoryError, Problem
-from strategy_lib.json_path import extend
 from strategy_lib.node import Node
-from strategy_lib.schema_check import check_data
+from strategy_lib.node_list import NO_LABELS, NO_TAGS, label_texts
 from strategy_lib.strategy import label_text
 
 NODE_SCHEMA = "drydock/BaremetalNode/v1"
@@ -19,10 +20,14 @@ PROFILE_SCHEMA = "drydock/HostProfile/v1"
 
 # Before a tag, a label's key, or alone as a rack: what is inherited is removed.
 _REMOVAL = "!"
-_NO_TAGS: frozenset[str] = frozenset()
-_NO_LABELS: Mapping[str, str] = MappingProxyType({})
 # Tags, labels and rack.
 _Traits = tuple[frozenset[str], Mapping[str, str], str | None]
+HARDWARE_SCHEMA = "drydock/HardwareProfile/v1"
+NETWORK_SCHEMA = "drydock/Network/v1"
+LINK_SCHEMA = "drydock/NetworkLink/v1"
+
+_MAKERS = (NODE_SCHEMA, PROFILE_SCHEMA)
+_PARTS = (HARDWARE_SCHEMA, NETWORK_SCHEMA, LINK_SCHEMA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,41 +108,8 @@ def missing_profiles(documents: Iterable[Document]) -> list[Problem]:
             message = f"host profile {chain.cyclic!r} is its own ancestor; name another parent"
         else:
             continue
-        path = "$.data.host_profile"
-        line = document.line_of(path)
-        warnings.append(Problem(path, message, line, document.label, level="warning", source=document.source))
+        warnings.append(document.problem("$.data.host_profile", message, "warning"))
     return warnings
-
-
-def nodes_from_inventory(inventory: Sequence[Mapping[str, Any]]) -> list[Node]:
-    """Return the nodes of a plain list: `[{"name": "n1", "tags": [], "labels": {"k": "v"}, "rack": "r1"}]`.
-
-    Only `name` is required.
-
-    Raises
-    ------
-    InventoryError
-        With every problem: wrong types, unknown fields, names that are there twice.
-    """
-    problems = check_data("node_inventory", inventory, root="$")
-    if problems:
-        raise InventoryError(problems)
-    nodes: dict[str, Node] = {}
-    tag_sets: dict[tuple[str, ...], frozenset[str]] = {(): _NO_TAGS}
-    for position, entry in enumerate(inventory):
-        name = entry["name"]
-        if name in nodes:
-            message = f"there is already a node {name!r}; names must be unique"
-            problems.append(Problem(extend("$", position, "name"), message))
-        tags = tuple(entry.get("tags") or ())
-        # Thousands of nodes have the same few tags; one set serves them all.
-        tag_set = tag_sets.get(tags)
-        if tag_set is None:
-            tag_set = tag_sets[tags] = frozenset(tags)
-        nodes[name] = Node(name, tag_set, _labels(entry.get("labels")), entry.get("rack"))
-    if problems:
-        raise InventoryError(problems)
-    return list(nodes.values())
 
 
 def _are_texts(values: object) -> bool:
@@ -148,18 +120,12 @@ def _are_labels(labels: object) -> bool:
     return isinstance(labels, Mapping) and all(label_text(value) is not None for value in labels.values())
 
 
-def _labels(labels: Mapping[str, Any] | None) -> Mapping[str, str]:
-    if not labels:
-        return _NO_LABELS
-    return {key: value if type(value) is str else str(label_text(value)) for key, value in labels.items()}
-
-
 def _overlay(base: _Traits | None, document: Document, problems: dict[Problem, None]) -> _Traits:
     """Return tags, labels and rack of `base` with those of a node or profile laid over them.
 
     Without a parent (None) the markers of removal are values like any other, in Drydock too.
     """
-    tags, labels, rack = base or (_NO_TAGS, _NO_LABELS, None)
+    tags, labels, rack = base or (NO_TAGS, NO_LABELS, None)
     metadata = _mapping(_mapping(document.data).get("metadata"))
     path = "$.data.metadata"
     own_tags = metadata.get("tags")
@@ -175,7 +141,7 @@ def _overlay(base: _Traits | None, document: Document, problems: dict[Problem, N
     owner_data = metadata.get("owner_data")
     if owner_data:
         if _are_labels(owner_data):
-            labels = _with_labels(labels, _labels(owner_data)) if base else _labels(owner_data)
+            labels = _with_labels(labels, label_texts(owner_data)) if base else label_texts(owner_data)
         else:
             problems[document.problem(f"{path}.owner_data", "must be a mapping of texts to texts")] = None
     own_rack = metadata.get("rack")
@@ -204,3 +170,66 @@ def _with_labels(labels: Mapping[str, str], own: Mapping[str, str]) -> Mapping[s
 
 def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+def data_without_labels(document: Document) -> Any:
+    """Return a document's data; of a node or host profile without the labels that it gives."""
+    data = document.data
+    if document.schema not in (NODE_SCHEMA, PROFILE_SCHEMA) or not isinstance(data, Mapping):
+        return data
+    metadata = data.get("metadata")
+    if not isinstance(metadata, Mapping) or "owner_data" not in metadata:
+        return data
+    kept = {key: value for key, value in metadata.items() if key != "owner_data"}
+    return {key: value for key, value in data.items() if key != "metadata"} | ({"metadata": kept} if kept else {})
+
+
+def part_names(data: object) -> Iterator[tuple[str, str]]:
+    """Yield schema and name of the hardware profile, networks and links that the data of a node or profile names."""
+    if not isinstance(data, Mapping):
+        return
+    yield from _named(HARDWARE_SCHEMA, data.get("hardware_profile"))
+    yield from _named(NETWORK_SCHEMA, data.get("primary_network"))
+    oob = data.get("oob")
+    if isinstance(oob, Mapping):
+        yield from _named(NETWORK_SCHEMA, oob.get("network"))
+    addressing = data.get("addressing")
+    for address in addressing if isinstance(addressing, list) else ():
+        if isinstance(address, Mapping):
+            yield from _named(NETWORK_SCHEMA, address.get("network"))
+    interfaces = data.get("interfaces")
+    for interface in interfaces.values() if isinstance(interfaces, Mapping) else ():
+        if isinstance(interface, Mapping):
+            yield from _named(LINK_SCHEMA, interface.get("device_link"))
+            networks = interface.get("networks")
+            for network in networks if isinstance(networks, list) else ():
+                yield from _named(NETWORK_SCHEMA, network)
+
+
+def _named(schema: str, name: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(name, str) and name:
+        yield schema, name
+
+
+def missing_parts(documents: Sequence[Document]) -> list[Problem]:
+    """Return a warning for each hardware profile, network or link that is referred to and is not there.
+
+    It is one for all documents that refer to it, at the first of them: thousands of nodes use the same network. Whether
+    the design can be used without it is the provisioner's to say. A name such as `!oam` removes what is inherited.
+    """
+    there = {(document.schema, document.name) for document in documents if document.schema in _PARTS}
+    users: dict[tuple[str, str], list[Document]] = {}
+    for document in documents:
+        if document.schema in _MAKERS and not document.abstract:
+            for part in dict.fromkeys(part_names(document.data)):
+                if part not in there and not part[1].startswith("!"):
+                    users.setdefault(part, []).append(document)
+    return [_missing_part(schema, name, of) for (schema, name), of in users.items()]
+
+
+def _missing_part(schema: str, name: str, users: list[Document]) -> Problem:
+    first, *others = users
+    more = f", and {len(others)} more documents refer to it" if len(others) > 1 else ""
+    more = f", and {others[0].name} refers to it too" if len(others) == 1 else more
+    message = f"there is no {schema} named {name!r}{more}"
+    return first.problem("$.data", message, "warning")

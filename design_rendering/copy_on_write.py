@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from design_rendering.nested import MISSING, found_at, kind_of
+from design_rendering.traversal import MISSING, found_at, kind_of
 from strategy_lib.json_path import Step, path_of
 
 # Filling a list with empty entries up to an index is Deckhand's way; a slip of the keyboard must not fill memory.
@@ -16,11 +16,11 @@ class PlaceError(Exception):
     """A value cannot be put at a path; the message says why."""
 
 
-class Draft:
+class CopyOnWrite:
     """A version of some data that is being changed.
 
     What is put in is shared, not copied; it is copied when something inside it is changed. So a change costs what it
-    touches, however large the whole is, and the data that the draft began with stays as it is.
+    touches, however large the whole is, and the data that it began with stays as it is.
     """
 
     __slots__ = ("_own", "data")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
+from design_rendering.documents import Document
 from design_rendering.errors import RenderingError
-from strategy_lib.documents import Document
 from strategy_lib.errors import Problem
 
 _MOST = 1000
 
 
-class Findings:
+class Diagnostics:
     """Collects errors and warnings; past a thousand of either they are only counted."""
 
     __slots__ = ("_errors", "_warnings", "more_errors", "more_warnings")
@@ -33,7 +32,7 @@ class Findings:
     def warning(self, document: Document, path: str, message: str) -> None:
         """Note what deserves a second look."""
         if len(self._warnings) < _MOST:
-            self._warnings.append(replace(document.problem(path, message), level="warning"))
+            self._warnings.append(document.problem(path, message, "warning"))
         else:
             self.more_warnings += 1
 

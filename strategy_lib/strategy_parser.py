@@ -1,31 +1,112 @@
-"""Everything that makes a strategy invalid, all at once (rule 3). It only finds; `strategy.py` reads and raises."""
+"""Reading a strategy from plain data, with everything that makes it invalid at once (rules 1-3)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
+from collections.abc import Iterator
 from typing import Any
 
-from strategy_lib.documents import Document
-from strategy_lib.errors import Problem
+from strategy_lib.criteria import SuccessCriteria
+from strategy_lib.did_you_mean import did_you_mean
+from strategy_lib.errors import Origin, Problem, StrategyError, problem_at
 from strategy_lib.json_path import extend
 from strategy_lib.ordering import MOST_CYCLES, find_cycles
 from strategy_lib.schema_check import check_data
+from strategy_lib.strategy import Group, Label, Selector, Strategy, label_text
 
 _GROUPS = "$.data.groups"
 _MOST_HINTS = 50
-_LONGEST_ALIKE = 64
 # Names of groups often end alike: compute-nodes is no misspelt control-nodes.
 _ALIKE = 0.8
 _Found = tuple[str, str]
 
 
-def shape_problems(data: object, document: Document | None = None) -> list[Problem]:
+def parse_strategy(data: object, document: Origin | None = None) -> Strategy:
+    """Read a strategy from the `data` of its document.
+
+    Parameters
+    ----------
+    data
+        What stands under `data:` of a `shipyard/DeploymentStrategy/v1` document.
+    document
+        The document it comes from, so that problems name it and their lines.
+
+    Raises
+    ------
+    StrategyError
+        With every problem at once (rule 3), each with its path below `$.data`.
+    """
+    problems = strategy_problems(data, document)
+    if problems:
+        raise StrategyError(problems)
+    assert isinstance(data, dict)
+    return Strategy(tuple(_group(entry) for entry in data["groups"]))
+
+
+def group_from_data(data: object) -> Group:
+    """Read one group written by `group_to_data`. Its dependencies are not looked up.
+
+    Raises
+    ------
+    StrategyError
+        With every problem of its shape, each with its path.
+    """
+    problems = shape_problems({"groups": [data]})
+    if problems:
+        raise StrategyError(problems)
+    return _group(data)
+
+
+def parse_label(value: object) -> Label | None:
+    """Read a label: "key: value", "key:value", or a mapping of one key (rule 2). None when it is not one.
+
+    Everything after the first colon is the value; blanks around key and value do not count in a text. A mapping is
+    taken as it is. Values that YAML reads as numbers or truth values are taken as their JSON text, here as in the
+    labels of nodes: `true`, `7`.
+    """
+    if isinstance(value, str):
+        key, colon, rest = value.partition(":")
+        label = Label(key.strip(), rest.strip())
+        return label if colon and label.key else None
+    if isinstance(value, dict) and len(value) == 1:
+        ((raw_key, raw_value),) = value.items()
+        text = label_text(raw_value)
+        if isinstance(raw_key, str) and raw_key.strip() and text is not None:
+            return Label(raw_key, text)
+    return None
+
+
+def _group(entry: Any) -> Group:
+    """Build a group from data that has been found valid."""
+    criteria = entry.get("success_criteria")
+    return Group(
+        name=entry["name"],
+        critical=entry["critical"],
+        depends_on=tuple(entry["depends_on"]),
+        selectors=tuple(_selector(selector) for selector in entry["selectors"]),
+        # `int`: JSON has one kind of number, and 90.0 is as good as 90.
+        criteria=None if criteria is None else SuccessCriteria(**{k: int(v) for k, v in criteria.items()}),
+        release_failed=entry.get("release_failed", True),
+    )
+
+
+def _selector(entry: Any) -> Selector:
+    labels = [parse_label(label) for label in entry.get("node_labels", ())]
+    # Valid data has no others; dropping one could turn the selector into one for all nodes.
+    assert None not in labels
+    return Selector(
+        node_names=tuple(entry.get("node_names", ())),
+        node_tags=tuple(entry.get("node_tags", ())),
+        node_labels=tuple(label for label in labels if label is not None),
+        rack_names=tuple(entry.get("rack_names", ())),
+    )
+
+
+def shape_problems(data: object, document: Origin | None = None) -> list[Problem]:
     """Return what is wrong with each part by itself: missing and unknown fields, wrong types, bad labels."""
     return check_data("deployment_strategy", data, document)
 
 
-def strategy_problems(data: object, document: Document | None = None) -> list[Problem]:
+def strategy_problems(data: object, document: Origin | None = None) -> list[Problem]:
     """Return all that is wrong with a strategy (rule 3), in the order of the document."""
     problems = shape_problems(data, document)
     groups = data.get("groups") if isinstance(data, dict) else None
@@ -38,16 +119,10 @@ def strategy_problems(data: object, document: Document | None = None) -> list[Pr
             *_dependency_problems(groups),
             *_cycle_problems(groups),
         ]
-        problems += _to_problems(found, document)
+        problems += [problem_at(path, message, document) for path, message in found]
     if document is not None:
         problems.sort(key=lambda problem: problem.line or 0)
     return problems
-
-
-def _to_problems(found: Iterable[_Found], document: Document | None) -> list[Problem]:
-    return [
-        document.problem(path, message) if document is not None else Problem(path, message) for path, message in found
-    ]
 
 
 def _label_problems(groups: list[Any]) -> Iterator[_Found]:
@@ -106,9 +181,9 @@ def _dependency_problems(groups: list[Any]) -> Iterator[_Found]:
                 message = f"{name!r} depends on itself; name only other groups"
             elif other not in names:
                 # Looking for what is alike takes long among many names.
-                near = get_close_matches(other[:_LONGEST_ALIKE], names, 1, _ALIKE) if hints > 0 else []
+                alike = names if hints > 0 else ()
                 hints -= 1
-                hint = f"did you mean {near[0]!r}?" if near else "name a group of this strategy"
+                hint = did_you_mean(other, alike, "name a group of this strategy", cutoff=_ALIKE)
                 message = f"there is no group {other!r}; {hint}"
             seen.add(other)
             if message is not None:

@@ -1,4 +1,4 @@
-"""Nodes from documents and from a list, their labels through host profiles, and the digest that sees a change."""
+"""Nodes from Drydock's documents, their labels through host profiles, and the digest that sees a change."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from strategy_lib.digests import differ_in_labels_alone, node_digests, with_labels_of
-from strategy_lib.documents import Document, load_documents
-from strategy_lib.errors import DocumentError, InventoryError
-from strategy_lib.inventory import missing_profiles, nodes_from_documents, nodes_from_inventory
+from design_rendering.digests import differ_in_labels_alone, node_digests, with_labels_of
+from design_rendering.documents import Document, load_documents
+from design_rendering.drydock_kinds import missing_profiles, nodes_from_documents
+from design_rendering.errors import DocumentError
+from strategy_lib.errors import InventoryError
 from strategy_lib.node import Node
 
 SITE = """\
@@ -134,36 +135,6 @@ def test_a_removal_without_quotes_is_an_empty_tag_and_refused(tags: str) -> None
     (problem,) = caught.value.problems
     assert (problem.line, problem.path) == (5, "$.data.metadata.tags")
     assert "in quotes, as in '!gpu'" in problem.message
-
-
-def test_inventory_of_plain_entries() -> None:
-    nodes = nodes_from_inventory(
-        [
-            {"name": "n1", "tags": ["t"], "labels": {"k": " v ", "n": 5, "b": False}, "rack": "r"},
-            {"name": "n2"},
-            {"name": "n3", "tags": None, "labels": None, "rack": None},
-        ]
-    )
-    assert nodes == [
-        Node("n1", frozenset({"t"}), {"k": " v ", "n": "5", "b": "false"}, "r"),
-        Node("n2"),
-        Node("n3"),
-    ]
-
-
-def test_inventory_names_every_problem() -> None:
-    inventory: list[Any] = [{"name": "n"}, {"name": 3}, {}, {"name": "x", "tags": "t"}, {"name": "y", "rak": "r"}, "z"]
-    with pytest.raises(InventoryError) as caught:
-        nodes_from_inventory(inventory)
-    assert {problem.path for problem in caught.value.problems} == {"$[1].name", "$[2]", "$[3].tags", "$[4].rak", "$[5]"}
-    with pytest.raises(InventoryError) as caught:
-        nodes_from_inventory([{"name": "n"}, {"name": "m"}, {"name": "n"}])
-    assert [str(problem) for problem in caught.value.problems] == [
-        "$[2].name: there is already a node 'n'; names must be unique"
-    ]
-    for wrong in ({"name": "n"}, None, "n", [{1: 2}]):
-        with pytest.raises(InventoryError):
-            nodes_from_inventory(wrong)  # type: ignore[arg-type]
 
 
 def digests(text: str) -> dict[str, str]:

@@ -1,17 +1,17 @@
-"""Who is made from whom: the parent of each document, what replaces what, and the sources of substitutions.
+"""Which document is made from which: parents, replacements, sources of substitutions, and the order of rendering.
 
 Documents are called by their position in the design here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from design_rendering.diagnostics import Diagnostics
 from design_rendering.directives import Directives, Label
-from design_rendering.findings import Findings
-from design_rendering.layers import Layers
-from strategy_lib.documents import READ_KINDS, Document
+from design_rendering.documents import READ_KINDS, Document
+from design_rendering.layering import Layers
 
 _SELECTOR = "$.metadata.layeringDefinition.parentSelector"
 _REPLACEMENT = "$.metadata.replacement"
@@ -19,9 +19,11 @@ _REPLACEMENT = "$.metadata.replacement"
 _NO_LAYER = -1
 _OTHER_SCHEMA = -2
 
+_MOST_NAMED = 2000
+
 
 @dataclass(frozen=True, slots=True)
-class Lineage:
+class DocumentGraph:
     """How the documents of a design depend on each other.
 
     Attributes
@@ -45,28 +47,28 @@ class Lineage:
     outranked: frozenset[int] = frozenset()
 
 
-class LineageReader:
-    """Finds out the lineage of the documents of a design."""
+class DocumentGraphReader:
+    """Finds out the graph of the documents of a design."""
 
     __slots__ = (
         "_absent",
         "_by_label",
+        "_diagnostics",
         "_directives",
         "_documents",
         "_failed",
-        "_findings",
         "_fitting",
         "_outranked",
         "_ranks",
     )
 
     def __init__(
-        self, documents: Sequence[Document], directives: Sequence[Directives], layers: Layers, findings: Findings
+        self, documents: Sequence[Document], directives: Sequence[Directives], layers: Layers, diagnostics: Diagnostics
     ) -> None:
         self._documents = documents
         self._directives = directives
         self._ranks = layers.ranks
-        self._findings = findings
+        self._diagnostics = diagnostics
         self._failed: set[int] = set()
         self._outranked: set[int] = set()
         self._by_label = self._labelled()
@@ -74,8 +76,8 @@ class LineageReader:
         # Selectors that fit nothing at all, with the documents that have them.
         self._absent: dict[tuple[str, frozenset[Label]], list[int]] = {}
 
-    def lineage(self) -> Lineage:
-        """Return the lineage; problems and warnings are in the findings."""
+    def graph(self) -> DocumentGraph:
+        """Return the graph; problems and warnings are in the diagnostics."""
         chosen = {}
         for number, directives in enumerate(self._directives):
             if directives.selector:
@@ -89,7 +91,7 @@ class LineageReader:
             replacement = replaced_by.get(parent, number)
             parents[number] = parent if replacement == number else replacement
         sources = self._sources(replaced_by)
-        return Lineage(parents, replaced_by, sources, frozenset(self._failed), frozenset(self._outranked))
+        return DocumentGraph(parents, replaced_by, sources, frozenset(self._failed), frozenset(self._outranked))
 
     def _labelled(self) -> dict[Label, list[int]]:
         """Return which documents have each label that is asked for."""
@@ -145,7 +147,7 @@ class LineageReader:
         names += f" and {len(fitting) - 5} more" if len(fitting) > 5 else ""
         layer = self._documents[fitting[0]].layer
         message = f"fits {len(fitting)} documents of the layer {layer}: {names}; a document has one parent"
-        self._findings.error(self._documents[number], _SELECTOR, message)
+        self._diagnostics.error(self._documents[number], _SELECTOR, message)
 
     def _none_above(self, number: int, fitting: Mapping[int, Sequence[int]]) -> None:
         """Note that there is no parent: an error where there is a wrong one, else a warning, for it may come later."""
@@ -153,7 +155,7 @@ class LineageReader:
         if self._directives[number].replacement:
             self._failed.add(number)
             message = "there is nothing to replace: no document in a layer above has the labels of the parentSelector"
-            self._findings.error(document, _REPLACEMENT, message)
+            self._diagnostics.error(document, _REPLACEMENT, message)
             return
         wrong = next((other for others in fitting.values() for other in others if other != number), None)
         if wrong is None:
@@ -165,7 +167,7 @@ class LineageReader:
             why = f"is a {other.schema}; a parent has the schema of its child"
         else:
             why = f"is in the layer {other.layer}; a parent is in a layer above {document.layer}"
-        self._findings.error(document, _SELECTOR, f"fits {other.name!r}, which {why}")
+        self._diagnostics.error(document, _SELECTOR, f"fits {other.name!r}, which {why}")
 
     def _warn_of_absent(self) -> None:
         """Warn once of each parent that is not there: thousands of nodes may have the same."""
@@ -175,7 +177,7 @@ class LineageReader:
             message = (
                 f"no {schema} in a layer above has the labels {labels}; the document is used without a parent{more}"
             )
-            self._findings.warning(self._documents[numbers[0]], _SELECTOR, message)
+            self._diagnostics.warning(self._documents[numbers[0]], _SELECTOR, message)
 
     def _replacements(self, parents: Mapping[int, int]) -> dict[int, int]:
         """Return which document replaces which, by the rules of Deckhand."""
@@ -200,7 +202,7 @@ class LineageReader:
             if wrong is not None:
                 self._failed.add(number)
                 path = _REPLACEMENT if self._directives[number].replacement else "$.metadata.name"
-                self._findings.error(document, path, wrong)
+                self._diagnostics.error(document, path, wrong)
         return replaced_by
 
     def _second(self, number: int, first: int) -> str | None:
@@ -219,7 +221,7 @@ class LineageReader:
         message = (
             f"not used: {document.name!r} is replaced by the one in the layer {used[1].layer}, too; keep one of them"
         )
-        self._findings.warning(unused[1], _REPLACEMENT, message)
+        self._diagnostics.warning(unused[1], _REPLACEMENT, message)
         return None
 
     def _sources(self, replaced_by: Mapping[int, int]) -> dict[tuple[str, str], int]:
@@ -235,3 +237,49 @@ class LineageReader:
 
     def _rank(self, number: int) -> int:
         return self._ranks.get(self._documents[number].layer, _NO_LAYER)
+
+
+@dataclass(frozen=True, slots=True)
+class DependencyOrder:
+    """All documents, each after those it depends on, and the cycles that were found, as positions.
+
+    The first document of a cycle depends on the second, and the last on the first.
+    """
+
+    order: tuple[int, ...]
+    cycles: tuple[tuple[int, ...], ...]
+
+
+def dependency_order(count: int, needs: Mapping[int, Sequence[int]]) -> DependencyOrder:
+    """Return the order for documents 0 to `count` - 1; `needs` has what each depends on.
+
+    It is the order they are given in, but for what has to come first. Where there is a cycle, the order holds for the
+    documents that do not depend on it.
+    """
+    order: list[int] = []
+    cycles: list[tuple[int, ...]] = []
+    named = 0
+    begun: dict[int, int] = {}
+    finished: set[int] = set()
+    for start in range(count):
+        if start in begun:
+            continue
+        begun[start] = 0
+        path = [start]
+        waiting: list[Iterator[int]] = [iter(needs.get(start, ()))]
+        while path:
+            needed = next(waiting[-1], None)
+            if needed is None:
+                waiting.pop()
+                number = path.pop()
+                finished.add(number)
+                order.append(number)
+            elif needed not in begun:
+                begun[needed] = len(path)
+                path.append(needed)
+                waiting.append(iter(needs.get(needed, ())))
+            elif needed not in finished and named < _MOST_NAMED:
+                cycle = tuple(path[begun[needed] :])
+                named += len(cycle)
+                cycles.append(cycle)
+    return DependencyOrder(tuple(order), tuple(cycles))

@@ -9,15 +9,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strategy_lib.documents import (
-    READ_KINDS,
-    Document,
-    Limits,
-    find_document,
-    find_documents,
-    load_documents,
-)
-from strategy_lib.errors import DocumentError, Problem
+from design_rendering.documents import READ_KINDS, Document, find_document, find_documents, load_documents
+from design_rendering.errors import DocumentError
+from design_rendering.yaml_reader import Limits
+from strategy_lib.errors import Problem
 
 # What takes longer than this has no bound.
 pytestmark = pytest.mark.timeout(60)

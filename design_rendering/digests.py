@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
-from strategy_lib.documents import Document, find_documents
-from strategy_lib.inventory import NODE_SCHEMA, PROFILE_SCHEMA, profile_chain
+from design_rendering.documents import Document, find_documents
+from design_rendering.drydock_kinds import (
+    HARDWARE_SCHEMA,
+    LINK_SCHEMA,
+    NETWORK_SCHEMA,
+    NODE_SCHEMA,
+    PROFILE_SCHEMA,
+    data_without_labels,
+    part_names,
+    profile_chain,
+)
 from strategy_lib.node import Node
 
 VERSION = "2"
-HARDWARE_SCHEMA = "drydock/HardwareProfile/v1"
-NETWORK_SCHEMA = "drydock/Network/v1"
-LINK_SCHEMA = "drydock/NetworkLink/v1"
 
 
 def node_digests(documents: Iterable[Document], nodes: Iterable[Node]) -> dict[str, str]:
@@ -34,7 +39,7 @@ def node_digests(documents: Iterable[Document], nodes: Iterable[Node]) -> dict[s
     documents
         The design.
     nodes
-        Its nodes (`inventory.nodes_from_documents`), for their labels.
+        Its nodes (`drydock_kinds.nodes_from_documents`), for their labels.
 
     Raises
     ------
@@ -86,48 +91,9 @@ def _digest(node: Document, parts: Mapping[str, Mapping[str, Document]], known: 
         document_there = parts[schema].get(name)
         if (schema, name) not in known:
             # Profiles and networks serve many nodes: each is turned into text once.
-            known[schema, name] = _hash(_without_labels(document_there) if document_there is not None else None)
+            known[schema, name] = _hash(data_without_labels(document_there) if document_there is not None else None)
         content[f"{schema} {name}"] = known[schema, name]
     return _hash([[document.name for document in makers], content])
-
-
-def _without_labels(document: Document) -> Any:
-    """Return a document's data; of a node or host profile without the labels that it gives."""
-    data = document.data
-    if document.schema not in (NODE_SCHEMA, PROFILE_SCHEMA) or not isinstance(data, Mapping):
-        return data
-    metadata = data.get("metadata")
-    if not isinstance(metadata, Mapping) or "owner_data" not in metadata:
-        return data
-    kept = {key: value for key, value in metadata.items() if key != "owner_data"}
-    return {key: value for key, value in data.items() if key != "metadata"} | ({"metadata": kept} if kept else {})
-
-
-def part_names(data: object) -> Iterator[tuple[str, str]]:
-    """Yield schema and name of the hardware profile, networks and links that the data of a node or profile names."""
-    if not isinstance(data, Mapping):
-        return
-    yield from _named(HARDWARE_SCHEMA, data.get("hardware_profile"))
-    yield from _named(NETWORK_SCHEMA, data.get("primary_network"))
-    oob = data.get("oob")
-    if isinstance(oob, Mapping):
-        yield from _named(NETWORK_SCHEMA, oob.get("network"))
-    addressing = data.get("addressing")
-    for address in addressing if isinstance(addressing, list) else ():
-        if isinstance(address, Mapping):
-            yield from _named(NETWORK_SCHEMA, address.get("network"))
-    interfaces = data.get("interfaces")
-    for interface in interfaces.values() if isinstance(interfaces, Mapping) else ():
-        if isinstance(interface, Mapping):
-            yield from _named(LINK_SCHEMA, interface.get("device_link"))
-            networks = interface.get("networks")
-            for network in networks if isinstance(networks, list) else ():
-                yield from _named(NETWORK_SCHEMA, network)
-
-
-def _named(schema: str, name: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(name, str) and name:
-        yield schema, name
 
 
 def _hash(value: object) -> str:

@@ -10,11 +10,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from design_rendering import Rendering, RenderingError, design_text, render
-from design_rendering.block_yaml import BlockYaml
-from design_rendering.document_text import DocumentWriter
+from design_rendering import Document, Rendering, RenderingError, design_text, load_documents, render
 from design_rendering.rendering import RenderedDocument
-from strategy_lib import Document, load_documents
+from design_rendering.yaml_writer import BlockYaml, DocumentWriter
 from tests.support.designs import child, layered, parent, rendering
 
 # Characters that YAML takes for something, and some that it does not allow as they are.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lib import load_documents, read_design
+from design_rendering import load_documents, read_design
 from strategy_lib.simulation import rehearse
 
 SITES = Path(__file__).resolve().parents[4] / "shared" / "sites"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
+from design_rendering.digests import node_digests
+from design_rendering.documents import Document, find_document, find_documents
+from design_rendering.drydock_kinds import NODE_SCHEMA, missing_profiles, nodes_from_documents
+from design_rendering.errors import DocumentError
 from strategy_lib.configuration import (
     CONFIGURATION_SCHEMA,
     DEFAULT_STRATEGY_NAME,
@@ -13,13 +17,11 @@ from strategy_lib.configuration import (
     named_strategy,
     parse_configuration,
 )
-from strategy_lib.digests import node_digests
-from strategy_lib.documents import Document, find_document, find_documents
-from strategy_lib.errors import DocumentError, Problem, StrategyLibError
-from strategy_lib.inventory import missing_profiles, nodes_from_documents
+from strategy_lib.errors import Problem, StrategyLibError
 from strategy_lib.node import Node
 from strategy_lib.selectors import NodeIndex, members_of, resolve
-from strategy_lib.strategy import STRATEGY_SCHEMA, Strategy, default_strategy, parse_strategy
+from strategy_lib.strategy import STRATEGY_SCHEMA, Strategy, default_strategy
+from strategy_lib.strategy_parser import parse_strategy
 from strategy_lib.warnings import strategy_warnings
 
 P = ParamSpec("P")
@@ -145,6 +147,53 @@ def _unused_strategies(documents: list[Document]) -> list[Problem]:
         "and all nodes are one critical group instead"
     )
     return [
-        Problem("$", message, document.line, document.label, "warning", document.source)
-        for document in find_documents(documents, STRATEGY_SCHEMA).values()
+        document.problem("$", message, "warning") for document in find_documents(documents, STRATEGY_SCHEMA).values()
     ]
+
+
+def used_strategies(documents: Sequence[Document]) -> Collection[str] | None:
+    """Return the name of the strategy that a deployment of these documents uses, nothing for the default one (rule 22).
+
+    None where that is not clear: there are no nodes and no configuration, the configuration names a strategy that is
+    not there, or there are two of one name.
+    """
+    try:
+        strategies = find_documents(documents, STRATEGY_SCHEMA)
+        configuration = find_document(documents, CONFIGURATION_SCHEMA)
+        if configuration is None and not find_documents(documents, NODE_SCHEMA):
+            return None
+    except StrategyLibError:
+        return None
+    name = named_strategy(configuration.data) if configuration is not None else None
+    if name is None:
+        return {DEFAULT_STRATEGY_NAME}.intersection(strategies)
+    return {name} if name in strategies else None
+
+
+def unused_strategies(documents: Sequence[Document]) -> list[Problem]:
+    """Return a warning for each strategy of a site that a deployment would pass by (rule 22); says what to add.
+
+    Files without nodes are drafts, and drafts are not deployed as they are. A strategy beside the one that is used is
+    left alone: whoever has several knows how to choose.
+
+    Raises
+    ------
+    StrategyLibError
+        Two documents have the same name, or the configuration is wrong.
+    """
+    strategies = find_documents(documents, STRATEGY_SCHEMA)
+    if not strategies or not find_documents(documents, NODE_SCHEMA):
+        return []
+    configuration = find_document(documents, CONFIGURATION_SCHEMA)
+    named = configuration and parse_configuration(configuration.data, configuration).deployment_strategy
+    if named is not None or DEFAULT_STRATEGY_NAME in strategies:
+        return []
+    place = "add `%s` to the deployment configuration" if configuration else f"add a {CONFIGURATION_SCHEMA} with `%s`"
+    remedy = f"{place}, or name the strategy '{DEFAULT_STRATEGY_NAME}'"
+    return [_unused_warning(document, remedy) for document in strategies.values()]
+
+
+def _unused_warning(document: Document, remedy: str) -> Problem:
+    entry = f"physical_provisioner: {{deployment_strategy: {document.name}}}"
+    message = "a deployment would not use this strategy, but deploy all nodes as one critical group; " + remedy % entry
+    return document.problem("$", message, "warning")

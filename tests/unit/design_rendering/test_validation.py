@@ -1,4 +1,4 @@
-"""Judging the documents of a whole site: what refuses a commit, and what only deserves a second look."""
+"""Validating documents: what refuses a commit, what deserves a second look, and secrets that everybody would see."""
 
 from __future__ import annotations
 
@@ -8,10 +8,20 @@ from typing import Any
 import pytest
 import yaml
 
-from strategy_lib.checking import SiteCheck, check, check_site
-from strategy_lib.documents import Document, load_documents
+from design_rendering import render
+from design_rendering.documents import Document, load_documents
+from design_rendering.validation import SiteCheck, check, check_site, exposed_secrets, validate_files, validate_site
 from strategy_lib.errors import Problem
+from tests.support.designs import child, documents, layered, parent, substitution
 from tests.support.sites import document, group, node, site
+
+STRATEGY = "shipyard/DeploymentStrategy/v1"
+CONFIGURATION = "shipyard/DeploymentConfiguration/v1"
+PASSPHRASE = "deckhand/Passphrase/v1"
+GROUP = {"name": "one", "critical": True, "depends_on": [], "selectors": []}
+FROM_SECRET = substitution("pw", ".", ".groups[0].name", schema=PASSPHRASE)
+SECRET = layered("pw", "site", "hunter2", schema=PASSPHRASE, storagePolicy="encrypted")
+ABOVE = parent({"groups": [GROUP]}, schema=STRATEGY, storagePolicy="encrypted")
 
 
 def _read(documents: Iterable[dict[str, Any]]) -> list[Document]:
@@ -19,8 +29,8 @@ def _read(documents: Iterable[dict[str, Any]]) -> list[Document]:
 
 
 def _whole(text: str, *left_out: str, more: Iterable[dict[str, Any]] = ()) -> list[Document]:
-    documents = [entry for entry in yaml.safe_load_all(text) if entry["schema"] not in left_out]
-    return _read([*documents, *more])
+    entries = [entry for entry in yaml.safe_load_all(text) if entry["schema"] not in left_out]
+    return _read([*entries, *more])
 
 
 def _said(result: SiteCheck, level: str) -> list[str]:
@@ -117,14 +127,14 @@ def test_an_unused_strategy_with_errors_is_a_warning(judge: Callable[[list[Docum
 
 def test_a_strategy_that_may_well_be_used_keeps_its_errors() -> None:
     drafts = (_read([BAD]), _whole(GOOD, "shipyard/DeploymentStrategy/v1", more=[BAD]))
-    for documents in drafts:
-        assert [problem.level for problem in check(documents) if "ghost" in problem.message] == ["error"]
+    for draft in drafts:
+        assert [problem.level for problem in check(draft) if "ghost" in problem.message] == ["error"]
 
 
 def test_a_missing_network_that_all_use_is_told_once() -> None:
     text = site([node(f"n{number}") for number in range(50)], [group("all", percent_successful_nodes=1)])
-    documents = [entry for entry in _whole(text) if entry.schema != "drydock/Network/v1"]
-    assert _said(check_site(documents), "warning") == [
+    entries = [entry for entry in _whole(text) if entry.schema != "drydock/Network/v1"]
+    assert _said(check_site(entries), "warning") == [
         "there is no drydock/Network/v1 named 'oob', and 49 more documents refer to it"
     ]
 
@@ -162,3 +172,58 @@ def test_problems_stand_in_the_order_of_files_and_lines() -> None:
     assert sources == sorted(sources, reverse=True)
     assert check([]) == []
     assert isinstance(check_site([]).problems[0], Problem)
+
+
+def strategy(schema: str = STRATEGY, **metadata: Any) -> dict[str, Any]:
+    return layered("deployment-strategy", "site", {"groups": [GROUP]}, schema=schema, **metadata)
+
+
+def exposed(*design: dict[str, Any]) -> list[str]:
+    read = documents(*design)
+    found = exposed_secrets(render(read))
+    assert all(problem.level == "error" and problem.line for problem in found)
+    assert {*map(str, found)} <= {*map(str, validate_files(read))}
+    assert {*map(str, found)} <= {*map(str, validate_site(read))}
+    return [problem.path for problem in found]
+
+
+@pytest.mark.parametrize("schema", [STRATEGY, CONFIGURATION])
+def test_a_secret_in_a_group_or_setting_is_an_error(schema: str) -> None:
+    assert exposed(SECRET, strategy(schema, substitutions=[FROM_SECRET])) == ["$.data.groups[0].name"]
+    assert exposed(strategy(schema, storagePolicy="encrypted")) == ["$.metadata.storagePolicy"]
+
+
+def test_an_inherited_secret_is_an_error() -> None:
+    assert exposed(ABOVE, child("deployment-strategy", {"x": 1}, schema=STRATEGY)) == ["$.data"]
+
+
+def test_a_group_in_plain_is_none_and_neither_is_a_secret_elsewhere() -> None:
+    plain = layered("names", "site", {"first": "one"})
+    taken = [substitution("names", ".first", ".groups[0].name")]
+    other = layered("x", "site", {}, substitutions=[substitution("pw", ".", ".x", schema=PASSPHRASE)])
+    assert exposed(SECRET, plain, other, strategy(substitutions=taken)) == []
+
+
+def test_a_draft_that_cannot_be_rendered_exposes_its_secrets_too() -> None:
+    read: list[Document] = documents(strategy(storagePolicy="encrypted", substitutions="wrong"))
+    levels = {problem.path: problem.level for problem in validate_files(read)}
+    assert levels["$.metadata.storagePolicy"] == levels["$.metadata.substitutions"] == "error"
+
+
+def test_what_cannot_be_rendered_is_an_error_in_a_draft_too() -> None:
+    wrong = layered("c", "global", {}, schema="armada/Chart/v1", substitutions="wrong")
+    (problem,) = validate_files(documents(wrong))
+    assert (problem.path, problem.level) == ("$.metadata.substitutions", "error")
+
+
+def test_a_consequence_of_a_failed_rendering_is_not_told() -> None:
+    hidden = strategy(substitutions="wrong")
+    named = {"physical_provisioner": {"deployment_strategy": "deployment-strategy", "deploy_timeout": -1}}
+    settings = layered("deployment-configuration", "site", named, schema=CONFIGURATION)
+    node = layered("n1", "site", {"host_profile": "gone"}, schema="drydock/BaremetalNode/v1")
+    for judge in (validate_files, validate_site):
+        found = [(problem.path, problem.level) for problem in judge(documents(hidden, settings, node))]
+        assert found == [
+            ("$.metadata.substitutions", "error"),
+            ("$.data.physical_provisioner.deploy_timeout", "error"),
+        ]

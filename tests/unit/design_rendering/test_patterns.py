@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from design_rendering import PLACEHOLDER, Rendering, redacted, render, secret_values
-from strategy_lib import load_documents
+from design_rendering import PLACEHOLDER, Rendering, load_documents, redacted, render, secret_values
 from tests.support.designs import data, documents, layered, only_problem, problems, rendering, substitution
 
 PASSPHRASE = "deckhand/Passphrase/v1"
