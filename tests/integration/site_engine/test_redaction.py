@@ -132,7 +132,7 @@ configure_logging(json_output=True, output=open(sys.argv[1], "wb", buffering=0),
 early.info("used before the secrets are known")
 
 from design_rendering.redaction import Redactor
-from site_engine.task_output import redact_output
+from site_engine.redaction import redact_output
 
 secrets = [f"s3cret-{number:05}-hunter2" for number in range(10_000)]
 key = sys.argv[2]
