@@ -1,18 +1,28 @@
-"""Rendering a design: layering, replacement and substitution of documents; and what in them is secret. Pure."""
+"""Documents: reading them, rendering a design from them, what in it is secret, and what a deployment takes from it."""
 
-from design_rendering.design_text import design_text
-from design_rendering.errors import DesignRenderingError, RenderingError
-from design_rendering.rendering import RenderedDocument, Rendering, render, rendered_documents
+from design_rendering.design import Design, read_design
+from design_rendering.documents import Document, find_document, load_documents
+from design_rendering.drydock_kinds import nodes_from_documents
+from design_rendering.errors import DocumentError, RenderingError
+from design_rendering.rendering import RenderedDocument, Rendering, design_text, render, rendered_documents
 from design_rendering.secrets import PLACEHOLDER, is_secret, redacted, redacted_text, secret_values
+from design_rendering.yaml_reader import Limits
 
 __all__ = [
     "PLACEHOLDER",
-    "DesignRenderingError",
+    "Design",
+    "Document",
+    "DocumentError",
+    "Limits",
     "RenderedDocument",
     "Rendering",
     "RenderingError",
     "design_text",
+    "find_document",
     "is_secret",
+    "load_documents",
+    "nodes_from_documents",
+    "read_design",
     "redacted",
     "redacted_text",
     "render",

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from design_rendering.nested import CONTAINERS, inside_out
-from strategy_lib.documents import Limits
+from design_rendering.traversal import CONTAINERS, inside_out
+from design_rendering.yaml_reader import Limits
 
 _LIMITS = Limits()
 # Each value stands on a line of its own, more or less: a dash or colon, some indentation, the end of the line.

@@ -5,18 +5,17 @@ The shape is Deckhand's `metadata/Document/v1`. What it does not know, or is not
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 from typing import Any
 
-from design_rendering.deckhand_path import PathError, steps_of
-from design_rendering.findings import Findings
-from design_rendering.nested import kind_of
+from design_rendering.diagnostics import Diagnostics
+from design_rendering.documents import Document
 from design_rendering.patterns import Pattern, PatternError
-from strategy_lib.documents import Document
+from design_rendering.traversal import PathError, kind_of, steps_of
+from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.json_path import Step, extend
 
 Label = tuple[str, Hashable]
@@ -101,11 +100,11 @@ def is_control(document: Document) -> bool:
     return str(document.metadata.get("schema")).startswith("metadata/Control/")
 
 
-def read_directives(document: Document, findings: Findings) -> Directives | None:
-    """Return what the metadata says; None, and what is wrong in the findings, where it cannot be used."""
+def read_directives(document: Document, diagnostics: Diagnostics) -> Directives | None:
+    """Return what the metadata says; None, and what is wrong in the diagnostics, where it cannot be used."""
     if is_control(document):
         return NO_DIRECTIVES
-    return _Reader(document, findings).directives()
+    return _Reader(document, diagnostics).directives()
 
 
 def labels_of(document: Document) -> tuple[Label, ...]:
@@ -119,11 +118,11 @@ def labels_of(document: Document) -> tuple[Label, ...]:
 class _Reader:
     """Reads the directives of one document."""
 
-    __slots__ = ("document", "findings", "good")
+    __slots__ = ("diagnostics", "document", "good")
 
-    def __init__(self, document: Document, findings: Findings) -> None:
+    def __init__(self, document: Document, diagnostics: Diagnostics) -> None:
         self.document = document
-        self.findings = findings
+        self.diagnostics = diagnostics
         self.good = True
 
     def directives(self) -> Directives | None:
@@ -263,7 +262,7 @@ class _Reader:
         depth = self._depth(destination["recurse"], f"{place}.recurse") if "recurse" in destination else None
         if depth is not None and pattern is None:
             message = "counts only beside a pattern; the value is put at the path itself"
-            self.findings.warning(self.document, f"{place}.recurse", message)
+            self.diagnostics.warning(self.document, f"{place}.recurse", message)
         return Destination(steps, pattern, place, depth) if steps is not None else None
 
     def _depth(self, recurse: Any, place: str) -> int | None:
@@ -308,20 +307,19 @@ class _Reader:
             self._wrong(place, f"must be a mapping such as {example}, not {kind_of(value)}")
             return False
         for key in islice((key for key in value if key not in known), _MOST_UNKNOWN):
-            close = difflib.get_close_matches(str(key)[:40], known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+            hint = did_you_mean(str(key), known, quoted=False)
             self._wrong(extend(place, str(key)), f"{self._shown(key)} is not supported here; {hint}")
         return True
 
     def _near_miss(self, key: Any) -> None:
         """Refuse a key that is nearly one that counts. Other keys are nobody's business here."""
-        close = difflib.get_close_matches(str(key)[:40], _METADATA, n=1, cutoff=0.8)
-        if close:
-            self._wrong("$.metadata", f"{self._shown(key)} is not known here; did you mean {close[0]}?")
+        hint = did_you_mean(str(key), _METADATA, "", cutoff=0.8, quoted=False)
+        if hint:
+            self._wrong("$.metadata", f"{self._shown(key)} is not known here; {hint}")
 
     def _shown(self, value: Any) -> str:
         return repr(value[:60]) if isinstance(value, str) else kind_of(value)
 
     def _wrong(self, path: str, message: str) -> None:
         self.good = False
-        self.findings.error(self.document, path, message)
+        self.diagnostics.error(self.document, path, message)

@@ -7,17 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from design_rendering.budget import Budget, TooMuchError
-from design_rendering.dependency_order import dependency_order
+from design_rendering.copy_on_write import CopyOnWrite
+from design_rendering.diagnostics import Diagnostics
 from design_rendering.directives import Directives, Substitution, labels_of, read_directives
-from design_rendering.draft import Draft
-from design_rendering.findings import Findings
-from design_rendering.layering import LayeringError, carry_out
-from design_rendering.layers import read_layers
-from design_rendering.lineage import Lineage, LineageReader
+from design_rendering.document_graph import DocumentGraph, DocumentGraphReader, dependency_order
+from design_rendering.documents import Document
+from design_rendering.layering import LayeringError, carry_out, read_layers
 from design_rendering.secret_paths import SecretPaths
-from design_rendering.secrets import is_secret
+from design_rendering.secrets import is_secret, secret_values
 from design_rendering.substitution import SubstitutionError, put, take
-from strategy_lib.documents import Document
+from design_rendering.yaml_writer import DocumentWriter
 from strategy_lib.errors import Problem
 from strategy_lib.json_path import extend
 
@@ -102,12 +101,12 @@ class _Renderer:
         "_absent",
         "_abstract",
         "_budget",
+        "_diagnostics",
         "_directives",
         "_documents",
         "_failed",
-        "_findings",
+        "_graph",
         "_layers",
-        "_lineage",
         "_needs",
         "_secret_parts",
         "_states",
@@ -115,8 +114,8 @@ class _Renderer:
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self._documents = documents
-        self._findings = Findings()
-        self._findings.read(documents)
+        self._diagnostics = Diagnostics()
+        self._diagnostics.read(documents)
         self._budget = Budget()
         self._failed: set[int] = set()
         self._needs: dict[int, list[int]] = {}
@@ -125,10 +124,12 @@ class _Renderer:
         # Sources that are not there, with the documents and places that want them.
         self._abstract = {(document.schema, document.name) for document in documents if document.abstract}
         self._absent: dict[tuple[str, str], list[tuple[int, str]]] = {}
-        self._layers = read_layers(documents, self._findings)
+        self._layers = read_layers(documents, self._diagnostics)
         self._directives = self._read_directives()
-        self._lineage: Lineage = LineageReader(documents, self._directives, self._layers, self._findings).lineage()
-        self._failed.update(self._lineage.failed)
+        self._graph: DocumentGraph = DocumentGraphReader(
+            documents, self._directives, self._layers, self._diagnostics
+        ).graph()
+        self._failed.update(self._graph.failed)
 
     def rendering(self) -> Rendering:
         for number in self._order():
@@ -139,17 +140,17 @@ class _Renderer:
             try:
                 self._render(number)
             except TooMuchError as error:
-                self._findings.error(self._documents[number], "$", str(error))
+                self._diagnostics.error(self._documents[number], "$", str(error))
                 break
-        self._findings.raise_errors()
+        self._diagnostics.raise_errors()
         self._warn_of_absent()
         rendered = tuple(self._rendered(number) for number in range(len(self._documents)) if self._counts(number))
-        return Rendering(rendered, self._findings.warnings(), frozenset(self._secret_parts))
+        return Rendering(rendered, self._diagnostics.warnings(), frozenset(self._secret_parts))
 
     def _read_directives(self) -> list[Directives]:
         found = []
         for number, document in enumerate(self._documents):
-            directives = read_directives(document, self._findings)
+            directives = read_directives(document, self._diagnostics)
             if directives is None:
                 self._failed.add(number)
             # Its labels are known all the same, so that nothing is said to lack the parent that it is.
@@ -159,7 +160,7 @@ class _Renderer:
     def _order(self) -> tuple[int, ...]:
         """Return the documents in the order in which they are to be rendered; those in a cycle have failed."""
         for number, directives in enumerate(self._directives):
-            needed = [self._lineage.parents[number]] if number in self._lineage.parents else []
+            needed = [self._graph.parents[number]] if number in self._graph.parents else []
             for substitution in directives.substitutions:
                 source = self._source(substitution)
                 if source is not None:
@@ -171,7 +172,7 @@ class _Renderer:
             self._failed.update(cycle)
             names = " -> ".join(self._name(number) for number in (*cycle, cycle[0]))
             message = f"each of these is made from the next, all the way round: {names}; take one step out"
-            self._findings.error(self._documents[cycle[0]], "$.metadata", message)
+            self._diagnostics.error(self._documents[cycle[0]], "$.metadata", message)
         return found.order
 
     def _name(self, number: int) -> str:
@@ -180,36 +181,36 @@ class _Renderer:
         return f"{document.schema} {document.name}{layer}"
 
     def _source(self, substitution: Substitution) -> int | None:
-        return self._lineage.sources.get((substitution.source.schema, substitution.source.name))
+        return self._graph.sources.get((substitution.source.schema, substitution.source.name))
 
     def _render(self, number: int) -> None:
         document, directives = self._documents[number], self._directives[number]
-        parent = self._lineage.parents.get(number)
+        parent = self._graph.parents.get(number)
         if parent is None and not directives.substitutions:
             if document.marks is None:
                 # What was read is bounded already.
                 self._budget.keep(document.data)
             self._states[number] = _State(document.data, SecretPaths(), changed=False)
             return
-        draft, secrets = Draft(document.data), SecretPaths()
+        result, secrets = CopyOnWrite(document.data), SecretPaths()
         if parent is not None:
             above = self._states[parent]
-            draft = Draft({} if above.data is None else above.data)
+            result = CopyOnWrite({} if above.data is None else above.data)
             secrets = SecretPaths(True) if is_secret(self._documents[parent]) else above.secrets.copy()
             for action in directives.actions:
                 try:
-                    carry_out(action, document.data, draft, secrets, self._budget)
+                    carry_out(action, document.data, result, secrets, self._budget)
                 except LayeringError as error:
                     self._refuse(number, action.place, str(error))
                     break
         changed = parent is not None
         for substitution in directives.substitutions:
-            changed |= self._substitute(number, substitution, draft, secrets)
+            changed |= self._substitute(number, substitution, result, secrets)
         if number not in self._failed:
-            self._budget.keep(draft.data)
-            self._states[number] = _State(draft.data, secrets, changed)
+            self._budget.keep(result.data)
+            self._states[number] = _State(result.data, secrets, changed)
 
-    def _substitute(self, number: int, substitution: Substitution, draft: Draft, secrets: SecretPaths) -> bool:
+    def _substitute(self, number: int, substitution: Substitution, result: CopyOnWrite, secrets: SecretPaths) -> bool:
         """Carry out one substitution; False when its source is not there. What is wrong makes the document fail."""
         source, place = substitution.source, substitution.place
         origin = self._source(substitution)
@@ -228,19 +229,19 @@ class _Renderer:
             if taken.secret and source.pattern is not None:
                 self._secret_parts.add(taken.value)
             for where, message in taken.warnings:
-                self._findings.warning(self._documents[number], path + where, message)
+                self._diagnostics.warning(self._documents[number], path + where, message)
             for destination in substitution.destinations:
                 path = destination.place
-                warning = put(destination, taken, draft, secrets, self._budget)
+                warning = put(destination, taken, result, secrets, self._budget)
                 if warning is not None:
-                    self._findings.warning(self._documents[number], f"{path}.pattern", warning)
+                    self._diagnostics.warning(self._documents[number], f"{path}.pattern", warning)
         except SubstitutionError as error:
             self._refuse(number, path + error.path, str(error))
         return True
 
     def _refuse(self, number: int, path: str, message: str) -> None:
         self._failed.add(number)
-        self._findings.error(self._documents[number], path, message)
+        self._diagnostics.error(self._documents[number], path, message)
 
     def _warn_of_absent(self) -> None:
         """Warn once of each source that is not there: a part of a site may be rendered by itself."""
@@ -248,14 +249,14 @@ class _Renderer:
             number, path = wanted[0]
             more = f" (substitutions that want it: {len(wanted)})" if len(wanted) > 1 else ""
             message = f"there is no {schema} named {name!r}, so that nothing is put in here{more}"
-            self._findings.warning(self._documents[number], path, message)
+            self._diagnostics.warning(self._documents[number], path, message)
 
     def _counts(self, number: int) -> bool:
         """Return whether a document is part of the rendered design."""
         document = self._documents[number]
-        if document.abstract or number in self._lineage.replaced_by or number in self._lineage.outranked:
+        if document.abstract or number in self._graph.replaced_by or number in self._graph.outranked:
             return False
-        other = self._documents[self._lineage.sources[document.schema, document.name]]
+        other = self._documents[self._graph.sources[document.schema, document.name]]
         ranks = self._layers.ranks
         rank = ranks.get(document.layer)
         if rank is None or rank >= ranks.get(other.layer, -1):
@@ -264,7 +265,7 @@ class _Renderer:
             f"not used: the layer {other.layer} has a {document.schema} {document.name} too, and is more specific. "
             "To change what is here, let that one replace it (replacement: true)"
         )
-        self._findings.warning(document, "$", message)
+        self._diagnostics.warning(document, "$", message)
         return False
 
     def _rendered(self, number: int) -> RenderedDocument:
@@ -285,3 +286,30 @@ def _carried_out(metadata: Mapping[str, Any]) -> dict[str, Any]:
             key: value for key, value in layering.items() if key not in ("actions", "parentSelector")
         }
     return left
+
+
+def design_text(rendering: Rendering) -> str:
+    """Return the rendered design as a YAML stream.
+
+    A document that rendering left alone is there as it was written, comments included; the others are written anew, and
+    so are those in which a key stands twice.
+    Secrets are in it: see `secrets.py` for what may be shown to everybody.
+    """
+    writer = DocumentWriter()
+    parts = []
+    for rendered in rendering.documents:
+        parts.append("---\n")
+        parts.append(writer.anew(rendered.document) if rendered.changed else writer.written(rendered.document))
+    return "".join(parts)
+
+
+def secret_texts(documents: Sequence[Document], rendering: Rendering) -> frozenset[str]:
+    """Return the secrets of documents as they were written and as they are rendered, and the parts taken of them.
+
+    Parameters
+    ----------
+    documents
+        What was rendered, abstract documents included.
+    """
+    changed = [rendered.document for rendered in rendering.documents if rendered.changed]
+    return secret_values([*documents, *changed], rendering.secret_parts)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from design_rendering.budget import Budget
-from design_rendering.draft import Draft
+from design_rendering.copy_on_write import CopyOnWrite
 from strategy_lib.json_path import Step
 
 # A tree of steps; True stands for a part that is secret as a whole.
@@ -16,18 +16,18 @@ _Tree = Any
 class SecretPaths:
     """The paths of what is secret. Made from those of a parent, it shares with them what does not change."""
 
-    __slots__ = ("_draft",)
+    __slots__ = ("_paths",)
 
     def __init__(self, tree: _Tree = None) -> None:
-        self._draft = Draft({} if tree is None else tree)
+        self._paths = CopyOnWrite({} if tree is None else tree)
 
     def copy(self) -> SecretPaths:
         """Return the same paths, to be changed independently."""
-        return SecretPaths(self._draft.data)
+        return SecretPaths(self._paths.data)
 
     def below(self, steps: Sequence[Step]) -> _Tree:
         """Return what is secret at and below a path: True (all of it), a tree of the paths below, or None."""
-        node = self._draft.data
+        node = self._paths.data
         for step in steps:
             if node is True:
                 return True
@@ -39,16 +39,16 @@ class SecretPaths:
     def put(self, steps: Sequence[Step], tree: _Tree) -> None:
         """Note that what is at a path was replaced by something of which `tree` is secret (None: nothing)."""
         if not steps:
-            self._draft.data = tree or {}
+            self._paths.data = tree or {}
             return
-        if self._draft.data is True or (not tree and not self._draft.data):
+        if self._paths.data is True or (not tree and not self._paths.data):
             return
-        node = self._draft.container(())
+        node = self._paths.container(())
         for step in steps[:-1]:
             below = node.get(step)
             if below is True or (below is None and not tree):
                 return
-            node[step] = node = self._draft.own({} if below is None else below)
+            node[step] = node = self._paths.own({} if below is None else below)
         if node.get(steps[-1]) is True and tree:
             return
         if tree:
@@ -64,7 +64,7 @@ class SecretPaths:
         if not found or tree is True:
             self.put(steps, tree)
             return
-        waiting = [(self._draft.container(steps), tree)]
+        waiting = [(self._paths.container(steps), tree)]
         while waiting:
             node, more = waiting.pop()
             budget.work(1 + len(more))
@@ -75,7 +75,7 @@ class SecretPaths:
                 if known is None or below is True:
                     node[step] = below
                 else:
-                    node[step] = self._draft.own(known)
+                    node[step] = self._paths.own(known)
                     waiting.append((node[step], below))
 
     def merge(self, steps: Sequence[Step], child: Any, overall: Any) -> None:
@@ -83,14 +83,14 @@ class SecretPaths:
         found = self.below(steps)
         if not found or found is True:
             return
-        waiting = [(self._draft.container(steps), child, overall)]
+        waiting = [(self._paths.container(steps), child, overall)]
         while waiting:
             node, own, inherited = waiting.pop()
             for step in [step for step in node if step in own]:
                 if not isinstance(own[step], dict) or not isinstance(inherited.get(step), dict):
                     del node[step]
                 elif node[step] is not True:
-                    node[step] = self._draft.own(node[step])
+                    node[step] = self._paths.own(node[step])
                     waiting.append((node[step], own[step], inherited[step]))
 
     def remove(self, steps: Sequence[Step]) -> None:
@@ -103,7 +103,7 @@ class SecretPaths:
 
     def paths(self) -> Iterator[tuple[Step, ...]]:
         """Yield the path of every part that is secret as a whole."""
-        waiting: list[tuple[tuple[Step, ...], _Tree]] = [((), self._draft.data)]
+        waiting: list[tuple[tuple[Step, ...], _Tree]] = [((), self._paths.data)]
         while waiting:
             steps, node = waiting.pop()
             if node is True:

@@ -8,11 +8,11 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from design_rendering.document_text import DocumentWriter
-from design_rendering.draft import Draft
-from design_rendering.nested import CONTAINERS, MISSING, found_at, inside_out, items_of
+from design_rendering.copy_on_write import CopyOnWrite
+from design_rendering.documents import Document
 from design_rendering.redaction import SHORTEST_SECRET
-from strategy_lib.documents import Document
+from design_rendering.traversal import CONTAINERS, MISSING, found_at, inside_out, items_of
+from design_rendering.yaml_writer import DocumentWriter
 from strategy_lib.json_path import Step, split
 
 PLACEHOLDER = "[redacted]"
@@ -45,6 +45,7 @@ _BEGIN = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
 _SHORTEST_LINE = 8
 # How much of a key is looked at, from its end.
 _KEY = 100
+_ABSTRACT = re.compile(r"\babstract[\"']?\s*:(?!\s*false\b)")
 
 
 def is_secret(document: Document) -> bool:
@@ -170,13 +171,13 @@ def secret_values(documents: Iterable[Document], further: Iterable[str] = ()) ->
 
 def _without(data: Any, secret_paths: Iterable[str]) -> Any:
     """Return data without secrets; the very same object when there are none."""
-    draft = Draft(data)
+    copy = CopyOnWrite(data)
     for path in secret_paths:
         steps = split(path)[1:]
-        found = found_at(draft.data, steps)
+        found = found_at(copy.data, steps)
         if found is not MISSING and _counts(found):
-            draft.put(steps, PLACEHOLDER)
-    return _cleaned(draft.data)
+            copy.put(steps, PLACEHOLDER)
+    return _cleaned(copy.data)
 
 
 def _cleaned(root: Any) -> Any:
@@ -233,3 +234,19 @@ def _leaves(root: Any) -> Iterator[str]:
                 number = str(below)
                 if len(number) >= SHORTEST_SECRET:
                     yield number
+
+
+def may_hide_secrets(texts: Iterable[str]) -> bool:
+    """Return whether there may be secrets that `secret_values` does not find in what the texts are rendered to.
+
+    Those are parts that a pattern takes of a secret, and what comes from a secret document that is itself not part of
+    the rendered design. This only looks for the words, so that most texts need not be read.
+    """
+    return any("pattern" in text or "replacement" in text or _has_abstract_secret(text) for text in texts)
+
+
+def _has_abstract_secret(text: str) -> bool:
+    return any(
+        ("encrypted" in document or "deckhand/" in document) and _ABSTRACT.search(document)
+        for document in _BEGIN.split(text)
+    )

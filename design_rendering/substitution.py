@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from design_rendering.budget import Budget
+from design_rendering.copy_on_write import CopyOnWrite, PlaceError
 from design_rendering.directives import Destination, Source
-from design_rendering.draft import Draft, PlaceError
-from design_rendering.nested import CONTAINERS, MISSING, found_at, kind_of
-from design_rendering.patterns import Pattern
-from design_rendering.recursion import replaced_below
+from design_rendering.patterns import Pattern, replaced_below
 from design_rendering.secret_paths import SecretPaths
 from design_rendering.secrets import is_secret_at
+from design_rendering.traversal import CONTAINERS, MISSING, found_at, kind_of
 from strategy_lib.json_path import path_of
 
 
@@ -67,7 +66,9 @@ def take(source: Source, data: Any, secrets: SecretPaths, budget: Budget) -> Tak
     return Taken(value if found is None else found, secret, tuple(warnings))
 
 
-def put(destination: Destination, taken: Taken, draft: Draft, secrets: SecretPaths, budget: Budget) -> str | None:
+def put(
+    destination: Destination, taken: Taken, result: CopyOnWrite, secrets: SecretPaths, budget: Budget
+) -> str | None:
     """Put a value where a substitution wants it; return a warning, or None.
 
     Raises
@@ -77,35 +78,35 @@ def put(destination: Destination, taken: Taken, draft: Draft, secrets: SecretPat
     """
     steps = destination.steps
     if destination.pattern is not None:
-        return _put_for_pattern(destination, destination.pattern, taken, draft, secrets, budget)
-    if not steps and isinstance(taken.value, dict) and isinstance(draft.data, dict):
+        return _put_for_pattern(destination, destination.pattern, taken, result, secrets, budget)
+    if not steps and isinstance(taken.value, dict) and isinstance(result.data, dict):
         # Deckhand lays a mapping over all data; it does not take its place.
         for key, value in taken.value.items():
-            draft.place((key,), value)
+            result.place((key,), value)
             secrets.put((key,), taken.secret if taken.secret is True else (taken.secret or {}).get(key))
         return None
-    _place(destination, taken.value, draft)
+    _place(destination, taken.value, result)
     secrets.put(steps, taken.secret)
     return None
 
 
-def _place(destination: Destination, value: Any, draft: Draft) -> None:
+def _place(destination: Destination, value: Any, result: CopyOnWrite) -> None:
     try:
-        draft.place(destination.steps, value)
+        result.place(destination.steps, value)
     except PlaceError as error:
         raise SubstitutionError(".path", str(error)) from None
 
 
 def _put_for_pattern(
-    destination: Destination, pattern: Pattern, taken: Taken, draft: Draft, secrets: SecretPaths, budget: Budget
+    destination: Destination, pattern: Pattern, taken: Taken, result: CopyOnWrite, secrets: SecretPaths, budget: Budget
 ) -> str | None:
     steps = destination.steps
-    text = found_at(draft.data, steps)
+    text = found_at(result.data, steps)
     if isinstance(taken.value, CONTAINERS):
         message = f"a pattern is replaced by text, and what the source has there is {kind_of(taken.value)}"
         raise SubstitutionError(".pattern", message)
     if destination.depth is not None and text is MISSING:
-        _place(destination, {}, draft)
+        _place(destination, {}, result)
         return f"there is nothing at {path_of(steps)}; an empty mapping is put there"
     if destination.depth is not None and isinstance(text, CONTAINERS):
         found = replaced_below(text, destination.depth, pattern, str(taken.value), budget)
@@ -114,7 +115,7 @@ def _put_for_pattern(
                 f"fits nothing in the texts below {path_of(steps)}, which stay as they are: with recurse only texts "
                 "that hold the pattern as it is written are looked at"
             )
-        draft.put(steps, found.value)
+        result.put(steps, found.value)
         if taken.secret:
             secrets.add(steps, found.places, budget)
         return None
@@ -124,7 +125,7 @@ def _put_for_pattern(
     changed, matches = pattern.replaced(text, str(taken.value), budget)
     if not matches:
         return f"fits nothing in the text at {path_of(steps)}, which stays as it is"
-    draft.put(steps, changed)
+    result.put(steps, changed)
     if taken.secret:
         secrets.put(steps, True)
     return None

@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from site_engine.errors import AccountRefused, AirflowApiError, SlipwayAirflowError
-from site_engine.reconciliation import reconcile_all
+from site_engine.dead_actions import reconcile_all
+from site_engine.errors import AccountRefused, AirflowApiError, EngineError
 from site_store import LeaseLost, StoreError
 
 if TYPE_CHECKING:
-    from site_engine.reconciliation import AirflowRuns
+    from site_engine.dead_actions import AirflowRuns
     from site_store import Lease, SiteStore
 
 log = logging.getLogger("slipway.controller")
@@ -68,7 +68,7 @@ class Job:
     subject : what is looked at; the check is kept under this name.
     interval : seconds between two looks; more while it fails.
     refusals : how often in a row Airflow has refused this process's account.
-    work : does it; a `SlipwayAirflowError` is a failure, and its message the problem.
+    work : does it; a `EngineError` is a failure, and its message the problem.
     """
 
     subject: str
@@ -210,7 +210,7 @@ class Controller:
         except AccountRefused as error:
             problem = str(error)
             job.refusals += 1
-        except SlipwayAirflowError as error:
+        except EngineError as error:
             problem = str(error)
         except Exception as error:
             log.exception("%s: a look has failed, which is a defect of Slipway's", job.subject)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from site_engine import log_messages as story
+from site_engine import log_messages
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations, record_end
 from site_engine.operations.wait import PhaseTimes, StillRunning
 
@@ -146,10 +146,10 @@ class SubjectDriver:
                 due.digests,
             )
         if not operation.nodes:
-            self.log.info("%s: none of the nodes can be submitted now.", story.word(due.phase))
+            self.log.info("%s: none of the nodes can be submitted now.", log_messages.word(due.phase))
             return None
         if operation.provisioner_task is None:
-            self.log.info(story.submission(due.phase, operation))
+            self.log.info(log_messages.submission(due.phase, operation))
         end = self.operations.run(operation, due.times)
         if isinstance(end, StillRunning):
             return end

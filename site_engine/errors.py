@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 
-class SlipwayAirflowError(Exception):
+class EngineError(Exception):
     """Something that Slipway does in Airflow could not be done."""
 
 
-class SettingsError(SlipwayAirflowError):
+class SettingsError(EngineError):
     """A field of the provisioner's connection cannot be used: correct it under Admin > Connections."""
 
 
-class ConnectionLookupFailed(SlipwayAirflowError):
+class ConnectionLookupFailed(EngineError):
     """A connection could not be looked up in Airflow: try again. That there is none is not known."""
 
 
@@ -19,15 +19,15 @@ class ConnectionMissing(ConnectionLookupFailed):
     """The connection that an action uses was deleted in Airflow: create it again."""
 
 
-class StepError(SlipwayAirflowError):
+class StepError(EngineError):
     """A step of the action failed, and repeating it by itself would not help: the message says what to mend."""
 
 
-class TaskStopped(SlipwayAirflowError):
+class TaskStopped(EngineError):
     """A task was told to stop, so it went no further. Started again, it goes on from the store."""
 
 
-class AirflowApiError(SlipwayAirflowError):
+class AirflowApiError(EngineError):
     """Airflow's own API did not answer as it should: see the API server's log, and ``[api] base_url``.
 
     Whether what was asked for has happened is not known.

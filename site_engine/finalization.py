@@ -10,26 +10,26 @@ from provisioner_client.errors import ProvisionerError
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
 from site_engine.clock import SystemClock
-from site_engine.dry_run import rehearse
 from site_engine.errors import ConnectionLookupFailed, SettingsError
-from site_engine.node_step_report import StepStanding, StepTasks
 from site_engine.operations.reconcile import record_late_results
 from site_engine.operations.run import OperationRun
-from site_engine.reports import report_of, report_of_dry_run
-from site_engine.revision_documents import redact_for_action
+from site_engine.planning import simulate_plan
+from site_engine.redaction import redact_for_action
+from site_engine.reports import NodeStepStatus, StepTasks, make_dry_run_report, make_report
 from site_store import ActionState, OperationPhase, PlannedGroup
 from strategy_lib.phase import Verdict
-from strategy_lib.report import render, to_dict
+from strategy_lib.report import to_dict
+from strategy_lib.report_text import render
 
 if TYPE_CHECKING:
+    from site_engine.log_messages import TaskLog
     from site_engine.provisioners import Provisioners
-    from site_engine.task_log import TaskLog
     from site_store import ActionRecord, SiteStore
     from strategy_lib.phase import NodeStep
     from strategy_lib.report import Report
 
 
-def conclude(
+def finalize_action(
     store: SiteStore,
     action: ActionRecord,
     step_states: Mapping[str, str | None],
@@ -53,22 +53,22 @@ def conclude(
     judged = step_tasks(store, action, step)
     _late_results(store, action, log, provisioners)
     data = store.report_input(action.id)
-    on_nodes = StepStanding(step, step_states.get(step), judged, step_tasks(store, action, step)) if step else None
-    report = report_of(data, step_states, datetime.now(UTC), on_nodes)
+    on_nodes = NodeStepStatus(step, step_states.get(step), judged, step_tasks(store, action, step)) if step else None
+    report = make_report(data, step_states, datetime.now(UTC), on_nodes)
     return _closed(store, action, report, log)
 
 
-def conclude_dry_run(
+def finalize_dry_run(
     store: SiteStore, action: ActionRecord, step_states: Mapping[str, str | None], log: TaskLog
 ) -> Report:
-    """Report what a dry run has found, and close the action; as `conclude`, but that nothing was done."""
+    """Report what a dry run has found, and close the action; as `finalize_action`, but that nothing was done."""
     data = store.report_input(action.id)
     states = {tasks.node: tasks.state for tasks in data.nodes}
     targets = sorted(parameters_of(action).target_nodes or ())
     withheld = store.withheld(action.id)
     planned = [PlannedGroup(group.definition, group.nodes) for group in data.groups]
-    rehearsal = rehearse(planned, states, kind_of(action.kind).node_step, targets, withheld)
-    return _closed(store, action, report_of_dry_run(data, step_states, datetime.now(UTC), rehearsal), log)
+    rehearsal = simulate_plan(planned, states, kind_of(action.kind).node_step, targets, withheld)
+    return _closed(store, action, make_dry_run_report(data, step_states, datetime.now(UTC), rehearsal), log)
 
 
 def _closed(store: SiteStore, action: ActionRecord, report: Report, log: TaskLog) -> Report:

@@ -1,16 +1,17 @@
 """One attempt of a group (rules 11-18, 23): what it sends next, which nodes it releases first, and its verdict.
 
-`strategy_lib.Deployment` decides, from what the store knows; `driver` carries it out.
+`strategy_lib.Deployment` decides, from what the store knows; `driver` carries it out. Which group of a run may begin
+(rule 8) is decided by `whose_turn`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from site_engine import log_messages as story
+from site_engine import log_messages
 from site_engine.driver import NextOperation, begun_operation
 from site_engine.operations.reconcile import OperationOwner, list_nodes
 from site_engine.planning import judge_deployed
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode
     from site_engine.operations.run import OperationRun
     from site_engine.operations.wait import PhaseTimes
-    from site_store import GroupRecord, PlannedGroup, SiteStore
+    from site_store import GroupRecord, GroupStanding, PlannedGroup, SiteStore
     from strategy_lib.deployment import GroupView
     from strategy_lib.strategy import Group
+
 
 _NOT_RELEASED = "not released, and so not prepared: "
 
@@ -83,7 +85,7 @@ class GroupSubject:
         if record.is_judged:
             self._log.info("Group %s already has its verdict: %s. Nothing is submitted.", record.name, record.state)
             return
-        self._log.info(story.opening(record))
+        self._log.info(log_messages.opening(record))
         if record.definition.depends_on:
             self._log.info("Depends on: %s.", ", ".join(record.definition.depends_on))
 
@@ -148,7 +150,7 @@ class GroupSubject:
     def _note_criteria(self, view: GroupView) -> None:
         """Keep what was judged after prepare: the nodes move on, and a report after a crash must say the same."""
         for result in view.criteria:
-            self._log.info(story.criterion(result))
+            self._log.info(log_messages.criterion(result))
         record = self.record
         self._store.note_criteria(record.action_id, record.name, record.attempt, view.criteria)
 
@@ -157,8 +159,8 @@ class GroupSubject:
         fresh = {result.phase for result in view.criteria}
         criteria = [*(result for result in record.criteria if result.phase not in fresh), *view.criteria]
         for result in view.criteria:
-            self._log.info(story.criterion(result))
-        self._log.info(story.verdict(view))
+            self._log.info(log_messages.criterion(result))
+        self._log.info(log_messages.verdict(view))
         self._store.finish_group(
             record.action_id, record.name, record.attempt, view.state, view.reason, criteria, asdict(view.counts)
         )
@@ -176,7 +178,9 @@ class GroupSubject:
             self._store.fail_unsent(record.action_id, self.request.site, record.name, record.attempt, plan.refused)
         for status in sorted({listed[name].status_name for name in plan.release}):
             those = [name for name in plan.release if listed[name].status_name == status]
-            self._log.info("The node list says %s, and so they are released first: %s.", status, story.names(those))
+            self._log.info(
+                "The node list says %s, and so they are released first: %s.", status, log_messages.names(those)
+            )
         return plan.release
 
     def _without_deployed(
@@ -191,8 +195,8 @@ class GroupSubject:
         deployed = judge_deployed(wanted, self._store.node_records(self.request.site), found)
         self._store.settle_deployed(record.action_id, phase, deployed.as_wanted, deployed.withheld)
         if deployed.as_wanted:
-            self._log.info("As wanted by now, not submitted: %s.", story.names(deployed.as_wanted))
-        for line in story.withheld(deployed.withheld):
+            self._log.info("As wanted by now, not submitted: %s.", log_messages.names(deployed.as_wanted))
+        for line in log_messages.withheld(deployed.withheld):
             self._log.warning("%s", line)
         return [name for name in nodes if name not in deployed.as_wanted and name not in deployed.withheld]
 
@@ -233,3 +237,53 @@ def release_of(store: SiteStore, site: str, group: Group, listed: Mapping[str, L
         for name, why in plan.refused.items()
     }
     return replace(plan, refused=refused)
+
+
+# Airflow's states of a task that will not go on by itself.
+OVER = frozenset({"success", "failed", "skipped", "upstream_failed", "removed"})
+
+_JUDGED = (GroupState.SUCCESS, GroupState.FAILURE)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """``wait_for`` is the group that goes first, None when it is ours; ``interrupted`` ended without a verdict."""
+
+    wait_for: str | None
+    interrupted: tuple[str, ...] = ()
+
+
+def whose_turn(group: str, standings: Iterable[GroupStanding], task_state: Callable[[int], str | None]) -> Turn:
+    """Return whose turn it is.
+
+    An earlier group goes first as long as its task will go on: also one with an old failure, which a person has cleared
+    and which is about to be tried again. A later group goes first when it has begun, and only then: so no two groups
+    wait for each other.
+
+    Parameters
+    ----------
+    group
+        The group whose task has started.
+    standings
+        All groups of the action, in processing order.
+    task_state
+        Airflow's state of the task of the group at a position; None: not scheduled yet.
+    """
+    order = list(standings)
+    (ours,) = (standing for standing in order if standing.name == group)
+    if ours.state is GroupState.RUNNING:
+        # It has begun before: it goes on, whatever was cleared meanwhile.
+        return Turn(None)
+    interrupted = []
+    for standing in order:
+        if standing.position < ours.position:
+            goes_first = standing.state is not GroupState.SUCCESS
+        else:
+            goes_first = standing.state is GroupState.RUNNING
+        if not goes_first:
+            continue
+        if task_state(standing.position) not in OVER:
+            return Turn(standing.name)
+        if standing.state not in _JUDGED:
+            interrupted.append(standing.name)
+    return Turn(None, tuple(interrupted))

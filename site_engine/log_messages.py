@@ -1,9 +1,9 @@
-"""The sentences of a group's log, for the operator who reads it at night. No decisions, no I/O."""
+"""The log that an operator reads: what takes it, and the sentences about groups and operations. Decides nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from site_engine.operations.wait import EndKind
 
@@ -16,6 +16,20 @@ if TYPE_CHECKING:
     from strategy_lib.deployment import GroupView
     from strategy_lib.outcome import Outcome
     from strategy_lib.phase import NodeStep, Phase
+
+
+class TaskLog(Protocol):
+    """Takes sentences with ``%`` arguments."""
+
+    def info(self, event: str, /, *args: Any) -> Any:
+        """Tell what happens."""
+
+    def warning(self, event: str, /, *args: Any) -> Any:
+        """Tell what deserves a second look."""
+
+    def error(self, event: str, /, *args: Any) -> Any:
+        """Tell what went wrong."""
+
 
 _SHOWN = 40
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from site_engine import log_messages as story
+from site_engine import log_messages
 from site_engine.driver import NextOperation, begun_operation
 from site_engine.operations.reconcile import OperationOwner, list_nodes
 from site_store import OperationPhase
 from strategy_lib.criteria import EVERY_NODE, evaluate
+from strategy_lib.node import TaskStatus
 from strategy_lib.phase import NodeStep
-from strategy_lib.task_state import TaskStatus
 
 if TYPE_CHECKING:
     from site_engine.operations.run import OperationRun
@@ -88,8 +88,8 @@ class NodeStepSubject:
         """Say what is to be done, unless it has begun."""
         if not self.has_begun():
             request = self.request
-            nodes = f"{story.count(len(request.nodes), 'node')}: {story.names(request.nodes)}"
-            self._log.info("%s %s.", story.word(request.phase), nodes)
+            nodes = f"{log_messages.count(len(request.nodes), 'node')}: {log_messages.names(request.nodes)}"
+            self._log.info("%s %s.", log_messages.word(request.phase), nodes)
 
     def next(self) -> NextOperation | NodeStepVerdict:
         """Return the step's operation until it has ended; then judge."""
@@ -131,7 +131,7 @@ class NodeStepSubject:
 
     def _judge(self) -> NodeStepVerdict:
         verdict = judge_node_step(self.request.step, self.request.nodes, self._tasks())
-        self._log.info(story.criterion(verdict.criterion))
+        self._log.info(log_messages.criterion(verdict.criterion))
         return verdict
 
 
@@ -156,4 +156,4 @@ def _failure(step: NodeStep, missing: Mapping[str, str]) -> str:
     """Say which nodes are not proven done, and why; the first ones of many."""
     said = "; ".join(f"{name}: {missing[name]}" for name in sorted(missing)[:_NAMED])
     more = f"; and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-    return f"{step}: {story.count(len(missing), 'node')} not proven done: {said}{more}"
+    return f"{step}: {log_messages.count(len(missing), 'node')} not proven done: {said}{more}"

@@ -1,19 +1,26 @@
-"""From a design and what is known of its nodes to the plan of one action. Pure: everything comes in as arguments."""
+"""From a design and what is known of its nodes to the plan of one action, and what a dry run shows of it. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from design_rendering.digests import differ_in_labels_alone
 from site_engine.actions.kinds import ActionKind, Override
 from site_engine.actions.parameters import ActionParameters
 from site_store import NodeRecord, PlannedGroup
-from strategy_lib.digests import differ_in_labels_alone
+from strategy_lib.deployment import Deployment, Finished
 from strategy_lib.node import Node
 from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
+from strategy_lib.report import Submission
 from strategy_lib.selectors import resolve
 from strategy_lib.strategy import Strategy
+
+if TYPE_CHECKING:
+    from strategy_lib.node import NodeState
+    from strategy_lib.phase import NodeStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +118,37 @@ def _why_not_as_wanted(wanted: str, record: NodeRecord | None) -> str | None:
         since = f": it has that of revision {record.done_revision}" if record.done_revision is not None else ""
         return f"design changed, {NEEDS_REDEPLOY}{since}"
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What a dry run finds: the submissions, and the critical groups that would fail even so."""
+
+    submissions: tuple[Submission, ...]
+    critical_failures: tuple[str, ...]
+
+
+def simulate_plan(
+    groups: Sequence[PlannedGroup],
+    states: Mapping[str, NodeState],
+    step: NodeStep | None = None,
+    targets: Sequence[str] = (),
+    withheld: Collection[str] = (),
+) -> DryRun:
+    """Return every provisioner task that would be submitted, in order, then the groups without any.
+
+    ``step`` is done to the ``targets`` before any group; ``withheld`` nodes are never submitted.
+    """
+    deployment = Deployment(
+        [planned.group for planned in groups],
+        {planned.group.name: planned.nodes for planned in groups},
+        states,
+        withheld=withheld,
+    )
+    submissions = [Submission(None, step.value, tuple(targets))] if step is not None else []
+    while not isinstance(due := deployment.next(), Finished):
+        submissions.append(Submission(due.group, due.phase.value, tuple(due.nodes)))
+        deployment.record(due, due.nodes, ())
+    submitted = {submission.group for submission in submissions}
+    idle = [view.name for view in deployment.groups if view.name not in submitted]
+    return DryRun((*submissions, *(Submission(name, None) for name in idle)), deployment.critical_failures)

@@ -1,18 +1,20 @@
-"""From what the store knows of an action to its report. Pure but for reading the values it is given."""
+"""From what the store knows of an action to its report, also of its step on nodes. Pure: values in, values out."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from site_engine.actions.kinds import kind_of
-from site_engine.node_step_report import StepStanding, report_step
+from site_engine.actions.parameters import parameters_of
+from site_store import OperationStatus
 from site_store.events import EventKind
+from strategy_lib.criteria import EVERY_NODE, evaluate
 from strategy_lib.deployment import counts_of, nothing_to_deploy
-from strategy_lib.node import NodeState
-from strategy_lib.phase import Reason, Verdict
+from strategy_lib.node import NodeState, TaskStatus
+from strategy_lib.phase import GroupState, NodeStep, Reason, Verdict
 from strategy_lib.report import (
     FailedStep,
     Report,
@@ -21,13 +23,14 @@ from strategy_lib.report import (
     ReportedNode,
     build_report,
 )
-from strategy_lib.task_state import TaskStatus
+from strategy_lib.strategy import TARGET_GROUP
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from site_engine.dry_run import Rehearsal
-    from site_store import ActionRecord, EventRecord, GroupRecord, NodeTasks, ReportInput
+    from site_engine.planning import DryRun
+    from site_store import ActionRecord, EventRecord, GroupRecord, NodeTasks, ReportInput, TaskRecord
+
 
 STEP_FAILED = "step_failed"
 STEP_WARNING = "step_warning"
@@ -53,8 +56,8 @@ def failed_steps(states: Mapping[str, str | None], events: Iterable[EventRecord]
     ]
 
 
-def report_of(
-    data: ReportInput, step_states: Mapping[str, str | None], ended: datetime, node_step: StepStanding | None = None
+def make_report(
+    data: ReportInput, step_states: Mapping[str, str | None], ended: datetime, node_step: NodeStepStatus | None = None
 ) -> Report:
     """Make the report (rules 19, 20, 25).
 
@@ -72,7 +75,7 @@ def report_of(
     action = data.action
     failed = failed_steps(step_states, data.events)
     groups, nodes = _planned(data)
-    on_nodes = report_step(data, node_step) if node_step is not None and not groups else None
+    on_nodes = report_node_step(data, node_step) if node_step is not None and not groups else None
     if node_step is not None and on_nodes is not None:
         group, nodes = on_nodes[0], list(on_nodes[1])
         groups = [group]
@@ -82,8 +85,8 @@ def report_of(
     return build_report(_action(action, ended), groups, nodes, failed, _notes(data.events))
 
 
-def report_of_dry_run(
-    data: ReportInput, step_states: Mapping[str, str | None], ended: datetime, rehearsal: Rehearsal
+def make_dry_run_report(
+    data: ReportInput, step_states: Mapping[str, str | None], ended: datetime, rehearsal: DryRun
 ) -> Report:
     """Make the report of a dry run: what would be submitted and what not, unless a step before the groups failed."""
     failed = failed_steps(step_states, data.events)
@@ -180,3 +183,89 @@ def reported_node(tasks: NodeTasks) -> ReportedNode:
         for task in (tasks.prepare, tasks.deploy)
     )
     return ReportedNode(tasks.node, tasks.state, tasks.groups, message, as_wanted, withheld)
+
+
+StepTasks = Sequence[tuple[str, "TaskRecord"]]
+
+# The provisioner task came to something, or was given up: the step has judged its nodes.
+_JUDGED = (OperationStatus.COMPLETE, OperationStatus.TIMED_OUT)
+_STATES = {
+    TaskStatus.PENDING: NodeState.NOT_STARTED,
+    TaskStatus.PROCESSING: NodeState.UNKNOWN,
+    TaskStatus.SUCCESS: NodeState.SUCCESS,
+    TaskStatus.ERROR: NodeState.FAILURE,
+    TaskStatus.UNKNOWN: NodeState.UNKNOWN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStepStatus:
+    """How a step on nodes stands when the report is made.
+
+    ``airflow_state`` is that of its task. ``judged`` are the nodes as its verdict saw them, ``tasks`` as they are now,
+    after what came late.
+    """
+
+    step: NodeStep
+    airflow_state: str | None
+    judged: StepTasks
+    tasks: StepTasks
+
+
+def report_node_step(
+    data: ReportInput, status: NodeStepStatus
+) -> tuple[ReportedGroup, tuple[ReportedNode, ...]] | None:
+    """Return the group of the step's nodes and the nodes themselves; None when nothing was ever begun.
+
+    In an action that was to deploy the nodes afterwards, one that was destroyed is not a success: it is not deployed.
+    """
+    if not status.tasks:
+        return None
+    targets = sorted({*(parameters_of(data.action).target_nodes or ()), *(name for name, _ in status.tasks)})
+    deploys = kind_of(data.action.kind).has_groups
+    records = dict(status.tasks)
+    nodes = tuple(_node(name, records.get(name), deploys=deploys) for name in targets)
+    judged = {name for name, record in status.judged if record.status is TaskStatus.SUCCESS}
+    criteria = evaluate(EVERY_NODE, status.step, len(targets), len(judged.intersection(targets)))
+    good = all(result.met for result in criteria) and status.airflow_state == "success"
+    state, reason = _verdict(data, status, good=good and not deploys)
+    if state is GroupState.FAILURE and all(result.met for result in criteria) and not deploys:
+        # It became known too late: the verdict stays, and what it was judged by is not to be seen any more (rule 14).
+        criteria = ()
+    begun = [record.started for record in records.values() if record.started is not None]
+    ended = [record.ended for record in records.values() if record.ended is not None]
+    attempts = sum(1 for operation in data.operations if operation.phase.value == status.step.value)
+    group = ReportedGroup(
+        name=TARGET_GROUP,
+        critical=True,
+        state=state,
+        reason=reason,
+        criteria=criteria,
+        counts=counts_of(node.state for node in nodes),
+        attempt=max(attempts, 1),
+        started=min(begun, default=None),
+        ended=max(ended, default=None),
+    )
+    return group, nodes
+
+
+def _verdict(data: ReportInput, status: NodeStepStatus, *, good: bool) -> tuple[GroupState, Reason | None]:
+    if good:
+        return GroupState.SUCCESS, None
+    latest = max(
+        (operation for operation in data.operations if operation.phase.value == status.step.value),
+        key=lambda operation: operation.op,
+        default=None,
+    )
+    came_to_an_end = latest is None or latest.status in _JUDGED
+    if status.airflow_state == "failed" and came_to_an_end:
+        return GroupState.FAILURE, Reason.NODE_STEP
+    return GroupState.FAILURE, Reason.INTERRUPTED
+
+
+def _node(name: str, record: TaskRecord | None, *, deploys: bool) -> ReportedNode:
+    if record is None:
+        return ReportedNode(name, NodeState.NOT_STARTED, (TARGET_GROUP,), "not submitted")
+    if deploys and record.status is TaskStatus.SUCCESS:
+        return ReportedNode(name, NodeState.NOT_STARTED, (TARGET_GROUP,), "destroyed, and not deployed again")
+    return ReportedNode(name, _STATES[record.status], (TARGET_GROUP,), record.error)

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, func, update
 
 from site_store.operations import abandon_operations
 from site_store.tables import group_run, task
+from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GroupState, Reason
-from strategy_lib.task_state import TaskStatus
 
 
 def interrupt_work(tx: Connection, now: datetime, action_id: str, group: str | None = None) -> None:

@@ -17,9 +17,8 @@ from site_store.operations import LIVE, abandon_operations
 from site_store.part import StorePart
 from site_store.records import GroupRecord
 from site_store.tables import group_node, group_run, operation, task
-from strategy_lib.node import NodeState
+from strategy_lib.node import NodeState, TaskStatus, node_state
 from strategy_lib.phase import GroupState
-from strategy_lib.task_state import TaskStatus, node_state
 
 _PAST = ("status", "op", "error", "started", "ended")
 _BLANK: dict[str, Any] = {"reason": None, "criteria": [], "counts": {}, "ended": None}

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, select
 
+from design_rendering.documents import Document
 from site_store.contents import EMPTY, digest_of, drop_unused, keep
 from site_store.design_records import BufferMode, BufferRecord, CollectionRecord, DocumentKey
 from site_store.dialects import insert, one_at_a_time
@@ -24,7 +25,6 @@ from site_store.snapshots import (
     revision_parts,
 )
 from site_store.tables import buffer, buffer_collection, document
-from strategy_lib.documents import Document
 
 
 def lock_documents(tx: Connection, site: str) -> None:

@@ -16,9 +16,9 @@ from site_store.operations import operation_record, read_operation, reference_of
 from site_store.part import StorePart
 from site_store.records import Operation, OperationPhase, OperationStatus
 from site_store.tables import group_run, node, operation, site_lock, task
+from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import GroupState, Phase
-from strategy_lib.task_state import TaskStatus
 
 _NOT_DONE = {"done_revision": None, "done_digest": None, "done_at": None, "doubt": None}
 

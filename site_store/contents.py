@@ -9,10 +9,10 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, exists, insert, select, update
 
+from design_rendering.documents import Document
 from site_store.names import require_text
 from site_store.plain_json import plain
 from site_store.tables import buffer_collection, content, document, revision, revision_collection
-from strategy_lib.documents import Document
 
 # Documents go to the database in portions, so that a large site is not in memory once more.
 _PORTION = 1000

@@ -16,7 +16,7 @@ from site_store.records import GroupRecord, GroupStanding
 from site_store.tables import action, group_node, group_run, operation
 from strategy_lib.criteria import CriterionResult
 from strategy_lib.phase import GroupState, Phase, Reason
-from strategy_lib.strategy import group_from_data
+from strategy_lib.strategy_parser import group_from_data
 
 _OPEN = (GroupState.PENDING, GroupState.RUNNING)
 

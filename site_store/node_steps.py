@@ -11,7 +11,7 @@ from site_store.dialects import among, insert, names
 from site_store.part import StorePart
 from site_store.records import OperationPhase, TaskRecord
 from site_store.tables import operation, task
-from strategy_lib.task_state import TaskStatus
+from strategy_lib.node import TaskStatus
 
 _NOT_DONE = (TaskStatus.PENDING, TaskStatus.ERROR, TaskStatus.UNKNOWN)
 

@@ -12,9 +12,8 @@ from site_store.dialects import among, whole_joins
 from site_store.part import StorePart
 from site_store.records import NodeTasks, TaskRecord
 from site_store.tables import action, group_node, group_run, node, operation, task
-from strategy_lib.node import NodeState
+from strategy_lib.node import NodeState, TaskStatus, node_state
 from strategy_lib.phase import Phase
-from strategy_lib.task_state import TaskStatus, node_state
 
 prepare = task.alias("prepare")
 deploy = task.alias("deploy")

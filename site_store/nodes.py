@@ -27,7 +27,7 @@ class Nodes(StorePart):
         revision
             The revision that says so. It may be an older one than before: going back is a wish like any other.
         digests
-            Digest of the design of each node (`strategy_lib.inventory.node_digests`).
+            Digest of the design of each node (`design_rendering.digests.node_digests`).
 
         Raises
         ------

@@ -13,8 +13,8 @@ from site_store.errors import OperationConflict, OperationNotFound
 from site_store.part import StorePart
 from site_store.records import Operation, OperationPhase, OperationStatus
 from site_store.tables import node, operation, site_lock, task
+from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import NodeCondition
-from strategy_lib.task_state import TaskStatus
 
 LIVE = (OperationStatus.INTENDED, OperationStatus.SUBMITTED)
 _UNFINISHED = (OperationStatus.SUBMITTED, OperationStatus.TIMED_OUT, OperationStatus.ABANDONED)

@@ -7,15 +7,15 @@ from datetime import datetime
 
 from sqlalchemy import Connection, and_, bindparam, func, select, update
 
+from design_rendering.digests import with_labels_of
 from site_store.dialects import among
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.operations import finish, read_operation
 from site_store.part import StorePart
 from site_store.records import Operation, OperationPhase, OperationStatus
 from site_store.tables import action, node, task
-from strategy_lib.digests import with_labels_of
+from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import UNPROVABLE_BY_DEPLOY, Outcome
-from strategy_lib.task_state import TaskStatus
 
 _UNPROVEN = (TaskStatus.PROCESSING, TaskStatus.UNKNOWN)
 

@@ -25,9 +25,9 @@ from site_store.node_tasks import withhold
 from site_store.part import StorePart
 from site_store.records import PlannedGroup
 from site_store.tables import action, group_node, group_run, task
+from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.strategy import group_to_data
-from strategy_lib.task_state import TaskStatus
 
 
 class Plans(StorePart):

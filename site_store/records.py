@@ -9,10 +9,9 @@ from enum import StrEnum
 from typing import Any
 
 from strategy_lib.criteria import CriterionResult
-from strategy_lib.node import NodeState
+from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import Group
-from strategy_lib.task_state import TaskStatus
 
 
 class ActionState(StrEnum):

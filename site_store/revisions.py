@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, exists, select
 from sqlalchemy import insert as plain_insert
 
+from design_rendering.documents import Document
 from site_store.buffers import clear, lock_documents, require_empty, require_version
 from site_store.contents import digest_of, keep
 from site_store.design_records import DocumentRecord, RevisionRecord, RevisionSecrets
@@ -21,7 +22,6 @@ from site_store.part import StorePart
 from site_store.snapshots import changed, digests, newest_number, posted_parts, revision_parts
 from site_store.tables import action, buffer, content, document, revision, revision_collection
 from site_store.tables import site as site_table
-from strategy_lib.documents import Document
 
 
 class Revisions(StorePart):

@@ -7,18 +7,17 @@ import logging
 import os
 import select
 import signal
-from collections.abc import Collection, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
 
-from slipway_cli.airflow_api import AirflowApi
-from slipway_cli.api_session import ApiError, ApiRefused, ApiSession
+from api_client.airflow import AirflowClient
+from api_client.session import ApiSession
+from api_client.slipway import SlipwayClient
 from slipway_cli.errors import SlipwayCliError
 from slipway_cli.examples import examples
 from slipway_cli.service_account import MISSING, ServiceAccount, service_account
-from slipway_cli.slipway_api import SlipwayApi
 
 if TYPE_CHECKING:
     from site_engine.controller import Job
@@ -49,45 +48,6 @@ class StopSignal:
     def pause(self, seconds: float) -> bool:
         """Wait for so long; return whether a signal has come, now or before."""
         return bool(select.select([self._reader], [], [], seconds)[0])
-
-
-class Runs:
-    """Airflow's DAG runs as the engine asks for them, with the engine's errors."""
-
-    def __init__(self, airflow: AirflowApi) -> None:
-        self._airflow = airflow
-
-    def run_states(self, runs: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
-        """Return the states of many runs; one that is not shown to the account, or is not there, is left out."""
-        with _engines_errors():
-            return self._airflow.run_states(runs)
-
-    def run_state(self, dag_id: str, run_id: str) -> str | None:
-        """Return the state of a run, None when it does not exist."""
-        with _engines_errors():
-            try:
-                return self._airflow.run_state(dag_id, run_id)
-            except ApiRefused as refused:
-                if refused.status == 404:
-                    return None
-                raise
-
-
-@contextlib.contextmanager
-def _engines_errors() -> Iterator[None]:
-    from site_engine.errors import AccountRefused, AirflowApiError, AirflowRefused
-
-    try:
-        yield
-    except ApiRefused as refused:
-        # Who is not let in is shown nothing: that says nothing of a run.
-        if refused.status == 401:
-            raise AccountRefused(str(refused)) from refused
-        if 400 <= refused.status < 500 and refused.status not in (408, 429):
-            raise AirflowRefused(refused.status, str(refused)) from refused
-        raise AirflowApiError(str(refused)) from refused
-    except ApiError as error:
-        raise AirflowApiError(str(error)) from error
 
 
 @click.command(epilog=examples("slipway controller --url https://airflow.example"))
@@ -146,19 +106,13 @@ def _open(stopped: StopSignal) -> SiteStore | None:
 def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> list[Job]:
     from site_engine.controller import check_owners, check_provisioners, close_dead_actions
 
-    session = sessions.enter_context(contextlib.closing(ApiSession(url, account.user, account.password, _ANSWER)))
-    slow = sessions.enter_context(contextlib.closing(ApiSession(url, account.user, account.password, _LIST_ANSWER)))
-    asked = SlipwayApi(slow)
+    def session(answer: float) -> ApiSession:
+        return sessions.enter_context(contextlib.closing(ApiSession(url, account.user, account.password, answer)))
 
-    def check(site: str) -> str | None:
-        """Have Slipway's API ask, which knows the connection and keeps its secrets."""
-        with _engines_errors():
-            return asked.provisioner_problem(site)
-
-    def health() -> dict[str, str | None]:
-        """Ask Airflow how its components are."""
-        with _engines_errors():
-            return airflow.component_problems()
-
-    airflow = AirflowApi(session)
-    return [close_dead_actions(Runs(airflow)), check_owners(health), check_provisioners(check)]
+    airflow, slipway = AirflowClient(session(_ANSWER)), SlipwayClient(session(_LIST_ANSWER))
+    # Slipway's API asks the provisioners: it knows the connections, and keeps their secrets.
+    return [
+        close_dead_actions(airflow),
+        check_owners(airflow.component_problems),
+        check_provisioners(slipway.provisioner_problem),
+    ]

@@ -12,9 +12,10 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from api_client.airflow import AirflowClient, TaskInstance
+from api_client.session import ApiError, ApiSession
+from api_client.slipway import Action, GroupProgress, RunProgress, SlipwayClient
 from provisioner_client.simulator.scripts import Behaviour
-from slipway_cli.airflow_api import AirflowApi, TaskInstance
-from slipway_cli.api_session import ApiError, ApiSession
 from slipway_cli.clock import Clock
 from slipway_cli.demo_cleanup import DEMO, stop_leftovers
 from slipway_cli.demo_order import Order, read_fail, read_order
@@ -28,7 +29,6 @@ from slipway_cli.output import OutputFormat, console, output_option, print_probl
 from slipway_cli.printable import listed
 from slipway_cli.report_output import show_report
 from slipway_cli.simulated_drydock import SimulatedDrydock, connect, disconnect
-from slipway_cli.slipway_api import Action, GroupProgress, RunProgress, SlipwayApi
 
 DAG = "deploy_site"
 GROUP_TASK = "deploy_group"
@@ -121,7 +121,7 @@ def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: s
             clock.say(f"--port {port} is not used: that Airflow listens on {runtime.port}; stop it to choose another")
         clock.say(f"Airflow is ready: {runtime.url}")
         with contextlib.closing(ApiSession(runtime.url, "admin", runtime.password("admin"))) as session:
-            airflow, slipway = AirflowApi(session), SlipwayApi(session)
+            airflow, slipway = AirflowClient(session), SlipwayClient(session)
             airflow.wait_for_dag(DAG)
             stop_leftovers(order.site, slipway, clock)
             with _connected(f"slipway_provisioner_{order.site}", drydock.wait_ready(), airflow, runtime):
@@ -133,7 +133,7 @@ def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: s
                     raise
                 show_report(progress, output, clock)
                 groups = progress.groups if progress is not None else ()
-                _show_end(run_state, failed_tasks(airflow.task_instances(DAG, action.run_id), groups), clock)
+                _show_end(run_state, failed_tasks(airflow.tasks(DAG, action.run_id), groups), clock)
                 _show_where(runtime, action.run_id, keep or own is None, clock.screen)
                 if keep:
                     clock.screen.print(Text("everything stays up until Ctrl-C"))
@@ -142,7 +142,7 @@ def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: s
 
 
 @contextlib.contextmanager
-def _connected(connection: str, provisioner: str, airflow: AirflowApi, runtime: Runtime) -> Iterator[None]:
+def _connected(connection: str, provisioner: str, airflow: AirflowClient, runtime: Runtime) -> Iterator[None]:
     """Have Airflow use the simulated Drydock for as long as there is one. If it does not answer, the next demo does."""
     connect(airflow, connection, provisioner, "of the latest demo")
     try:
@@ -153,10 +153,10 @@ def _connected(connection: str, provisioner: str, airflow: AirflowApi, runtime: 
             contextlib.suppress(ApiError),
             contextlib.closing(ApiSession(runtime.url, "admin", runtime.password("admin"), _ANSWER)) as session,
         ):
-            disconnect(AirflowApi(session), connection, provisioner)
+            disconnect(AirflowClient(session), connection, provisioner)
 
 
-def _begin(order: Order, slipway: SlipwayApi, clock: Clock) -> Action:
+def _begin(order: Order, slipway: SlipwayClient, clock: Clock) -> Action:
     """Commit the design, and start the action."""
     revision = slipway.commit(order.site, order.text)
     clock.say(f"committed site {order.site} as revision {revision.number}{'' if revision.created else ' (unchanged)'}")
@@ -177,7 +177,7 @@ def _cancel(action_id: str, runtime: Runtime, clock: Clock) -> None:
         contextlib.suppress(ApiError),
         contextlib.closing(ApiSession(runtime.url, "admin", runtime.password("admin"), _ANSWER)) as session,
     ):
-        SlipwayApi(session).stop(action_id)
+        SlipwayClient(session).stop(action_id)
 
 
 def _watch(
@@ -194,7 +194,7 @@ def _watch(
             f"Once it runs again (`slipway up`), start the demo again: it stops the action {action.id}, whose "
             "simulated machines are gone"
         )
-        return follow(DAG, action.run_id, AirflowApi(session), SlipwayApi(session), clock, check, advice=advice)
+        return follow(DAG, action.run_id, AirflowClient(session), SlipwayClient(session), clock, check, advice=advice)
 
 
 def failed_tasks(tasks: Sequence[TaskInstance], groups: Sequence[GroupProgress]) -> list[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from slipway_cli.api_session import ApiError, ApiRefused
+from api_client.session import ApiError, ApiRefused
+from api_client.slipway import SlipwayClient
 from slipway_cli.clock import Clock
-from slipway_cli.slipway_api import SlipwayApi
 
 DEMO = "5e1b0e0c-6f0d-5d8b-9a55-51b9a7d0de30"
 """The context marker of the demo's actions; actions of others are left alone."""
@@ -15,7 +15,7 @@ _POLL = 0.5
 _CONFLICT = 409
 
 
-def stop_leftovers(site: str, slipway: SlipwayApi, clock: Clock, time_limit: float = _TIME_LIMIT) -> None:
+def stop_leftovers(site: str, slipway: SlipwayClient, clock: Clock, time_limit: float = _TIME_LIMIT) -> None:
     """Stop the actions of interrupted demos: their simulated machines are gone, and one of them holds the site.
 
     Raises
@@ -40,7 +40,7 @@ def stop_leftovers(site: str, slipway: SlipwayApi, clock: Clock, time_limit: flo
         time.sleep(_POLL)
 
 
-def _stop(action_id: str, slipway: SlipwayApi) -> None:
+def _stop(action_id: str, slipway: SlipwayClient) -> None:
     """Stop an action; one that is just ending, or whose run never came, ends by itself."""
     try:
         slipway.stop(action_id)

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import click
 
-from strategy_lib.documents import Document, Limits, load_documents
-from strategy_lib.errors import DocumentError, Problem
+from design_rendering.documents import Document, load_documents
+from design_rendering.errors import DocumentError
+from design_rendering.yaml_reader import Limits
+from strategy_lib.errors import Problem
 
 STANDARD_INPUT = "-"
 MAX_BYTES = Limits().max_bytes

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from slipway_cli.airflow_api import AirflowApi
-from slipway_cli.api_session import ApiError, ApiRefused, ApiUnreachable
+from api_client.airflow import AirflowClient
+from api_client.session import ApiError, ApiRefused, ApiUnreachable
+from api_client.slipway import RunProgress, SlipwayClient
 from slipway_cli.clock import Clock
 from slipway_cli.progress import open_view
-from slipway_cli.slipway_api import RunProgress, SlipwayApi
 
 _POLL = 0.5
 _SILENCE = 5.0
@@ -27,8 +27,8 @@ class AirflowGone(ApiError):
 def follow(
     dag_id: str,
     run_id: str,
-    airflow: AirflowApi,
-    slipway: SlipwayApi,
+    airflow: AirflowClient,
+    slipway: SlipwayClient,
     clock: Clock,
     check: Callable[[], None] = lambda: None,
     silence: float = _SILENCE,
@@ -54,7 +54,7 @@ def follow(
     with open_view(clock.screen, clock.say) as view:
         while True:
             try:
-                state = airflow.run_state(dag_id, run_id)
+                state = str(airflow.run(dag_id, run_id)["state"])
                 progress = slipway.progress(dag_id, run_id)
             except (ApiUnreachable, ApiRefused) as error:
                 # The API server may have been killed; its supervisor starts it again.

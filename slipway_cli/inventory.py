@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import click
 
-from design_rendering.judging import render_files
+from design_rendering.drydock_kinds import nodes_from_documents
+from design_rendering.line_marks import LineMarks
+from design_rendering.validation import render_files
+from design_rendering.yaml_reader import Limits, YamlReader
 from slipway_cli.files import MAX_BYTES, Source, load_sources, read_sources
 from slipway_cli.output import Refused
-from strategy_lib.documents import Limits
 from strategy_lib.errors import InventoryError, Problem, StrategyLibError
-from strategy_lib.inventory import nodes_from_documents, nodes_from_inventory
 from strategy_lib.json_path import split
-from strategy_lib.line_marks import LineMarks
 from strategy_lib.node import Node
-from strategy_lib.yaml_reader import YamlReader
+from strategy_lib.node_list import nodes_from_inventory
 
 # The first thing that is neither a comment nor the start of a document opens a list.
 LIST_START = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:---[ \t]*)?(?:#[^\n]*)?\r?\n)*[ \t]*(?:\[|-[ \t\r\n])")

@@ -11,9 +11,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from api_client.slipway import GroupProgress, RunProgress
 from slipway_cli.output import table
 from slipway_cli.printable import printable
-from slipway_cli.slipway_api import GroupProgress, RunProgress
 
 _STYLES = {"success": "green", "failure": "red", "running": "cyan", "pending": "dim"}
 _LOSSES = "yellow"

@@ -8,10 +8,10 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from api_client.slipway import RunProgress
 from slipway_cli.clock import Clock
 from slipway_cli.output import OutputFormat, deliver, serialised
 from slipway_cli.printable import printable
-from slipway_cli.slipway_api import RunProgress
 from strategy_lib.phase import Verdict
 
 

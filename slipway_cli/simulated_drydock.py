@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from slipway_cli.airflow_api import AirflowApi
-from slipway_cli.api_session import ApiError, ApiRefused, ApiUnreachable
+from api_client.airflow import AirflowClient
+from api_client.session import ApiError, ApiRefused, ApiUnreachable
 from slipway_cli.embedded.ports import LOOPBACK, claim_port
 from slipway_cli.embedded.settings import EmbeddedSettings, environment_port
 from slipway_cli.embedded.simulator_process import SimulatorProcess
@@ -149,7 +149,7 @@ class Connecting:
         return True
 
 
-def connect(airflow: AirflowApi, connection_id: str, url: str, whose: str) -> None:
+def connect(airflow: AirflowClient, connection_id: str, url: str, whose: str) -> None:
     """Have Airflow use a simulated Drydock.
 
     Parameters
@@ -176,7 +176,7 @@ def connect(airflow: AirflowApi, connection_id: str, url: str, whose: str) -> No
     airflow.set_connection(connection_id, {**fields, "description": f"{_MARK}, {whose}."})
 
 
-def disconnect(airflow: AirflowApi, connection_id: str, url: str) -> None:
+def disconnect(airflow: AirflowClient, connection_id: str, url: str) -> None:
     """Remove a connection that `connect` has made, unless it leads elsewhere by now: its simulated Drydock is going.
 
     Raises

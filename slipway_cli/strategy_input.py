@@ -5,20 +5,19 @@ from dataclasses import dataclass
 
 import click
 
-from design_rendering.judging import render_files
+from design_rendering.design import read_design, unused_strategies
+from design_rendering.documents import Document, find_document, find_documents
+from design_rendering.drydock_kinds import missing_profiles, nodes_from_documents
+from design_rendering.validation import render_files, unknown_kinds
 from slipway_cli.files import load_sources, read_sources
 from slipway_cli.inventory import load_inventory
 from slipway_cli.output import Command, Refused
 from slipway_cli.printable import listed
 from strategy_lib.configuration import CONFIGURATION_SCHEMA, DEFAULT_STRATEGY_NAME
-from strategy_lib.design import read_design
-from strategy_lib.documents import Document, find_document, find_documents
 from strategy_lib.errors import Problem, StrategyLibError
-from strategy_lib.inventory import missing_profiles, nodes_from_documents
-from strategy_lib.kinds import unknown_kinds
 from strategy_lib.node import Node
-from strategy_lib.strategy import STRATEGY_SCHEMA, Strategy, parse_strategy
-from strategy_lib.unused import unused_strategies
+from strategy_lib.strategy import STRATEGY_SCHEMA, Strategy
+from strategy_lib.strategy_parser import parse_strategy
 
 DEFAULT_NAME = "default"  # how the strategy of rule 22 is called
 

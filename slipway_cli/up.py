@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from api_client.session import ApiError, ApiSession
 from slipway_cli.embedded.credentials import Credentials
 from slipway_cli.embedded.errors import AlreadyRunning
 from slipway_cli.embedded.runtime import STOPPING, Runtime, find_running
@@ -46,7 +47,7 @@ def up(port: int | None, home: Path | None, simulator: bool, speed: float | None
         raise click.UsageError("--speed and --fail are about simulated machines: add --simulator")
     try:
         _run(EmbeddedSettings.from_environment(home, port), simulator, speed, fail)
-    except SlipwayCliError as error:
+    except (SlipwayCliError, ApiError) as error:
         raise click.ClickException(str(error)) from error
     click.echo("stopped")
 
@@ -58,8 +59,7 @@ def _run(settings: EmbeddedSettings, simulator: bool, speed: float | None, fail:
         supervisor.run(lambda runtime, credentials: _welcome(runtime, credentials, began))
         return
     # Only now: without a simulator its libraries are not needed.
-    from slipway_cli.airflow_api import AirflowApi
-    from slipway_cli.api_session import ApiSession
+    from api_client.airflow import AirflowClient
     from slipway_cli.demo_order import read_fail
     from slipway_cli.simulated_drydock import ALL_SITES, DEFAULT_SPEED, Connecting, SimulatedDrydock, connect
 
@@ -77,7 +77,7 @@ def _run(settings: EmbeddedSettings, simulator: bool, speed: float | None, fail:
             def attempt() -> None:
                 session = ApiSession(runtime.url, "admin", runtime.password("admin"), _ANSWER)
                 with contextlib.closing(session):
-                    connect(AirflowApi(session), ALL_SITES, url, "of `slipway up --simulator`")
+                    connect(AirflowClient(session), ALL_SITES, url, "of `slipway up --simulator`")
 
             more = f"  simulated Drydock for all sites: {drydock.address}"
             connecting = Connecting(attempt, settings.start_timeout)

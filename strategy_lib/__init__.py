@@ -1,13 +1,10 @@
-"""The domain of Slipway, pure: no I/O, no clock, no Airflow, no SQL. Start at `deployment.py` and `simulation.py`."""
+"""The domain of Slipway, pure: no I/O, no clock, no documents. Start at `deployment.py` and `simulation.py`."""
 
 from strategy_lib.configuration import DeploymentConfiguration, parse_configuration
 from strategy_lib.criteria import CriterionResult, SuccessCriteria
 from strategy_lib.deployment import Deploy, Deployment, Finished, GroupCounts, Prepare, counts_of
-from strategy_lib.design import Design, read_design
-from strategy_lib.documents import Document, Limits, find_document, load_documents
 from strategy_lib.errors import (
     ConfigurationError,
-    DocumentError,
     InventoryError,
     OutcomesError,
     Problem,
@@ -16,8 +13,8 @@ from strategy_lib.errors import (
 )
 from strategy_lib.goals.retries import retry_delay
 from strategy_lib.goals.update import plan_update
-from strategy_lib.inventory import nodes_from_documents, nodes_from_inventory
 from strategy_lib.node import Node, NodeState
+from strategy_lib.node_list import nodes_from_inventory
 from strategy_lib.node_states.generated import generated_state
 from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
@@ -25,7 +22,8 @@ from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.selectors import NodeIndex, resolve
 from strategy_lib.simulation import simulate
 from strategy_lib.status.words import roll_up, shown_status
-from strategy_lib.strategy import Group, Label, Selector, Strategy, parse_strategy
+from strategy_lib.strategy import Group, Label, Selector, Strategy
+from strategy_lib.strategy_parser import parse_strategy
 from strategy_lib.warnings import strategy_warnings
 
 __all__ = [
@@ -34,9 +32,6 @@ __all__ = [
     "Deploy",
     "Deployment",
     "DeploymentConfiguration",
-    "Design",
-    "Document",
-    "DocumentError",
     "Evidence",
     "Finished",
     "Group",
@@ -44,7 +39,6 @@ __all__ = [
     "GroupState",
     "InventoryError",
     "Label",
-    "Limits",
     "Node",
     "NodeCondition",
     "NodeIndex",
@@ -62,17 +56,13 @@ __all__ = [
     "SuccessCriteria",
     "Verdict",
     "counts_of",
-    "find_document",
     "generated_state",
     "judge",
-    "load_documents",
-    "nodes_from_documents",
     "nodes_from_inventory",
     "order_groups",
     "parse_configuration",
     "parse_strategy",
     "plan_update",
-    "read_design",
     "resolve",
     "retry_delay",
     "roll_up",

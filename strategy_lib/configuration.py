@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TypeGuard
 
-from strategy_lib.documents import Document
-from strategy_lib.errors import ConfigurationError, Problem
+from strategy_lib.errors import ConfigurationError, Origin, problem_at
 from strategy_lib.schema_check import check_data
 
 CONFIGURATION_SCHEMA = "shipyard/DeploymentConfiguration/v1"
@@ -55,7 +54,7 @@ class DeploymentConfiguration:
         return self.deployment_strategy or DEFAULT_STRATEGY_NAME
 
 
-def parse_configuration(data: object, document: Document | None = None) -> DeploymentConfiguration:
+def parse_configuration(data: object, document: Origin | None = None) -> DeploymentConfiguration:
     """Read the settings from the `data` of a `shipyard/DeploymentConfiguration/v1` document.
 
     Only the section `physical_provisioner` is read. An interval that is not given is made to fit a shorter timeout.
@@ -79,7 +78,7 @@ def parse_configuration(data: object, document: Document | None = None) -> Deplo
             continue
         path = f"$.data.{_SECTION}.{interval}"
         message = f"must not be above {timeout}, which is {limit}, but is {pause}"
-        problems.append(document.problem(path, message) if document else Problem(path, message))
+        problems.append(problem_at(path, message, document))
     if problems:
         raise ConfigurationError(problems)
     return DeploymentConfiguration(

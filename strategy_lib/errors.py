@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 _SHOWN = 20
 
@@ -45,6 +45,18 @@ class Problem:
         return f"{where}{self.path}: {self.message}"
 
 
+class Origin(Protocol):
+    """What data was read from, such as a document: it knows the lines."""
+
+    def problem(self, path: str, message: str, level: Literal["error", "warning"] = "error") -> Problem:
+        """Return a problem at a JSON path of this document, with its line."""
+
+
+def problem_at(path: str, message: str, origin: Origin | None, level: Literal["error", "warning"] = "error") -> Problem:
+    """Return a problem of data: with document and line where the origin of the data is known."""
+    return origin.problem(path, message, level) if origin is not None else Problem(path, message, level=level)
+
+
 class StrategyLibError(Exception):
     """The input cannot be used. Mend the problems listed below and try again."""
 
@@ -58,10 +70,6 @@ class StrategyLibError(Exception):
         if len(self.problems) > _SHOWN:
             lines.append(f"  and {len(self.problems) - _SHOWN} more")
         return "\n".join(lines)
-
-
-class DocumentError(StrategyLibError):
-    """The documents cannot be read. Mend the YAML, or add the documents that are missing."""
 
 
 class StrategyError(StrategyLibError):

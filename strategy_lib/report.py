@@ -1,53 +1,210 @@
-"""The report of an action: the verdict (rule 19) and the text for the log, most important first (rule 20)."""
+"""The report of an action (rules 19 and 20): its values, its verdict, its JSON form. Its text is `report_text.py`."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from strategy_lib.criteria import CriterionResult
-from strategy_lib.deployment import nothing_to_deploy
+from strategy_lib.deployment import GroupCounts, nothing_to_deploy
 from strategy_lib.node import NodeState
-from strategy_lib.phase import GroupState, NodeStep, Reason, Verdict
-from strategy_lib.report_record import (
-    FailedStep,
-    Report,
-    ReportedAction,
-    ReportedGroup,
-    ReportedNode,
-    Submission,
-    from_dict,
-    seconds_between,
-    to_dict,
-)
+from strategy_lib.phase import GroupState, Reason, Verdict, phase_from
 
-__all__ = [
-    "FailedStep",
-    "Report",
-    "ReportedAction",
-    "ReportedGroup",
-    "ReportedNode",
-    "Submission",
-    "build_report",
-    "from_dict",
-    "render",
-    "to_dict",
-    "verdict_of",
-]
+NO_NODES = GroupCounts(total=0, prepared=0, succeeded=0, failed=0, unknown=0, not_started=0)
 
-_MOST_TROUBLED = 500
-_MOST_NODES = 2000
-_WHY = {
-    Reason.PREPARE_CRITERIA: "the prepare criteria were not met, so it deployed no node",
-    Reason.DEPLOY_CRITERIA: "the deploy criteria were not met",
-    Reason.DEPENDENCY: "a group it depends on failed, so it was not started",
-    Reason.INTERRUPTED: "its task ended before it came to a verdict",
-    Reason.NODE_STEP: "not every node is proven done",
-}
-# What has become of the nodes that succeeded, by the action's kind: never "deployed" of one that was destroyed.
-_DONE = {NodeStep.DESTROY: "destroyed", NodeStep.RELABEL: "relabelled"}
+
+@dataclass(frozen=True, slots=True)
+class ReportedAction:
+    """The request that the report is about. Times carry a time zone; None where they are not known."""
+
+    id: str
+    site: str
+    kind: str
+    revision: int | None = None
+    dag_id: str | None = None
+    run_id: str | None = None
+    user: str | None = None
+    started: datetime | None = None
+    ended: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FailedStep:
+    """A step before the groups that failed, such as `verify_site`, and what was said about it."""
+
+    step: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedGroup:
+    """A group at the end of the action, in processing order.
+
+    Attributes
+    ----------
+    criteria
+        Every criterion that was judged, met or not.
+    counts
+        States of its nodes at the end.
+    attempt
+        1 for the first; more when a person had it run again (rule 23).
+    """
+
+    name: str
+    critical: bool
+    state: GroupState
+    reason: Reason | None = None
+    depends_on: tuple[str, ...] = ()
+    criteria: tuple[CriterionResult, ...] = ()
+    counts: GroupCounts = NO_NODES
+    attempt: int = 1
+    started: datetime | None = None
+    ended: datetime | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took, in seconds."""
+        return seconds_between(self.started, self.ended)
+
+    @property
+    def failed_criteria(self) -> tuple[CriterionResult, ...]:
+        """The criteria that were not met."""
+        return tuple(result for result in self.criteria if not result.met)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedNode:
+    """A node at the end of the action: its state, the groups it is in, and the provisioner's words about it.
+
+    `as_wanted` is a success that the action found and did not bring about: the node was not submitted (rule 21).
+    `withheld` is a node that was not submitted though it is not as wanted: the message says why.
+    """
+
+    name: str
+    state: NodeState
+    groups: tuple[str, ...] = ()
+    message: str | None = None
+    as_wanted: bool = False
+    withheld: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What a dry run would submit: `nodes` of a `group` for a `phase`; without phase, a group has nothing to submit.
+
+    A node step, such as destroy_nodes, is done to named nodes before any group: it has no `group`.
+    """
+
+    group: str | None
+    phase: str | None
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of an action (rule 20). `verdict_text` is one sentence that says why.
+
+    `rehearsal` is what a dry run would submit, in order, if every node succeeded; None when it was no dry run.
+    """
+
+    action: ReportedAction
+    verdict: Verdict
+    verdict_text: str
+    groups: tuple[ReportedGroup, ...] = ()
+    nodes: tuple[ReportedNode, ...] = ()
+    failed_steps: tuple[FailedStep, ...] = ()
+    notes: tuple[str, ...] = ()
+    rehearsal: tuple[Submission, ...] | None = None
+
+    @property
+    def failed_groups(self) -> tuple[ReportedGroup, ...]:
+        """All groups that failed, critical or not."""
+        return tuple(group for group in self.groups if group.state is GroupState.FAILURE)
+
+    @property
+    def critical_failures(self) -> tuple[str, ...]:
+        """Names of the critical groups that failed, for whatever reason (rule 19)."""
+        return tuple(group.name for group in self.failed_groups if group.critical)
+
+
+def seconds_between(started: datetime | None, ended: datetime | None) -> float | None:
+    """Return the seconds between two times, None when one of them is not known."""
+    return (ended - started).total_seconds() if started is not None and ended is not None else None
+
+
+def to_dict(report: Report) -> dict[str, Any]:
+    """Return the report as JSON values; times as ISO 8601 text. `from_dict` reads it back to an equal report."""
+    data: dict[str, Any] = _plain(asdict(report))
+    for group, record in zip(data["groups"], report.groups, strict=True):
+        group["seconds"] = record.seconds
+    return data
+
+
+def from_dict(data: Mapping[str, Any]) -> Report:
+    """Read a report written by `to_dict`."""
+    return Report(
+        action=ReportedAction(**_with_times(data["action"])),
+        verdict=Verdict(data["verdict"]),
+        verdict_text=data["verdict_text"],
+        groups=tuple(_group_from_dict(entry) for entry in data["groups"]),
+        nodes=tuple(
+            ReportedNode(
+                entry["name"],
+                NodeState(entry["state"]),
+                tuple(entry["groups"]),
+                entry["message"],
+                entry.get("as_wanted", False),  # reports of older versions have none
+                entry.get("withheld", False),
+            )
+            for entry in data["nodes"]
+        ),
+        failed_steps=tuple(FailedStep(entry["step"], entry["message"]) for entry in data["failed_steps"]),
+        notes=tuple(data["notes"]),
+        rehearsal=_rehearsal(data.get("rehearsal")),
+    )
+
+
+def criterion_from_dict(data: Mapping[str, Any]) -> CriterionResult:
+    """Read one judged criterion from its JSON form."""
+    return CriterionResult(phase_from(data["phase"]), data["criterion"], data["needed"], data["actual"], data["met"])
+
+
+def _rehearsal(data: Sequence[Mapping[str, Any]] | None) -> tuple[Submission, ...] | None:
+    if data is None:
+        return None
+    return tuple(Submission(entry["group"], entry["phase"], tuple(entry["nodes"])) for entry in data)
+
+
+def _group_from_dict(data: Mapping[str, Any]) -> ReportedGroup:
+    fields = _with_times({key: value for key, value in data.items() if key != "seconds"})
+    fields.update(
+        state=GroupState(data["state"]),
+        reason=None if data["reason"] is None else Reason(data["reason"]),
+        depends_on=tuple(data["depends_on"]),
+        criteria=tuple(criterion_from_dict(entry) for entry in data["criteria"]),
+        counts=GroupCounts(**data["counts"]),
+    )
+    return ReportedGroup(**fields)
+
+
+def _with_times(data: Mapping[str, Any]) -> dict[str, Any]:
+    fields = dict(data)
+    for name in ("started", "ended"):
+        if fields[name] is not None:
+            fields[name] = datetime.fromisoformat(fields[name])
+    return fields
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(below) for key, below in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(below) for below in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return str(value) if isinstance(value, str) else value
 
 
 def build_report(
@@ -110,11 +267,6 @@ def verdict_of(groups: Sequence[ReportedGroup], failed_steps: Sequence[FailedSte
     return Verdict.SUCCESS, "every group succeeded"
 
 
-def render(report: Report) -> str:
-    """Return the report as lines of plain text for a log, what matters most first."""
-    return "\n".join(_lines(report))
-
-
 def _judged(group: ReportedGroup) -> ReportedGroup:
     if group.state in (GroupState.SUCCESS, GroupState.FAILURE):
         return group
@@ -123,159 +275,3 @@ def _judged(group: ReportedGroup) -> ReportedGroup:
 
 def _groups(kind: str, names: Sequence[str]) -> str:
     return f"{kind} group{'s' if len(names) > 1 else ''} {', '.join(names)}"
-
-
-def _lines(report: Report) -> Iterator[str]:
-    action = report.action
-    revision = f", revision {action.revision}" if action.revision is not None else ""
-    took = _duration(seconds_between(action.started, action.ended))
-    yield f"{action.kind} of site {action.site}{revision}: {report.verdict.upper()}: {report.verdict_text}"
-    run = f", run {action.run_id} of {action.dag_id}" if action.run_id is not None else ""
-    user = f", asked for by {action.user}" if action.user is not None else ""
-    yield f"Action {action.id}{run}{user}, {_span(action.started, action.ended)}{f', took {took}' if took else ''}"
-    if report.failed_steps:
-        yield "Failed before the groups:"
-        yield from (f"  {failed.step}: {failed.message}" for failed in report.failed_steps)
-    if report.rehearsal:
-        yield "If every node succeeds, this is submitted, in this order:"
-        yield from (f"  {_submission(submission)}" for submission in report.rehearsal)
-    critical = [group for group in report.failed_groups if group.critical]
-    others = [group for group in report.failed_groups if not group.critical]
-    states = {group.name: group.state for group in report.groups}
-    for title, failed_groups in (("Critical groups that failed:", critical), ("Other groups that failed:", others)):
-        if failed_groups:
-            yield title
-            for group in failed_groups:
-                yield from _failed_group(group, states)
-    yield from _troubled_nodes(report.nodes)
-    if report.notes:
-        yield "Notes:"
-        yield from (f"  {note}" for note in report.notes)
-    if report.groups:
-        yield "All groups, in the order they were processed:"
-        done = {str(step): word for step, word in _DONE.items()}.get(action.kind)
-        as_wanted = Counter(name for node in report.nodes if node.as_wanted for name in node.groups)
-        yield from _group_table(report.groups, done, as_wanted)
-    if report.nodes and report.rehearsal is None:
-        yield f"All {len(report.nodes)} nodes:"
-        yield from _node_table(report.nodes)
-
-
-def _submission(submission: Submission) -> str:
-    number = len(submission.nodes)
-    nodes = f"{number} node{'s' if number != 1 else ''}: {', '.join(submission.nodes)}"
-    if submission.group is None:
-        return f"{submission.phase}: {nodes}"
-    return f"{submission.group}: {f'{submission.phase} {nodes}' if submission.phase else 'nothing to submit'}"
-
-
-def _failed_group(group: ReportedGroup, states: dict[str, GroupState]) -> Iterator[str]:
-    why = _WHY[group.reason] if group.reason is not None else "no reason is known"
-    blocking = [name for name in group.depends_on if states.get(name) is GroupState.FAILURE]
-    if group.reason is Reason.DEPENDENCY and blocking:
-        why = f"it depends on {', '.join(blocking)}, which failed, so it was not started"
-    yield f"  {group.name}: {why}"
-    for result in group.criteria:
-        yield f"    {_criterion(result)}"
-
-
-def _criterion(result: CriterionResult) -> str:
-    mark = "met" if result.met else "NOT MET"
-    return f"{result.phase}: {result.criterion} needed {result.needed}, actual {result.actual}: {mark}"
-
-
-def _troubled_nodes(nodes: Sequence[ReportedNode]) -> Iterator[str]:
-    kinds = (
-        ("Nodes that failed", [node for node in nodes if node.state is NodeState.FAILURE]),
-        (
-            "Nodes whose outcome could not be learnt in time",
-            [node for node in nodes if node.state is NodeState.UNKNOWN],
-        ),
-        ("Nodes that were not submitted", [node for node in nodes if node.withheld]),
-    )
-    for title, found in kinds:
-        if found:
-            yield f"{title} ({len(found)}):"
-            yield from (
-                f"  {node.name} (in {', '.join(node.groups) or 'no group'}): {node.message or 'nothing was said'}"
-                for node in found[:_MOST_TROUBLED]
-            )
-            if len(found) > _MOST_TROUBLED:
-                yield f"  and {len(found) - _MOST_TROUBLED} more"
-
-
-def _group_table(groups: Sequence[ReportedGroup], done: str | None, as_wanted: Mapping[str, int]) -> Iterator[str]:
-    """Yield one line for each group.
-
-    Parameters
-    ----------
-    done
-        The word for a node step's success, None where groups are deployed.
-    as_wanted
-        How many of each group's nodes were not submitted (rule 21); the column is left out when there is none.
-    """
-    progress: tuple[str, ...] = ("prepared", "deployed") if done is None else (done,)
-    progress += ("as wanted",) if as_wanted else ()
-    header = ("group", "critical", "state", "reason", "nodes", *progress, "failed", "unknown", "took")
-    rows = [
-        (
-            group.name if group.attempt == 1 else f"{group.name} (attempt {group.attempt})",
-            "yes" if group.critical else "no",
-            str(group.state),
-            str(group.reason or "-"),
-            str(group.counts.total),
-            *((str(group.counts.prepared),) if done is None else ()),
-            str(group.counts.succeeded),
-            *((str(as_wanted.get(group.name, 0)),) if as_wanted else ()),
-            str(group.counts.failed),
-            str(group.counts.unknown),
-            _duration(group.seconds) or "-",
-        )
-        for group in groups
-    ]
-    yield from _table([header, *rows])
-    judged = [(group.name, result) for group in groups for result in group.criteria]
-    if judged:
-        yield "Criteria:"
-        yield from (f"  {name}: {_criterion(result)}" for name, result in judged)
-
-
-def _node_table(nodes: Sequence[ReportedNode]) -> Iterator[str]:
-    rows = [(node.name, str(node.state), ", ".join(node.groups) or "-", _message(node)) for node in nodes[:_MOST_NODES]]
-    yield from _table([("node", "state", "groups", "message"), *rows])
-    if len(nodes) > _MOST_NODES:
-        yield f"  and {len(nodes) - _MOST_NODES} more, which are in the stored report"
-
-
-def _message(node: ReportedNode) -> str:
-    return node.message or ("as wanted already, not submitted" if node.as_wanted else "")
-
-
-def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-
-
-def _duration(seconds: float | None) -> str:
-    """Return seconds as people say them: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`."""
-    if seconds is None:
-        return ""
-    # Rounded before it is compared: 59.6 s are a minute, not 60 s.
-    tenths = round(seconds, 1)
-    if tenths < 10:
-        return f"{tenths:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02} s"
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60:02} min"
-
-
-def _span(started: datetime | None, ended: datetime | None) -> str:
-    def shown(time: datetime | None) -> str:
-        return time.isoformat(sep=" ", timespec="seconds") if time is not None else "not known"
-
-    return f"started {shown(started)}, ended {shown(ended)}"

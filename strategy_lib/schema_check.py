@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 from collections.abc import Iterator
@@ -12,8 +11,8 @@ from typing import Any
 
 import jsonschema_rs
 
-from strategy_lib.documents import Document
-from strategy_lib.errors import Problem
+from strategy_lib.did_you_mean import did_you_mean
+from strategy_lib.errors import Origin, Problem, problem_at
 from strategy_lib.json_path import Step, extend
 
 _MOST_PROBLEMS = 1000
@@ -41,7 +40,7 @@ def _validator(name: str) -> jsonschema_rs.Draft202012Validator:
     return jsonschema_rs.Draft202012Validator({"$ref": "#/$defs/data", "$defs": schema(name)["$defs"]})
 
 
-def check_data(name: str, data: object, document: Document | None = None, root: str = "$.data") -> list[Problem]:
+def check_data(name: str, data: object, document: Origin | None = None, root: str = "$.data") -> list[Problem]:
     """Check the `data` of a document, or a plain file, against its schema.
 
     Parameters
@@ -68,22 +67,18 @@ def check_data(name: str, data: object, document: Document | None = None, root: 
     except ValueError:
         # Not from YAML or JSON: a key that is not text, or a value JSON has no word for.
         found = list(_not_json(data, root)) or [(root, "must be made of JSON values")]
-        return [_problem(path, message, document) for path, message in found[:_MOST_PROBLEMS]]
+        return [problem_at(path, message, document) for path, message in found[:_MOST_PROBLEMS]]
     definitions = schema(name)["$defs"]
     problems = [
-        _problem(extend(root, *steps), message, document)
+        problem_at(extend(root, *steps), message, document)
         for error in errors
         for steps, message in _sentences(error, definitions)
     ]
     unique = list(dict.fromkeys(problems))
     if len(unique) > _MOST_PROBLEMS:
-        more = _problem(root, f"there are {len(unique) - _MOST_PROBLEMS} more problems like these", document)
+        more = problem_at(root, f"there are {len(unique) - _MOST_PROBLEMS} more problems like these", document)
         return [*unique[:_MOST_PROBLEMS], more]
     return unique
-
-
-def _problem(path: str, message: str, document: Document | None) -> Problem:
-    return document.problem(path, message) if document is not None else Problem(path, message)
 
 
 def _sentences(error: Any, definitions: dict[str, Any]) -> Iterator[tuple[list[Step], str]]:
@@ -102,9 +97,10 @@ def _sentences(error: Any, definitions: dict[str, Any]) -> Iterator[tuple[list[S
     elif keyword == "additionalProperties" and error.kind.__class__.__name__ == "AdditionalProperties":
         known = list(rule.get("properties", {}))
         for unexpected in error.kind.unexpected:
-            close = difflib.get_close_matches(unexpected, known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
-            yield [*where, unexpected], f"{unexpected!r} is not known here; {hint}"
+            yield (
+                [*where, unexpected],
+                f"{unexpected!r} is not known here; {did_you_mean(unexpected, known, quoted=False)}",
+            )
     elif "propertyNames" in keywords:
         yield where, _expected(_lookup(definitions, keywords[: keywords.index("propertyNames")]), value)
     elif keyword == "uniqueItems":

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from strategy_lib.deployment import Deployment, Finished, Step, Verdict
+from strategy_lib.deployment import Deployment, Finished, Step
 from strategy_lib.errors import OutcomesError, Problem
-from strategy_lib.inventory import nodes_from_inventory
 from strategy_lib.json_path import extend
 from strategy_lib.node import Node, NodeState
+from strategy_lib.node_list import nodes_from_inventory
 from strategy_lib.ordering import order_groups
-from strategy_lib.phase import Phase
+from strategy_lib.phase import Phase, Verdict
 from strategy_lib.selectors import resolve
-from strategy_lib.strategy import Strategy, parse_strategy
+from strategy_lib.strategy import Strategy
+from strategy_lib.strategy_parser import parse_strategy
 
 
 class NodeOutcome(StrEnum):

@@ -1,4 +1,4 @@
-"""The deployment strategy as values, and reading it from a document (rules 1-3). Deciding order is `ordering.py`."""
+"""The deployment strategy as values: groups, selectors, labels. `strategy_parser.py` reads one from data."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from strategy_lib.criteria import EVERY_NODE, SuccessCriteria
-from strategy_lib.documents import Document
-from strategy_lib.errors import StrategyError
+from strategy_lib.errors import Problem, StrategyError
 
 STRATEGY_SCHEMA = "shipyard/DeploymentStrategy/v1"
 TARGET_GROUP = "target-group"
@@ -83,30 +82,6 @@ class Strategy:
         return self._by_name[name]
 
 
-def parse_strategy(data: object, document: Document | None = None) -> Strategy:
-    """Read a strategy from the `data` of its document.
-
-    Parameters
-    ----------
-    data
-        What stands under `data:` of a `shipyard/DeploymentStrategy/v1` document.
-    document
-        The document it comes from, so that problems name it and their lines.
-
-    Raises
-    ------
-    StrategyError
-        With every problem at once (rule 3), each with its path below `$.data`.
-    """
-    from strategy_lib.strategy_problems import strategy_problems
-
-    problems = strategy_problems(data, document)
-    if problems:
-        raise StrategyError(problems)
-    assert isinstance(data, dict)
-    return Strategy(tuple(_group(entry) for entry in data["groups"]))
-
-
 def default_strategy() -> Strategy:
     """Return what is used when the configuration names no strategy: one critical group, all nodes (rule 22)."""
     return Strategy((Group("default", critical=True, criteria=EVERY_NODE),))
@@ -120,8 +95,6 @@ def targeted_strategy(names: Iterable[str]) -> Strategy:
     StrategyError
         When no name is given: an empty list would select all nodes.
     """
-    from strategy_lib.errors import Problem
-
     chosen = tuple(dict.fromkeys(names))
     if not chosen:
         raise StrategyError([Problem("$.target_nodes", "name at least one node")])
@@ -166,41 +139,6 @@ def group_to_data(group: Group) -> dict[str, Any]:
     return data
 
 
-def group_from_data(data: object) -> Group:
-    """Read one group written by `group_to_data`. Its dependencies are not looked up.
-
-    Raises
-    ------
-    StrategyError
-        With every problem of its shape, each with its path.
-    """
-    from strategy_lib.strategy_problems import shape_problems
-
-    problems = shape_problems({"groups": [data]})
-    if problems:
-        raise StrategyError(problems)
-    return _group(data)
-
-
-def parse_label(value: object) -> Label | None:
-    """Read a label: "key: value", "key:value", or a mapping of one key (rule 2). None when it is not one.
-
-    Everything after the first colon is the value; blanks around key and value do not count in a text. A mapping is
-    taken as it is. Values that YAML reads as numbers or truth values are taken as their JSON text, here as in the
-    labels of nodes: `true`, `7`.
-    """
-    if isinstance(value, str):
-        key, colon, rest = value.partition(":")
-        label = Label(key.strip(), rest.strip())
-        return label if colon and label.key else None
-    if isinstance(value, dict) and len(value) == 1:
-        ((raw_key, raw_value),) = value.items()
-        text = label_text(raw_value)
-        if isinstance(raw_key, str) and raw_key.strip() and text is not None:
-            return Label(raw_key, text)
-    return None
-
-
 def label_text(value: object) -> str | None:
     """Return the text of a label's value, None when it is neither text, number nor truth value."""
     if isinstance(value, str):
@@ -210,29 +148,3 @@ def label_text(value: object) -> str | None:
     if isinstance(value, int | float):
         return str(value)
     return None
-
-
-def _group(entry: Any) -> Group:
-    """Build a group from data that has been found valid."""
-    criteria = entry.get("success_criteria")
-    return Group(
-        name=entry["name"],
-        critical=entry["critical"],
-        depends_on=tuple(entry["depends_on"]),
-        selectors=tuple(_selector(selector) for selector in entry["selectors"]),
-        # `int`: JSON has one kind of number, and 90.0 is as good as 90.
-        criteria=None if criteria is None else SuccessCriteria(**{k: int(v) for k, v in criteria.items()}),
-        release_failed=entry.get("release_failed", True),
-    )
-
-
-def _selector(entry: Any) -> Selector:
-    labels = [parse_label(label) for label in entry.get("node_labels", ())]
-    # Valid data has no others; dropping one could turn the selector into one for all nodes.
-    assert None not in labels
-    return Selector(
-        node_names=tuple(entry.get("node_names", ())),
-        node_tags=tuple(entry.get("node_tags", ())),
-        node_labels=tuple(label for label in labels if label is not None),
-        rack_names=tuple(entry.get("rack_names", ())),
-    )

@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 from strategy_lib.criteria import SuccessCriteria
-from strategy_lib.documents import Document
-from strategy_lib.errors import Problem
+from strategy_lib.did_you_mean import did_you_mean
+from strategy_lib.errors import Origin, Problem, problem_at
 from strategy_lib.json_path import extend
 from strategy_lib.node import Node
 from strategy_lib.selectors import NodeIndex, members_of
-from strategy_lib.strategy import Strategy
-from strategy_lib.unmatched_values import UnmatchedValues
+from strategy_lib.strategy import Group, Selector, Strategy
 
 NO_GROUPS = "there are no groups: nothing would be deployed"
 _NAMED = 10
+
+_MOST_NAMED = 10
+# Looking for what is alike takes long among many names: about as many comparisons as take one second.
+_MOST_COMPARED = 50_000
+_ALIKE = 0.7
+
+_Values = Callable[[Selector], Sequence[Any]]
+_There = Callable[[NodeIndex], Collection[Any]]
+# Criterion, how a message says that no node has a value, and what several are called.
+_CRITERIA: tuple[tuple[str, _Values, _There, str, str], ...] = (
+    ("node_names", lambda one: one.node_names, lambda index: index.names, "no node has the name", "names"),
+    ("node_tags", lambda one: one.node_tags, lambda index: index.tags, "no node has the tag", "tags"),
+    ("node_labels", lambda one: one.node_labels, lambda index: index.labels, "no node has the label", "labels"),
+    ("rack_names", lambda one: one.rack_names, lambda index: index.racks, "no node is in a rack", "racks"),
+)
 
 
 def strategy_warnings(
     strategy: Strategy,
     members: Mapping[str, Collection[str]],
     all_nodes: Collection[str],
-    document: Document | None = None,
+    document: Origin | None = None,
     index: NodeIndex | None = None,
 ) -> list[Problem]:
     """Return the warnings of rule 4 in the order of the groups, each of level "warning".
@@ -68,25 +82,13 @@ def strategy_warnings(
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         shown = ", ".join(names[:_NAMED])
         found.append(("$.data.groups", f"in no group, so never deployed: {shown}{more}"))
-    return [
-        Problem(
-            path,
-            message,
-            document.line_of(path) if document is not None else None,
-            document.label if document is not None else None,
-            level="warning",
-            source=document.source if document is not None else None,
-        )
-        for path, message in found
-    ]
+    return [problem_at(path, message, document, "warning") for path, message in found]
 
 
-def draft_warnings(strategy: Strategy, nodes: Sequence[Node], document: Document | None = None) -> list[Problem]:
+def draft_warnings(strategy: Strategy, nodes: Sequence[Node], document: Origin | None = None) -> list[Problem]:
     """Return the warnings of rule 4, those about nodes only where nodes are known; and one if there are no groups."""
     if not strategy.groups:
-        if document is None:
-            return [Problem("$.data.groups", NO_GROUPS, level="warning")]
-        return [replace(document.problem("$.data.groups", NO_GROUPS), level="warning")]
+        return [problem_at("$.data.groups", NO_GROUPS, document, "warning")]
     if not nodes:
         return strategy_warnings(strategy, {group.name: _AnyNumber() for group in strategy.groups}, (), document)
     index = NodeIndex(nodes)
@@ -108,3 +110,41 @@ class _AnyNumber(Collection[str]):
 
 def _asks_for_nothing(criteria: SuccessCriteria) -> bool:
     return criteria == SuccessCriteria()
+
+
+class UnmatchedValues:
+    """Finds the values that no node of a site has, and the nearest ones that a node has."""
+
+    __slots__ = ("_index", "_left", "_written")
+
+    def __init__(self, index: NodeIndex) -> None:
+        self._index = index
+        self._left = _MOST_COMPARED
+        # What nodes have, as it is written, by criterion: made when a value is first looked for.
+        self._written: dict[str, list[str]] = {}
+
+    def of(self, group: Group) -> Iterator[tuple[str, str]]:
+        """Yield path below the group and message of each such value; of many in one criterion, the first ten."""
+        for place, selector in enumerate(group.selectors):
+            for criterion, values, there, words, several in _CRITERIA:
+                has = there(self._index) if values(selector) else ()
+                lost = [(number, value) for number, value in enumerate(values(selector)) if value not in has]
+                for number, value in lost[:_MOST_NAMED]:
+                    message = f"{words} {str(value)!r}{self._hint(criterion, there, str(value))}"
+                    if number == lost[min(len(lost), _MOST_NAMED) - 1][0] and len(lost) > _MOST_NAMED:
+                        message += f", and {len(lost) - _MOST_NAMED} more {several} here match nothing"
+                    yield f"selectors[{place}].{criterion}[{number}]", message
+
+    def nearest(self, group: Group) -> str | None:
+        """Return what is wrong with the first of these values that is nearly one that a node has; None without any."""
+        return next((message for _, message in self.of(group) if "; did you mean" in message), None)
+
+    def _hint(self, criterion: str, there: _There, value: str) -> str:
+        if criterion not in self._written:
+            self._written[criterion] = sorted(str(one) for one in there(self._index))
+        known = self._written[criterion]
+        self._left -= len(known)
+        if self._left < 0:
+            return ""
+        hint = did_you_mean(value, known, "", cutoff=_ALIKE)
+        return f"; {hint}" if hint else ""

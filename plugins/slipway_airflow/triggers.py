@@ -77,7 +77,7 @@ class ProvisionerTaskTrigger(BaseTrigger):
         from provisioner_client.redacting import Redact, redacted_or_not_shown
         from site_engine.clock import SystemClock
         from site_engine.operations.wait import PhaseTimes, TaskWatch
-        from site_engine.revision_documents import redact_for_action
+        from site_engine.redaction import redact_for_action
         from site_store import SiteStore
         from slipway_airflow.connections import provisioner_connection
 

@@ -11,7 +11,7 @@ from provisioner_client.simulator.filters import select_names
 from provisioner_client.simulator.inheritance import NoTraitError, compiled_traits
 
 if TYPE_CHECKING:
-    from strategy_lib.documents import Document
+    from design_rendering.documents import Document
 
 _NODE, _PROFILE, _BOOT_ACTION = "drydock/BaremetalNode/v1", "drydock/HostProfile/v1", "drydock/BootAction/v1"
 
@@ -68,8 +68,9 @@ def read_design(text: bytes, source: str) -> SiteDesign:
         If the text is no list of documents.
     """
     # Imported on first use: the domain brings NetworkX and JSON Schema along, and the simulator starts without them.
-    from strategy_lib.documents import find_documents, load_documents
-    from strategy_lib.errors import DocumentError, StrategyLibError
+    from design_rendering.documents import find_documents, load_documents
+    from design_rendering.errors import DocumentError
+    from strategy_lib.errors import StrategyLibError
 
     try:
         documents = load_documents(text, source)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from strategy_lib.documents import Document
+    from design_rendering.documents import Document
 
 REMOVAL = "!"
 

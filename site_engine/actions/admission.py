@@ -6,7 +6,6 @@ translate these: a problem has one sentence, whoever starts the action.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,11 +14,12 @@ from typing import TYPE_CHECKING
 from site_engine.actions.kinds import ActionKind, Override, find_kind, kind_names
 from site_engine.actions.parameters import TARGET_NODES, ActionParameters
 from site_store import Version
+from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.disruption import shortfalls
 from strategy_lib.outcome import NodeCondition
 
 if TYPE_CHECKING:
-    from strategy_lib.design import Design
+    from design_rendering.design import Design
 
 _MOST_DETAILS = 200
 _DETAILS_IN_A_SENTENCE = 5
@@ -76,8 +76,7 @@ def requested_kind(name: object) -> ActionKind | Refusal:
     known = find_kind(name)
     if known is not None:
         return known
-    near = difflib.get_close_matches(name[:64], kind_names(), 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"supported are {supported}"
+    hint = did_you_mean(name, kind_names(), f"supported are {supported}")
     return Refusal(Ground.KIND, f"there is no kind of action {name[:64]!r}; {hint}")
 
 
@@ -180,8 +179,8 @@ def judge_critical_groups(
 
 
 def _not_there(name: str, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(name[:64], known, 1)
-    return f"there is no node {name[:64]!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+    hint = did_you_mean(name, known, "")
+    return f"there is no node {name[:64]!r}" + (f"; {hint}" if hint else "")
 
 
 def _passed_over(site: str, newest_site_action: int | None, skipped: range, revision: int) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from site_engine.actions.kinds import ActionKind, Override
-from site_engine.errors import SlipwayAirflowError
+from site_engine.errors import EngineError
+from strategy_lib.did_you_mean import did_you_mean
 
 if TYPE_CHECKING:
     from site_store import ActionRecord
@@ -24,7 +24,7 @@ _LARGEST_REVISION = 2**31 - 1
 _MOST_UNKNOWN = 100
 
 
-class ParameterError(SlipwayAirflowError):
+class ParameterError(EngineError):
     """Parameters of an action cannot be used: correct what ``problems`` names. Nothing was started."""
 
     def __init__(self, problems: Iterable[str]) -> None:
@@ -152,10 +152,7 @@ def unknown_parameters(given: Iterable[str], known: Collection[str]) -> list[str
     """Return a sentence for each parameter that nobody reads: a misspelt ``target_nodes`` would deploy all."""
     problems = []
     for name in sorted(set(given).difference(known))[:_MOST_UNKNOWN]:
-        near = difflib.get_close_matches(name[:64], known, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
-        if name == "site":
-            hint = "give the site in the query: ?site=NAME"
+        hint = "give the site in the query: ?site=NAME" if name == "site" else did_you_mean(name, known)
         problems.append(f"there is no parameter {name[:64]!r}; {hint}")
     return problems
 

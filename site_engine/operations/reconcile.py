@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from provisioner_client.errors import ProvisionerError
-from site_engine import log_messages as story
+from site_engine import log_messages
 from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, SettingsError
 from site_engine.operations.run import LOOK_AGAIN, is_leased, last_in_flight
 from site_engine.operations.wait import ONE_LOOK, EndKind, OperationEnd, PhaseTimes, StillRunning
@@ -23,8 +23,8 @@ from strategy_lib.phase import NodeStep, phase_from
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode, Provisioner
+    from site_engine.log_messages import TaskLog
     from site_engine.operations.run import OperationRun
-    from site_engine.task_log import TaskLog
     from site_store import GroupRecord, Operation, SiteStore
     from strategy_lib.outcome import Outcome
 
@@ -75,7 +75,7 @@ def record_end(store: SiteStore, op: int, end: OperationEnd, log: TaskLog, prefi
         outcome = replace(outcome, notes={name: f"{prefix}{why}" for name, why in outcome.notes.items()})
     superseded = store.record_outcome(op, outcome, status=end.status, result=end.result)
     note_conditions(store, operation, end.evidence)
-    for line in story.outcome(operation.phase, operation, end, outcome, superseded):
+    for line in log_messages.outcome(operation.phase, operation, end, outcome, superseded):
         log.info(line)
 
 
@@ -86,7 +86,9 @@ def record_late_result(store: SiteStore, operation: Operation, end: OperationEnd
         known = store.record_late(operation.op, outcome, f"seen late: provisioner task is {end.kind}")
         note_conditions(store, operation, end.evidence)
         log.info(
-            "Provisioner task %s is over after all; now known: %s.", operation.provisioner_task, story.names(known)
+            "Provisioner task %s is over after all; now known: %s.",
+            operation.provisioner_task,
+            log_messages.names(known),
         )
     else:
         store.finish_operation(operation.op, OperationStatus.COMPLETE, end.kind.value)
@@ -257,11 +259,11 @@ class UnfinishedOperations:
         """
         held: set[str] = set()
         for operation in self._of(owner, nodes):
-            self.log.info(story.older_operation(operation))
+            self.log.info(log_messages.older_operation(operation))
             mine = set(operation.nodes).intersection(nodes)
             # What is held by now stays so, with its reason, whatever becomes of this one.
             free = mine - held
-            self._explain(owner, phase, free, story.held(operation))
+            self._explain(owner, phase, free, log_messages.held(operation))
             unreachable = ""
             try:
                 end = await_unfinished(self.operations, operation, self.times, give_up)
@@ -270,14 +272,14 @@ class UnfinishedOperations:
             # It may have been found, or seen to run, only now.
             operation = self.store.operation(operation.op)
             if isinstance(end, StillRunning):
-                self._explain(owner, phase, free, story.held(operation))
+                self._explain(owner, phase, free, log_messages.held(operation))
                 return end
             if end is not None:
                 self._explain(owner, phase, free, None)
                 record_late_result(self.store, operation, end, self.log)
                 continue
             held |= mine
-            why = story.held(operation, unreachable)
+            why = log_messages.held(operation, unreachable)
             self._explain(owner, phase, free, why)
             self._report_left_out(owner, phase, operation, mine, why)
         return HeldNodes(frozenset(held))
@@ -288,7 +290,7 @@ class UnfinishedOperations:
             self.log.warning(
                 "Provisioner task %s may still work on %s; submitting them all the same: the action forces it.",
                 operation.provisioner_task,
-                story.names(set(operation.nodes).intersection(nodes)),
+                log_messages.names(set(operation.nodes).intersection(nodes)),
             )
 
     def _explain(self, owner: OperationOwner, phase: OperationPhase, nodes: Collection[str], why: str | None) -> None:
@@ -298,7 +300,7 @@ class UnfinishedOperations:
     def _report_left_out(
         self, owner: OperationOwner, phase: OperationPhase, operation: Operation, nodes: Collection[str], why: str
     ) -> None:
-        message = story.left_out(phase, nodes, why)
+        message = log_messages.left_out(phase, nodes, why)
         self.log.warning("%s.", message)
         group, data = owner.group or None, {"phase": phase.value, "provisioner_task": operation.provisioner_task}
         self.store.add_event(owner.site, STEP_WARNING, message, action_id=owner.action_id, group=group, data=data)

@@ -11,18 +11,16 @@ import click
 import requests
 from rich.text import Text
 
-from slipway_cli.api_session import ApiError, ApiRefused, ApiSession, ApiUnreachable
+from api_client.session import ApiError, ApiRefused, ApiSession, ApiUnreachable
+from api_client.slipway import SlipwayClient
 from slipway_cli.errors import SlipwayCliError
 from slipway_cli.online.messages import Message, Sentence, messages_of, print_messages, sentence
 from slipway_cli.online.server_config import Installation
 from slipway_cli.output import console
 from slipway_cli.printable import printable
 
-API = "/slipway/api/v1.0"
 READING = 60.0
 """Seconds for an answer that is read from the store, or by one question to Airflow or to the provisioner."""
-JUDGING = 300.0
-"""Seconds for one before which the provisioner reads the whole design."""
 
 REQUEST_ID = "X-Shipyard-Req"
 """The header that every answer of Slipway's has."""
@@ -129,18 +127,15 @@ class Client:
             who = f" as {where.user}" if where.user else ""
             raise Failed(f"not logged in at {where.url}{who}: run `{where.login}`. {where.advice}")
         self.where = where
-        self.session = self._new_session(READING)
-        self.session.trace = trace
+        self._trace = trace
+        self.api = SlipwayClient(self.new_session(READING))
         self._verbosity = verbosity
         self._headers = {"X-Context-Marker": marker} if marker else {}
 
-    def _new_session(self, timeout: float) -> ApiSession:
-        return ApiSession.with_token(self.where.url, self.where.user or "", self.where.token or "", timeout)
-
-    def impatient(self, timeout: float) -> ApiSession:
-        """Another session, that waits only so many seconds for an answer."""
-        session = self._new_session(timeout)
-        session.trace = self.session.trace
+    def new_session(self, timeout: float) -> ApiSession:
+        """Return a session of its own, with a time limit (seconds) for each answer."""
+        session = ApiSession.with_token(self.where.url, self.where.user or "", self.where.token, timeout)
+        session.trace = self._trace
         return session
 
     def get(self, path: str, **query: Any) -> requests.Response:
@@ -162,15 +157,12 @@ class Client:
         ------
         Failed
         """
-        params: dict[str, Any] = {"site": self.where.site, "verbosity": self._verbosity}
-        params |= {name: value for name, value in query.items() if value is not None}
-        params = {name: str(value).lower() if isinstance(value, bool) else value for name, value in params.items()}
         with told(self.where, say_of):
-            answer = self.session.request(
+            answer = self.api.request(
                 f"{method} {path}",
                 method,
-                API + path,
-                params=params,
+                path,
+                {"site": self.where.site, "verbosity": self._verbosity, **query},
                 headers={**self._headers, **(headers or {})},
                 **arguments,
             )

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
+from api_client.slipway import VALIDATION_TIMEOUT
 from slipway_cli.examples import examples
-from slipway_cli.online.client import JUDGING, Client, Failed
+from slipway_cli.online.client import Client, Failed
 from slipway_cli.online.messages import Sentence, in_files, messages_of, print_messages, sentence
 from slipway_cli.online.option_aliases import also
 from slipway_cli.online.options import online, shown
@@ -53,7 +54,9 @@ def commit_configdocs(client: Client, output: str, force: bool, dryrun: bool) ->
     def say_of(headers: Mapping[str, str]) -> Sentence:
         return in_files(loaded.collections(version_of(headers)))
 
-    answer = client.send("POST", "/commitconfigdocs", {"force": force, "dryrun": dryrun}, say_of, timeout=JUDGING)
+    answer = client.send(
+        "POST", "/commitconfigdocs", {"force": force, "dryrun": dryrun}, say_of, timeout=VALIDATION_TIMEOUT
+    )
     body = answer.json()
     committed = body.get("revision") is not None
     # A commit empties the buffer, which is a change of it.
@@ -80,7 +83,9 @@ def rollback_configdocs(client: Client, output: str, revision: int, force: bool,
     Nothing is deployed by it: create an action afterwards. The buffer must be empty.
     """
     _only_one(force, dryrun)
-    answer = client.send("POST", f"/revisions/{revision}/rollback", {"force": force, "dryrun": dryrun}, timeout=JUDGING)
+    answer = client.send(
+        "POST", f"/revisions/{revision}/rollback", {"force": force, "dryrun": dryrun}, timeout=VALIDATION_TIMEOUT
+    )
     shown(answer, output, _show_judged)
     _end_with(answer.json())
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
+from api_client.slipway import VALIDATION_TIMEOUT
 from site_engine.actions.kinds import ActionKind, Override, kind_names, kind_of
 from slipway_cli.examples import examples
-from slipway_cli.online.client import JUDGING, Client, Failed
+from slipway_cli.online.client import Client, Failed
 from slipway_cli.online.following import follow_to_the_end
 from slipway_cli.online.messages import print_messages
 from slipway_cli.online.option_aliases import also
@@ -108,7 +109,7 @@ def create_action(
         _confirm(client, known, nodes, yes, yes_destroy)
         if not known.targeted and not yes:
             _confirm_deployed(client, query, body)
-    answer = client.send("POST", "/actions", query, json=body, timeout=JUDGING)
+    answer = client.send("POST", "/actions", query, json=body, timeout=VALIDATION_TIMEOUT)
     if following:
         action = answer.json()
         print_messages(console(stderr=True), action.get("warnings") or [], most=_MOST)
@@ -185,7 +186,7 @@ def _confirm_deployed(client: Client, query: Mapping[str, Any], body: Mapping[st
         The answer is no; or nobody can be asked, and deployed nodes would be touched.
     """
     try:
-        answer = client.send("POST", "/actions/preview", query, json=body, timeout=JUDGING).json()
+        answer = client.send("POST", "/actions/preview", query, json=body, timeout=VALIDATION_TIMEOUT).json()
     except Failed as error:
         if error.status is None or error.status >= 500 or error.status == _NOT_LOGGED_IN:
             raise

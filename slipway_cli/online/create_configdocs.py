@@ -7,8 +7,9 @@ from urllib.parse import quote
 
 import click
 
+from api_client.slipway import VALIDATION_TIMEOUT
 from slipway_cli.examples import examples
-from slipway_cli.online.client import JUDGING, Client, Failed
+from slipway_cli.online.client import Client, Failed
 from slipway_cli.online.messages import in_files, messages_of, print_messages
 from slipway_cli.online.options import online, shown
 from slipway_cli.online.sources import Collection, collection_of
@@ -76,7 +77,7 @@ def create_configdocs(
         lambda _: say,
         data=sources.text,
         headers={"Content-Type": "application/x-yaml"},
-        timeout=JUDGING,
+        timeout=VALIDATION_TIMEOUT,
     )
     LoadedFiles(client.where).remember(version_of(answer.headers), collection, sources, alone=not append)
 

@@ -8,13 +8,13 @@ from typing import Any, NoReturn
 
 import click
 
-from slipway_cli.airflow_api import AirflowApi
+from api_client.airflow import AirflowClient
+from api_client.slipway import SlipwayClient
 from slipway_cli.clock import Clock
 from slipway_cli.follow import follow
 from slipway_cli.online.client import Client, Failed, told
 from slipway_cli.output import OutputFormat, console
 from slipway_cli.report_output import show_report
-from slipway_cli.slipway_api import SlipwayApi
 
 INTERRUPTED_EXIT = 130
 _ANSWER = 10.0
@@ -35,9 +35,9 @@ def follow_to_the_end(client: Client, action: Mapping[str, Any], output: str) ->
     clock.say(f"{name}: {action['name']} of site {action.get('site')}, revision {action.get('revision')}")
     advice = f"The action goes on; look again with `slipway describe {name} --follow`"
     try:
-        with told(client.where), contextlib.closing(client.impatient(_ANSWER)) as session:
+        with told(client.where), contextlib.closing(client.new_session(_ANSWER)) as session:
             state, progress = follow(
-                action["dag_id"], action["run_id"], AirflowApi(session), SlipwayApi(session), clock, advice=advice
+                action["dag_id"], action["run_id"], AirflowClient(session), SlipwayClient(session), clock, advice=advice
             )
     except KeyboardInterrupt:
         click.echo(

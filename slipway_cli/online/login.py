@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from slipway_cli.api_session import ApiError, ApiRefused, ApiSession, ApiUnreachable
+from api_client.session import ApiError, ApiRefused, ApiSession, ApiUnreachable
 from slipway_cli.examples import examples
 from slipway_cli.online.client import Failed
 from slipway_cli.online.profiles import Folder, Login, ProfileError

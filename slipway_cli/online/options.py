@@ -12,6 +12,7 @@ import requests
 import yaml
 from rich.syntax import Syntax
 
+from api_client.session import ApiError
 from slipway_cli.errors import SlipwayCliError
 from slipway_cli.online.client import Client, Failed
 from slipway_cli.online.server_config import installation
@@ -45,7 +46,7 @@ def online(command: Command) -> Command:
                 echo_data(error.body, chosen)
                 raise Failed(error.message) from error
             raise
-        except SlipwayCliError as error:
+        except (SlipwayCliError, ApiError) as error:
             raise Failed(str(error)) from error
 
     option = click.option(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from strategy_lib.node import TaskStatus
 from strategy_lib.status.words import ENDED, Status, highest, shown_status, status_from
-from strategy_lib.task_state import TaskStatus
 
 
 @dataclass(frozen=True, slots=True)

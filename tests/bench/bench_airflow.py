@@ -20,11 +20,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from slipway_cli.airflow_api import AirflowApi, TaskInstance
-from slipway_cli.api_session import ApiSession
+from api_client.airflow import AirflowClient, TaskInstance
+from api_client.session import ApiSession
+from api_client.slipway import SlipwayClient
 from slipway_cli.embedded.background import BackgroundAirflow
 from slipway_cli.embedded.settings import EmbeddedSettings
-from slipway_cli.slipway_api import SlipwayApi
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
 
@@ -63,7 +63,7 @@ def seconds(text: str | None) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def measure(case: Case, slipway: SlipwayApi, airflow: AirflowApi) -> Measurement:
+def measure(case: Case, slipway: SlipwayClient, airflow: AirflowClient) -> Measurement:
     """Deploy, and take the times from Airflow and the simulator."""
     name = case.label.replace(" ", "-").replace(",", "")
     names = [f"n{number:02}" for number in range(case.groups)]
@@ -88,7 +88,7 @@ def measure(case: Case, slipway: SlipwayApi, airflow: AirflowApi) -> Measurement
                 for task in simulator.get("tasks")
                 if task["action"] in {"prepare_nodes", "deploy_nodes"}
             )
-            tasks = [task for task in airflow.task_instances(DAG, run_id) if task.task_id == "deploy_group"]
+            tasks = [task for task in airflow.tasks(DAG, run_id) if task.task_id == "deploy_group"]
             return evaluate(sorted(tasks, key=lambda task: task.map_index), worked)
         finally:
             simulator.stop()
@@ -126,7 +126,7 @@ def main() -> int:
             )
             for case in cases:
                 if case.groups:
-                    found = measure(case, SlipwayApi(session), AirflowApi(session))
+                    found = measure(case, SlipwayClient(session), AirflowClient(session))
                     missed |= found.added > case.target
                     print(
                         f"{case.label:24} {case.groups:8} {found.total:7.2f} {found.provisioner:12.2f} "

@@ -15,12 +15,10 @@ from typing import TypeVar
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from design_rendering.design_text import design_text
+from design_rendering.documents import load_documents
 from design_rendering.redaction import Redactor
-from design_rendering.rendering import render
-from design_rendering.secret_texts import secret_texts
+from design_rendering.rendering import design_text, render, secret_texts
 from site_store import RevisionSecrets, SiteStore
-from strategy_lib.documents import load_documents
 from tests.support.large_sites import large_site, secret_documents, secret_of
 
 NODES, SECRETS = 2000, 10_000

@@ -12,16 +12,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from api_client.airflow import AirflowClient, TaskInstance
+from api_client.session import ApiSession
+from api_client.slipway import SlipwayClient
 from site_store import SiteStore
 from site_store.address import URL_FILE
-from slipway_cli.airflow_api import AirflowApi, TaskInstance
-from slipway_cli.api_session import ApiSession
 from slipway_cli.embedded.background import BackgroundAirflow
 from slipway_cli.embedded.health import loopback_session, unhealthy_components
 from slipway_cli.embedded.leftovers import servers_of
 from slipway_cli.embedded.runtime import Runtime
 from slipway_cli.embedded.sessions import members
-from slipway_cli.slipway_api import SlipwayApi
 
 DAG = "deploy_site"
 # Seconds after which what a test waits for hangs: a busy machine is slow, and no test times anything.
@@ -55,15 +55,15 @@ class RunningSlipway:
     """An embedded Airflow with Slipway in it. Process ids are read anew each time: they change with every restart."""
 
     background: BackgroundAirflow
-    airflow: AirflowApi
-    slipway: SlipwayApi
+    airflow: AirflowClient
+    slipway: SlipwayClient
 
     @classmethod
     def of(cls, background: BackgroundAirflow) -> RunningSlipway:
         """Log in as admin; waits until it is ready."""
         runtime = background.wait_ready()
         session = ApiSession(runtime.url, "admin", runtime.password("admin"), HANGS)
-        return cls(background, AirflowApi(session), SlipwayApi(session))
+        return cls(background, AirflowClient(session), SlipwayClient(session))
 
     @property
     def home(self) -> Path:
@@ -115,7 +115,7 @@ class RunningSlipway:
 
     def tasks(self, run_id: str, task_id: str | None = None, dag_id: str = DAG) -> list[TaskInstance]:
         """The run's tasks, or those of one id."""
-        return [t for t in self.airflow.task_instances(dag_id, run_id) if task_id in (None, t.task_id)]
+        return [t for t in self.airflow.tasks(dag_id, run_id) if task_id in (None, t.task_id)]
 
     def wait_for_task(
         self, run_id: str, task_id: str, state: str, name: str | None = None, dag_id: str = DAG, timeout: float = HANGS
@@ -136,7 +136,7 @@ class RunningSlipway:
 
     def cancel(self, run_id: str, dag_id: str = DAG) -> None:
         """Mark a run failed, as a person does who cancels it."""
-        self.airflow.set_run_state(dag_id, run_id, "failed")
+        self.airflow.fail_run(dag_id, run_id)
 
     def kill_task(self, task: TaskInstance, *, with_worker: bool = True) -> None:
         """Kill -9 a running task's process: together with the worker that watches it, as the end of a machine would."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from slipway_cli.api_session import ApiError, ApiSession
+from api_client.session import ApiError, ApiSession
 from tests.e2e.conftest import StartSimulator
 from tests.e2e.running import RunningSlipway
 from tests.support.sites import group, node, site

@@ -9,9 +9,9 @@ from threading import Barrier
 import pytest
 import requests
 
+from api_client.session import ApiRefused, ApiSession
+from api_client.slipway import DesignRefused, SlipwayClient
 from site_store import ActionState
-from slipway_cli.api_session import ApiRefused, ApiSession
-from slipway_cli.slipway_api import DesignRefused, SlipwayApi
 from strategy_lib.node import NodeState
 from tests.e2e.conftest import StartSimulator
 from tests.e2e.running import DAG, HANGS, RunningSlipway, wait_until
@@ -200,7 +200,7 @@ def test_an_unknown_parameter_is_refused_and_not_ignored(
     run_id, state = slipway.deploy("misspelt", ONE, tarrget_nodes=["a"])
     assert state == "failed"
     (step,) = slipway.report(run_id)["failed_steps"]
-    assert "tarrget_nodes; did you mean target_nodes?" in step["message"]
+    assert "'tarrget_nodes'; did you mean 'target_nodes'?" in step["message"]
     assert simulator.submissions() == []
 
 
@@ -231,9 +231,9 @@ def test_a_viewer_may_look_and_not_commit(slipway: RunningSlipway) -> None:
     viewer = ApiSession(slipway.url, "viewer", slipway.runtime.password("viewer"))
     try:
         with pytest.raises(ApiRefused) as refused:
-            SlipwayApi(viewer).commit("viewed", ONE)
+            SlipwayClient(viewer).commit("viewed", ONE)
         assert refused.value.status == 403
-        assert SlipwayApi(viewer).progress(DAG, "no-such-run") is None
+        assert SlipwayClient(viewer).progress(DAG, "no-such-run") is None
     finally:
         viewer.close()
 

@@ -16,9 +16,9 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]  # comes with Airflow, without types
 import pytest
 
+from api_client.airflow import AirflowClient
+from api_client.session import ApiRefused, ApiSession
 from site_store import SiteStore
-from slipway_cli.airflow_api import AirflowApi
-from slipway_cli.api_session import ApiRefused, ApiSession
 from slipway_cli.embedded.runtime import Runtime, read_runtime
 from slipway_cli.embedded.sessions import members
 from tests.e2e.running import DAG, HANGS, RunningSlipway, leftovers, wait_until
@@ -99,7 +99,7 @@ def test_up_tells_how_to_log_in_and_leaves_nothing_behind(home: Path) -> None:
     assert (home / "slipway.db.before-postgresql").exists()
     assert not (home / "slipway.db").exists()
 
-    viewer = AirflowApi(ApiSession(runtime.url, "viewer", "only-looking"))
+    viewer = AirflowClient(ApiSession(runtime.url, "viewer", "only-looking"))
     viewer.wait_for_dag(DAG)
     with pytest.raises(ApiRefused, match="403"):
         viewer.trigger(DAG, {"site": "x"})

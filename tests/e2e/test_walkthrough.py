@@ -9,9 +9,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from slipway_cli.airflow_api import AirflowApi
-from slipway_cli.api_session import ApiSession
-from slipway_cli.slipway_api import SlipwayApi
+from api_client.airflow import AirflowClient
+from api_client.session import ApiSession
+from api_client.slipway import SlipwayClient
 from tests.e2e.browser import logged_in, trigger
 from tests.e2e.conftest import StartSimulator
 from tests.e2e.running import HANGS, RunningSlipway
@@ -64,7 +64,7 @@ def test_the_same_walk_with_airflows_trigger_form(walker: Walker, tmp_path: Path
     with logged_in(walker.runtime.url, "admin", password, "/dags/deploy_site") as page:
         run_id = unquote(trigger(page, {"site": "form"}))
         session = ApiSession(walker.runtime.url, "admin", password)
-        assert AirflowApi(session).wait_for_run("deploy_site", run_id, HANGS) == "success"
+        assert AirflowClient(session).wait_for_run("deploy_site", run_id, HANGS) == "success"
         page.get_by_text("Success").first.wait_for()
         # The connection that `slipway up --simulator` has made can be tested where a person would.
         page.goto(f"{walker.runtime.url}/connections")
@@ -72,7 +72,7 @@ def test_the_same_walk_with_airflows_trigger_form(walker: Walker, tmp_path: Path
         with page.expect_response("**/connections/test") as tested:
             row.get_by_role("button", name="Test Connection").click()
         assert (tested.value.status, tested.value.json()["status"]) == (200, True), tested.value.text()
-    progress = SlipwayApi(session).progress("deploy_site", run_id)
+    progress = SlipwayClient(session).progress("deploy_site", run_id)
     assert progress is not None
     assert progress.report is not None
     nodes = {entry["name"]: (entry["state"], entry["as_wanted"]) for entry in progress.report["nodes"]}

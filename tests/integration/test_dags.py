@@ -8,7 +8,7 @@ import pytest
 
 from site_engine.actions.kinds import kind_names, kind_of
 from site_engine.actions.parameters import known_in_run
-from site_engine.design_check import ADDRESSES, INGESTER
+from site_engine.designs import ADDRESSES, INGESTER
 from site_store import ActionState, SiteStore
 from tests.support.dag_runs import Runs
 from tests.support.file_server import FileServer

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import requests
 
+from design_rendering.design import read_design
+from design_rendering.documents import load_documents
 from site_engine.operations.reconcile import list_nodes
 from site_store import ActionState, GroupRecord, NodeRecord, SiteStore
-from strategy_lib.design import read_design
-from strategy_lib.documents import load_documents
 from strategy_lib.phase import GroupState, NodeStep, Reason
 from tests.support.dag_runs import Runs
 from tests.support.driving import Begin, Driving

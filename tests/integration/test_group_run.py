@@ -1,4 +1,4 @@
-"""One group from its start to its verdict at a real simulator process; `engine/` shows the rest."""
+"""One group from its start to its verdict at a real simulator process; `site_engine/` shows the rest."""
 
 from __future__ import annotations
 

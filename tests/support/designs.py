@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from design_rendering import Rendering, RenderingError, render
-from strategy_lib import Document, load_documents
+from design_rendering import Document, Rendering, RenderingError, load_documents, render
 from strategy_lib.errors import Problem
 
 KIND = "example/Kind/v1"

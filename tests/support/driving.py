@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from design_rendering.design import read_design
+from design_rendering.documents import load_documents
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
 from provisioner_client.protocol import DesignSource, Provisioner, TaskAction, TaskState
@@ -19,8 +21,6 @@ from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.planning import make_plan
 from site_store import ActionRecord, GroupRecord, OperationPhase, SiteStore
-from strategy_lib.design import read_design
-from strategy_lib.documents import load_documents
 from strategy_lib.phase import NodeStep, Phase
 from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator

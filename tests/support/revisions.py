@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from design_rendering.documents import Document, load_documents
 from site_store import RevisionRecord, SiteStore
-from strategy_lib.documents import Document, load_documents
 
 COLLECTION = "design"
 

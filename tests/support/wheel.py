@@ -11,6 +11,7 @@ from uv import find_uv_bin
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {
+    "api_client": "api_client",
     "dags": "slipway_dags",
     "design_rendering": "design_rendering",
     "plugins/slipway_airflow": "slipway_airflow",

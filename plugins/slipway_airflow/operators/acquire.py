@@ -9,8 +9,7 @@ from airflow.sdk.exceptions import AirflowRuntimeError
 
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import ParameterError, known_in_run, read_checked, unknown_parameters
-from site_engine.reconciliation import reconcile
-from site_engine.site_locks import take_site
+from site_engine.dead_actions import reconcile, take_site
 from slipway_airflow.operators.base import SiteOperator
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ class AcquireSiteOperator(SiteOperator):
         """Take the site. A dry run only reads and takes nothing."""
         ti, params, run = context["ti"], context["params"], context["dag_run"]
         kind, asked = kind_of(self.kind), read_checked(params)
-        with self.telling(context) as store:
+        with self.error_reporting(context) as store:
             action = store.ensure_action(
                 ti.dag_id,
                 ti.run_id,

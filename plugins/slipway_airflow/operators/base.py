@@ -12,10 +12,10 @@ from airflow.sdk.log import mask_secret
 
 from design_rendering.redaction import Redactor
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerRefused
-from site_engine.errors import ConnectionLookupFailed, SlipwayAirflowError, StepError, TaskStopped
+from site_engine.designs import read_revision
+from site_engine.errors import ConnectionLookupFailed, EngineError, StepError, TaskStopped
+from site_engine.redaction import redact_for_action, redact_output, secrets_of
 from site_engine.reports import STEP_FAILED
-from site_engine.revision_documents import read_revision, redact_for_action, secrets_of
-from site_engine.task_output import redact_output
 from site_store import RevisionNotFound, SiteBusy, SiteStore, StoreError
 from slipway_airflow import connections
 from strategy_lib.errors import StrategyLibError
@@ -23,14 +23,14 @@ from strategy_lib.errors import StrategyLibError
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from design_rendering.documents import Document
     from provisioner_client.protocol import Provisioner
     from provisioner_client.redacting import Redact
     from site_engine.provisioners import ProvisionerConnection
     from site_store import ActionRecord, RevisionRecord
-    from strategy_lib.documents import Document
 
 # Trouble that is the same however often one tries.
-_FINAL = (SlipwayAirflowError, StrategyLibError, RevisionNotFound, SiteBusy, ProvisionerRefused)
+_FINAL = (EngineError, StrategyLibError, RevisionNotFound, SiteBusy, ProvisionerRefused)
 # Keystone has bad minutes, and so has Airflow; a worker that is shut down stops its tasks.
 _PASSING = (AuthenticationFailed, ConnectionLookupFailed, TaskStopped)
 
@@ -104,7 +104,7 @@ class SiteOperator(BaseOperator):
         return client
 
     @contextmanager
-    def telling(self, context: Context) -> Iterator[SiteStore]:
+    def error_reporting(self, context: Context) -> Iterator[SiteStore]:
         """Open the store for this task; a failure inside is kept as an event for the report, then raised for Airflow.
 
         Raises
@@ -118,7 +118,7 @@ class SiteOperator(BaseOperator):
             try:
                 self._begin(store, context)
                 yield store
-            except (SlipwayAirflowError, StrategyLibError, ProvisionerError, StoreError) as error:
+            except (EngineError, StrategyLibError, ProvisionerError, StoreError) as error:
                 # What it was raised from stands in the traceback.
                 (self._redactor or Redactor(())).redact_exception(error)
                 message = (self._redactor or Redactor(())).redact(str(error))

@@ -5,17 +5,17 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from design_rendering.design import read_design
+from design_rendering.drydock_kinds import nodes_from_documents
 from site_engine.actions.admission import Refusal, judge_critical_groups, judge_design, judge_parameters
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
-from site_engine.design_check import REFUSAL_STAYS, DesignCheck, check_design
+from site_engine.designs import REFUSAL_STAYS, DesignCheck, check_design
 from site_engine.errors import StepError
 from site_engine.log_messages import count
-from site_engine.revision_documents import exposed_in
+from site_engine.redaction import exposed_in
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker, masked_token
-from strategy_lib.design import read_design
-from strategy_lib.inventory import nodes_from_documents
 from strategy_lib.strategy import strategy_to_data, targeted_strategy
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
+    from design_rendering.documents import Document
     from provisioner_client.protocol import Provisioner
+    from site_engine.log_messages import TaskLog
     from site_engine.provisioners import ProvisionerConnection
-    from site_engine.task_log import TaskLog
     from site_store import ActionRecord, RevisionRecord, SiteStore
-    from strategy_lib.documents import Document
 
 CONFIGURATION_KEY = "configuration"
 
@@ -41,7 +41,7 @@ class LoadDesignOperator(SiteOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Load the design."""
-        with self.telling(context) as store:
+        with self.error_reporting(context) as store:
             action = self.action(store, context)
             revision, documents = self.read_revision(store, action.site, action.revision)
             design = read_design(documents)
@@ -89,7 +89,7 @@ class ValidateDesignOperator(SiteOperator):
 
     def execute(self, context: Context) -> None:
         """Validate; a design that cannot be used fails here, where nothing has been touched yet."""
-        with self.telling(context) as store:
+        with self.error_reporting(context) as store:
             action = self.action(store, context)
             # Its secrets are known by this, too: the provisioner's remarks may quote the design.
             revision, design_documents = self.read_revision(store, action.site, action.revision)

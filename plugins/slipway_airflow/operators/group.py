@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException, AirflowSkipException
 
-from site_engine import log_messages as story
+from site_engine import log_messages
 from site_engine.actions.kinds import Override
 from site_engine.actions.parameters import parameters_of
+from site_engine.dead_actions import take_site
 from site_engine.driver import SubjectDriver
-from site_engine.group_order import whose_turn
-from site_engine.groups import GroupRequest, GroupSubject
+from site_engine.groups import GroupRequest, GroupSubject, whose_turn
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
-from site_engine.site_locks import take_site
 from site_store import SiteStore
 from slipway_airflow.operators.acquire import run_states
 from slipway_airflow.operators.base import design_address, task_states
@@ -53,7 +52,7 @@ class DeployGroupOperator(WaitingOperator):
         self.group = group
         self.configuration = configuration
 
-    def go_on(
+    def carry_out(
         self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
     ) -> Any:
         """Wait for the group's turn, then drive it to its verdict.
@@ -91,9 +90,9 @@ class DeployGroupOperator(WaitingOperator):
         result = SubjectDriver(operations).run(GroupSubject(operations, request))
         if isinstance(result, StillRunning):
             return result
-        self.conclude_alone(context, store, action)
+        self.finalize_cleared_task(context, store, action)
         if result.state is GroupState.FAILURE:
-            raise AirflowFailException(story.failure(result))
+            raise AirflowFailException(log_messages.failure(result))
         return None
 
     def _wait_to_begin(self, store: SiteStore, action: ActionRecord, attempt_key: str) -> None:

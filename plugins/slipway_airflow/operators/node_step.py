@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
+from design_rendering.design import read_design
 from site_engine.actions.kinds import Override
 from site_engine.actions.parameters import parameters_of
 from site_engine.clock import SystemClock
+from site_engine.dead_actions import take_site
 from site_engine.driver import SubjectDriver
 from site_engine.errors import StepError
 from site_engine.node_steps import NodeStepRequest, NodeStepSubject
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
-from site_engine.site_locks import take_site
 from slipway_airflow.operators.acquire import run_states
 from slipway_airflow.operators.base import design_address
 from slipway_airflow.operators.waiting import WaitingOperator
-from strategy_lib.design import read_design
 from strategy_lib.phase import NodeStep
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class NodeStepOperator(WaitingOperator):
         self.step = step
         self.configuration = configuration
 
-    def go_on(
+    def carry_out(
         self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
     ) -> Any:
         """Wait while the action is paused, then drive the step to its verdict.
@@ -96,7 +96,7 @@ class NodeStepOperator(WaitingOperator):
         verdict = SubjectDriver(operations).run(subject)
         if isinstance(verdict, StillRunning):
             return verdict
-        self.conclude_alone(context, store, action, "failed" if verdict.failure else "success")
+        self.finalize_cleared_task(context, store, action, "failed" if verdict.failure else "success")
         if verdict.failure:
             raise StepError(verdict.failure)
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from design_rendering.design import read_design
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
 from site_engine.clock import SystemClock
@@ -18,18 +19,17 @@ from site_engine.reports import STEP_WARNING
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker
 from slipway_api.airflow_settings import longest_mapping
-from strategy_lib.design import read_design
-from strategy_lib.strategy import parse_strategy
+from strategy_lib.strategy_parser import parse_strategy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from airflow.sdk import Context
 
+    from design_rendering.design import Design
     from provisioner_client.protocol import ListedNode, Provisioner
     from site_engine.provisioners import ProvisionerConnection
     from site_store import ActionRecord, SiteStore
-    from strategy_lib.design import Design
 
 
 class PlanGroupsOperator(SiteOperator):
@@ -52,7 +52,7 @@ class PlanGroupsOperator(SiteOperator):
 
     def execute(self, context: Context) -> list[str]:
         """Plan."""
-        with self.telling(context) as store:
+        with self.error_reporting(context) as store:
             action = self.action(store, context)
             existing = store.plan(action.id)
             if existing:

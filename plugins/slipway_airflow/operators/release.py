@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk.exceptions import AirflowFailException
 
-from site_engine.reconciliation import close_without_report
+from site_engine.dead_actions import close_without_report
 from site_store import ActionState, SiteStore
 from slipway_airflow.operators.base import SiteOperator
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from airflow.sdk.exceptions import AirflowFailException
 
 from site_engine.actions.kinds import kind_of
-from site_engine.finalization import conclude, conclude_dry_run
+from site_engine.finalization import finalize_action, finalize_dry_run
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, task_states
 from strategy_lib.phase import Verdict
@@ -27,14 +27,14 @@ class ReportOperator(SiteOperator):
         AirflowFailException
             Names the critical groups that failed, or what failed before them.
         """
-        with self.telling(context) as store:
+        with self.error_reporting(context) as store:
             action = self.action(store, context)
             names = kind_of(action.kind).steps
             found = task_states(context, names)
             steps = {step: found.get(step) for step in names}
             if action.dry_run:
-                report = conclude_dry_run(store, action, steps, self.log)
+                report = finalize_dry_run(store, action, steps, self.log)
             else:
-                report = conclude(store, action, steps, self.log, connections)
+                report = finalize_action(store, action, steps, self.log, connections)
         if report.verdict is not Verdict.SUCCESS:
             raise AirflowFailException(report.verdict_text)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
-from site_engine import site_step
+from site_engine import site_steps
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes
 from site_store import OperationPhase, SiteStore
@@ -37,7 +37,7 @@ class SiteStepOperator(WaitingOperator):
         self.phase = phase
         self.configuration = configuration
 
-    def go_on(
+    def carry_out(
         self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
     ) -> Any:
         """Submit the step or re-join it, and see it to its end."""
@@ -46,7 +46,7 @@ class SiteStepOperator(WaitingOperator):
             raise AirflowSkipException(f"dry run: {self.phase} is not submitted")
         configuration, settings = self.configuration, connection.settings
         prefix = "verify" if self.phase == "verify_site" else "prepare_site"
-        request = site_step.StepRequest(
+        request = site_steps.SiteStepRequest(
             action_id=action.id,
             site=action.site,
             phase=OperationPhase(self.phase),
@@ -59,4 +59,4 @@ class SiteStepOperator(WaitingOperator):
                 settings.queue_timeout,
             ),
         )
-        return site_step.run_site_step(store, operations, request, self.log)
+        return site_steps.run_site_step(store, operations, request, self.log)

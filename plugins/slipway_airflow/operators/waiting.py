@@ -13,11 +13,10 @@ from airflow.sdk.exceptions import AirflowRescheduleException
 
 from site_engine.actions.kinds import REPORT, kind_of
 from site_engine.clock import SystemClock
-from site_engine.finalization import conclude
-from site_engine.group_order import OVER
-from site_engine.operations.run import OperationRun
+from site_engine.finalization import finalize_action
+from site_engine.groups import OVER
+from site_engine.operations.run import OperationRun, Stopping
 from site_engine.operations.wait import StillRunning
-from site_engine.stopping import Stopping
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker, task_states
 from slipway_airflow.triggers import ProvisionerTaskTrigger
@@ -41,7 +40,7 @@ class WaitingOperator(SiteOperator):
     _stopping = Stopping()
 
     @abstractmethod
-    def go_on(
+    def carry_out(
         self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
     ) -> Any:
         """Go on from where the store says; return the result, or :class:`StillRunning` to defer."""
@@ -58,7 +57,7 @@ class WaitingOperator(SiteOperator):
     def _run(self, context: Context, *, resumed: bool) -> Any:
         # A signal may have come before.
         self._stopping = Stopping(told=self._stopping.told)
-        with self.telling(context) as store:
+        with self.error_reporting(context) as store:
             action = self.action(store, context)
             self._stopping.store, self._stopping.action_id = store, action.id
             connection = connections.for_action(store, action)
@@ -71,7 +70,7 @@ class WaitingOperator(SiteOperator):
                 operations = OperationRun(
                     store, provisioner, SystemClock(), patience, self.log, self._stopping, elsewhere
                 )
-                result = self.go_on(context, store, connection, operations)
+                result = self.carry_out(context, store, connection, operations)
             finally:
                 provisioner.close()
             conn_id = connection_of(store, result.op) if isinstance(result, StillRunning) else None
@@ -109,7 +108,7 @@ class WaitingOperator(SiteOperator):
             wait = _WHILE_PAUSED_BEHIND_OTHERS if behind_others else _WHILE_PAUSED
             raise AirflowRescheduleException(datetime.now(UTC) + wait)
 
-    def conclude_alone(
+    def finalize_cleared_task(
         self, context: Context, store: SiteStore, action: ActionRecord, own_state: str | None = None
     ) -> None:
         """Report again when nobody else will: a person cleared this task alone, and ``report`` has had its turn.
@@ -128,7 +127,7 @@ class WaitingOperator(SiteOperator):
             states[self.task_id] = own_state
         self.log.info("The run's report had been made before this task was cleared; it is made again:")
         found = {step: states.get(step) for step in steps}
-        report = conclude(store, store.action(action.id), found, self.log, connections)
+        report = finalize_action(store, store.action(action.id), found, self.log, connections)
         self.log.info(
             "The action's verdict is now: %s. Clear 'report' too to have the run's state follow.", report.verdict
         )

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from site_engine.actions.kinds import kind_of
-from site_engine.reconciliation import STOP, reconcile
+from site_engine.dead_actions import STOP, reconcile
 from site_store import ActionState
 from slipway_api.actions.view import dag_status, is_paused
 from slipway_api.http.api_errors import ApiError
 
 if TYPE_CHECKING:
+    from api_client.airflow import AirflowClient
     from site_store import ActionRecord, SiteStore
-    from slipway_api.airflow_client import AirflowCalls
 
 CONTROL = "control"
 """The kind of the event that says who gave which command."""
 
 
-def stop(store: SiteStore, airflow: AirflowCalls, action: ActionRecord, user: str) -> None:
+def stop(store: SiteStore, airflow: AirflowClient, action: ActionRecord, user: str) -> None:
     """End the action's DAG run. What was submitted goes on at the provisioner; its nodes become `unknown`.
 
     Raises

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from design_rendering.design import read_design
 from design_rendering.redaction import Redactor
 from site_engine.actions.admission import (
     Ground,
@@ -19,9 +20,9 @@ from site_engine.actions.admission import (
 )
 from site_engine.actions.kinds import ActionKind
 from site_engine.actions.parameters import CONTINUE_ON_FAIL, ActionParameters, ParameterError, parse_parameters
+from site_engine.dead_actions import reconcile
+from site_engine.designs import read_revision
 from site_engine.errors import AirflowApiError, AirflowRefused, StepError
-from site_engine.reconciliation import reconcile
-from site_engine.revision_documents import read_revision
 from site_store import ActionState, SiteBusy
 from slipway_api.actions.preview import messages_of, nodes_if_known, preview
 from slipway_api.documents.validation import validation_of_revision
@@ -29,16 +30,15 @@ from slipway_api.http.api_errors import ApiError, plain_message
 from slipway_api.http.dependencies import provisioners
 from slipway_api.sites.provisioner_check import NOT_ASKED
 from slipway_api.sites.site_statuses import listed_nodes
-from strategy_lib.design import read_design
 from strategy_lib.errors import StrategyLibError
 
 if TYPE_CHECKING:
+    from api_client.airflow import AirflowClient
+    from design_rendering.design import Design
     from site_store import ActionRecord, SiteStore
     from slipway_api.actions.preview import Preview
     from slipway_api.airflow_access import Caller
-    from slipway_api.airflow_client import AirflowCalls
     from slipway_api.documents.validation import Validated
-    from strategy_lib.design import Design
     from strategy_lib.outcome import NodeCondition
 
 log = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class Created:
     warnings: tuple[Mapping[str, Any], ...]
 
 
-def create(request: ActionRequest, store: SiteStore, airflow: AirflowCalls, caller: Caller) -> Created:
+def create(request: ActionRequest, store: SiteStore, airflow: AirflowClient, caller: Caller) -> Created:
     """Validate a request, write its action down, and trigger the DAG run.
 
     Raises
@@ -122,7 +122,7 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowCalls, call
 
 
 def previewed(
-    request: ActionRequest, store: SiteStore, airflow: AirflowCalls, caller: Caller
+    request: ActionRequest, store: SiteStore, airflow: AirflowClient, caller: Caller
 ) -> tuple[int, Preview | None]:
     """Return the revision of an action that is not created, and what it would do; nothing is validated nor started.
 
@@ -194,7 +194,7 @@ def _messages(refusal: Refusal) -> list[dict[str, Any]]:
     return [plain_message(said, name=refusal.ground.value) for said in refusal.details or (refusal.text,)]
 
 
-def _require_switched_on(airflow: AirflowCalls, kind: str) -> None:
+def _require_switched_on(airflow: AirflowClient, kind: str) -> None:
     try:
         off = airflow.is_switched_off(kind)
     except AirflowApiError as error:
@@ -240,7 +240,7 @@ def _judge(validated: Validated, parameters: ActionParameters, site: str, revisi
 
 def _write_down(
     store: SiteStore,
-    airflow: AirflowCalls,
+    airflow: AirflowClient,
     request: ActionRequest,
     kind: ActionKind,
     revision: int,
@@ -269,7 +269,7 @@ def _write_down(
     raise AssertionError("the loop ends by returning or raising")
 
 
-def _is_over(store: SiteStore, airflow: AirflowCalls, action_id: str) -> bool:
+def _is_over(store: SiteStore, airflow: AirflowClient, action_id: str) -> bool:
     try:
         reconcile(store, action_id, airflow.run_state)
     except AirflowApiError as error:
@@ -277,7 +277,7 @@ def _is_over(store: SiteStore, airflow: AirflowCalls, action_id: str) -> bool:
     return store.action(action_id).state.is_end
 
 
-def _settle_owner(store: SiteStore, airflow: AirflowCalls, site: str) -> None:
+def _settle_owner(store: SiteStore, airflow: AirflowClient, site: str) -> None:
     """Close the action on the site if it is over: what has passed over which commits is told by ended actions alone."""
     owner = store.site_owner(site)
     if owner is not None:
@@ -295,10 +295,10 @@ def _busy(store: SiteStore, busy: SiteBusy) -> ApiError:
     return ApiError(409, text, "Site Busy", [message], retry=True)
 
 
-def _start(store: SiteStore, airflow: AirflowCalls, action: ActionRecord, conf: Mapping[str, Any]) -> None:
+def _start(store: SiteStore, airflow: AirflowClient, action: ActionRecord, conf: Mapping[str, Any]) -> None:
     """Trigger the run, whose id is the action's; a lost answer is looked into, and leaves no run without an action."""
     try:
-        airflow.trigger(action.dag_id, action.run_id, conf)
+        airflow.trigger(action.dag_id, conf, action.run_id)
     except AirflowRefused as refused:
         # A run of this id can only be ours: an earlier sending was taken, and its answer was lost.
         if refused.status == 409:
@@ -318,7 +318,7 @@ def _start(store: SiteStore, airflow: AirflowCalls, action: ActionRecord, conf: 
             raise ApiError(503, text, "Airflow unreachable", retry=True) from lost
 
 
-def _has_run(airflow: AirflowCalls, action: ActionRecord) -> bool:
+def _has_run(airflow: AirflowClient, action: ActionRecord) -> bool:
     try:
         return airflow.run_state(action.dag_id, action.run_id) is not None
     except AirflowApiError as error:

@@ -6,8 +6,8 @@ import logging
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from site_engine.dead_actions import action_for_display
 from site_engine.errors import AirflowApiError, AirflowRefused
-from site_engine.reconciliation import standing
 from slipway_api.actions.nodes import action_nodes
 from slipway_api.actions.notes import notes_of_action
 from slipway_api.actions.run_view import run_view
@@ -19,20 +19,20 @@ from strategy_lib.phase import GroupState
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from api_client.airflow import AirflowClient
     from site_store import ActionRecord, SiteStore
-    from slipway_api.airflow_client import AirflowCalls
 
 log = logging.getLogger(__name__)
 
 
-def describe(store: SiteStore, airflow: AirflowCalls, action: ActionRecord, verbosity: int) -> dict[str, Any]:
+def describe(store: SiteStore, airflow: AirflowClient, action: ActionRecord, verbosity: int) -> dict[str, Any]:
     """Return an action with all its details; while Airflow does not answer, as the store knows it."""
     run_state: str | None = None
     instances: list[dict[str, Any]] = []
     try:
         if not action.state.is_end:
             run_state = airflow.run_state(action.dag_id, action.run_id)
-            action = standing(store, action.id, run_state)
+            action = action_for_display(store, action.id, run_state)
         instances = airflow.task_instances(action.dag_id, action.run_id)
     except AirflowRefused as refused:
         # Its run was deleted, or never was: the store still knows how the action ended.
@@ -57,7 +57,7 @@ def describe(store: SiteStore, airflow: AirflowCalls, action: ActionRecord, verb
 
 
 def describe_step(
-    store: SiteStore, airflow: AirflowCalls, action: ActionRecord, step: str, verbosity: int
+    store: SiteStore, airflow: AirflowClient, action: ActionRecord, step: str, verbosity: int
 ) -> dict[str, Any]:
     """Return a step as Airflow knows its task; as the store knows it, while Airflow does not answer.
 
@@ -88,7 +88,7 @@ def describe_step(
     }
 
 
-def step_log(store: SiteStore, airflow: AirflowCalls, action: ActionRecord, step: str, attempt: int | None) -> str:
+def step_log(store: SiteStore, airflow: AirflowClient, action: ActionRecord, step: str, attempt: int | None) -> str:
     """Return the log of one try of a step, the last one by default.
 
     Raises
@@ -105,7 +105,7 @@ def step_log(store: SiteStore, airflow: AirflowCalls, action: ActionRecord, step
     if not tries:
         raise ApiError(404, f"step {step} of action {action.id} has not begun: it has no log yet", "Step not found")
     try:
-        return airflow.log(action.dag_id, action.run_id, task.task_id, task.map_index, tries)
+        return airflow.log(action.dag_id, action.run_id, task.task_id, tries, task.map_index)
     except AirflowRefused as refused:
         if refused.status == 404:
             text = f"step {step} of action {action.id} has no try {tries}"
@@ -146,7 +146,7 @@ def _task(action: ActionRecord, groups: Sequence[tuple[str, GroupState]], step: 
     return task
 
 
-def _last_try(airflow: AirflowCalls, action: ActionRecord, task: StepTask, *, waits: bool) -> int:
+def _last_try(airflow: AirflowClient, action: ActionRecord, task: StepTask, *, waits: bool) -> int:
     """Return the number of the last try, 0 when there was none; `waits`: it is a group that has not begun."""
     for instance in airflow.task_instances(action.dag_id, action.run_id):
         if (instance["task_id"], instance["map_index"]) == (task.task_id, task.map_index):

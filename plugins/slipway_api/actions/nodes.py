@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from site_engine.reconciliation import ends_unnoted
+from site_engine.dead_actions import has_unrecorded_end
 from site_engine.reports import reported_node
 from slipway_api.actions.notes import NODE
 from strategy_lib.node import NodeState
@@ -41,7 +41,7 @@ def action_nodes(
         return []
     report = store.report(action.id) if action.has_report else None
     nodes = report["nodes"] if report else [asdict(reported_node(tasks)) for tasks in store.node_tasks(action.id)]
-    if ends_unnoted(action):
+    if has_unrecorded_end(action):
         nodes = [_as_closed(node) for node in nodes]
     return [{key: node[key] for key in _SHOWN} for node in nodes if verbosity >= NODE or _is_told(node)]
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from provisioner_client.errors import ProvisionerError
 from site_engine.actions.kinds import kind_of
-from site_engine.dry_run import rehearse
 from site_engine.errors import SettingsError
 from site_engine.groups import releases_of
 from site_engine.log_messages import by_reason, count, names
-from site_engine.planning import judge_considered, make_plan
+from site_engine.planning import judge_considered, make_plan, simulate_plan
 from slipway_api.http.api_errors import plain_message
 from slipway_api.sites.site_statuses import listed_nodes
 from strategy_lib.node import NodeState
@@ -22,10 +21,10 @@ from strategy_lib.phase import NodeStep
 from strategy_lib.strategy import targeted_strategy
 
 if TYPE_CHECKING:
+    from design_rendering.design import Design
     from provisioner_client.protocol import ListedNode
     from site_engine.actions.parameters import ActionParameters
     from site_store import SiteStore
-    from strategy_lib.design import Design
 
 log = logging.getLogger(__name__)
 
@@ -121,7 +120,7 @@ def preview(
     plan = make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld)
     releases = releases_of(store, site, plan.groups, listed)
     kept_back = {**releases.refused, **plan.withheld}
-    rehearsal = rehearse(plan.groups, dict.fromkeys(plan.done, NodeState.SUCCESS), withheld=kept_back)
+    rehearsal = simulate_plan(plan.groups, dict.fromkeys(plan.done, NodeState.SUCCESS), withheld=kept_back)
     submitted = {name for submission in rehearsal.submissions for name in submission.nodes}
     grouped = frozenset(name for planned in plan.groups for name in planned.nodes)
     return Preview(

@@ -11,8 +11,9 @@ import msgspec
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
+from api_client.airflow import AirflowClient
+from site_engine.dead_actions import LIVE, action_for_display, has_unrecorded_end
 from site_engine.errors import AirflowApiError
-from site_engine.reconciliation import LIVE, ends_unnoted, standing
 from site_store import ActionListing, ActionRecord, SiteStore
 from slipway_api import airflow_access as access
 from slipway_api.actions import control
@@ -30,7 +31,7 @@ from slipway_api.actions.examples import (
 )
 from slipway_api.actions.preview import messages_of
 from slipway_api.actions.view import created_view, listed_view
-from slipway_api.airflow_client import Airflow, AirflowCalls
+from slipway_api.airflow_client import Airflow
 from slipway_api.http.answers import PlainText, answers, text_answer
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.blocking_route import BlockingRoute
@@ -247,7 +248,7 @@ def get_validation(action_id: ActionId, validation_id: str, store: Store, caller
     raise ApiError(404, f"action {action_id} has no failed validation {validation_id[:64]!r}: none are kept")
 
 
-_CONTROLS: dict[str, Callable[[SiteStore, AirflowCalls, ActionRecord, str], None]] = {
+_CONTROLS: dict[str, Callable[[SiteStore, AirflowClient, ActionRecord, str], None]] = {
     "stop": control.stop,
     "pause": lambda store, _, action, user: control.pause(store, action, user),
     "unpause": lambda store, _, action, user: control.unpause(store, action, user),
@@ -303,7 +304,7 @@ def _of_run(store: SiteStore, run_id: str) -> list[ActionRecord]:
     return store.actions_of_run_id(run_id) if _RUN_ID.fullmatch(run_id) else []
 
 
-def _as_they_stand(store: SiteStore, airflow: AirflowCalls, page: list[ActionListing]) -> list[ActionListing]:
+def _as_they_stand(store: SiteStore, airflow: AirflowClient, page: list[ActionListing]) -> list[ActionListing]:
     """Show the actions that look open and whose run is over or gone as they will be closed (rule 24)."""
     runs = {(one.action.dag_id, one.action.run_id) for one in page if not one.action.state.is_end}
     if not runs:
@@ -318,9 +319,9 @@ def _as_they_stand(store: SiteStore, airflow: AirflowCalls, page: list[ActionLis
         action = listing.action
         state = states.get((action.dag_id, action.run_id))
         if not action.state.is_end and state not in LIVE:
-            action = standing(store, action.id, state)
+            action = action_for_display(store, action.id, state)
             groups = listing.groups
-            if ends_unnoted(action):
+            if has_unrecorded_end(action):
                 failed = GroupState.FAILURE
                 groups = tuple((name, failed if at is GroupState.RUNNING else at) for name, at in groups)
             listing = ActionListing(action, groups)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
+from site_engine.dead_actions import action_for_display, has_unrecorded_end
 from site_engine.errors import AirflowApiError
-from site_engine.reconciliation import ends_unnoted, standing
 from slipway_api import airflow_access as access
 from slipway_api.actions.answers import Run
 from slipway_api.actions.examples import RUN
@@ -23,7 +23,8 @@ from slipway_api.http.blocking_route import BlockingRoute
 from slipway_api.http.dependencies import Store
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
-from strategy_lib.report import from_dict, render
+from strategy_lib.report import from_dict
+from strategy_lib.report_text import render
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -53,7 +54,7 @@ def run(
         raise ApiError(404, f"run {run_id!r} of DAG {dag_id!r} has no action (yet)")
     try:
         if not action.state.is_end:
-            action = standing(store, action.id, airflow.run_state(dag_id, run_id))
+            action = action_for_display(store, action.id, airflow.run_state(dag_id, run_id))
     except AirflowApiError as error:
         log.warning("Action %s is shown as it stands: %s", action.id, error)
     return JSONResponse(run_view(store, action, with_report=report))
@@ -64,7 +65,7 @@ def run_view(store: SiteStore, action: ActionRecord, *, with_report: bool = True
     # Counted by the database: this is asked for twice a second, and a site may have 100,000 nodes.
     counts = store.node_counts(action.id)
     groups = store.plan(action.id)
-    if ends_unnoted(action):
+    if has_unrecorded_end(action):
         groups = [as_closed(group) for group in groups]
         counts = {name: _counts_as_closed(states) for name, states in counts.items()}
     report = store.report(action.id) if with_report and action.has_report else None

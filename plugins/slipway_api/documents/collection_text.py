@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from design_rendering.documents import Document, load_documents
+from design_rendering.errors import DocumentError
 from design_rendering.secrets import PLACEHOLDER
-from strategy_lib.documents import Document, load_documents
-from strategy_lib.errors import DocumentError, Problem
+from strategy_lib.errors import Problem
 from strategy_lib.json_path import Step, path_of
 
 

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
+from design_rendering.errors import DocumentError
+from design_rendering.validation import unknown_kinds
 from site_store import BufferChanged, BufferMode, BufferRecord, DocumentElsewhere, SiteStore
 from slipway_api import airflow_access as access
 from slipway_api.documents.answers import CollectionStatus, Loaded
@@ -24,8 +26,6 @@ from slipway_api.http.bodies import YAML_BODY, RawBody
 from slipway_api.http.dependencies import Store
 from slipway_api.http.site_name import DEFAULT_SITE, LONGEST_NAME, NAME_PATTERN, SiteName
 from slipway_api.http.turns import READING
-from strategy_lib.errors import DocumentError
-from strategy_lib.kinds import unknown_kinds
 
 router = APIRouter(tags=["configdocs"], route_class=BlockingRoute)
 

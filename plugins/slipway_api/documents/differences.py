@@ -7,10 +7,10 @@ from itertools import islice
 from typing import Any
 
 from design_rendering.document_changes import Change, DocumentChange, FieldChange, SecretPaths, document_changes
+from design_rendering.documents import Document
 from site_store import SiteStore, Version
 from slipway_api.documents.site_documents import documents_of, named, rendering_of, texts_or_nothing
 from slipway_api.http.turns import READING
-from strategy_lib.documents import Document
 
 MOST_FIELDS = 20_000
 """Differing fields in one answer; of the documents after them only the names are given."""

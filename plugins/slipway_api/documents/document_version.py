@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection
 
 from site_store import Version, VersionNotFound
 from slipway_api.http.api_errors import ApiError
+from strategy_lib.did_you_mean import did_you_mean
 
 NAMES = tuple(version.value for version in Version)
 #: From the oldest to the newest; a comparison goes in this order.
@@ -32,8 +32,7 @@ def _named(text: str, known: Collection[str]) -> Version:
     wanted = text.strip()
     if wanted in NAMES:
         return Version(wanted)
-    near = difflib.get_close_matches(wanted[:64], NAMES, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+    hint = did_you_mean(wanted, NAMES, f"known are {', '.join(known)}")
     raise ApiError(400, f"there is no version {wanted[:64]!r}; {hint}", "Bad Request")
 
 

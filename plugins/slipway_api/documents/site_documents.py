@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from design_rendering.design_text import design_text
+from design_rendering.documents import Document, load_documents
 from design_rendering.errors import RenderingError
-from design_rendering.rendering import Rendering, render
+from design_rendering.rendering import Rendering, design_text, render
 from design_rendering.secrets import redacted, redacted_text
 from site_store import SiteStore, Version
 from slipway_api.documents.document_version import or_nothing
 from slipway_api.http.api_errors import ApiError, message_of
 from slipway_api.http.turns import READING
-from strategy_lib.documents import Document, load_documents
 from strategy_lib.errors import StrategyLibError
 
 

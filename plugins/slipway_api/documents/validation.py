@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from design_rendering.design_text import design_text
-from design_rendering.errors import RenderingError
-from design_rendering.judging import exposed_secrets, unrendered_problems
+from design_rendering.drydock_kinds import NODE_SCHEMA
+from design_rendering.errors import DocumentError, RenderingError
 from design_rendering.redaction import Redactor
-from design_rendering.rendering import Rendering, render
-from design_rendering.secret_texts import secret_texts
+from design_rendering.rendering import Rendering, design_text, render, secret_texts
 from design_rendering.secrets import secret_values
+from design_rendering.validation import check_site, exposed_secrets, unrendered_problems
 from site_store import RevisionSecrets
 from slipway_api.airflow_settings import longest_mapping
 from slipway_api.documents.collection_text import read_collection, twins
@@ -21,14 +20,12 @@ from slipway_api.http.api_errors import message_of, plain_message
 from slipway_api.http.dependencies import open_store
 from slipway_api.http.turns import JUDGING
 from slipway_api.sites import provisioner_check
-from strategy_lib.checking import check_site
-from strategy_lib.errors import DocumentError, Problem
-from strategy_lib.inventory import NODE_SCHEMA
+from strategy_lib.errors import Problem
 
 if TYPE_CHECKING:
+    from design_rendering.design import Design
+    from design_rendering.documents import Document
     from site_store import RevisionRecord, SiteStore
-    from strategy_lib.design import Design
-    from strategy_lib.documents import Document
 
 MOST_MESSAGES = 1000
 _LEVELS = ("Error", "Warning", "Info")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from site_engine.errors import SlipwayAirflowError
+from site_engine.errors import EngineError
 from slipway_api.http.answers import Finding
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _API_VERSION = "v1.0"
 
 
-class ApiError(SlipwayAirflowError):
+class ApiError(EngineError):
     """A request is answered with an error.
 
     Parameters

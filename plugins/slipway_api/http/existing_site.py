@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 
 from fastapi import Request
@@ -11,6 +10,7 @@ from slipway_api.airflow_access import COMMIT_DAG, CallerDep
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.dependencies import open_store
 from slipway_api.http.site_name import DEFAULT_SITE, NAME_PATTERN
+from strategy_lib.did_you_mean import did_you_mean
 
 _NEAREST = 3
 # A site begins with the first collection that is put into its buffer.
@@ -36,11 +36,8 @@ def require_existing_site(request: Request, caller: CallerDep) -> None:
     if store.site_exists(site):
         return
     known = store.known_sites()
-    near = difflib.get_close_matches(site[:64], known, _NEAREST)
-    if near:
-        hint = f"did you mean {' or '.join(repr(name) for name in near)}?"
-    elif known:
-        hint = f"there are {', '.join(known[:20])}" + (f" and {len(known) - 20} more" if len(known) > 20 else "")
-    else:
-        hint = "there is none yet: put a collection of documents into its buffer first"
+    there = "there is none yet: put a collection of documents into its buffer first"
+    if known:
+        there = f"there are {', '.join(known[:20])}" + (f" and {len(known) - 20} more" if len(known) > 20 else "")
+    hint = did_you_mean(site, known, there, most=_NEAREST)
     raise ApiError(404, f"there is no site {site[:64]!r}; {hint}", "Site not found")

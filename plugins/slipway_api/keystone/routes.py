@@ -18,9 +18,10 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials
 
+from api_client.airflow import AirflowClient
 from site_engine.errors import AirflowRefused
 from slipway_api.airflow_access import caller
-from slipway_api.airflow_client import AirflowCalls
+from slipway_api.airflow_client import own_airflow
 from slipway_api.airflow_settings import airflow_base_url
 from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError, EscapedJson
@@ -28,6 +29,7 @@ from slipway_api.http.blocking_route import BlockingRoute
 from slipway_api.http.bodies import JsonObject, json_body_of
 from slipway_api.http.description import keystone_errors
 from slipway_api.keystone import wrong_passwords
+from slipway_api.keystone.airflow_login import PROOF, proof_of
 from slipway_api.keystone.wrong_passwords import address_of
 
 SWITCH = "SLIPWAY_KEYSTONE"
@@ -91,9 +93,9 @@ async def version(request: Request) -> JSONResponse:
     return JSONResponse({"version": {"id": "v3.14", "status": "stable", "links": links, "media-types": media}})
 
 
-def _outgoing() -> Iterator[AirflowCalls]:
+def _outgoing() -> Iterator[AirflowClient]:
     # As nobody: the login says who it is.
-    calls = AirflowCalls(None)
+    calls = own_airflow(None)
     try:
         yield calls
     finally:
@@ -121,7 +123,7 @@ def authenticate(
     request: Request,
     body: JsonObject,
     by_token: Annotated[_Login | None, Depends(_login_by_token)],
-    airflow: Annotated[AirflowCalls, Depends(_outgoing)],
+    airflow: Annotated[AirflowClient, Depends(_outgoing)],
 ) -> JSONResponse:
     """Exchange user and password for Airflow's token, in ``X-Subject-Token``; or tell about a token that there is."""
     login = by_token or _login_by_password(airflow, body, address_of(request.scope))
@@ -147,7 +149,7 @@ def authenticate(
     return EscapedJson({"token": token}, 201, headers={"X-Subject-Token": login.token, "Vary": "X-Auth-Token"})
 
 
-def _login_by_password(airflow: AirflowCalls, body: Mapping[str, Any], address: str) -> _Login:
+def _login_by_password(airflow: AirflowClient, body: Mapping[str, Any], address: str) -> _Login:
     identity = _part(_part(body, "auth"), "identity")
     if "password" not in _methods(identity):
         raise ApiError(400, "auth.identity.methods must name 'password' or 'token'")
@@ -156,7 +158,7 @@ def _login_by_password(airflow: AirflowCalls, body: Mapping[str, Any], address: 
     password = _text(user, "password")
     with wrong_passwords.REMEMBERED.attempt(address, name) as attempt:
         try:
-            token = airflow.log_in(name, password)
+            token = airflow.log_in(name, password, {PROOF: proof_of(name, password)})
         except AirflowRefused as refused:
             if refused.status in (400, 401, 403, 422):
                 attempt.wrong = True

@@ -10,7 +10,7 @@ from concurrent.futures import TimeoutError as TookTooLong
 from typing import TYPE_CHECKING, Any
 
 from provisioner_client.errors import ProvisionerError, SubmissionRefused
-from site_engine.design_check import REFUSAL_STAYS, DesignCheck, check_design
+from site_engine.designs import REFUSAL_STAYS, DesignCheck, check_design
 from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_store import StoreError
 from slipway_api.http.api_errors import plain_message

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
-from site_engine.revision_documents import redact_for_site
+from site_engine.redaction import redact_for_site
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import SiteStatuses, answers
 from slipway_api.http.api_errors import ApiError

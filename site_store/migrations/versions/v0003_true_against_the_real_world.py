@@ -7,10 +7,10 @@ import zlib
 import sqlalchemy as sa
 from alembic import op
 
-from strategy_lib.digests import node_digests
-from strategy_lib.documents import load_documents
+from design_rendering.digests import node_digests
+from design_rendering.documents import load_documents
+from design_rendering.drydock_kinds import nodes_from_documents
 from strategy_lib.errors import StrategyLibError
-from strategy_lib.inventory import nodes_from_documents
 
 revision = "0003"
 down_revision = "0002"

@@ -12,8 +12,9 @@ from uuid import uuid4
 import pytest
 import requests
 
+from api_client.airflow import AirflowClient
 from site_engine.errors import AirflowApiError, AirflowRefused
-from slipway_api.airflow_client import AirflowCalls
+from slipway_api.airflow_client import own_airflow
 from tests.conftest import AIRFLOW_HOME
 from tests.integration.api.conftest import PASSWORD
 
@@ -22,17 +23,17 @@ pytestmark = pytest.mark.usefixtures("dags")
 
 
 @pytest.fixture
-def calls(tokens: dict[str, str]) -> Iterator[AirflowCalls]:
+def calls(tokens: dict[str, str]) -> Iterator[AirflowClient]:
     """Ask Airflow as somebody who may trigger DAGs."""
-    calls = AirflowCalls(tokens["user"])
+    calls = own_airflow(tokens["user"])
     yield calls
     calls.close()
 
 
-def test_a_run_from_beginning_to_end(calls: AirflowCalls) -> None:
+def test_a_run_from_beginning_to_end(calls: AirflowClient) -> None:
     run_id = uuid4().hex
     assert calls.run_state(DAG, run_id) is None
-    calls.trigger(DAG, run_id, {"site": "alpha"})
+    calls.trigger(DAG, {"site": "alpha"}, run_id)
     assert calls.run_state(DAG, run_id) == "queued"
     assert "acquire" in {task["task_id"] for task in calls.task_instances(DAG, run_id)}
     calls.fail_run(DAG, run_id)
@@ -42,43 +43,43 @@ def test_a_run_from_beginning_to_end(calls: AirflowCalls) -> None:
     assert set(states.values()) == {"skipped"}
 
 
-def test_a_run_is_not_triggered_twice(calls: AirflowCalls) -> None:
+def test_a_run_is_not_triggered_twice(calls: AirflowClient) -> None:
     run_id = uuid4().hex
-    calls.trigger(DAG, run_id, {"site": "alpha"})
+    calls.trigger(DAG, {"site": "alpha"}, run_id)
     with pytest.raises(AirflowRefused, match="409") as refused:
-        calls.trigger(DAG, run_id, {"site": "alpha"})
+        calls.trigger(DAG, {"site": "alpha"}, run_id)
     assert refused.value.status == 409
 
 
-def test_what_airflow_refuses_is_passed_on(calls: AirflowCalls, tokens: dict[str, str]) -> None:
+def test_what_airflow_refuses_is_passed_on(calls: AirflowClient, tokens: dict[str, str]) -> None:
     with pytest.raises(AirflowRefused) as refused:
-        calls.trigger(DAG, uuid4().hex, {"site": 7})
+        calls.trigger(DAG, {"site": 7}, uuid4().hex)
     assert refused.value.status == 400
     assert "site" in str(refused.value)
     with pytest.raises(AirflowRefused) as refused:
-        calls.trigger("no_such_dag", uuid4().hex, {})
+        calls.trigger("no_such_dag", {}, uuid4().hex)
     assert refused.value.status == 404
-    reader = AirflowCalls(tokens["viewer"])
+    reader = own_airflow(tokens["viewer"])
     with pytest.raises(AirflowRefused) as refused:
-        reader.trigger(DAG, uuid4().hex, {"site": "alpha"})
+        reader.trigger(DAG, {"site": "alpha"}, uuid4().hex)
     reader.close()
     assert refused.value.status == 403
 
 
-def test_many_runs_in_one_call(calls: AirflowCalls, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_runs_in_one_call(calls: AirflowClient, monkeypatch: pytest.MonkeyPatch) -> None:
     prefix = uuid4().hex
     # One is the beginning of another, and one is of another DAG.
     wanted = {(DAG, prefix), (DAG, f"{prefix}-longer"), ("update_site", f"{prefix}-other")}
     for dag_id, run_id in wanted:
-        calls.trigger(dag_id, run_id, {"site": "alpha"})
+        calls.trigger(dag_id, {"site": "alpha"}, run_id)
     asked: list[str] = []
-    send = calls._http.request
+    send = calls.session._http.request
 
     def counted(method: str, url: str, **more: Any) -> requests.Response:
         asked.append(url)
         return send(method, url, **more)
 
-    monkeypatch.setattr(calls._http, "request", counted)
+    monkeypatch.setattr(calls.session._http, "request", counted)
     states = calls.run_states({*wanted, (DAG, f"{prefix}-missing"), ("update_site", prefix)})
     assert states == dict.fromkeys(wanted, "queued")
     assert len(asked) == 1
@@ -86,11 +87,11 @@ def test_many_runs_in_one_call(calls: AirflowCalls, monkeypatch: pytest.MonkeyPa
     assert len(asked) == 1
 
 
-def test_runs_of_a_span(calls: AirflowCalls) -> None:
+def test_runs_of_a_span(calls: AirflowClient) -> None:
     begin = datetime.now(UTC)
     ids = [uuid4().hex for _ in range(3)]
     for run_id in ids:
-        calls.trigger(DAG, run_id, {"site": "alpha"})
+        calls.trigger(DAG, {"site": "alpha"}, run_id)
     assert [run["dag_run_id"] for run in calls.runs([DAG, "update_site"], begin)] == ids[::-1]
     assert [run["dag_run_id"] for run in calls.runs([DAG], begin, limit=2)] == ids[:0:-1]
     assert calls.runs(["update_site"], begin) == []
@@ -99,11 +100,11 @@ def test_runs_of_a_span(calls: AirflowCalls) -> None:
 
 # Airflow's log reader leaves the file to the garbage collector.
 @pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
-def test_a_log(calls: AirflowCalls) -> None:
+def test_a_log(calls: AirflowClient) -> None:
     run_id = uuid4().hex
-    calls.trigger(DAG, run_id, {"site": "alpha"})
+    calls.trigger(DAG, {"site": "alpha"}, run_id)
     with pytest.raises(AirflowRefused) as refused:
-        calls.log(DAG, run_id, "acquire", -1, 7)
+        calls.log(DAG, run_id, "acquire", 7)
     assert refused.value.status == 404
     pretend_tried(run_id, "acquire")
     path = Path(AIRFLOW_HOME, "logs", f"dag_id={DAG}", f"run_id={run_id}", "task_id=acquire", "attempt=1.log")
@@ -114,7 +115,7 @@ def test_a_log(calls: AirflowCalls) -> None:
         '{"timestamp":"2026-01-01T10:00:02Z","level":"error","event":"Task failed","error_detail":[{"exc_type":'
         '"AirflowFailException","exc_value":"group one failed","is_cause":false,"frames":[]}]}\n'
     )
-    lines = calls.log(DAG, run_id, "acquire", -1, 1).splitlines()
+    lines = calls.log(DAG, run_id, "acquire", 1).splitlines()
     assert lines[-4:] == [
         "[2026-01-01T10:00:00Z] INFO site acquired",
         "[2026-01-01T10:00:01Z] WARNING ä group",
@@ -134,7 +135,7 @@ def pretend_tried(run_id: str, task_id: str) -> None:
         session.execute(tried.values(try_number=1, state="success"))
 
 
-def test_logging_in(calls: AirflowCalls) -> None:
+def test_logging_in(calls: AirflowClient) -> None:
     assert calls.log_in("viewer", PASSWORD).count(".") == 2
     with pytest.raises(AirflowRefused) as refused:
         calls.log_in("viewer", "wrong")
@@ -145,7 +146,7 @@ def test_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         monkeypatch.setenv("AIRFLOW__API__BASE_URL", f"http://127.0.0.1:{nobody.getsockname()[1]}")
-        calls = AirflowCalls("x")
+        calls = own_airflow("x")
         with pytest.raises(AirflowApiError, match="Airflow does not answer") as error:
             calls.run_state(DAG, "x")
         calls.close()
@@ -155,7 +156,7 @@ def test_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_answer_that_is_none(monkeypatch: pytest.MonkeyPatch, origin: str) -> None:
     # Airflow's pages answer any path with a page.
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", f"{origin}/elsewhere")
-    calls = AirflowCalls("x")
-    with pytest.raises(AirflowApiError, match="no JSON"):
+    calls = own_airflow("x")
+    with pytest.raises(AirflowApiError, match="instead of JSON"):
         calls.run_state(DAG, "x")
     calls.close()

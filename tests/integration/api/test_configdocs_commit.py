@@ -13,7 +13,7 @@ import httpx
 import pytest
 import yaml
 
-from site_engine.design_check import ADDRESSES, INGESTER, REFUSAL_STAYS
+from site_engine.designs import ADDRESSES, INGESTER, REFUSAL_STAYS
 from site_store import SiteStore
 from slipway_api.sites import provisioner_check
 from tests.support.configdocs import API, assert_failure, commit, committed, put, said

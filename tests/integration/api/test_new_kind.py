@@ -13,8 +13,8 @@ from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
 
 from site_engine.actions import kinds
 from site_engine.actions.kinds import ActionKind, kind_of
-from site_engine.dry_run import rehearse
-from site_engine.reports import report_of_dry_run
+from site_engine.planning import simulate_plan
+from site_engine.reports import make_dry_run_report
 from site_store import SiteStore
 from tests.integration.api.airflow_runs import ACTIONS, AirflowRuns, ask, commit, create
 
@@ -61,7 +61,7 @@ def test_a_new_kind_is_one_row_and_one_dag_file(
     assert sorted(airflow_runs.states(NAME, made)) == sorted(STEPS)
     (listed,) = user.get(ACTIONS).json()
     assert [step["id"] for step in listed["steps"]] == STEPS
-    rehearsal = rehearse((), {}, kind_of(NAME).node_step, ["n3"])
-    report = report_of_dry_run(store.report_input(made), {}, datetime.now(UTC), rehearsal)
+    rehearsal = simulate_plan((), {}, kind_of(NAME).node_step, ["n3"])
+    report = make_dry_run_report(store.report_input(made), {}, datetime.now(UTC), rehearsal)
     assert report.verdict_text == "dry run: nothing was submitted"
     assert [(one.phase, one.nodes) for one in report.rehearsal or ()] == [("destroy_nodes", ("n3",))]

@@ -7,12 +7,12 @@ import logging
 import httpx
 import pytest
 
-from site_engine.finalization import conclude
+from site_engine.finalization import finalize_action
 from site_store import ActionRecord, ActionState, SiteStore
 from slipway_airflow import connections
 from slipway_api import airflow_access as access
 from slipway_api.actions.notes import notes_of_action
-from strategy_lib.report import render
+from strategy_lib.report_text import render
 from tests.integration.api.test_service import assert_failure
 
 DETAILS = "/api/v1.0/notedetails"
@@ -78,7 +78,7 @@ def test_behind_the_note_of_a_verdict_is_the_report(viewer: httpx.Client, store:
     made = store.create_action("deploy_site", "default", 1, {}, "op", context_marker=None, exclusive=True)
     assert_failure(viewer.get(f"{DETAILS}/{made.id}"), 404, "this action has no verdict yet")
     store.acquire_site(made.id)
-    report = conclude(store, made, {"load_design": "failed"}, logging.getLogger("test"), connections)
+    report = finalize_action(store, made, {"load_design": "failed"}, logging.getLogger("test"), connections)
     (listed,) = viewer.get("/api/v1.0/actions").json()
     (note,) = listed["notes"]
     assert note["resolved_url_value"] == f"Details at notedetails/{made.id}"

@@ -7,10 +7,10 @@ import logging
 import httpx
 import pytest
 
-from site_engine.finalization import conclude
+from site_engine.finalization import finalize_action
 from site_store import SiteStore
 from slipway_airflow import connections
-from slipway_api.airflow_client import AirflowCalls
+from slipway_api.airflow_client import own_airflow
 from tests.integration.api.test_service import assert_failure
 
 RUNS = "/api/v1.0/runs/deploy_site"
@@ -23,7 +23,7 @@ def test_no_action(viewer: httpx.Client) -> None:
 def test_report_on_demand(viewer: httpx.Client, store: SiteStore) -> None:
     run_id = "manual__2026-01-01T00:00:00+00:00"
     action = store.ensure_action("deploy_site", run_id, "deploy_site", "alpha", 3, {}, "tester")
-    report = conclude(store, action, {"load_design": "failed"}, logging.getLogger("test"), connections)
+    report = finalize_action(store, action, {"load_design": "failed"}, logging.getLogger("test"), connections)
     shown = viewer.get(f"{RUNS}/{run_id}").json()
     assert (shown["action"]["id"], shown["action"]["state"], shown["action"]["revision"]) == (action.id, "failed", 3)
     assert shown["report"]["verdict_text"] == shown["action"]["verdict"] == report.verdict_text
@@ -50,8 +50,8 @@ def test_airflow_is_away(viewer: httpx.Client, store: SiteStore, monkeypatch: py
 def test_an_action_that_goes_on(
     viewer: httpx.Client, store: SiteStore, dags: list[str], tokens: dict[str, str]
 ) -> None:
-    calls = AirflowCalls(tokens["user"])
-    calls.trigger("deploy_site", "run-view-queued", {"site": "alpha"})
+    calls = own_airflow(tokens["user"])
+    calls.trigger("deploy_site", {"site": "alpha"}, "run-view-queued")
     calls.close()
     action = store.ensure_action("deploy_site", "run-view-queued", "deploy_site", "alpha", None, {}, "tester")
     store.acquire_site(action.id)

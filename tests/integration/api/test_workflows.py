@@ -13,7 +13,7 @@ from airflow.models.dagrun import DagRun
 from airflow.utils.session import create_session
 from sqlalchemy import update
 
-from slipway_api.airflow_client import AirflowCalls
+from slipway_api.airflow_client import own_airflow
 from tests.integration.api.test_service import assert_failure
 
 WORKFLOWS = "/api/v1.0/workflows"
@@ -23,8 +23,8 @@ WORKFLOWS = "/api/v1.0/workflows"
 def run_id(dags: list[str], tokens: dict[str, str]) -> str:
     """Trigger a run."""
     run_id = uuid4().hex
-    calls = AirflowCalls(tokens["user"])
-    calls.trigger("deploy_site", run_id, {"site": "alpha"})
+    calls = own_airflow(tokens["user"])
+    calls.trigger("deploy_site", {"site": "alpha"}, run_id)
     calls.close()
     return run_id
 
@@ -61,9 +61,9 @@ def test_pages_lead_from_one_to_the_next_also_between_runs_of_one_moment(
 ) -> None:
     days = [1, 2, 2, 2, 3]
     run_ids = [uuid4().hex for _ in days]
-    with contextlib.closing(AirflowCalls(tokens["user"])) as calls:
+    with contextlib.closing(own_airflow(tokens["user"])) as calls:
         for run_id in run_ids:
-            calls.trigger("deploy_site", run_id, {"site": "alpha"})
+            calls.trigger("deploy_site", {"site": "alpha"}, run_id)
     with create_session() as session:
         for run_id, day in zip(run_ids, days, strict=True):
             due = datetime(2003, 5, day, tzinfo=UTC)
@@ -84,12 +84,12 @@ def test_pages_lead_from_one_to_the_next_also_between_runs_of_one_moment(
 def test_a_page_stays_where_it_was_when_there_are_new_runs(
     viewer: httpx.Client, tokens: dict[str, str], dags: list[str]
 ) -> None:
-    with contextlib.closing(AirflowCalls(tokens["user"])) as calls:
+    with contextlib.closing(own_airflow(tokens["user"])) as calls:
         old, middle, new = (uuid4().hex for _ in range(3))
         for run_id in (old, middle):
-            calls.trigger("deploy_site", run_id, {"site": "alpha"})
+            calls.trigger("deploy_site", {"site": "alpha"}, run_id)
         link = viewer.get(WORKFLOWS, params={"limit": 1}).headers["Link"]
-        calls.trigger("deploy_site", new, {"site": "alpha"})
+        calls.trigger("deploy_site", {"site": "alpha"}, new)
     (following,) = viewer.get(viewer.base_url.join(link.partition(">")[0].removeprefix("<"))).json()
     assert following["run_id"] == old
 

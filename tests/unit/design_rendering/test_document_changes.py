@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from design_rendering.document_changes import Change, DocumentChange, SecretPaths, document_changes
-from strategy_lib.documents import Document, load_documents
+from design_rendering.documents import Document, load_documents
 from tests.support.sites import document
 
 

@@ -12,8 +12,16 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from design_rendering import RenderingError, design_text, redacted, render, secret_values
-from strategy_lib import Document, DocumentError, load_documents
+from design_rendering import (
+    Document,
+    DocumentError,
+    RenderingError,
+    design_text,
+    load_documents,
+    redacted,
+    render,
+    secret_values,
+)
 from tests.support.designs import action, child, documents, layered, only_problem, parent, policy, substitution
 
 # What takes longer than this has no bound.

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from design_rendering import design_text, redacted_text, render, rendered_documents
-from strategy_lib import load_documents, read_design
+from design_rendering import design_text, load_documents, read_design, redacted_text, render, rendered_documents
 
 SITES = Path(__file__).resolve().parents[4] / "shared" / "sites"
 

@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from design_rendering import render
-from design_rendering.secret_texts import may_hide_secrets, secret_texts
+from design_rendering.rendering import secret_texts
+from design_rendering.secrets import may_hide_secrets
 from tests.support.designs import action, child, documents, layered, parent, substitution
 
 PASSPHRASE = "deckhand/Passphrase/v1"

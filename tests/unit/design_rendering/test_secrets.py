@@ -10,14 +10,15 @@ import yaml
 
 from design_rendering import (
     PLACEHOLDER,
+    Document,
     design_text,
     is_secret,
+    load_documents,
     redacted,
     redacted_text,
     render,
     secret_values,
 )
-from strategy_lib import Document, load_documents
 from tests.support.designs import action, child, documents, layered, parent, rendering, substitution
 
 PASSPHRASE = "deckhand/Passphrase/v1"

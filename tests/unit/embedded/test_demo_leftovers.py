@@ -8,10 +8,10 @@ import pytest
 import responses
 from rich.console import Console
 
-from slipway_cli.api_session import ApiError, ApiRefused, ApiSession
+from api_client.session import ApiError, ApiRefused, ApiSession
+from api_client.slipway import SlipwayClient
 from slipway_cli.clock import Clock
 from slipway_cli.demo_cleanup import DEMO, stop_leftovers
-from slipway_cli.slipway_api import SlipwayApi
 
 ACTIONS = "http://127.0.0.1:1/slipway/api/v1.0/actions"
 
@@ -30,7 +30,7 @@ def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[responses.RequestsMock]:
 def stop(time_limit: float = 30.0) -> str:
     said = io.StringIO()
     session = ApiSession.with_token("http://127.0.0.1:1", "admin", "t")
-    stop_leftovers("example", SlipwayApi(session), Clock(Console(file=said, width=200)), time_limit)
+    stop_leftovers("example", SlipwayClient(session), Clock(Console(file=said, width=200)), time_limit)
     return said.getvalue()
 
 

@@ -8,11 +8,11 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from slipway_cli.api_session import ApiError
 from slipway_cli.demo import demo
 from slipway_cli.demo_order import FORGIVEN_FAILURE, read_order
 from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.errors import SlipwayCliError
+from slipway_cli.online.profiles import ProfileError
 from slipway_cli.output import Refused
 from slipway_cli.up import up
 
@@ -156,4 +156,4 @@ def test_a_busy_simulator_port_is_reported_by_name(home: Path, busy_port: int, m
 
 
 def test_every_exception_of_the_command_line_has_one_root() -> None:
-    assert all(issubclass(error, SlipwayCliError) for error in (ApiError, EmbeddedError, Refused))
+    assert all(issubclass(error, SlipwayCliError) for error in (EmbeddedError, ProfileError, Refused))

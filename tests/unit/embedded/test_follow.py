@@ -8,13 +8,13 @@ import requests
 import responses
 from rich.console import Console
 
-from slipway_cli.airflow_api import AirflowApi, TaskInstance
-from slipway_cli.api_session import ApiRefused, ApiSession
+from api_client.airflow import AirflowClient, TaskInstance
+from api_client.session import ApiRefused, ApiSession
+from api_client.slipway import GroupProgress, RunProgress, SlipwayClient
 from slipway_cli.clock import Clock
 from slipway_cli.demo import failed_tasks
 from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.follow import AirflowGone, follow
-from slipway_cli.slipway_api import GroupProgress, RunProgress, SlipwayApi
 
 URL = "http://127.0.0.1:1"
 RUN = f"{URL}/api/v2/dags/deploy_site/dagRuns/r"
@@ -43,7 +43,7 @@ def watch(said: io.StringIO, patience: float = 60.0, check: object = None) -> tu
             raise EmbeddedError(str(check))
 
     return follow(
-        "deploy_site", "r", AirflowApi(session), SlipwayApi(session), clock, alive, 0.0, patience, "What to do"
+        "deploy_site", "r", AirflowClient(session), SlipwayClient(session), clock, alive, 0.0, patience, "What to do"
     )
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from api_client.slipway import GroupProgress, RunProgress
 from slipway_cli.progress import describe, draw, open_view
-from slipway_cli.slipway_api import GroupProgress, RunProgress
 
 
 def group(state: str, phase: str | None = None, reason: str | None = None, **counts: int) -> GroupProgress:

@@ -16,9 +16,9 @@ import requests
 import responses
 from click.testing import CliRunner
 
+from api_client.airflow import AirflowClient
+from api_client.session import ApiSession, ApiUnreachable
 from slipway_cli import simulated_drydock
-from slipway_cli.airflow_api import AirflowApi
-from slipway_cli.api_session import ApiSession, ApiUnreachable
 from slipway_cli.embedded.runtime import HomeLock, Runtime
 from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.simulated_drydock import ALL_SITES, Connecting, ConnectionTaken, SimulatedDrydock, connect, disconnect
@@ -36,7 +36,7 @@ def wire() -> Iterator[responses.RequestsMock]:
 
 
 def connected() -> None:
-    connect(AirflowApi(ApiSession.with_token(URL, "admin", "t")), ALL_SITES, DRYDOCK, "of the test")
+    connect(AirflowClient(ApiSession.with_token(URL, "admin", "t")), ALL_SITES, DRYDOCK, "of the test")
 
 
 def test_it_is_connected_where_there_is_no_connection(wire: responses.RequestsMock) -> None:
@@ -75,7 +75,7 @@ def test_it_is_connected_once_airflows_api_server_is_back(
 ) -> None:
     """The API server may die between "ready" and this; it is started again by then."""
     monkeypatch.setattr(simulated_drydock, "_RETRY", 0.0)
-    monkeypatch.setattr("slipway_cli.airflow_api._PAUSES", ())
+    monkeypatch.setattr("api_client.airflow._PAUSES", ())
     connecting = Connecting(connected, 60)
     wire.get(CONNECTION, body=requests.ConnectionError("refused"))
     assert not connecting.go_on()
@@ -114,7 +114,7 @@ def test_a_demo_takes_its_own_connection_away_and_no_other(
     wire.get(CONNECTION, json=found or {}, status=200 if found else 404)
     wire.assert_all_requests_are_fired = False
     deleted = wire.delete(CONNECTION, status=204)
-    disconnect(AirflowApi(ApiSession.with_token(URL, "admin", "t")), ALL_SITES, DRYDOCK)
+    disconnect(AirflowClient(ApiSession.with_token(URL, "admin", "t")), ALL_SITES, DRYDOCK)
     assert deleted.call_count == removed
 
 

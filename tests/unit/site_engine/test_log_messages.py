@@ -2,34 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Any
-
 import pytest
 
-from site_engine import log_messages as story
-from site_store import Operation, OperationPhase, OperationStatus
-
-AT = datetime(2026, 11, 21, 23, 10, 5, 123456, tzinfo=UTC)
-FACTS = ("provisioner_task", "lease_owner", "lease_until", "sending", "submitted", "running_since", "ended", "over")
-
-
-def operation(phase: OperationPhase = OperationPhase.PREPARE, group: str = "all", **given: Any) -> Operation:
-    facts: dict[str, Any] = {**dict.fromkeys(FACTS), "result": None, **given}
-    return Operation(
-        op=7,
-        action_id="01J",
-        site="alpha",
-        group=group,
-        attempt=1,
-        phase=phase,
-        reference="slipway-01J-7",
-        nodes=("a",),
-        design_ref="",
-        created=AT,
-        status=OperationStatus.ABANDONED,
-        **facts,
-    )
+from site_engine import log_messages
+from site_store import Operation, OperationPhase
+from tests.unit.site_engine.records import AT, operation
 
 
 @pytest.mark.parametrize(
@@ -54,7 +31,7 @@ def operation(phase: OperationPhase = OperationPhase.PREPARE, group: str = "all"
     ],
 )
 def test_what_holds_a_node_is_named_with_what_helps(held: Operation, told: str) -> None:
-    said = story.held(held)
+    said = log_messages.held(held)
     assert said.startswith(f"held by {told}and was not seen to be over. What helps: wait until it is over")
     assert said.endswith("or create it with ignore_older_tasks")
-    assert "None" not in story.older_operation(held)
+    assert "None" not in log_messages.older_operation(held)

@@ -6,9 +6,9 @@ import pytest
 
 from site_engine.planning import judge_deployed, make_plan
 from site_store import NodeRecord
-from strategy_lib.inventory import nodes_from_inventory
+from strategy_lib.node_list import nodes_from_inventory
 from strategy_lib.outcome import NodeCondition
-from strategy_lib.strategy import parse_strategy
+from strategy_lib.strategy_parser import parse_strategy
 
 NODES = nodes_from_inventory(
     [{"name": name, "tags": [], "labels": {}, "rack": rack} for name, rack in (("b", "r1"), ("a", "r1"), ("c", "r2"))]

@@ -1,17 +1,31 @@
-"""What the report says of one node, and of a dry run with nothing to deploy."""
+"""Reports: of a plan's nodes, of a step on nodes, and of a dry run."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from typing import Any
+
 import pytest
 
-from site_engine.dry_run import rehearse
-from site_engine.reports import report_of_dry_run, reported_node
-from site_store import PlannedGroup
-from site_store.records import GroupRecord, NodeTasks, ReportInput, TaskRecord
-from strategy_lib.phase import GroupState, Verdict
+from site_engine.actions.kinds import kind_of
+from site_engine.planning import simulate_plan
+from site_engine.reports import STEP_FAILED, NodeStepStatus, make_dry_run_report, make_report, reported_node
+from site_store import (
+    ActionRecord,
+    ActionState,
+    EventRecord,
+    Operation,
+    OperationPhase,
+    OperationStatus,
+    PlannedGroup,
+    TaskRecord,
+)
+from site_store.records import GroupRecord, NodeTasks, ReportInput
+from strategy_lib.node import NodeState, TaskStatus, node_state
+from strategy_lib.phase import GroupState, NodeStep, Reason, Verdict
+from strategy_lib.report import Report
 from strategy_lib.strategy import Group
-from strategy_lib.task_state import TaskStatus, node_state
-from tests.unit.site_engine.action_records import CREATED, record
+from tests.unit.site_engine.records import CREATED, record
 
 S = TaskStatus
 
@@ -56,6 +70,147 @@ def test_rule_19_a_dry_run_without_a_node_is_a_failure(
         for position, (name, nodes) in enumerate(members.items())
     )
     planned = [PlannedGroup(group.definition, group.nodes) for group in groups]
-    report = report_of_dry_run(ReportInput(action, groups, (), (), ()), {}, CREATED, rehearse(planned, {}))
+    report = make_dry_run_report(ReportInput(action, groups, (), (), ()), {}, CREATED, simulate_plan(planned, {}))
     assert report.verdict is verdict
     assert words in report.verdict_text
+
+
+NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
+SUCCESS, ERROR, UNKNOWN, PROCESSING = TaskStatus.SUCCESS, TaskStatus.ERROR, TaskStatus.UNKNOWN, TaskStatus.PROCESSING
+COMPLETE, ABANDONED = OperationStatus.COMPLETE, OperationStatus.ABANDONED
+
+
+def action(kind: str) -> ActionRecord:
+    return ActionRecord(
+        id="01J",
+        kind=kind,
+        site="alpha",
+        revision=1,
+        parameters={"target_nodes": ["a", "b"]},
+        dag_id=kind,
+        run_id="01J",
+        user="admin",
+        created=NOW,
+        started=NOW,
+        ended=None,
+        state=ActionState.RUNNING,
+        verdict=None,
+        has_report=False,
+        context_marker=None,
+        dry_run=False,
+        whole_site=False,
+        step=None,
+        paused=None,
+    )
+
+
+def operation(step: NodeStep, status: OperationStatus) -> Operation:
+    nothing: dict[str, Any] = dict.fromkeys(
+        (
+            "provisioner_task",
+            "lease_owner",
+            "lease_until",
+            "sending",
+            "submitted",
+            "running_since",
+            "ended",
+            "over",
+            "result",
+        )
+    )
+    return Operation(
+        op=7,
+        action_id="01J",
+        site="alpha",
+        group="",
+        attempt=20,
+        phase=OperationPhase(step.value),
+        reference="slipway-01J-7",
+        nodes=("a", "b"),
+        design_ref="",
+        created=NOW,
+        status=status,
+        **nothing,
+    )
+
+
+def tasks(*statuses: TaskStatus) -> list[tuple[str, TaskRecord]]:
+    return [
+        (name, TaskRecord(status, op=7, error=None if status is SUCCESS else "why", started=NOW, ended=NOW))
+        for name, status in zip("ab", statuses, strict=False)
+    ]
+
+
+def report(
+    kind: str,
+    airflow_state: str | None,
+    judged: list[tuple[str, TaskRecord]],
+    now: list[tuple[str, TaskRecord]] | None = None,
+    ended: OperationStatus = COMPLETE,
+) -> Report:
+    """Return the report of an action on the nodes a and b whose step on nodes is in this state of Airflow's."""
+    step = next(step for step in NodeStep if step.value in kind_of(kind).steps)
+    states: dict[str, str | None] = dict.fromkeys(kind_of(kind).steps, "success")
+    states[step.value] = airflow_state
+    said = EventRecord(1, NOW, "alpha", "01J", None, None, STEP_FAILED, "it failed", {"step": step.value})
+    operations = (operation(step, ended),) if judged else ()
+    data = ReportInput(action(kind), (), (), operations, (said,))
+    return make_report(data, states, NOW, NodeStepStatus(step, airflow_state, judged, judged if now is None else now))
+
+
+@pytest.mark.parametrize("kind", ["destroy_nodes", "relabel_nodes"])
+def test_all_done_is_a_success(kind: str) -> None:
+    made = report(kind, "success", tasks(SUCCESS, SUCCESS))
+    assert (made.verdict, made.verdict_text) == (Verdict.SUCCESS, "every group succeeded")
+    (group,) = made.groups
+    assert (group.name, group.critical, group.counts.succeeded, group.attempt) == ("target-group", True, 2, 1)
+
+
+@pytest.mark.parametrize("status", [ERROR, UNKNOWN])
+def test_one_that_is_not_done_fails_the_action_and_says_why(status: TaskStatus) -> None:
+    made = report("relabel_nodes", "failed", tasks(SUCCESS, status))
+    assert made.critical_failures == ("target-group",)
+    assert made.failed_steps == (), "its nodes say why"
+    assert [(node.name, node.message) for node in made.nodes] == [("a", None), ("b", "why")]
+    assert [(result.actual, result.met) for result in made.groups[0].criteria] == [("1/2", False)]
+    assert made.groups[0].reason is Reason.NODE_STEP
+
+
+def test_a_node_that_was_never_submitted_is_named_and_counts() -> None:
+    made = report("destroy_nodes", "failed", tasks(SUCCESS))
+    assert [(node.name, node.state) for node in made.nodes] == [("a", NodeState.SUCCESS), ("b", NodeState.NOT_STARTED)]
+    assert made.groups[0].criteria[0].actual == "1/2"
+
+
+def test_rule_14_what_comes_late_is_told_and_changes_no_verdict() -> None:
+    made = report("destroy_nodes", "failed", tasks(SUCCESS, UNKNOWN), tasks(SUCCESS, SUCCESS))
+    assert made.verdict is Verdict.FAILURE
+    assert [node.state for node in made.nodes] == [NodeState.SUCCESS, NodeState.SUCCESS]
+    assert made.groups[0].criteria[0].actual == "1/2", "as it was judged"
+    again = report("destroy_nodes", "failed", tasks(SUCCESS, SUCCESS))
+    assert again.verdict is Verdict.FAILURE
+    assert again.groups[0].criteria == (), "no criterion contradicts the verdict"
+
+
+@pytest.mark.parametrize("airflow_state", [None, "failed", "skipped"])
+def test_a_step_without_a_result_was_interrupted(airflow_state: str | None) -> None:
+    made = report("destroy_nodes", airflow_state, tasks(SUCCESS, PROCESSING), ended=ABANDONED)
+    assert made.groups[0].reason is Reason.INTERRUPTED
+    assert made.nodes[1].state is NodeState.UNKNOWN
+    assert [step.step for step in made.failed_steps] == (["destroy_nodes"] if airflow_state == "failed" else [])
+
+
+def test_a_step_that_never_began_is_a_failed_step() -> None:
+    made = report("destroy_nodes", "failed", [])
+    assert made.groups == ()
+    assert made.verdict_text == "failed before the groups: destroy_nodes"
+
+
+@pytest.mark.parametrize(("airflow_state", "reason"), [("failed", Reason.NODE_STEP), ("success", Reason.INTERRUPTED)])
+def test_a_server_that_was_destroyed_and_not_deployed_is_no_success(airflow_state: str, reason: Reason) -> None:
+    made = report("redeploy_server", airflow_state, tasks(SUCCESS, ERROR if airflow_state == "failed" else SUCCESS))
+    assert made.verdict is Verdict.FAILURE
+    (group,) = made.groups
+    assert (group.state, group.reason, group.counts.succeeded) == (GroupState.FAILURE, reason, 0)
+    assert (made.nodes[0].state, made.nodes[0].message) == (NodeState.NOT_STARTED, "destroyed, and not deployed again")
+    assert len(made.failed_steps) == (1 if airflow_state == "failed" else 0)

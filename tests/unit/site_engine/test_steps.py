@@ -10,7 +10,7 @@ from site_engine.actions.kinds import kind_of
 from site_store import ActionState
 from slipway_api.actions.steps import StepTask, airflow_steps, derived_steps, step_data, task_of
 from strategy_lib.phase import GroupState
-from tests.unit.site_engine.action_records import ID, record
+from tests.unit.site_engine.records import ID, record
 
 GROUPS = (("control", GroupState.SUCCESS), ("compute", GroupState.RUNNING), ("storage", GroupState.PENDING))
 SITE_STEPS = kind_of("deploy_site").steps

@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import func, select
 
+from design_rendering.documents import load_documents
 from site_store import BufferMode, BufferRecord, RevisionRecord, SiteStore, Version
 from site_store.tables import content, document
-from strategy_lib.documents import load_documents
 from tests.unit.site_store.scenario import SITE
 
 

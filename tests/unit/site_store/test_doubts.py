@@ -15,11 +15,11 @@ from sqlalchemy import Connection, MetaData
 from sqlalchemy import text as sql
 
 import site_store
+from design_rendering.design import read_design
+from design_rendering.documents import load_documents
 from site_store import SiteStore
 from site_store.address import resolve
 from site_store.database import Database, create_sqlite_file
-from strategy_lib.design import read_design
-from strategy_lib.documents import load_documents
 from tests.support.sites import group, node, site
 from tests.unit.site_store.first_schema import MOMENT
 

@@ -9,10 +9,9 @@ from sqlalchemy import event, text
 
 from site_store import ActionState, GroupNotFound, GroupStanding, PlannedGroup, SiteStore
 from strategy_lib.criteria import SuccessCriteria
-from strategy_lib.node import NodeState
+from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.strategy import Group, Label, Selector
-from strategy_lib.task_state import TaskStatus
 from tests.unit.site_store.scenario import SITE, Scenario, outcome
 
 GROUP = Group(

@@ -9,7 +9,7 @@ import pytest
 from site_store import ActionListing, ActionState, AuditRecord
 from slipway_api.actions.view import created_view, dag_status, described_view, lifecycle, listed_view
 from strategy_lib.phase import GroupState
-from tests.unit.site_engine.action_records import CREATED, ID, record
+from tests.unit.site_engine.records import CREATED, ID, record
 
 # What Shipyard's own client looks at, or its documentation names.
 LISTED = {

@@ -9,12 +9,12 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 import site_store.errors
+from design_rendering.documents import load_documents
 from provisioner_client.errors import ProvisionerRefused, ProvisionerUnavailable
 from site_engine.errors import AirflowApiError, AirflowRefused, ConnectionLookupFailed, SettingsError
 from site_store import StoreError
 from slipway_api.http.api_errors import ApiError, failure, message_of, plain_message, status
 from slipway_api.http.error_answers import as_api_error
-from strategy_lib.documents import load_documents
 from strategy_lib.errors import Problem
 
 GROUPS = """\

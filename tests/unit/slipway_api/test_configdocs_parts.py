@@ -7,16 +7,16 @@ from contextlib import closing
 import pytest
 import yaml
 
+from design_rendering.errors import DocumentError
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.protocol import DesignMessage, DesignValidation
-from site_engine.design_check import REFUSAL_STAYS
+from site_engine.designs import REFUSAL_STAYS
 from site_store import Version
 from slipway_api.documents.collection_text import read_collection
 from slipway_api.documents.document_version import parse_version, two_versions
 from slipway_api.documents.etag import require_match
 from slipway_api.http.api_errors import ApiError
 from slipway_api.sites.provisioner_check import messages_of, names_problem
-from strategy_lib.errors import DocumentError
 from tests.support.sites import document
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from site_engine.reconciliation import close_without_report, standing
+from site_engine.dead_actions import action_for_display, close_without_report
 from site_store import ActionRecord, SiteStore
 from slipway_api.actions.nodes import action_nodes
 from slipway_api.actions.run_view import run_view
@@ -41,7 +41,7 @@ def test_rule_24_groups_and_nodes_of_a_dead_action_are_shown_as_closing_it_leave
     site.submit(site.begin(record, Phase.DEPLOY if prepared else Phase.PREPARE))
     before = shown(site.store, site.store.action(action.id))
     assert [group["state"] for group in before[0]] == ["running", "pending"]
-    groups, nodes = shown(site.store, standing(site.store, action.id, None))
+    groups, nodes = shown(site.store, action_for_display(site.store, action.id, None))
     assert [(group["state"], group["reason"], group["phase"]) for group in groups] == [
         ("failure", "interrupted", None),
         ("pending", None, None),

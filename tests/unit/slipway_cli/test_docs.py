@@ -10,12 +10,13 @@ import pytest
 import yaml
 from click.testing import Result
 
+from design_rendering.documents import load_documents
+from design_rendering.drydock_kinds import nodes_from_documents
 from slipway_cli.lazy import LazyGroup
 from slipway_cli.main import COMMANDS, SERVER, main
 from strategy_lib import simulate
-from strategy_lib.documents import load_documents
-from strategy_lib.inventory import nodes_from_documents, nodes_from_inventory
-from strategy_lib.strategy import parse_strategy
+from strategy_lib.node_list import nodes_from_inventory
+from strategy_lib.strategy_parser import parse_strategy
 
 DOCS = Path(__file__).parents[3] / "docs"
 STRATEGY_DOC = (DOCS / "strategy.md").read_text(encoding="utf-8")

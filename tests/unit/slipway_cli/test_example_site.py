@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from strategy_lib.documents import Document, load_documents
-from strategy_lib.inventory import nodes_from_documents
+from design_rendering.documents import Document, load_documents
+from design_rendering.drydock_kinds import nodes_from_documents
 
 
 @pytest.fixture(name="documents")

@@ -1,4 +1,4 @@
-"""Rule 22 and the reading of a whole design: configuration, strategy, nodes."""
+"""Rule 22: the settings of a deployment."""
 
 from __future__ import annotations
 
@@ -7,30 +7,7 @@ from typing import Any
 import pytest
 
 from strategy_lib.configuration import DeploymentConfiguration, parse_configuration
-from strategy_lib.design import read_design
-from strategy_lib.documents import load_documents
-from strategy_lib.errors import ConfigurationError, DocumentError, StrategyError
-
-NODE = "---\nschema: drydock/BaremetalNode/v1\nmetadata: {name: n1}\ndata: {}\n"
-
-
-def strategy(name: str, group: str) -> str:
-    return f"""---
-schema: shipyard/DeploymentStrategy/v1
-metadata: {{name: {name}}}
-data:
-  groups:
-  - {{name: {group}, critical: true, depends_on: [], selectors: [], success_criteria: {{maximum_failed_nodes: 0}}}}
-"""
-
-
-def configuration(settings: str) -> str:
-    return f"""---
-schema: shipyard/DeploymentConfiguration/v1
-metadata: {{name: deployment-configuration}}
-data:
-  physical_provisioner: {settings}
-"""
+from strategy_lib.errors import ConfigurationError
 
 
 def test_rule_22_nothing_given_is_all_defaults() -> None:
@@ -72,121 +49,3 @@ def test_what_is_wrong_in_a_configuration(settings: dict[str, Any], path: str, w
     (problem,) = caught.value.problems
     assert problem.path == f"$.data.physical_provisioner.{path}"
     assert words in problem.message
-
-
-@pytest.mark.parametrize("settings", ["", configuration("{}"), configuration("{deploy_timeout: 60}")])
-def test_rule_22_no_name_is_the_strategy_of_the_usual_name_or_else_the_default_group(settings: str) -> None:
-    other = strategy("other", "b")
-    design = read_design(load_documents(NODE + strategy("deployment-strategy", "mine") + other + settings))
-    assert [group.name for group in design.strategy.groups] == ["mine"]
-    assert design.warnings == ()
-    for there in (other, ""):
-        design = read_design(load_documents(NODE + there + settings))
-        assert [group.name for group in design.strategy.groups] == ["default"]
-        assert design.members() == {"default": {"n1"}}
-
-
-def test_rule_22_the_strategy_of_the_usual_name_is_read_where_the_configuration_names_none() -> None:
-    broken = strategy("deployment-strategy", "a").replace("critical: true", "critical: 1")
-    with pytest.raises(StrategyError):
-        read_design(load_documents(NODE + broken + configuration("{}")))
-
-
-def test_the_configuration_names_the_strategy() -> None:
-    text = NODE + strategy("s1", "a") + strategy("s2", "b") + configuration("{deployment_strategy: s2}")
-    design = read_design(load_documents(text))
-    assert [group.name for group in design.strategy.groups] == ["b"]
-    assert design.configuration.deployment_strategy == "s2"
-    assert set(design.digests) == {"n1"}
-    assert [node.name for node in design.nodes] == ["n1"]
-    assert design.warnings == ()
-
-
-def test_a_named_strategy_that_is_missing() -> None:
-    text = NODE + strategy("s1", "a") + configuration("{deployment_strategy: s2}")
-    with pytest.raises(DocumentError) as caught:
-        read_design(load_documents(text, "site.yaml"))
-    (problem,) = caught.value.problems
-    assert str(problem) == (
-        "site.yaml:15: $.data.physical_provisioner.deployment_strategy: "
-        "there is no shipyard/DeploymentStrategy/v1 named 's2'; there are s1"
-    )
-
-
-def test_one_wrong_part_raises_its_own_error_and_several_raise_all() -> None:
-    broken = strategy("s", "a").replace("critical: true", "critical: 1")
-    with pytest.raises(StrategyError):
-        read_design(load_documents(NODE + broken + configuration("{deployment_strategy: s}")))
-    twice = NODE + NODE + broken + configuration("{deployment_strategy: s}")
-    with pytest.raises(DocumentError) as caught:
-        read_design(load_documents(twice))
-    assert len(caught.value.problems) == 2
-
-
-CYCLE = """---
-schema: shipyard/DeploymentStrategy/v1
-metadata: {name: s}
-data:
-  groups:
-  - {name: a, critical: true, depends_on: [b], selectors: []}
-  - {name: b, critical: true, depends_on: [a], selectors: []}
-"""
-
-
-def paths_of(text: str) -> list[str]:
-    with pytest.raises(DocumentError) as caught:
-        read_design(load_documents(text))
-    return [problem.path.removeprefix("$.data.") for problem in caught.value.problems]
-
-
-def test_rule_03_configuration_and_strategy_problems_together() -> None:
-    both = NODE + CYCLE + configuration("{deployment_strategy: s, deploy_timeout: -1}")
-    assert paths_of(both) == ["physical_provisioner.deploy_timeout", "groups[0].depends_on[0]"]
-    missing = NODE + CYCLE + configuration("{deployment_strategy: gone, deploy_timeout: -1}")
-    assert paths_of(missing) == ["physical_provisioner.deploy_timeout", "physical_provisioner.deployment_strategy"]
-
-
-@pytest.mark.parametrize(
-    ("twice", "path"),
-    [
-        (
-            configuration("{deployment_strategy: s}").replace("name: deployment", "name: other"),
-            "groups[0].depends_on[0]",
-        ),
-        (strategy("t", "c") * 2, "groups[0].depends_on[0]"),
-        ("---\nschema: drydock/Network/v1\nmetadata: {name: n}\ndata: {}\n" * 2, "groups[0].depends_on[0]"),
-        (NODE, "groups[0].depends_on[0]"),
-    ],
-    ids=["configuration", "strategy", "network", "node"],
-)
-def test_rule_03_a_document_that_is_there_twice_hides_no_other_problem(twice: str, path: str) -> None:
-    found = paths_of(NODE + CYCLE + configuration("{deployment_strategy: s}") + twice)
-    assert sorted(found) == ["$", path]
-
-
-@pytest.mark.parametrize("name", ["5", "''", "null", "[s]"])
-def test_rule_03_a_name_that_is_none_leads_to_no_strategy(name: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        read_design(load_documents(NODE + CYCLE + configuration(f"{{deployment_strategy: {name}}}")))
-    (problem,) = caught.value.problems
-    assert problem.path == "$.data.physical_provisioner.deployment_strategy"
-
-
-def test_rule_22_strategies_are_warned_about_when_none_of_them_is_used() -> None:
-    def unused(text: str) -> list[str | None]:
-        warnings = read_design(load_documents(text, "site.yaml")).warnings
-        return [warning.document for warning in warnings if warning.message.startswith("not used")]
-
-    label = "site.yaml: shipyard/DeploymentStrategy/v1 mine"
-    assert unused(NODE + strategy("mine", "a")) == [label]
-    assert unused(NODE + strategy("mine", "a") + configuration("{}")) == [label]
-    assert unused(NODE + strategy("mine", "a") + strategy("deployment-strategy", "b")) == []
-    assert unused(NODE + strategy("deployment-strategy", "b") + configuration("{}")) == []
-    assert unused(NODE + strategy("mine", "a") + strategy("s", "b") + configuration("{deployment_strategy: s}")) == []
-
-
-def test_warnings_are_part_of_the_design() -> None:
-    lonely = strategy("deployment-strategy", "a").replace("selectors: []", "selectors: [{node_names: [zz]}]")
-    design = read_design(load_documents(NODE + lonely, "site.yaml"))
-    assert [str(warning).split(": ")[-1] for warning in design.warnings] == ["group 'a' matches no node", "n1"]
-    assert {warning.source for warning in design.warnings} == {"site.yaml"}

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from strategy_lib.criteria import SuccessCriteria, evaluate
-from strategy_lib.node import NodeState
+from strategy_lib.node import NodeState, TaskStatus, node_state
 from strategy_lib.phase import Phase
-from strategy_lib.task_state import TaskStatus, node_state
 
 
 def met(criteria: SuccessCriteria, total: int, successful: int) -> list[bool]:

@@ -7,21 +7,9 @@ from collections.abc import Collection, Mapping
 import pytest
 
 from strategy_lib.criteria import SuccessCriteria
-from strategy_lib.deployment import (
-    Deploy,
-    Deployment,
-    Finished,
-    GroupCounts,
-    GroupDone,
-    GroupState,
-    Phase,
-    Prepare,
-    Reason,
-    Step,
-    Verdict,
-    counts_of,
-)
+from strategy_lib.deployment import Deploy, Deployment, Finished, GroupCounts, GroupDone, Prepare, Step, counts_of
 from strategy_lib.node import NodeState
+from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.strategy import Group
 
 

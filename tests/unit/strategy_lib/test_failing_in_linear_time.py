@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from strategy_lib.criteria import SuccessCriteria
-from strategy_lib.deployment import Deployment, Finished, GroupState, Phase, Prepare, Reason
+from strategy_lib.deployment import Deployment, Finished, Prepare
+from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import Group
 
 SMALL, LARGE = 1_000, 20_000

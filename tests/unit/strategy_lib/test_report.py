@@ -21,9 +21,9 @@ from strategy_lib.report import (
     Submission,
     build_report,
     from_dict,
-    render,
     to_dict,
 )
+from strategy_lib.report_text import render
 
 STARTED = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 ACTION = ReportedAction(

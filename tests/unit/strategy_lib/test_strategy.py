@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from strategy_lib.documents import load_documents
+from design_rendering.documents import load_documents
 from strategy_lib.errors import StrategyError
 from strategy_lib.strategy import (
     Group,
@@ -15,13 +15,11 @@ from strategy_lib.strategy import (
     Selector,
     Strategy,
     default_strategy,
-    group_from_data,
     group_to_data,
-    parse_label,
-    parse_strategy,
     strategy_to_data,
     targeted_strategy,
 )
+from strategy_lib.strategy_parser import group_from_data, parse_label, parse_strategy
 
 
 def group(name: str, *depends_on: str, **more: Any) -> dict[str, Any]:

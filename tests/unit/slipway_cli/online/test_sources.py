@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from design_rendering.documents import load_documents
 from slipway_cli.files import Source
 from slipway_cli.online.sources import collection_of, joined
-from strategy_lib.documents import load_documents
 
 LINES = st.lists(st.sampled_from(["---", "a: 1", "# b", "", "- c", "..."]), max_size=6)
 CONTENTS = st.builds(lambda lines, end: ("\n".join(lines) + end).encode(), LINES, st.sampled_from(["", "\n", "\n\n"]))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from strategy_lib.node import TaskStatus
 from strategy_lib.status.leaf import (
     OwnerRecord,
     SiteNode,
@@ -18,7 +19,6 @@ from strategy_lib.status.leaf import (
     superseded_by,
 )
 from strategy_lib.status.words import Status
-from strategy_lib.task_state import TaskStatus
 
 BLOCKED = blocked_by("control", "minimum_successful_nodes needs 3, 2 are")
 

@@ -1,0 +1,273 @@
+"""Slipway's own REST API, which its plugin serves on Airflow's port and with Airflow's tokens."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import requests
+
+from api_client.session import ApiError, ApiRefused, ApiSession, read_json, sentence
+
+API = "/slipway/api/v1.0"
+VALIDATION_TIMEOUT = 300.0
+"""Seconds for an answer for which the provisioner reads the whole design."""
+_COLLECTION = "design"
+_NOT_FOUND = 404
+
+
+class DesignRefused(ApiError):
+    """The documents were refused; mend the problems listed, or see them all with `slipway validate`."""
+
+    def __init__(self, message: str, problems: list[str]) -> None:
+        super().__init__("\n".join([message, *("  " + problem for problem in problems)]))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A committed revision of a site; `created` is False when the newest one had the same content."""
+
+    site: str
+    number: int
+    digest: str
+    created: bool
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action, and the DAG run that carries it out. `state` is pending, running, success, failed or cancelled."""
+
+    id: str
+    run_id: str
+    kind: str
+    state: str
+    marker: str | None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, in whatever way."""
+        return self.state not in ("pending", "running")
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Action:
+        """Read an action as the API shows it."""
+        return cls(
+            id=data["id"],
+            run_id=data["run_id"],
+            kind=data["name"],
+            state=data["state"],
+            marker=data.get("context_marker"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GroupProgress:
+    """Where a group stands. `counts` has total, prepared, success, failure, unknown and not_started."""
+
+    name: str
+    state: str
+    reason: str | None
+    critical: bool
+    phase: str | None
+    counts: Mapping[str, int]
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> GroupProgress:
+        """Read one of the `groups` of a run."""
+        return cls(
+            name=data["name"],
+            state=data["state"],
+            reason=data.get("reason"),
+            critical=bool(data.get("critical")),
+            phase=data.get("phase"),
+            counts=data.get("counts") or {},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """An action as it stands: its groups in the order of processing, and its report once there is one.
+
+    `step` is the last step that has begun; `paused` means that no further group starts.
+    """
+
+    state: str | None
+    verdict: str | None
+    groups: tuple[GroupProgress, ...]
+    report: Mapping[str, Any] | None
+    report_text: str | None
+    step: str | None = None
+    paused: bool = False
+
+
+class SlipwayClient:
+    """Requests to Slipway's API. Every method may raise `ApiUnreachable` and `ApiRefused`."""
+
+    def __init__(self, session: ApiSession) -> None:
+        self.session = session
+
+    def request(
+        self, what: str, method: str, path: str, query: Mapping[str, Any] | None = None, **arguments: Any
+    ) -> requests.Response:
+        """Send a request.
+
+        Parameters
+        ----------
+        what : what is being done, for messages.
+        path : below the API's own.
+        query : without those that are None.
+        arguments : as for `requests.Session.request`.
+        """
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        params = {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
+        return self.session.request(what, method, API + path, params=params, **arguments)
+
+    def commit(self, site: str, text: str) -> Revision:
+        """Make these documents, and no others, the site's design. What was in its buffer is lost.
+
+        Raises
+        ------
+        DesignRefused
+            The documents have errors; all of them are named.
+        """
+        newest = self._newest_revision(site)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        held = {each["name"]: each["digest"] for each in newest["collections"]} if newest is not None else {}
+        if newest is not None and held == {_COLLECTION: digest}:
+            return Revision(site, newest["revision"], newest["digest"], created=False, warnings=())
+        what = f"committing {site}"
+        try:
+            tag = self._load(site, text, digest, held)
+            # Exactly what was just loaded is committed.
+            headers = {"If-Match": tag}
+            answer = self.request(
+                what, "POST", "/commitconfigdocs", {"site": site}, headers=headers, timeout=VALIDATION_TIMEOUT
+            )
+        except ApiRefused as error:
+            if error.status == 400 and isinstance(error.detail, Mapping):
+                raise _refusal(site, error.detail) from error
+            raise
+        data = read_json(what, answer)
+        warnings = tuple(_text(message) for message in data["details"]["messageList"])
+        return Revision(site, data["revision"], data["digest"], created=True, warnings=warnings)
+
+    def _newest_revision(self, site: str) -> Any:
+        found = self._get(f"reading the revisions of {site}", "/revisions", {"site": site, "limit": 1})
+        return next(iter(found or ()), None)
+
+    def _load(self, site: str, text: str, digest: str, held: Mapping[str, str]) -> str:
+        """Fill the buffer; return its version as HTTP knows it."""
+        mode, tag = "replace", ""
+        contents = {**dict.fromkeys(sorted(held), ""), _COLLECTION: text}
+        for collection in sorted(contents, key=lambda name: name == _COLLECTION):  # what is to be removed goes first
+            if collection == _COLLECTION and held.get(_COLLECTION) == digest:
+                continue
+            body = contents[collection]
+            answer = self.request(
+                f"loading {site}",
+                "POST",
+                f"/configdocs/{_quoted(collection)}",
+                {"site": site, "buffermode": mode, "empty-collection": not body},
+                data=body.encode(),
+                headers={"Content-Type": "application/x-yaml"},
+                timeout=VALIDATION_TIMEOUT,
+            )
+            mode, tag = "append", answer.headers.get("ETag", "*")
+        return tag
+
+    def create_action(
+        self, site: str, kind: str, parameters: Mapping[str, Any], *, marker: str, allow_intermediate: bool = False
+    ) -> Action:
+        """Start an action.
+
+        Parameters
+        ----------
+        marker : a UUID by which it is recognised later.
+        allow_intermediate : also when revisions before this one were never deployed.
+        """
+        what = f"creating {kind} of {site}"
+        answer = self.request(
+            what,
+            "POST",
+            "/actions",
+            {"site": site, "allow-intermediate-commits": allow_intermediate},
+            json={"name": kind, "parameters": dict(parameters)},
+            headers={"X-Context-Marker": marker},
+            timeout=VALIDATION_TIMEOUT,
+        )
+        return Action.from_json(read_json(what, answer))
+
+    def actions(self, site: str, limit: int = 50) -> list[Action]:
+        """Return the newest actions of a site, newest first; none of one that does not exist yet."""
+        found = self._get(f"reading the actions of {site}", "/actions", {"site": site, "limit": limit})
+        return [Action.from_json(item) for item in found or ()]
+
+    def action(self, action_id: str) -> Action:
+        """Return one action; one whose run is over is shown as over."""
+        what = f"reading action {action_id}"
+        return Action.from_json(read_json(what, self.request(what, "GET", f"/actions/{_quoted(action_id)}")))
+
+    def provisioner_problem(self, site: str) -> str | None:
+        """Return why the site's provisioner does not list its nodes, in a sentence; None when it does.
+
+        Raises
+        ------
+        ApiRefused, ApiUnreachable
+            The API itself does not answer as it should: of the provisioner nothing is known.
+        """
+        query = {"site": site, "filters": "nodes-provision-status"}
+        try:
+            self.request(f"asking the provisioner of site {site}", "GET", "/site_statuses", query)
+        except ApiRefused as refused:
+            if refused.status not in (502, 503):
+                raise
+            return sentence(refused.detail)
+        return None
+
+    def stop(self, action_id: str) -> None:
+        """End an action; `ApiRefused` with status 409 when it is over, or not there yet."""
+        self.request(f"stopping action {action_id}", "POST", f"/actions/{_quoted(action_id)}/control/stop")
+
+    def progress(self, dag_id: str, run_id: str) -> RunProgress | None:
+        """Return how the action of a DAG run stands; None while Slipway does not know it."""
+        data = self._get(f"reading the progress of {run_id}", f"/runs/{_quoted(dag_id)}/{_quoted(run_id)}")
+        if data is None:
+            return None
+        action = data.get("action") or {}
+        return RunProgress(
+            state=action.get("state"),
+            verdict=action.get("verdict"),
+            groups=tuple(GroupProgress.from_json(group) for group in data.get("groups") or ()),
+            report=data.get("report"),
+            report_text=data.get("report_text"),
+            step=action.get("step"),
+            paused=bool(action.get("paused")),
+        )
+
+    def _get(self, what: str, path: str, query: Mapping[str, Any] | None = None) -> Any:
+        """Return the JSON of an answer, None where there is no such thing (404)."""
+        try:
+            return read_json(what, self.request(what, "GET", path, query))
+        except ApiRefused as error:
+            if error.status != _NOT_FOUND:
+                raise
+            return None
+
+
+def _quoted(part: str) -> str:
+    return quote(part, safe="")
+
+
+def _refusal(site: str, detail: Mapping[str, Any]) -> DesignRefused:
+    messages = (detail.get("details") or {}).get("messageList") or []
+    errors = [_text(message) for message in messages if not isinstance(message, Mapping) or message.get("error", True)]
+    return DesignRefused(str(detail.get("message") or f"the design of {site} was refused"), errors)
+
+
+def _text(message: Any) -> str:
+    return str(message.get("message", message)) if isinstance(message, Mapping) else str(message)

@@ -1,0 +1,199 @@
+"""The design of a site as a deployment needs it: configuration, strategy, nodes and digests, read from documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
+
+from design_rendering.digests import node_digests
+from design_rendering.documents import Document, find_document, find_documents
+from design_rendering.drydock_kinds import NODE_SCHEMA, missing_profiles, nodes_from_documents
+from design_rendering.errors import DocumentError
+from strategy_lib.configuration import (
+    CONFIGURATION_SCHEMA,
+    DEFAULT_STRATEGY_NAME,
+    DeploymentConfiguration,
+    named_strategy,
+    parse_configuration,
+)
+from strategy_lib.errors import Problem, StrategyLibError
+from strategy_lib.node import Node
+from strategy_lib.selectors import NodeIndex, members_of, resolve
+from strategy_lib.strategy import STRATEGY_SCHEMA, Strategy, default_strategy
+from strategy_lib.strategy_parser import parse_strategy
+from strategy_lib.warnings import strategy_warnings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What a deployment takes from a site's documents.
+
+    Attributes
+    ----------
+    configuration
+        The settings; the defaults where the site has no configuration.
+    strategy
+        The named strategy, or the default one (rule 22).
+    nodes
+        All nodes of the site, in document order.
+    digests
+        Node name to the digest of what makes it.
+    warnings
+        What deserves a second look (rule 4), and host profiles that are missing.
+    """
+
+    configuration: DeploymentConfiguration
+    strategy: Strategy
+    nodes: tuple[Node, ...]
+    digests: Mapping[str, str]
+    warnings: tuple[Problem, ...]
+
+    def members(self) -> dict[str, frozenset[str]]:
+        """Return the names of each group's nodes."""
+        return resolve(self.strategy, self.nodes)
+
+
+def read_design(documents: Iterable[Document]) -> Design:
+    """Read the design of a site.
+
+    The configuration names the strategy. Without a configuration, or a name in it, a strategy named
+    `deployment-strategy` is used if there is one; else the default one (rule 22). A part that is wrong keeps no other
+    part from being read (rule 3).
+
+    Raises
+    ------
+    StrategyLibError
+        DocumentError, ConfigurationError, StrategyError or InventoryError; where several parts are wrong, one
+        DocumentError with the problems of all of them.
+    """
+    all_documents = list(documents)
+    errors: list[StrategyLibError] = []
+    configuration_document = _configuration_document(errors, all_documents)
+    configuration = DeploymentConfiguration()
+    if configuration_document is not None:
+        data = configuration_document.data
+        configuration = _attempt(errors, configuration, parse_configuration, data, configuration_document)
+    strategy_document = _strategy_document(errors, all_documents, configuration_document)
+    strategy = default_strategy()
+    if strategy_document is not None:
+        strategy = _attempt(errors, strategy, parse_strategy, strategy_document.data, strategy_document)
+    no_nodes: list[Node] = []
+    no_digests: dict[str, str] = {}
+    nodes = _attempt(errors, no_nodes, nodes_from_documents, all_documents)
+    digests = _attempt(errors, no_digests, node_digests, all_documents, nodes)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise DocumentError(dict.fromkeys(problem for error in errors for problem in error.problems))
+    index = NodeIndex(nodes)
+    warnings = [
+        *strategy_warnings(strategy, members_of(strategy, index), index.names, strategy_document, index),
+        *missing_profiles(all_documents),
+    ]
+    if strategy_document is None:
+        warnings += _unused_strategies(all_documents)
+    return Design(configuration, strategy, tuple(nodes), digests, tuple(warnings))
+
+
+def _attempt(
+    errors: list[StrategyLibError], otherwise: T, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Return what `read` returns; where it cannot, keep its error and return `otherwise`."""
+    try:
+        return read(*args, **kwargs)
+    except StrategyLibError as error:
+        errors.append(error)
+        return otherwise
+
+
+def _configuration_document(errors: list[StrategyLibError], documents: list[Document]) -> Document | None:
+    stand_in = next(iter(_first_of_each(documents, CONFIGURATION_SCHEMA).values()), None)
+    return _attempt(errors, stand_in, find_document, documents, CONFIGURATION_SCHEMA)
+
+
+def _strategy_document(
+    errors: list[StrategyLibError], documents: list[Document], configuration: Document | None
+) -> Document | None:
+    """Return the strategy document that the configuration, or the lack of one, leads to (rule 22)."""
+    stand_in = _first_of_each(documents, STRATEGY_SCHEMA)
+    strategies = _attempt(errors, stand_in, find_documents, documents, STRATEGY_SCHEMA)
+    # Not from the settings that were read: there are none where any of them is wrong.
+    name = named_strategy(configuration.data) if configuration is not None else None
+    if configuration is not None and name is not None and name not in strategies:
+        there = f"there are {', '.join(sorted(strategies))}" if strategies else "there is none at all"
+        message = f"there is no {STRATEGY_SCHEMA} named {name!r}; {there}"
+        path = "$.data.physical_provisioner.deployment_strategy"
+        errors.append(DocumentError([configuration.problem(path, message)]))
+    return strategies.get(name or DEFAULT_STRATEGY_NAME)
+
+
+def _first_of_each(documents: list[Document], schema: str) -> dict[str, Document]:
+    """Return the first document of each name: it stands in where there are too many, so that reading can go on."""
+    return {
+        document.name: document
+        for document in reversed(documents)
+        if document.schema == schema and not document.abstract
+    }
+
+
+def _unused_strategies(documents: list[Document]) -> list[Problem]:
+    """Warn of strategies that nothing leads to: whoever wrote them expects their groups (rule 22)."""
+    message = (
+        f"not used: no {CONFIGURATION_SCHEMA} names it, it is not named {DEFAULT_STRATEGY_NAME!r}, "
+        "and all nodes are one critical group instead"
+    )
+    return [
+        document.problem("$", message, "warning") for document in find_documents(documents, STRATEGY_SCHEMA).values()
+    ]
+
+
+def used_strategies(documents: Sequence[Document]) -> Collection[str] | None:
+    """Return the name of the strategy that a deployment of these documents uses, nothing for the default one (rule 22).
+
+    None where that is not clear: there are no nodes and no configuration, the configuration names a strategy that is
+    not there, or there are two of one name.
+    """
+    try:
+        strategies = find_documents(documents, STRATEGY_SCHEMA)
+        configuration = find_document(documents, CONFIGURATION_SCHEMA)
+        if configuration is None and not find_documents(documents, NODE_SCHEMA):
+            return None
+    except StrategyLibError:
+        return None
+    name = named_strategy(configuration.data) if configuration is not None else None
+    if name is None:
+        return {DEFAULT_STRATEGY_NAME}.intersection(strategies)
+    return {name} if name in strategies else None
+
+
+def unused_strategies(documents: Sequence[Document]) -> list[Problem]:
+    """Return a warning for each strategy of a site that a deployment would pass by (rule 22); says what to add.
+
+    Files without nodes are drafts, and drafts are not deployed as they are. A strategy beside the one that is used is
+    left alone: whoever has several knows how to choose.
+
+    Raises
+    ------
+    StrategyLibError
+        Two documents have the same name, or the configuration is wrong.
+    """
+    strategies = find_documents(documents, STRATEGY_SCHEMA)
+    if not strategies or not find_documents(documents, NODE_SCHEMA):
+        return []
+    configuration = find_document(documents, CONFIGURATION_SCHEMA)
+    named = configuration and parse_configuration(configuration.data, configuration).deployment_strategy
+    if named is not None or DEFAULT_STRATEGY_NAME in strategies:
+        return []
+    place = "add `%s` to the deployment configuration" if configuration else f"add a {CONFIGURATION_SCHEMA} with `%s`"
+    remedy = f"{place}, or name the strategy '{DEFAULT_STRATEGY_NAME}'"
+    return [_unused_warning(document, remedy) for document in strategies.values()]
+
+
+def _unused_warning(document: Document, remedy: str) -> Problem:
+    entry = f"physical_provisioner: {{deployment_strategy: {document.name}}}"
+    message = "a deployment would not use this strategy, but deploy all nodes as one critical group; " + remedy % entry
+    return document.problem("$", message, "warning")

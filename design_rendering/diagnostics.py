@@ -1,0 +1,67 @@
+"""What is found wrong while rendering, all at once, and what deserves a second look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from design_rendering.documents import Document
+from design_rendering.errors import RenderingError
+from strategy_lib.errors import Problem
+
+_MOST = 1000
+
+
+class Diagnostics:
+    """Collects errors and warnings; past a thousand of either they are only counted."""
+
+    __slots__ = ("_errors", "_warnings", "more_errors", "more_warnings")
+
+    def __init__(self) -> None:
+        self._errors: list[Problem] = []
+        self._warnings: list[Problem] = []
+        self.more_errors = 0
+        self.more_warnings = 0
+
+    def error(self, document: Document, path: str, message: str) -> None:
+        """Note what makes rendering impossible."""
+        if len(self._errors) < _MOST:
+            self._errors.append(document.problem(path, message))
+        else:
+            self.more_errors += 1
+
+    def warning(self, document: Document, path: str, message: str) -> None:
+        """Note what deserves a second look."""
+        if len(self._warnings) < _MOST:
+            self._warnings.append(document.problem(path, message, "warning"))
+        else:
+            self.more_warnings += 1
+
+    def read(self, documents: Iterable[Document]) -> None:
+        """Note what was found when the documents were read."""
+        for warning in (warning for document in documents for warning in document.warnings):
+            if len(self._warnings) < _MOST:
+                self._warnings.append(warning)
+            else:
+                self.more_warnings += 1
+
+    def warnings(self) -> tuple[Problem, ...]:
+        """Return the warnings."""
+        if self.more_warnings:
+            note = Problem("$", f"there are {self.more_warnings} more warnings like these", level="warning")
+            return (*self._warnings, note)
+        return tuple(self._warnings)
+
+    def raise_errors(self) -> None:
+        """Raise what was found.
+
+        Raises
+        ------
+        RenderingError
+            With all errors, if there are any.
+        """
+        if self.more_errors:
+            raise RenderingError(
+                [*self._errors, Problem("$", f"there are {self.more_errors} more problems like these")]
+            )
+        if self._errors:
+            raise RenderingError(self._errors)

@@ -1,0 +1,290 @@
+"""Validating documents by what they are rendered to: whole sites as a commit does, and any files, drafts included."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from design_rendering.design import Design, read_design, unused_strategies, used_strategies
+from design_rendering.documents import Document, find_document, find_documents
+from design_rendering.drydock_kinds import NODE_SCHEMA, missing_parts, missing_profiles, nodes_from_documents
+from design_rendering.errors import RenderingError
+from design_rendering.rendering import RenderedDocument, Rendering, render
+from design_rendering.secrets import is_secret
+from strategy_lib.configuration import CONFIGURATION_SCHEMA, parse_configuration
+from strategy_lib.did_you_mean import did_you_mean
+from strategy_lib.errors import Problem, StrategyLibError
+from strategy_lib.node import Node
+from strategy_lib.strategy import STRATEGY_SCHEMA
+from strategy_lib.strategy_parser import parse_strategy
+from strategy_lib.warnings import NO_GROUPS, draft_warnings
+
+# What of these is in force stands in every report.
+_SHOWN = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA)
+_EXPOSED = "groups and settings are shown to everybody: write it in plain"
+
+CHECKED = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA, NODE_SCHEMA)
+
+READ = (
+    STRATEGY_SCHEMA,
+    CONFIGURATION_SCHEMA,
+    NODE_SCHEMA,
+    "drydock/HostProfile/v1",
+    "drydock/HardwareProfile/v1",
+    "drydock/Network/v1",
+    "drydock/NetworkLink/v1",
+    "drydock/Region/v1",
+)
+# Kinds of Drydock's that Slipway passes on without reading them: near to the above, and no slip.
+PASSED_ON = ("drydock/Rack/v1", "drydock/BootAction/v1", "drydock/PromenadeJoin/v1")
+_NEAR = 0.85
+
+
+def render_files(documents: Sequence[Document]) -> tuple[list[Document], list[Problem]]:
+    """Return the documents that count, rendered, and what was found on the way.
+
+    Files without any node are drafts, parts of a site: what they cannot be rendered without may stand elsewhere, so
+    that all that is wrong is a warning, and the documents count as they are written.
+
+    Raises
+    ------
+    RenderingError
+        There are nodes, and the documents cannot be rendered.
+    """
+    rendering, found = _render_files(documents)
+    return [rendered.document for rendered in rendering.documents], found
+
+
+def _render_files(documents: Sequence[Document]) -> tuple[Rendering, list[Problem]]:
+    try:
+        rendering = render(documents)
+    except RenderingError as error:
+        if any(document.schema == NODE_SCHEMA for document in documents):
+            raise
+        written = Rendering(tuple(map(RenderedDocument, documents)))
+        return written, [replace(problem, level="warning") for problem in error.problems]
+    return rendering, list(rendering.warnings)
+
+
+def validate_files(documents: Sequence[Document], *, complete: bool = True) -> list[Problem]:
+    """Return all errors and warnings of any mixture of documents, drafts included, in the order of the files.
+
+    Parameters
+    ----------
+    complete
+        False where more files belong to these and cannot be read: nothing is said of what they may hold.
+    """
+    if not complete:
+        return _by_place(documents, unrendered_problems(documents))
+    try:
+        rendering = render(documents)
+    except RenderingError as error:
+        return _by_place(documents, [*error.problems, *unrendered_problems(documents)])
+    rendered = [rendered.document for rendered in rendering.documents]
+    return _by_place(documents, [*rendering.warnings, *exposed_secrets(rendering), *check(rendered)])
+
+
+def validate_site(documents: Sequence[Document], most_groups: int | None = None) -> list[Problem]:
+    """Return all errors and warnings that a commit of these documents would find by itself."""
+    try:
+        rendering = render(documents)
+    except RenderingError as error:
+        return _by_place(documents, [*error.problems, *unrendered_problems(documents)])
+    found = check_site([rendered.document for rendered in rendering.documents], most_groups)
+    return _by_place(documents, [*rendering.warnings, *exposed_secrets(rendering), *found.problems])
+
+
+def exposed_secrets(rendering: Rendering) -> list[Problem]:
+    """Return an error for each secret in groups and settings: all who may look at an action see them."""
+    found = []
+    for rendered in rendering.documents:
+        document = rendered.document
+        if document.schema not in _SHOWN:
+            continue
+        paths = ("$.metadata.storagePolicy",) if is_secret(document) else rendered.secret_paths
+        found += [document.problem(path, _EXPOSED) for path in paths]
+    return found
+
+
+def unrendered_problems(documents: Sequence[Document]) -> list[Problem]:
+    """Return what can be said although the documents cannot be rendered, or some cannot be read.
+
+    That is what is wrong with documents that nothing is put into, each by itself; and secrets in what all may see. What
+    seems to be missing may be there once the rest is mended.
+    """
+    shown = [document for document in documents if document.schema in _SHOWN]
+    plain = [one for one in shown if "substitutions" not in one.metadata and not _has_parent(one)]
+    written = Rendering(tuple(map(RenderedDocument, shown)))
+    read = [warning for document in documents for warning in document.warnings]
+    return [*read, *exposed_secrets(written), *check_alone(plain)]
+
+
+def _has_parent(document: Document) -> bool:
+    layering = document.metadata.get("layeringDefinition")
+    return isinstance(layering, Mapping) and "parentSelector" in layering
+
+
+def _by_place(documents: Sequence[Document], problems: Sequence[Problem]) -> list[Problem]:
+    sources = {document.source: place for place, document in enumerate(documents)}
+    return sorted(
+        dict.fromkeys(problems), key=lambda problem: (sources.get(problem.source or "", 0), problem.line or 0)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SiteCheck:
+    """What was found in the documents of a site: errors and warnings, and its design where that can be read."""
+
+    problems: tuple[Problem, ...]
+    design: Design | None
+
+
+def check(documents: Sequence[Document]) -> list[Problem]:
+    """Return all errors and warnings of a mixture of documents, each once, in the order of the files."""
+    counts = document_counts(documents)
+    found = [*_problems(documents), *_profile_warnings(documents)]
+    # A configuration that is checked by itself may well name a strategy that stands in another file.
+    alone = not counts[STRATEGY_SCHEMA] and not counts[NODE_SCHEMA]
+    known = set(found)
+    for problem in _errors(read_design, documents):
+        if problem not in known:
+            found.append(replace(problem, level="warning") if alone else problem)
+    if documents and not any(counts.values()):
+        message = "nothing here is checked: there is no deployment strategy, no configuration and no node"
+        found.append(Problem("$", message, source=documents[0].source, level="warning"))
+    return _in_order(documents, found)
+
+
+def check_alone(documents: Sequence[Document]) -> list[Problem]:
+    """Return what is wrong with each strategy and configuration by itself, whatever else there may be."""
+    found = [*unknown_kinds(documents), *_settings_problems(documents)]
+    for document in _concrete(documents, STRATEGY_SCHEMA):
+        found += _strategy_problems(document, ())
+    return _in_order(documents, found)
+
+
+def check_site(documents: Sequence[Document], most_groups: int | None = None) -> SiteCheck:
+    """Judge the rendered documents of a whole site.
+
+    Beyond what `check` finds, these are errors here: that there is nothing to deploy; that a host profile is missing;
+    that there are more groups than can be carried out.
+
+    Parameters
+    ----------
+    documents
+        All documents of the site, rendered.
+    most_groups
+        How many groups one action can have; None: any number.
+    """
+    found = [*_problems(documents), *missing_parts(documents)]
+    found += [replace(problem, level="error") for problem in _profile_warnings(documents)]
+    design = None
+    try:
+        design = read_design(documents)
+        found += _scope_problems(documents, design, most_groups)
+    except StrategyLibError as error:
+        found += error.problems
+    if not document_counts(documents)[NODE_SCHEMA]:
+        sources = {document.source for document in documents}
+        source = sources.pop() if len(sources) == 1 else None
+        found.append(Problem("$", f"there is no {NODE_SCHEMA}: there is nothing to deploy", source=source))
+    return SiteCheck(tuple(_in_order(documents, found)), design)
+
+
+def document_counts(documents: Sequence[Document]) -> dict[str, int]:
+    """Return how many documents there are of each kind that is checked."""
+    return {schema: sum(1 for _ in _concrete(documents, schema)) for schema in CHECKED}
+
+
+def _problems(documents: Sequence[Document]) -> list[Problem]:
+    """Return what is wrong with, or to be said of, each part by itself."""
+    found = [*unknown_kinds(documents), *_settings_problems(documents)]
+    nodes: list[Node] = []
+    try:
+        nodes = nodes_from_documents(documents)
+    except StrategyLibError as error:
+        found += error.problems
+    # Without its host profile nobody knows which groups a node is in.
+    known = () if _profile_warnings(documents) else nodes
+    used = used_strategies(documents)
+    for document in _concrete(documents, STRATEGY_SCHEMA):
+        problems = _strategy_problems(document, known)
+        unused = used is not None and document.name not in used
+        found += [replace(problem, level="warning") for problem in problems] if unused else problems
+    with contextlib.suppress(StrategyLibError):  # what is wrong is told already
+        found += unused_strategies(documents)
+    return found
+
+
+def _settings_problems(documents: Sequence[Document]) -> list[Problem]:
+    """Return names that are there twice, and what is wrong with configurations."""
+    found = [
+        *_errors(find_documents, documents, STRATEGY_SCHEMA),
+        *_errors(find_document, documents, CONFIGURATION_SCHEMA),
+    ]
+    for document in _concrete(documents, CONFIGURATION_SCHEMA):
+        found += _errors(parse_configuration, document.data, document)
+    return found
+
+
+def _profile_warnings(documents: Sequence[Document]) -> list[Problem]:
+    with contextlib.suppress(StrategyLibError):
+        return missing_profiles(documents)
+    return []
+
+
+def _scope_problems(documents: Sequence[Document], design: Design, most_groups: int | None) -> list[Problem]:
+    """Return that a good design has no group at all, or more than can be carried out."""
+    groups = design.strategy.groups
+    if groups and (most_groups is None or len(groups) <= most_groups):
+        return []
+    message = NO_GROUPS
+    if groups:
+        message = (
+            f"there are {len(groups)} groups, and Airflow can map at most {most_groups}: "
+            "merge some, or raise [core] max_map_length"
+        )
+    document = find_documents(documents, STRATEGY_SCHEMA).get(design.configuration.strategy_name)
+    return [document.problem("$.data.groups", message) if document else Problem("$.data.groups", message)]
+
+
+def _in_order(documents: Sequence[Document], problems: Iterable[Problem]) -> list[Problem]:
+    """Return each problem once, by file and line; what is an error is no warning too."""
+    sources = {document.source: place for place, document in enumerate(documents)}
+    known = dict.fromkeys(problems)
+    once = [problem for problem in known if problem.level == "error" or replace(problem, level="error") not in known]
+    return sorted(once, key=lambda item: (sources.get(item.source or "", 0), item.line or 0))
+
+
+def _concrete(documents: Sequence[Document], schema: str) -> Iterable[Document]:
+    return (document for document in documents if document.schema == schema and not document.abstract)
+
+
+def _strategy_problems(document: Document, nodes: Sequence[Node]) -> list[Problem]:
+    try:
+        strategy = parse_strategy(document.data, document)
+    except StrategyLibError as error:
+        return list(error.problems)
+    return draft_warnings(strategy, nodes, document)
+
+
+def _errors(read: Callable[..., object], *arguments: object) -> list[Problem]:
+    try:
+        read(*arguments)
+    except StrategyLibError as error:
+        return list(error.problems)
+    return []
+
+
+def unknown_kinds(documents: Sequence[Document]) -> list[Problem]:
+    """Return a warning for each document whose schema is nearly one that Slipway reads: it is passed by."""
+    unknown = {document.schema for document in documents}.difference(READ, PASSED_ON)
+    near = {schema: did_you_mean(schema, READ, "", cutoff=_NEAR, quoted=False) for schema in unknown}
+    return [
+        document.problem(
+            "$.schema", f"not read: {document.schema!r} is no known kind. {hint[0].upper()}{hint[1:]}", "warning"
+        )
+        for document in documents
+        if (hint := near.get(document.schema, ""))
+    ]

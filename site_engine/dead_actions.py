@@ -1,0 +1,193 @@
+"""Actions whose DAG run is over or gone: closing them, taking their site over, and showing them as they will be closed.
+
+Rule 24. `reconcile` is the one place that closes an action from outside of its own run. `acquire`, the commands to an
+action, the creation of another one and the controller call it. Readers call `action_for_display`, which writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Protocol
+
+from site_engine.errors import AirflowRefused
+from site_store import ActionState, SiteBusy
+
+if TYPE_CHECKING:
+    from site_engine.log_messages import TaskLog
+    from site_store import ActionRecord, LockOwner, SiteStore
+
+
+STOP = "stop"
+"""The command that ends an action, as it is kept in its audits."""
+TRIGGER_TIME = timedelta(seconds=120)
+"""An action's row is written before its DAG run is triggered: for so long the trigger may still be on its way."""
+LIVE = ("queued", "running")
+"""Airflow's states of a DAG run that goes on by itself."""
+
+_OVER = frozenset({"success", "failed"})
+
+RunState = Callable[[str, str], str | None]
+"""Gives Airflow's state of a DAG run (dag id, run id), None when no such run exists (any more)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """What a look at all open actions has come to.
+
+    Attributes
+    ----------
+    closed : actions that were closed by it.
+    hidden : actions whose run Airflow does not show to the caller; they are left alone.
+    """
+
+    closed: tuple[ActionRecord, ...]
+    hidden: tuple[ActionRecord, ...]
+
+
+class AirflowRuns(Protocol):
+    """The DAG runs, as a client of Airflow's public API gives them."""
+
+    def run_states(self, runs: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
+        """Return the states of many runs; one that is not shown to the caller, or is not there, is left out."""
+
+    def run_state(self, dag_id: str, run_id: str) -> str | None:
+        """Return the state of a run, None when it does not exist; raise `AirflowRefused` when it is not shown."""
+
+
+def run_is_over(state: str | None) -> bool:
+    """Whether a DAG run in this state will not go on by itself; None stands for a run that does not exist."""
+    return state is None or state in _OVER
+
+
+def reconcile(store: SiteStore, action_id: str, run_state: RunState, by: str | None = None) -> bool:
+    """Close an action whose DAG run ended without its report, was deleted or never came to be, and free its site.
+
+    One that was only just asked for is left alone: its DAG run may be about to be there (rule 24).
+
+    Parameters
+    ----------
+    by
+        Who does this without having been asked; kept among the commands to the action.
+
+    Returns
+    -------
+    bool
+        Whether the action was closed by this.
+    """
+    action = store.action(action_id)
+    if action.state.is_end:
+        return False
+    state = run_state(action.dag_id, action.run_id)
+    return _is_dead(store, action, state) and close_without_report(store, action_id, by)
+
+
+def reconcile_all(
+    store: SiteStore, airflow: AirflowRuns, by: str, before_each: Callable[[], object] = lambda: None
+) -> Reconciled:
+    """Close every action, of all sites, whose DAG run is over or gone.
+
+    Airflow is asked once for a hundred of them. A run that it does not list may only be hidden from the caller, so it
+    is asked for by itself before its action is closed.
+
+    Parameters
+    ----------
+    by
+        Who does this; kept among the commands to each action.
+    before_each
+        Is called before each such action is looked at; what it raises ends the look.
+
+    Raises
+    ------
+    AirflowApiError
+        Airflow does not answer.
+    """
+    opened = store.open_actions()
+    states = airflow.run_states({(action.dag_id, action.run_id) for action in opened}) if opened else {}
+    closed, hidden = [], []
+    for action in opened:
+        if states.get((action.dag_id, action.run_id)) in LIVE:
+            continue
+        before_each()
+        try:
+            if reconcile(store, action.id, airflow.run_state, by):
+                closed.append(store.action(action.id))
+        except AirflowRefused:
+            hidden.append(action)
+    return Reconciled(tuple(closed), tuple(hidden))
+
+
+def close_without_report(store: SiteStore, action_id: str, by: str | None = None) -> bool:
+    """Close an action whose DAG run ended without its report, and free its site; False when it has ended otherwise.
+
+    The verdict names who stopped it last, where somebody did.
+    """
+    return store.close_action(action_id, ActionState.CANCELLED, _verdict(store, action_id), by)
+
+
+def action_for_display(store: SiteStore, action_id: str, run_state: str | None) -> ActionRecord:
+    """Return an action as it stands, given what Airflow says of its DAG run; nothing is written.
+
+    One whose run is over or gone is shown as it will be closed, with no time of its end: nobody has noted one.
+
+    Parameters
+    ----------
+    run_state
+        Airflow's state of the run, asked for before this call; None when no such run exists (any more).
+    """
+    # Read after Airflow was asked: a run that is over has written all that it will write.
+    action = store.action(action_id)
+    if action.state.is_end or not _is_dead(store, action, run_state):
+        return action
+    return replace(action, state=ActionState.CANCELLED, verdict=_verdict(store, action_id), paused=None)
+
+
+def has_unrecorded_end(action: ActionRecord) -> bool:
+    """Whether only `action_for_display` shows an action as over: its groups and nodes in the store look alive."""
+    return action.state.is_end and action.ended is None
+
+
+def _is_dead(store: SiteStore, action: ActionRecord, run_state: str | None) -> bool:
+    if run_state is None and action.state is ActionState.PENDING:
+        return store.now() - action.created >= TRIGGER_TIME
+    return run_is_over(run_state)
+
+
+def _verdict(store: SiteStore, action_id: str) -> str:
+    stopped = [audit.user for audit in store.audits(action_id) if audit.command == STOP]
+    return f"stopped by {stopped[-1]}" if stopped else "the DAG run ended without its report"
+
+
+def take_site(store: SiteStore, action_id: str, run_state: RunState, log: TaskLog) -> None:
+    """Take the lock of the action's site, or learn that this action has it already.
+
+    Parameters
+    ----------
+    run_state
+        Gives Airflow's state of a DAG run (dag id, run id), None when the run does not exist any more.
+
+    Raises
+    ------
+    site_store.SiteBusy
+        Another action that is still going on has it; the error names it.
+    """
+    try:
+        store.acquire_site(action_id)
+    except SiteBusy as busy:
+        owner = busy.owner
+        if not _stale(owner, action_id, run_state):
+            raise
+        log.warning(
+            "The site was left locked by action %s, whose run %s is over: taking it over.",
+            owner.action_id,
+            owner.run_id,
+        )
+        if not store.take_over_site(action_id, owner):
+            raise
+
+
+def _stale(owner: LockOwner, action_id: str, run_state: RunState) -> bool:
+    if owner.action_id == action_id:
+        return False
+    return run_is_over(run_state(owner.dag_id, owner.run_id))

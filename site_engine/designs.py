@@ -1,0 +1,157 @@
+"""The design of an action: reading it from the store, and having the provisioner check it and see all of its nodes.
+
+Drydock keeps what an address led to for as long as it runs, also that it led nowhere; and it takes the body of a 503
+for a design without nodes. So an address is used until a fetch failed or showed too few nodes, and then never again.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from design_rendering.documents import load_documents
+from provisioner_client.errors import DesignEmpty, DesignUnreadable
+from provisioner_client.protocol import DesignSource, DesignValidation, Provisioner
+from site_engine.errors import StepError
+from site_engine.log_messages import names
+from strategy_lib.strategy import Selector
+
+if TYPE_CHECKING:
+    from design_rendering.documents import Document
+    from site_store import RevisionRecord, SiteStore
+
+
+log = logging.getLogger(__name__)
+
+ADDRESSES: Final = 3
+"""How many addresses of a design are tried at most, in one check."""
+
+INGESTER: Final = "drydock_provisioner.ingester.plugins.deckhand.DeckhandIngester"
+REFUSAL_STAYS: Final = (
+    "Drydock keeps a refusal for a design's text until it is started again: what was mended elsewhere, such as a "
+    "missing image in MAAS, counts only once something in the documents is changed, even a comment"
+)
+_LARGEST_FETCH: Final = 99_999
+
+
+@dataclass(frozen=True, slots=True)
+class DesignCheck:
+    """What the provisioner makes of a design.
+
+    Attributes
+    ----------
+    validation
+        Whether it accepts the design, and its remarks.
+    nodes, missing
+        How many nodes the design has, and which of them the provisioner does not see; nothing is known of that where
+        it refuses the design.
+    fetch
+        Which address was used last, for `ProvisionerConnection.design_address`.
+    """
+
+    validation: DesignValidation
+    nodes: int
+    missing: tuple[str, ...]
+    fetch: int
+
+    @property
+    def shortage(self) -> str:
+        """What is missing and why that may be, as a sentence; empty when nothing is."""
+        if not self.missing:
+            return ""
+        if len(self.missing) < self.nodes:
+            return (
+                f"the provisioner sees only {self.nodes - len(self.missing)} of the design's {self.nodes} nodes, and "
+                f"not: {names(self.missing)}. What did it get from the design's address?"
+            )
+        return (
+            f"the provisioner accepts the design and sees none of its {self.nodes} nodes. Is its ingester the one for "
+            f"these documents (drydock.conf: [plugins] ingester = {INGESTER}; the default, YamlIngester, finds no "
+            "nodes in them)? Or did something else than Slipway answer at the design's address?"
+        )
+
+
+def check_design(
+    provisioner: Provisioner,
+    address: Callable[[int], str],
+    text: str,
+    nodes: Collection[str],
+    fetch: int,
+    *,
+    patience: float = float("inf"),
+    clock: Callable[[], float] = time.monotonic,
+) -> DesignCheck:
+    """Have a design checked, and look whether the provisioner sees its nodes.
+
+    Parameters
+    ----------
+    address
+        Gives the address for a fetch.
+    text
+        The design's documents.
+    nodes
+        The names of the design's nodes. Others that the provisioner sees are of no interest.
+    fetch
+        The address to begin with: the one that was good before, or 0.
+    patience
+        Seconds after which no further address is tried. Drydock takes half a minute for one that leads nowhere.
+
+    Raises
+    ------
+    provisioner_client.errors.ProvisionerError
+        It could not be asked. `DesignUnreadable`: none of the addresses led to a design.
+    """
+    started = clock()
+    for number in range(1, ADDRESSES + 1):
+        last = number == ADDRESSES or clock() - started > patience
+        try:
+            found = _checked(provisioner, DesignSource(address(fetch), lambda: text), nodes, fetch)
+        except DesignUnreadable as error:
+            if last or clock() - started > patience:
+                raise
+            log.warning("%s; another address is tried.", error)
+        else:
+            if last or not found.missing:
+                return found
+            log.warning("Of %d nodes the provisioner does not see %d; another address is tried.", *_counts(found))
+        fetch = secrets.randbelow(_LARGEST_FETCH) + 1
+    raise AssertionError("the last round returns or raises")  # pragma: no cover
+
+
+def _checked(provisioner: Provisioner, design: DesignSource, nodes: Collection[str], fetch: int) -> DesignCheck:
+    validation = provisioner.validate_design(design)
+    if not validation.valid or not nodes:
+        return DesignCheck(validation, len(nodes), (), fetch)
+    try:
+        seen = provisioner.select_nodes(design, [Selector()])
+    except DesignEmpty:
+        seen = frozenset()
+    return DesignCheck(validation, len(nodes), tuple(sorted(set(nodes) - seen)), fetch)
+
+
+def _counts(check: DesignCheck) -> tuple[int, int]:
+    return check.nodes, len(check.missing)
+
+
+def read_revision(store: SiteStore, site: str, number: int | None) -> tuple[RevisionRecord, list[Document]]:
+    """Return a revision and its rendered documents.
+
+    Raises
+    ------
+    StepError
+        It was forced although it could not be rendered: there is nothing to deploy.
+    site_store.RevisionNotFound
+        The site has no revision of this number, or no revision at all.
+    """
+    revision = store.revision(site, number)
+    if revision.text is None:
+        said = "; ".join(revision.problems[:5]) or "see its problems"
+        raise StepError(
+            f"revision {revision.number} of site {site} was forced although it could not be rendered, so there is no "
+            f"design to work with ({said}): mend the documents and commit them, or name another revision"
+        )
+    return revision, load_documents(revision.text, f"site {site}, revision {revision.number}")

@@ -1,0 +1,43 @@
+"""The hint behind a name that does not exist: the known names that look most like it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from difflib import get_close_matches
+
+# Looking for what is alike takes long among many long names.
+_LONGEST = 64
+
+
+def nearest(name: str, known: Collection[str], most: int = 1, cutoff: float = 0.6) -> list[str]:
+    """Return the known names that look most like one, the best first; of 0 to 1, `cutoff` is how alike at least."""
+    same = [one for one in known if one.casefold() == name.casefold()]
+    return same[:most] or get_close_matches(name[:_LONGEST], known, most, cutoff)
+
+
+def did_you_mean(
+    name: str,
+    known: Collection[str],
+    otherwise: str | None = None,
+    *,
+    most: int = 1,
+    cutoff: float = 0.6,
+    quoted: bool = True,
+) -> str:
+    """Return what to write instead of a name that does not exist: "did you mean 'deploy_site'?".
+
+    Parameters
+    ----------
+    otherwise
+        What is said where nothing is near; None: all that is known.
+    most
+        How many names are offered at most.
+    cutoff
+        How alike they are at least, from 0 to 1.
+    quoted
+        Whether names stand in quotes; the fields of documents do not.
+    """
+    near = nearest(name, known, most, cutoff)
+    if near:
+        return f"did you mean {' or '.join(map(repr, near) if quoted else near)}?"
+    return f"known are {', '.join(known)}" if otherwise is None else otherwise

@@ -1,0 +1,185 @@
+"""The text of a report for the log, most important first (rule 20)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+from strategy_lib.criteria import CriterionResult
+from strategy_lib.node import NodeState
+from strategy_lib.phase import GroupState, NodeStep, Reason
+from strategy_lib.report import Report, ReportedGroup, ReportedNode, Submission, seconds_between
+
+_MOST_TROUBLED = 500
+_MOST_NODES = 2000
+_WHY = {
+    Reason.PREPARE_CRITERIA: "the prepare criteria were not met, so it deployed no node",
+    Reason.DEPLOY_CRITERIA: "the deploy criteria were not met",
+    Reason.DEPENDENCY: "a group it depends on failed, so it was not started",
+    Reason.INTERRUPTED: "its task ended before it came to a verdict",
+    Reason.NODE_STEP: "not every node is proven done",
+}
+# What has become of the nodes that succeeded, by the action's kind: never "deployed" of one that was destroyed.
+_DONE = {NodeStep.DESTROY: "destroyed", NodeStep.RELABEL: "relabelled"}
+
+
+def render(report: Report) -> str:
+    """Return the report as lines of plain text for a log, what matters most first."""
+    return "\n".join(_lines(report))
+
+
+def _lines(report: Report) -> Iterator[str]:
+    action = report.action
+    revision = f", revision {action.revision}" if action.revision is not None else ""
+    took = _duration(seconds_between(action.started, action.ended))
+    yield f"{action.kind} of site {action.site}{revision}: {report.verdict.upper()}: {report.verdict_text}"
+    run = f", run {action.run_id} of {action.dag_id}" if action.run_id is not None else ""
+    user = f", asked for by {action.user}" if action.user is not None else ""
+    yield f"Action {action.id}{run}{user}, {_span(action.started, action.ended)}{f', took {took}' if took else ''}"
+    if report.failed_steps:
+        yield "Failed before the groups:"
+        yield from (f"  {failed.step}: {failed.message}" for failed in report.failed_steps)
+    if report.rehearsal:
+        yield "If every node succeeds, this is submitted, in this order:"
+        yield from (f"  {_submission(submission)}" for submission in report.rehearsal)
+    critical = [group for group in report.failed_groups if group.critical]
+    others = [group for group in report.failed_groups if not group.critical]
+    states = {group.name: group.state for group in report.groups}
+    for title, failed_groups in (("Critical groups that failed:", critical), ("Other groups that failed:", others)):
+        if failed_groups:
+            yield title
+            for group in failed_groups:
+                yield from _failed_group(group, states)
+    yield from _troubled_nodes(report.nodes)
+    if report.notes:
+        yield "Notes:"
+        yield from (f"  {note}" for note in report.notes)
+    if report.groups:
+        yield "All groups, in the order they were processed:"
+        done = {str(step): word for step, word in _DONE.items()}.get(action.kind)
+        as_wanted = Counter(name for node in report.nodes if node.as_wanted for name in node.groups)
+        yield from _group_table(report.groups, done, as_wanted)
+    if report.nodes and report.rehearsal is None:
+        yield f"All {len(report.nodes)} nodes:"
+        yield from _node_table(report.nodes)
+
+
+def _submission(submission: Submission) -> str:
+    number = len(submission.nodes)
+    nodes = f"{number} node{'s' if number != 1 else ''}: {', '.join(submission.nodes)}"
+    if submission.group is None:
+        return f"{submission.phase}: {nodes}"
+    return f"{submission.group}: {f'{submission.phase} {nodes}' if submission.phase else 'nothing to submit'}"
+
+
+def _failed_group(group: ReportedGroup, states: dict[str, GroupState]) -> Iterator[str]:
+    why = _WHY[group.reason] if group.reason is not None else "no reason is known"
+    blocking = [name for name in group.depends_on if states.get(name) is GroupState.FAILURE]
+    if group.reason is Reason.DEPENDENCY and blocking:
+        why = f"it depends on {', '.join(blocking)}, which failed, so it was not started"
+    yield f"  {group.name}: {why}"
+    for result in group.criteria:
+        yield f"    {_criterion(result)}"
+
+
+def _criterion(result: CriterionResult) -> str:
+    mark = "met" if result.met else "NOT MET"
+    return f"{result.phase}: {result.criterion} needed {result.needed}, actual {result.actual}: {mark}"
+
+
+def _troubled_nodes(nodes: Sequence[ReportedNode]) -> Iterator[str]:
+    kinds = (
+        ("Nodes that failed", [node for node in nodes if node.state is NodeState.FAILURE]),
+        (
+            "Nodes whose outcome could not be learnt in time",
+            [node for node in nodes if node.state is NodeState.UNKNOWN],
+        ),
+        ("Nodes that were not submitted", [node for node in nodes if node.withheld]),
+    )
+    for title, found in kinds:
+        if found:
+            yield f"{title} ({len(found)}):"
+            yield from (
+                f"  {node.name} (in {', '.join(node.groups) or 'no group'}): {node.message or 'nothing was said'}"
+                for node in found[:_MOST_TROUBLED]
+            )
+            if len(found) > _MOST_TROUBLED:
+                yield f"  and {len(found) - _MOST_TROUBLED} more"
+
+
+def _group_table(groups: Sequence[ReportedGroup], done: str | None, as_wanted: Mapping[str, int]) -> Iterator[str]:
+    """Yield one line for each group.
+
+    Parameters
+    ----------
+    done
+        The word for a node step's success, None where groups are deployed.
+    as_wanted
+        How many of each group's nodes were not submitted (rule 21); the column is left out when there is none.
+    """
+    progress: tuple[str, ...] = ("prepared", "deployed") if done is None else (done,)
+    progress += ("as wanted",) if as_wanted else ()
+    header = ("group", "critical", "state", "reason", "nodes", *progress, "failed", "unknown", "took")
+    rows = [
+        (
+            group.name if group.attempt == 1 else f"{group.name} (attempt {group.attempt})",
+            "yes" if group.critical else "no",
+            str(group.state),
+            str(group.reason or "-"),
+            str(group.counts.total),
+            *((str(group.counts.prepared),) if done is None else ()),
+            str(group.counts.succeeded),
+            *((str(as_wanted.get(group.name, 0)),) if as_wanted else ()),
+            str(group.counts.failed),
+            str(group.counts.unknown),
+            _duration(group.seconds) or "-",
+        )
+        for group in groups
+    ]
+    yield from _table([header, *rows])
+    judged = [(group.name, result) for group in groups for result in group.criteria]
+    if judged:
+        yield "Criteria:"
+        yield from (f"  {name}: {_criterion(result)}" for name, result in judged)
+
+
+def _node_table(nodes: Sequence[ReportedNode]) -> Iterator[str]:
+    rows = [(node.name, str(node.state), ", ".join(node.groups) or "-", _message(node)) for node in nodes[:_MOST_NODES]]
+    yield from _table([("node", "state", "groups", "message"), *rows])
+    if len(nodes) > _MOST_NODES:
+        yield f"  and {len(nodes) - _MOST_NODES} more, which are in the stored report"
+
+
+def _message(node: ReportedNode) -> str:
+    return node.message or ("as wanted already, not submitted" if node.as_wanted else "")
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _duration(seconds: float | None) -> str:
+    """Return seconds as people say them: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`."""
+    if seconds is None:
+        return ""
+    # Rounded before it is compared: 59.6 s are a minute, not 60 s.
+    tenths = round(seconds, 1)
+    if tenths < 10:
+        return f"{tenths:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02} min"
+
+
+def _span(started: datetime | None, ended: datetime | None) -> str:
+    def shown(time: datetime | None) -> str:
+        return time.isoformat(sep=" ", timespec="seconds") if time is not None else "not known"
+
+    return f"started {shown(started)}, ended {shown(ended)}"

@@ -1,0 +1,177 @@
+"""Actions whose DAG run is over or gone (rule 24): closing them, and taking their site over."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator
+from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from airflow.sdk.exceptions import AirflowFailException
+
+from site_engine.dead_actions import (
+    TRIGGER_TIME,
+    action_for_display,
+    close_without_report,
+    reconcile,
+    reconcile_all,
+    take_site,
+)
+from site_engine.errors import AirflowRefused
+from site_store import ActionState, SiteStore
+from slipway_airflow.operators import release
+from tests.support.stores import new_store
+
+LOG = logging.getLogger("site-lock")
+
+
+class Clock:
+    """Says what time it is."""
+
+    def __init__(self) -> None:
+        self.ago = timedelta()
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) - self.ago
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> Iterator[SiteStore]:
+    url = new_store(tmp_path)
+    with SiteStore.open(url, clock) as opened:
+        yield opened
+
+
+def ask(store: SiteStore) -> str:
+    """Ask for an action."""
+    return store.create_action("deploy_site", "alpha", 1, {}, "tester", context_marker=None, exclusive=False).id
+
+
+def no_run(dag_id: str, run_id: str) -> None:
+    """There is no such DAG run."""
+
+
+@pytest.mark.parametrize(
+    ("age", "state"),
+    [
+        (timedelta(), ActionState.PENDING),
+        (TRIGGER_TIME - timedelta(seconds=5), ActionState.PENDING),
+        (TRIGGER_TIME + timedelta(seconds=1), ActionState.CANCELLED),
+    ],
+)
+def test_a_request_without_a_run_is_left_alone_while_its_trigger_may_be_on_the_way(
+    store: SiteStore, clock: Clock, age: timedelta, state: ActionState
+) -> None:
+    clock.ago = age
+    action_id = ask(store)
+    clock.ago = timedelta()
+    reconcile(store, action_id, no_run)
+    assert store.action(action_id).state is state
+
+
+@pytest.mark.parametrize("run", ["success", "failed"])
+def test_a_request_whose_run_is_over_is_closed_however_young(store: SiteStore, run: str) -> None:
+    action_id = ask(store)
+    reconcile(store, action_id, lambda *_: run)
+    assert store.action(action_id).state is ActionState.CANCELLED
+
+
+def test_the_verdict_names_who_stopped_it(store: SiteStore) -> None:
+    stopped, ended = ask(store), ask(store)
+    for command, user in (("invoke", "ann"), ("stop", "bob"), ("stop", "carl"), ("pause", "dora")):
+        store.audit(stopped, command, user)
+    store.audit(ended, "invoke", "ann")
+    assert close_without_report(store, stopped)
+    reconcile(store, ended, lambda *_: "failed")
+    verdicts = [store.action(action_id).verdict for action_id in (stopped, ended)]
+    assert verdicts == ["stopped by carl", "the DAG run ended without its report"]
+
+
+def test_a_teardown_names_who_stopped_it(store: SiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    action_id = ask(store)
+    store.acquire_site(action_id)
+    store.audit(action_id, "stop", "bob")
+    monkeypatch.setattr(release, "SiteStore", SimpleNamespace(open=lambda: nullcontext(store)))
+    run = SimpleNamespace(dag_id="deploy_site", run_id=store.action(action_id).run_id)
+    with pytest.raises(AirflowFailException, match="stopped by bob"):
+        release.ReleaseSiteOperator(task_id="release").execute(cast(Any, {"ti": run}))
+    assert store.action(action_id).verdict == "stopped by bob"
+    assert store.site_owner("alpha") is None
+
+
+def test_a_running_action_whose_run_is_gone_is_closed_at_once(store: SiteStore) -> None:
+    action_id = ask(store)
+    take_site(store, action_id, no_run, LOG)
+    reconcile(store, action_id, no_run)
+    assert store.action(action_id).state is ActionState.CANCELLED
+    assert store.site_owner("alpha") is None
+
+
+def test_an_action_whose_run_is_gone_is_shown_as_it_will_be_closed_and_nothing_is_written(store: SiteStore) -> None:
+    action_id = ask(store)
+    take_site(store, action_id, no_run, LOG)
+    before = store.action(action_id)
+    store.audit(action_id, "stop", "bob")
+    shown = action_for_display(store, action_id, "failed")
+    assert (shown.state, shown.verdict, shown.ended) == (ActionState.CANCELLED, "stopped by bob", None)
+    assert action_for_display(store, action_id, None).state is ActionState.CANCELLED
+    assert action_for_display(store, action_id, "running") == store.action(action_id) == before
+    assert store.site_owner("alpha") is not None
+
+
+def test_an_action_that_ended_with_its_report_is_shown_as_it_ended(store: SiteStore) -> None:
+    action_id = ask(store)
+    take_site(store, action_id, no_run, LOG)
+    store.close_action(action_id, ActionState.SUCCESS, "every group succeeded")
+    assert action_for_display(store, action_id, "failed") == store.action(action_id)
+
+
+class Runs:
+    """Airflow's runs. Those in `hidden` are not listed, and asking for one of them is refused."""
+
+    def __init__(self, states: dict[str, str], hidden: Collection[str] = ()) -> None:
+        self.states, self.hidden = states, hidden
+
+    def run_states(self, runs: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
+        return {run: self.states[run[1]] for run in runs if run[1] in self.states and run[1] not in self.hidden}
+
+    def run_state(self, dag_id: str, run_id: str) -> str | None:
+        if run_id in self.hidden:
+            raise AirflowRefused(403, "not yours")
+        return self.states.get(run_id)
+
+
+def test_every_dead_action_of_all_sites_is_closed(store: SiteStore) -> None:
+    sites = ("alpha", "beta", "gamma", "delta")
+    made = {
+        site: store.create_action("deploy_site", site, 1, {}, "ann", context_marker=None, exclusive=True)
+        for site in sites
+    }
+    for site in ("alpha", "beta", "gamma"):
+        store.acquire_site(made[site].id)
+    found = reconcile_all(store, Runs({made["alpha"].run_id: "running", made["beta"].run_id: "success"}), "slipway")
+    # That of delta is pending: its run may be about to be there.
+    assert [(action.site, action.state) for action in found.closed] == [
+        ("beta", ActionState.CANCELLED),
+        ("gamma", ActionState.CANCELLED),
+    ]
+    assert [action.site for action in store.open_actions()] == ["alpha", "delta"]
+    assert [site for site in sites if store.site_owner(site) is None] == ["beta", "gamma", "delta"]
+
+
+def test_an_action_whose_run_airflow_does_not_show_is_never_closed(store: SiteStore) -> None:
+    action_id = ask(store)
+    take_site(store, action_id, no_run, LOG)
+    action = store.action(action_id)
+    found = reconcile_all(store, Runs({action.run_id: "running"}, hidden={action.run_id}), "slipway")
+    assert (found.closed, found.hidden) == ((), (action,))
+    assert store.action(action_id) == action

@@ -1,0 +1,47 @@
+"""Airflow's structured log messages as lines of text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import structlog
+
+from api_client.log_lines import log_line
+
+
+def written(message: dict[str, Any]) -> list[str]:
+    return log_line(json.dumps(message).encode()).splitlines()
+
+
+def test_an_exception_follows_its_message_with_what_it_came_from() -> None:
+    try:
+        try:
+            raise KeyError("n1")
+        except KeyError as error:
+            raise ValueError("no such node") from error
+    except ValueError as caught:
+        detail = structlog.tracebacks.ExceptionDictTransformer()((type(caught), caught, caught.__traceback__))
+    lines = written({"timestamp": "10:00", "level": "error", "event": "Task failed", "error_detail": detail})
+    assert [line for line in lines if "test_log_lines.py:" not in line] == [
+        "[10:00] ERROR Task failed",
+        "  ValueError: no such node",
+        "  caused by KeyError: 'n1'",
+    ]
+    assert [line.endswith("in test_an_exception_follows_its_message_with_what_it_came_from") for line in lines] == [
+        False,
+        False,
+        True,
+        False,
+        True,
+    ]
+
+
+@pytest.mark.parametrize(
+    "detail", [None, [], "text", [1], [{}], [{"exc_type": "E", "frames": [7, None]}], [{"exc_value": 7, "frames": "x"}]]
+)
+def test_what_is_no_exception_breaks_nothing(detail: Any) -> None:
+    assert written({"event": "said", "error_detail": detail})[0] == "said"
+    assert log_line(b"no json") == "no json"
+    assert log_line(b"[1]") == "[1]"

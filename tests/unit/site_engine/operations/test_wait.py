@@ -1,0 +1,247 @@
+"""Waiting for a provisioner task: how often it is looked at, what a look shows, and when the looking ends."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from provisioner_client.errors import ProvisionerUnavailable
+from provisioner_client.protocol import DesignSource, Provisioner, TaskAction
+from site_engine.errors import TaskStopped
+from site_engine.operations.run import Stopping
+from site_engine.operations.wait import DeathWatch, EndKind, PhaseTimes, StillRunning, TaskWatch, intervals
+from site_store import OperationStatus, SiteStore, StoreUnavailable
+from tests.support.fake_clock import FakeClock
+from tests.support.fake_provisioner import FakeProvisioner
+from tests.unit.site_engine.records import operation
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def test_intervals_grow_from_short_to_the_longest() -> None:
+    first = list(islice(intervals(30), 40))
+    assert first[0] < 1
+    assert first == sorted(first)
+    assert first[-1] == 30
+
+
+def test_intervals_never_exceed_a_short_configured_one() -> None:
+    assert set(islice(intervals(0.1), 10)) == {0.1}
+
+
+def test_an_interval_of_zero_does_not_spin() -> None:
+    assert all(interval > 0 for interval in islice(intervals(0), 10))
+
+
+def test_rule_14_the_clock_starts_when_the_provisioner_starts() -> None:
+    times = PhaseTimes(interval=1, timeout=60, queue_timeout=600)
+    assert times.deadline(NOON, None) == NOON + timedelta(seconds=600)
+    assert times.deadline(NOON, NOON + timedelta(seconds=300)) == NOON + timedelta(seconds=360)
+
+
+START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+class Play:
+    """A provisioner that takes a while to answer, and a clock."""
+
+    def __init__(self, takes: float = 0.0, *, fails: bool = False) -> None:
+        self.now, self.takes, self.fails = START, timedelta(seconds=takes), fails
+        self.asked: list[float] = []
+
+    def is_dead(self, task_id: str) -> bool:
+        self.asked.append((self.now - START).total_seconds())
+        self.now += self.takes
+        if self.fails:
+            raise ProvisionerUnavailable("busy")
+        return task_id == "dead"
+
+    def watch(self, first: timedelta = timedelta(0)) -> DeathWatch:
+        provisioner = cast(Provisioner, SimpleNamespace(is_dead=self.is_dead))
+        return DeathWatch(provisioner, lambda: self.now, START + first, MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("first", "takes", "asked"),
+    [
+        pytest.param(0, 0, [0, 60, 120, 180], id="at once, then every minute"),
+        pytest.param(90, 0, [90, 150, 210], id="not before its time"),
+        pytest.param(0, 5, [0, 105, 210], id="an answer takes 5 s: a twentieth of the time at most"),
+    ],
+)
+def test_it_is_asked_seldom(first: float, takes: float, asked: list[float]) -> None:
+    play = Play(takes)
+    watch = play.watch(timedelta(seconds=first))
+    while play.now < START + timedelta(seconds=230):
+        assert not watch.says_dead("alive")
+        play.now += timedelta(seconds=1)
+    assert play.asked == asked
+
+
+def test_what_it_says_is_the_provisioners_word() -> None:
+    assert Play().watch().says_dead("dead")
+
+
+def test_no_answer_is_no_answer_and_is_not_asked_for_again_at_once() -> None:
+    play = Play(fails=True)
+    watch = play.watch()
+    with pytest.raises(ProvisionerUnavailable):
+        watch.says_dead("dead")
+    assert not watch.says_dead("dead")
+    assert len(play.asked) == 1
+
+
+TIMES = PhaseTimes(interval=5.0, timeout=100.0, queue_timeout=1000.0)
+OUTAGE = ProvisionerUnavailable("no answer")
+
+
+class Scene:
+    """A provisioner task of node a that takes 10 s, unless a test says otherwise, and what is noted in the store."""
+
+    def __init__(self, *, behind_another: bool = False) -> None:
+        self.clock = FakeClock()
+        self.start = self.clock.now()
+        self.fake = FakeProvisioner(self.clock, seconds=10.0)
+        self.noted: list[datetime] = []
+        self.busy = 0
+        if behind_another:
+            self.fake.script("z", "prepare", "stuck")
+            self.fake.submit(TaskAction.PREPARE_NODES, DesignSource(""), ["z"], "slipway-01J-6")
+        self.task_id = self.fake.submit(TaskAction.PREPARE_NODES, DesignSource(""), ["a"], "slipway-01J-7")
+
+    def running(self, op: int, since: datetime) -> None:
+        """Note it, as the store does."""
+        if self.busy:
+            self.busy -= 1
+            raise StoreUnavailable("busy")
+        self.noted.append(since)
+
+    def watch(self, give_up: float | None = None, **given: Any) -> TaskWatch:
+        """Return a watch of the task."""
+        until = None if give_up is None else self.start + timedelta(seconds=give_up)
+        watched = operation(provisioner_task=self.task_id, submitted=self.start, **given)
+        store = cast(SiteStore, SimpleNamespace(running=self.running))
+        return TaskWatch(store, self.fake, self.clock, logging.getLogger("test"), watched, TIMES, until)
+
+    def wait(self, patience: float = 1e6, **given: Any) -> EndKind | StillRunning:
+        """Wait for the task."""
+        return self.watch(**given).wait(patience, Stopping())
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken by now."""
+        return (self.clock.now() - self.start).total_seconds()
+
+
+def test_a_task_is_waited_for_to_its_end() -> None:
+    scene = Scene()
+    assert scene.wait() is EndKind.COMPLETE
+    assert scene.seconds < 20
+
+
+def test_rule_14_a_task_times_out_after_it_has_run_not_queued_for_its_time() -> None:
+    scene = Scene(behind_another=True)
+    scene.clock.after(500.0, scene.fake.release_stuck)
+    scene.fake.script("a", "prepare", "stuck")
+    scene.clock.after(500.0, lambda: scene.fake.script("a", "prepare", "stuck"))
+    assert scene.wait() is EndKind.TIMED_OUT
+    assert 600 <= scene.seconds < 620
+    (noted,) = scene.noted
+    assert 500 <= (noted - scene.start).total_seconds() < 510
+
+
+def test_rule_14_a_task_that_never_starts_has_the_queues_time() -> None:
+    scene = Scene(behind_another=True)
+    assert scene.wait() is EndKind.TIMED_OUT
+    assert 1000 <= scene.seconds < 1010
+    assert scene.noted == []
+
+
+def test_what_holds_other_nodes_is_given_up_at_a_moment() -> None:
+    scene = Scene()
+    scene.fake.script("a", "prepare", "stuck")
+    assert scene.wait(give_up=30.0) is EndKind.TIMED_OUT
+    assert 30 <= scene.seconds < 40
+
+
+def test_an_outage_ends_nothing_but_the_time_does() -> None:
+    scene = Scene()
+    scene.fake.fault("task", OUTAGE, 5)
+    assert scene.wait() is EndKind.COMPLETE
+    lost = Scene()
+    lost.fake.fault("task", OUTAGE, 10_000)
+    assert lost.wait(running_since=lost.start) is EndKind.TIMED_OUT
+    assert 100 <= lost.seconds < 110
+
+
+def test_a_task_that_the_provisioner_does_not_know_is_gone() -> None:
+    scene = Scene()
+    scene.fake.forget(scene.task_id)
+    watch = scene.watch()
+    assert watch.look() is EndKind.GONE
+    end = watch.end(EndKind.GONE)
+    assert (end.task, end.evidence.over, end.status, end.result) == (None, True, OperationStatus.COMPLETE, "gone")
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [
+        pytest.param({}, 300, id="one's own: after five minutes"),
+        pytest.param({"give_up": 1000.0}, 0, id="another's, which holds nodes: at once"),
+    ],
+)
+def test_rule_13_a_dead_task_is_seen_in_time(given: dict[str, Any], seconds: float) -> None:
+    scene = Scene()
+    scene.fake.script("a", "prepare", "stuck")
+    # Its own time is long.
+    scene.fake.orphan()
+    scene.fake.submit(TaskAction.VERIFY_SITE, DesignSource(""), None, "slipway-02X-1")
+    watch = scene.watch(**given)
+    watch.times = PhaseTimes(5.0, 3600.0, 3600.0)
+    assert watch.wait(1e6, Stopping()) is EndKind.DEAD
+    assert seconds <= scene.seconds < seconds + 10
+    end = watch.end(EndKind.DEAD)
+    assert (end.evidence.over, end.status) == (True, OperationStatus.COMPLETE), "it says nothing more"
+
+
+def test_a_store_that_is_busy_is_told_later_since_when_the_task_runs() -> None:
+    scene = Scene()
+    scene.busy = 2
+    assert scene.wait() is EndKind.COMPLETE
+    assert scene.noted == [scene.start]
+
+
+def test_a_long_wait_is_left_to_somebody_else() -> None:
+    scene = Scene()
+    still = scene.wait(patience=3.0)
+    assert still == StillRunning(7, scene.task_id, TIMES)
+    assert scene.seconds < 5
+
+
+def test_a_task_that_is_told_to_stop_waits_no_longer() -> None:
+    scene, stopping = Scene(), Stopping()
+    scene.clock.after(2.0, lambda: setattr(stopping, "told", True))
+    with pytest.raises(TaskStopped):
+        scene.watch().wait(1e6, stopping)
+    assert scene.seconds < 5
+
+
+@pytest.mark.parametrize(
+    ("failures", "read"), [pytest.param(4, True, id="four times"), pytest.param(5, False, id="five times")]
+)
+def test_rule_13_a_result_that_cannot_be_read_is_asked_for_again(failures: int, read: bool) -> None:
+    scene = Scene()
+    watch = scene.watch()
+    assert watch.wait(1e6, Stopping()) is EndKind.COMPLETE
+    scene.fake.fault("evidence", OUTAGE, failures)
+    if read:
+        assert watch.end(EndKind.COMPLETE).evidence.reported_success == {"a"}
+    else:
+        with pytest.raises(ProvisionerUnavailable, match="could not be read in full"):
+            watch.end(EndKind.COMPLETE)
