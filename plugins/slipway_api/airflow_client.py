@@ -1,4 +1,4 @@
-"""Airflow's public REST API as routes ask it, with the caller's token; and the few of its settings that the API reads."""
+"""Airflow's public REST API as routes ask it, with the caller's token; and the settings of Airflow that they read."""
 
 from __future__ import annotations
 
