@@ -2,7 +2,7 @@
 
 from strategy_lib.configuration import DeploymentConfiguration, parse_configuration
 from strategy_lib.criteria import CriterionResult, SuccessCriteria
-from strategy_lib.deployment import Deploy, Deployment, Finished, GroupCounts, Prepare, counts_of
+from strategy_lib.deployment import Deploy, Deployment, Finished, Prepare
 from strategy_lib.errors import (
     ConfigurationError,
     InventoryError,
@@ -20,6 +20,7 @@ from strategy_lib.selectors import NodeIndex, resolve
 from strategy_lib.simulation import simulate
 from strategy_lib.strategy import Group, Label, Selector, Strategy
 from strategy_lib.strategy_parser import parse_strategy
+from strategy_lib.verdict import GroupCounts, counts_of
 from strategy_lib.warnings import strategy_warnings
 
 __all__ = [

@@ -162,7 +162,7 @@ def preview(
         refused=releases.refused,
         as_wanted=tuple(sorted(plan.done)),
         withheld={name: reason for name, reason in plan.withheld.items() if name in grouped},
-        failing=rehearsal.critical_failures,
+        failing=rehearsal.judgement.critical,
     )
 
 
