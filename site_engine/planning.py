@@ -17,6 +17,7 @@ from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
 from strategy_lib.report import Submission
 from strategy_lib.selectors import resolve
 from strategy_lib.strategy import Strategy
+from strategy_lib.verdict import Judgement, verdict_on
 
 if TYPE_CHECKING:
     from strategy_lib.node import NodeState
@@ -122,10 +123,10 @@ def _why_not_as_wanted(wanted: str, record: NodeRecord | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What a dry run finds: the submissions, and the critical groups that would fail even so."""
+    """What a dry run finds: the submissions, and the verdict if every node succeeds."""
 
     submissions: tuple[Submission, ...]
-    critical_failures: tuple[str, ...]
+    judgement: Judgement
 
 
 def simulate_plan(
@@ -151,4 +152,4 @@ def simulate_plan(
         deployment.record(due, due.nodes, ())
     submitted = {submission.group for submission in submissions}
     idle = [view.name for view in deployment.groups if view.name not in submitted]
-    return DryRun((*submissions, *(Submission(name, None) for name in idle)), deployment.critical_failures)
+    return DryRun((*submissions, *(Submission(name, None) for name in idle)), verdict_on(deployment.groups))

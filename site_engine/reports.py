@@ -12,7 +12,6 @@ from site_engine.actions.parameters import parameters_of
 from site_store import OperationStatus
 from site_store.events import EventKind
 from strategy_lib.criteria import EVERY_NODE, evaluate
-from strategy_lib.deployment import counts_of, nothing_to_deploy
 from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.phase import GroupState, NodeStep, Reason, Verdict
 from strategy_lib.report import (
@@ -24,6 +23,7 @@ from strategy_lib.report import (
     build_report,
 )
 from strategy_lib.strategy import TARGET_GROUP
+from strategy_lib.verdict import counts_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -92,17 +92,20 @@ def make_dry_run_report(
     failed = failed_steps(step_states, data.events)
     planned = bool(data.groups) or not kind_of(data.action.kind).has_groups
     withheld = tuple(reported_node(tasks) for tasks in data.nodes if tasks.prepare.status is TaskStatus.WITHHELD)
-    verdict, text = Verdict.SUCCESS, "dry run: nothing was submitted"
+    judged = rehearsal.judgement
+    would_fail = bool(data.groups) and judged.verdict is Verdict.FAILURE
+    verdict = Verdict.FAILURE if failed or not planned or would_fail else Verdict.SUCCESS
+    text = "dry run: nothing was submitted"
     if failed:
-        verdict, text = Verdict.FAILURE, f"dry run: {', '.join(step.step for step in failed)} failed"
+        text = f"dry run: {', '.join(step.step for step in failed)} failed"
     elif not planned:
-        verdict, text = Verdict.FAILURE, "dry run: there is no plan"
-    elif data.groups and (nothing := nothing_to_deploy([len(group.nodes) for group in data.groups])):
-        verdict, text = Verdict.FAILURE, f"dry run: {nothing}, so nothing would be deployed"
-    elif rehearsal.critical_failures:
-        named = ", ".join(rehearsal.critical_failures)
-        verdict = Verdict.FAILURE
-        text = f"dry run: critical {'group' if len(rehearsal.critical_failures) == 1 else 'groups'} {named} would fail"
+        text = "dry run: there is no plan"
+    elif would_fail and judged.nothing:
+        text = f"dry run: {judged.nothing}, so nothing would be deployed"
+    elif would_fail:
+        text = (
+            f"dry run: critical group{'s' if len(judged.critical) > 1 else ''} {', '.join(judged.critical)} would fail"
+        )
     elif not any(submission.nodes for submission in rehearsal.submissions):
         text = "dry run: nothing would be submitted"
         text += "" if withheld else ", as every node is as wanted already"

@@ -13,10 +13,10 @@ from slipway_cli.node_pattern import matching
 from slipway_cli.output import OutputFormat, console, deliver, output_option, print_problems, serialised, table
 from slipway_cli.printable import counted, listed, printable
 from slipway_cli.strategy_input import load_wanted, strategy_option
-from strategy_lib.deployment import nothing_to_deploy
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.simulation import NodeOutcome, rehearsal_to_dict, rehearse
+from strategy_lib.verdict import nothing_to_deploy
 from strategy_lib.warnings import draft_warnings
 
 FAILURE_EXIT = 1

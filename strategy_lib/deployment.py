@@ -15,23 +15,7 @@ from strategy_lib.criteria import CriterionResult, evaluate
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.strategy import Group
-
-__all__ = [
-    "Deploy",
-    "Deployment",
-    "Finished",
-    "GroupCounts",
-    "GroupDone",
-    "GroupState",
-    "GroupView",
-    "Phase",
-    "Prepare",
-    "Reason",
-    "Step",
-    "Verdict",
-    "counts_of",
-    "nothing_to_deploy",
-]
+from strategy_lib.verdict import SUCCESSFUL, GroupCounts, counts_of, verdict_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,31 +53,6 @@ Step = Prepare | Deploy
 
 
 @dataclass(frozen=True, slots=True)
-class GroupDone:
-    """The verdict of a group, with every criterion that was not met."""
-
-    group: str
-    state: GroupState
-    reason: Reason | None
-    failed_criteria: tuple[CriterionResult, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class GroupCounts:
-    """How many nodes of a group are where, at this moment.
-
-    `prepared` counts those whose prepare succeeded, as the criteria do (rule 15), also when their deploy then failed.
-    """
-
-    total: int
-    prepared: int
-    succeeded: int
-    failed: int
-    unknown: int
-    not_started: int
-
-
-@dataclass(frozen=True, slots=True)
 class GroupView:
     """A group as it stands: state, reason, what was judged, and its nodes."""
 
@@ -114,10 +73,6 @@ class GroupView:
 _IN_FLIGHT = {Phase.PREPARE: NodeState.PREPARING, Phase.DEPLOY: NodeState.DEPLOYING}
 _ELIGIBLE = {Phase.PREPARE: NodeState.NOT_STARTED, Phase.DEPLOY: NodeState.PREPARED}
 _DONE = {Phase.PREPARE: NodeState.PREPARED, Phase.DEPLOY: NodeState.SUCCESS}
-_SUCCESSFUL = {
-    Phase.PREPARE: frozenset({NodeState.PREPARED, NodeState.DEPLOYING, NodeState.SUCCESS}),
-    Phase.DEPLOY: frozenset({NodeState.SUCCESS}),
-}
 _JUDGED = (GroupState.SUCCESS, GroupState.FAILURE)
 
 
@@ -133,41 +88,12 @@ class _Run:
     over: set[Phase] = field(default_factory=set)
 
 
-def counts_of(states: Iterable[NodeState]) -> GroupCounts:
-    """Return how many of these nodes, given by their states, are where (rule 20).
-
-    Of a node that failed its state does not say whether it had been prepared: here it counts as if it had not.
-    """
-    tally = Counter(states)
-    return GroupCounts(
-        total=tally.total(),
-        prepared=sum(tally[state] for state in _SUCCESSFUL[Phase.PREPARE]),
-        succeeded=tally[NodeState.SUCCESS],
-        failed=tally[NodeState.FAILURE],
-        unknown=tally[NodeState.UNKNOWN],
-        not_started=tally[NodeState.NOT_STARTED],
-    )
-
-
-def nothing_to_deploy(group_sizes: Sequence[int]) -> str:
-    """Say why groups of these numbers of nodes have nothing to deploy, which is never a success (rule 19).
-
-    Returns
-    -------
-    str
-        A clause without an end, and "" where there is something. An empty group beside others is no reason.
-    """
-    if not group_sizes:
-        return "there are no groups"
-    return "" if any(group_sizes) else "no group has a node"
-
-
 class Deployment:
     """A deployment of groups: ask `next()`, carry the step out, `record()` what came of it, and ask again.
 
     One group alone, as an Airflow task drives it, is `Deployment([group], {group.name: members}, states,
     verdicts_of_its_dependencies, phases_done)`. After a crash the same call resumes it: nodes that are `preparing`
-    or `deploying` have a provisioner task under way (`in_flight`), and `next()` returns that step again, with these
+    or `deploying` have a provisioner task under way, and `next()` returns that step again, with these
     nodes only, for the caller to re-join. A phase that is over, whether or not nodes were sent, is named in
     `phases_done`; its criteria are judged from the nodes as they are.
 
@@ -206,10 +132,8 @@ class Deployment:
         self._withheld = frozenset(withheld)
         self._states: dict[str, NodeState] = dict(states or {})
         self._verdicts = {name: state for name, state in (verdicts or {}).items() if state in _JUDGED}
-        self._unknown_since: dict[str, Phase] = {}
         self._lost_in_deploy: set[str] = set()
         self._runs: dict[str, _Run] = {}
-        self._done: list[GroupDone] = []
         self._pending: Step | None = None
         for group in groups:
             for other in group.depends_on:
@@ -231,13 +155,7 @@ class Deployment:
             self._advance(self._waiting[-1])
         return self._pending if self._pending is not None else Finished()
 
-    def start(self, step: Step) -> None:
-        """Note that the nodes of the step have been sent: they are `preparing` or `deploying`. Optional."""
-        self._require(step)
-        for name in step.nodes:
-            self._states[name] = _IN_FLIGHT[step.phase]
-
-    def record(self, step: Step, succeeded: Collection[str], failed: Collection[str]) -> frozenset[str]:
+    def record(self, step: Step, succeeded: Collection[str], failed: Collection[str]) -> None:
         """Record what came of a step (rules 13 and 14).
 
         Parameters
@@ -245,12 +163,8 @@ class Deployment:
         step
             What `next()` returned.
         succeeded, failed
-            Names of nodes. A name in both has failed; a node that was sent and is in neither is `unknown`.
-
-        Returns
-        -------
-        frozenset of str
-            Names that were not sent. They are ignored.
+            Names of nodes; those that were not sent are ignored. A name in both has failed; a node that was sent and is
+            in neither is `unknown`.
 
         Raises
         ------
@@ -268,32 +182,10 @@ class Deployment:
                 states[name] = done
             else:
                 states[name] = NodeState.UNKNOWN
-                self._unknown_since[name] = phase
         if phase is Phase.DEPLOY:
             self._lost_in_deploy.update(name for name in step.nodes if states[name] is not done)
         self._pending = None
         self._runs[step.group].over.add(phase)
-        return frozenset((good | bad).difference(step.nodes))
-
-    def record_late(self, node: str, phase: Phase, succeeded: bool) -> bool:
-        """Record a result that came after its timeout (rule 14): `unknown` becomes the true state.
-
-        Verdicts that have been given stay. Returns False, and changes nothing, when the node is not unknown or
-        became so in another phase.
-        """
-        if self.state_of(node) is not NodeState.UNKNOWN or self._unknown_since.get(node, phase) is not phase:
-            return False
-        self._unknown_since.pop(node, None)
-        self._states[node] = _DONE[phase] if succeeded else NodeState.FAILURE
-        if succeeded:
-            self._lost_in_deploy.discard(node)
-        return True
-
-    def in_flight(self, phase: Phase) -> tuple[str, ...]:
-        """Return the nodes (sorted) of the present group whose provisioner task of this phase is under way."""
-        if not self._waiting:
-            return ()
-        return self._in_state(self._waiting[-1], _IN_FLIGHT[phase])
 
     def state_of(self, node: str) -> NodeState:
         """Return the state of a node (rule 10)."""
@@ -313,24 +205,10 @@ class Deployment:
         return tuple(self.group(name) for name in self._runs)
 
     @property
-    def done(self) -> tuple[GroupDone, ...]:
-        """The verdicts given so far by this object, in the order they were given."""
-        return tuple(self._done)
-
-    @property
-    def critical_failures(self) -> tuple[str, ...]:
-        """Names of the critical groups that have failed, for whatever reason (rule 19)."""
-        return tuple(name for name, run in self._runs.items() if run.group.critical and run.state is GroupState.FAILURE)
-
-    @property
     def verdict(self) -> Verdict | None:
-        """Failure as soon as a critical group has failed; success when all groups are judged; else None (rule 19).
-
-        Where there is no group, or no group has a node, it is a failure.
-        """
-        if self.critical_failures or nothing_to_deploy([len(run.nodes) for run in self._runs.values()]):
-            return Verdict.FAILURE
-        return None if self._waiting else Verdict.SUCCESS
+        """Failure as soon as a critical group has failed or nothing can be deployed; None before the end (rule 19)."""
+        verdict = verdict_on(self.groups).verdict
+        return None if self._waiting and verdict is Verdict.SUCCESS else verdict
 
     def _require(self, step: Step) -> None:
         if step != self._pending:
@@ -374,7 +252,7 @@ class Deployment:
         if run.group.criteria is None:
             return True
         tally = Counter(self._states_of(run.nodes))
-        successful = sum(tally[state] for state in _SUCCESSFUL[phase])
+        successful = sum(tally[state] for state in SUCCESSFUL[phase])
         results = evaluate(run.group.criteria, phase, len(run.nodes), successful)
         run.criteria += results
         return all(result.met for result in results)
@@ -382,8 +260,6 @@ class Deployment:
     def _close(self, run: _Run, state: GroupState, reason: Reason | None) -> None:
         run.state, run.reason = state, reason
         self._waiting.pop()
-        failed = tuple(result for result in run.criteria if not result.met)
-        self._done.append(GroupDone(run.group.name, state, reason, failed))
 
     def _verdict_of(self, name: str) -> GroupState:
         run = self._runs.get(name)

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from strategy_lib.criteria import CriterionResult
-from strategy_lib.deployment import GroupCounts, nothing_to_deploy
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Reason, Verdict, phase_from
+from strategy_lib.verdict import GroupCounts, Judgement, verdict_on
 
 NO_NODES = GroupCounts(total=0, prepared=0, succeeded=0, failed=0, unknown=0, not_started=0)
 
@@ -123,11 +123,6 @@ class Report:
         """All groups that failed, critical or not."""
         return tuple(group for group in self.groups if group.state is GroupState.FAILURE)
 
-    @property
-    def critical_failures(self) -> tuple[str, ...]:
-        """Names of the critical groups that failed, for whatever reason (rule 19)."""
-        return tuple(group.name for group in self.failed_groups if group.critical)
-
 
 def seconds_between(started: datetime | None, ended: datetime | None) -> float | None:
     """Return the seconds between two times, None when one of them is not known."""
@@ -231,40 +226,29 @@ def build_report(
     """
     judged, considered = tuple(_judged(group) for group in groups), tuple(nodes)
     steps = tuple(failed_steps)
-    verdict, text = verdict_of(judged, steps)
+    judgement = verdict_on(judged, steps)
+    text = _sentence(judgement, steps)
     grouped = [node for node in considered if node.groups]
     withheld = sum(1 for node in grouped if node.withheld)
-    if verdict is Verdict.SUCCESS and grouped and all(node.as_wanted for node in grouped):
+    if judgement.verdict is Verdict.SUCCESS and grouped and all(node.as_wanted for node in grouped):
         text += "; nothing was submitted, as every node was as wanted already"
     if withheld:
         text += f"; {withheld} {'node was' if withheld == 1 else 'nodes were'} not submitted: the report says why"
-    return Report(action, verdict, text, judged, considered, steps, tuple(notes))
+    return Report(action, judgement.verdict, text, judged, considered, steps, tuple(notes))
 
 
-def verdict_of(groups: Sequence[ReportedGroup], failed_steps: Sequence[FailedStep] = ()) -> tuple[Verdict, str]:
-    """Return the verdict and a sentence that says why (rule 19).
-
-    A failure is any critical group that failed, any earlier step that failed, no groups at all, no group that came to a
-    verdict, or no node in any group: nothing deployed is never a success.
-    """
-    failed = [group for group in groups if group.state is GroupState.FAILURE]
-    critical = [group.name for group in failed if group.critical]
-    others = [group.name for group in failed if not group.critical]
-    also = f"; {_groups('non-critical', others)} failed too" if others else ""
+def _sentence(judgement: Judgement, failed_steps: Sequence[FailedStep]) -> str:
+    """Return why this is the verdict, what matters most first."""
+    others = _groups("non-critical", judgement.others) if judgement.others else ""
     if failed_steps:
-        named = ", ".join(step.step for step in failed_steps)
-        return Verdict.FAILURE, f"failed before the groups: {named}"
-    if critical:
-        return Verdict.FAILURE, f"{_groups('critical', critical)} failed{also}"
-    if not groups:
-        return Verdict.FAILURE, f"{nothing_to_deploy(())}, so nothing was deployed"
-    if all(group.reason in (Reason.INTERRUPTED, Reason.DEPENDENCY) for group in groups):
-        return Verdict.FAILURE, "no group was processed to its end"
-    if nothing := nothing_to_deploy([group.counts.total for group in groups]):
-        return Verdict.FAILURE, f"{nothing}, so nothing was deployed"
-    if others:
-        return Verdict.SUCCESS, f"every critical group succeeded; {_groups('non-critical', others)} failed"
-    return Verdict.SUCCESS, "every group succeeded"
+        return f"failed before the groups: {', '.join(step.step for step in failed_steps)}"
+    if judgement.critical:
+        return f"{_groups('critical', judgement.critical)} failed" + (f"; {others} failed too" if others else "")
+    if judgement.unprocessed:
+        return "no group was processed to its end"
+    if judgement.nothing:
+        return f"{judgement.nothing}, so nothing was deployed"
+    return f"every critical group succeeded; {others} failed" if others else "every group succeeded"
 
 
 def _judged(group: ReportedGroup) -> ReportedGroup:

@@ -12,12 +12,12 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from airflow.configuration import conf
 from airflow.sdk.log import mask_secret
 
 from provisioner_client.connection import ConnectionValues
 from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, SettingsError
 from site_engine.provisioners import ProvisionerConnection, connection_candidates
-from slipway_api.airflow_settings import airflow_base_url
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -109,7 +109,7 @@ def provisioner_connection(connection: Connection) -> ProvisionerConnection:
 
 def slipway_url() -> str:
     """Return where a provisioner finds Slipway's API when its connection does not say."""
-    return os.environ.get("SLIPWAY_URL") or airflow_base_url() or "http://127.0.0.1:8080"
+    return os.environ.get("SLIPWAY_URL") or conf.get("api", "base_url", fallback=None) or "http://127.0.0.1:8080"
 
 
 def find_connection(conn_id: str) -> Connection | None:

@@ -2,14 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from airflow.plugins_manager import AirflowPlugin
 
-from slipway_api.lazy import LazyApp, LazyLogin
-
 if TYPE_CHECKING:
     from site_engine.provisioners import Provisioners
+
+
+_LOGINS = ("/auth/token", "/auth/token/cli")
+
+
+class LazyApp:
+    """Stands in for :func:`slipway_api.app.create_app` until someone asks for a page.
+
+    Parameters
+    ----------
+    provisioners
+        Returns what looks up the connections of provisioners; called with the first request.
+    """
+
+    def __init__(self, provisioners: Callable[[], Provisioners]) -> None:
+        self._provisioners = provisioners
+        self._app: Any = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one request."""
+        if self._app is None:
+            from slipway_api.app import create_app
+
+            self._app = create_app(self._provisioners())
+        await self._app(scope, receive, send)
+
+
+class LazyLogin:
+    """ASGI middleware around Airflow: stands in for :class:`slipway_api.keystone.airflow_login.SlowedLogin`."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        self._slowed: Any = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one request; all but a login pass."""
+        if scope["type"] != "http" or scope["method"] != "POST" or not scope["path"].endswith(_LOGINS):
+            await self._app(scope, receive, send)
+            return
+        if self._slowed is None:
+            from slipway_api.keystone.wrong_passwords import SlowedLogin
+
+            self._slowed = SlowedLogin(self._app)
+        await self._slowed(scope, receive, send)
 
 
 def _provisioners() -> Provisioners:

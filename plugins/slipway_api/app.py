@@ -9,16 +9,15 @@ from fastapi import APIRouter, Depends, FastAPI
 from slipway_api.actions import notes, run_view
 from slipway_api.actions import routes as actions
 from slipway_api.documents import commit, configdocs, design, revisions
-from slipway_api.http import service
-from slipway_api.http.body_limit import BodyLimit
-from slipway_api.http.dependencies import use_provisioners
-from slipway_api.http.description import ERRORS, TEXT, describe
+from slipway_api.http import openapi
+from slipway_api.http.answers import ERRORS
+from slipway_api.http.bodies import BodyLimit
+from slipway_api.http.dependencies import accept_verbosity, require_existing_site, use_provisioners
 from slipway_api.http.error_answers import Unexpected, add_error_answers
-from slipway_api.http.existing_site import require_existing_site
+from slipway_api.http.openapi import TEXT, describe
 from slipway_api.keystone import routes as keystone
 from slipway_api.shipyard import workflows
 from slipway_api.shipyard.headers import ShipyardHeaders
-from slipway_api.shipyard.verbosity import accept_verbosity
 from slipway_api.sites import site_statuses
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def create_app(provisioners: Provisioners | None = None) -> FastAPI:
     api = APIRouter(prefix="/api/v1.0", dependencies=everywhere, responses=ERRORS)
     for module in _ROUTERS:
         api.include_router(module.router)
-    for router in (service.router, keystone.router, design.router, api):
+    for router in (openapi.router, keystone.router, design.router, api):
         app.include_router(router)
     describe(app)
     add_error_answers(app)

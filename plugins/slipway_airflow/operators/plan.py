@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow.configuration import conf
+
 from design_rendering.design import read_design
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
@@ -18,7 +20,6 @@ from site_engine.planning import Plan, judge_considered, make_plan
 from site_engine.reports import STEP_WARNING
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker
-from slipway_api.airflow_settings import longest_mapping
 from strategy_lib.strategy_parser import parse_strategy
 
 if TYPE_CHECKING:
@@ -61,9 +62,10 @@ class PlanGroupsOperator(SiteOperator):
             revision, documents = self.read_revision(store, action.site, self.design["revision"])
             design = read_design(documents)
             strategy = parse_strategy(self.design["strategy"])
-            if len(strategy.groups) > longest_mapping():
+            most = conf.getint("core", "max_map_length", fallback=1024)
+            if len(strategy.groups) > most:
                 raise StepError(
-                    f"the strategy has {len(strategy.groups)} groups and Airflow maps at most {longest_mapping()}: "
+                    f"the strategy has {len(strategy.groups)} groups and Airflow maps at most {most}: "
                     "merge groups, or raise [core] max_map_length"
                 )
             listed = self._listed(store, action, design)

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import yaml
 from fastapi import APIRouter, Path
 from fastapi.responses import Response
+from pydantic import BaseModel, Field
 
 from site_engine.actions.kinds import DEPLOY_GROUP, STEPS
 from site_store import ActionNotFound, EventNotFound
 from site_store.events import EventKind
 from slipway_api import airflow_access as access
-from slipway_api.http.answers import PlainText, text_answer
+from slipway_api.http.answers import EXAMPLE_ID, Moment, PlainText, text_answer
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.blocking_route import BlockingRoute
+from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from strategy_lib.report import from_dict
 from strategy_lib.report_text import render
 
 if TYPE_CHECKING:
     from site_store import EventRecord, SiteStore
+
+
+class Note(BaseModel):
+    """A note, in Shipyard's shape."""
+
+    assoc_id: str = Field(examples=[f"action/{EXAMPLE_ID}"])
+    subject: str = Field(examples=[EXAMPLE_ID])
+    sub_type: str = Field(examples=["action"])
+    note_val: str = Field(examples=["the plan has 3 groups"])
+    verbosity: int = Field(examples=[1])
+    note_id: str = Field(examples=["00000000000000000000000042"])
+    note_timestamp: Moment | None
+    resolved_url_value: str | None = Field(examples=[None])
+
 
 router = APIRouter(tags=["actions"], route_class=BlockingRoute)
 
@@ -42,6 +58,14 @@ def notes_of_action(store: SiteStore, action_id: str, verbosity: int) -> list[di
         return []
     events = store.events(action_id, of_nodes=verbosity >= NODE)
     return [note_of(event) for event in events if verbosity_of(event) <= verbosity]
+
+
+def notes_by_subject(store: SiteStore, action_id: str, verbosity: int) -> defaultdict[str, list[dict[str, Any]]]:
+    """Return the notes of an action by what they are about, their ``assoc_id``."""
+    notes = defaultdict[str, list[dict[str, Any]]](list)
+    for note in notes_of_action(store, action_id, verbosity):
+        notes[note["assoc_id"]].append(note)
+    return notes
 
 
 def note_of(event: EventRecord) -> dict[str, Any]:

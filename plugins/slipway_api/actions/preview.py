@@ -7,13 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel, Field
+
 from provisioner_client.errors import ProvisionerError
 from site_engine.actions.kinds import kind_of
 from site_engine.errors import SettingsError
 from site_engine.groups import releases_of
 from site_engine.log_messages import by_reason, count, names
 from site_engine.planning import judge_considered, make_plan, simulate_plan
-from slipway_api.http.api_errors import plain_message
+from slipway_api.http.api_errors import Finding, plain_message
 from slipway_api.sites.site_statuses import listed_nodes
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NodeCondition
@@ -30,6 +32,36 @@ log = logging.getLogger(__name__)
 
 NAME = "Preview"
 """The name of the messages in which the preview is told."""
+
+
+class WithheldNode(BaseModel):
+    """A node that an action would leave alone though it is not as wanted."""
+
+    name: str = Field(examples=["node-2"])
+    reason: str = Field(examples=["design changed, needs redeploy (redeploy_server)"])
+
+
+class ShownPreview(BaseModel):
+    """What an action would do to nodes, by their names."""
+
+    submitted: list[str] = Field(examples=[["node-3"]])
+    deployed: list[str] = Field(examples=[[]])
+    destroyed: list[str] = Field(examples=[[]])
+    released: list[str] = Field(examples=[[]])
+    refused: list[WithheldNode] = Field(examples=[[]])
+    as_wanted: list[str] = Field(examples=[["node-1"]])
+    withheld: list[WithheldNode]
+    failing: list[str] = Field(examples=[[]])
+
+
+class PreviewedAction(BaseModel):
+    """An action that is not created; without a preview where the provisioner does not list its nodes."""
+
+    name: str = Field(examples=["update_site"])
+    site: str = Field(examples=["default"])
+    revision: int = Field(examples=[2])
+    preview: ShownPreview | None
+    notes: list[Finding]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +162,7 @@ def preview(
         refused=releases.refused,
         as_wanted=tuple(sorted(plan.done)),
         withheld={name: reason for name, reason in plan.withheld.items() if name in grouped},
-        failing=rehearsal.critical_failures,
+        failing=rehearsal.judgement.critical,
     )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, Field
 
 from api_client.airflow import AirflowClient
 from site_engine.dead_actions import LIVE, action_for_display, has_unrecorded_end
@@ -17,30 +18,17 @@ from site_engine.errors import AirflowApiError
 from site_store import ActionListing, ActionRecord, SiteStore
 from slipway_api import airflow_access as access
 from slipway_api.actions import control
-from slipway_api.actions.answers import CreatedAction, DescribedAction, ListedAction, PreviewedAction, Step
 from slipway_api.actions.creation import ActionRequest, create, previewed
-from slipway_api.actions.description import describe, describe_step, step_log
-from slipway_api.actions.examples import (
-    CREATE_BODY,
-    CREATED,
-    DESCRIBED,
-    EXAMPLE_ID,
-    LISTED,
-    PREVIEWED,
-    STEP,
-)
-from slipway_api.actions.preview import messages_of
-from slipway_api.actions.view import created_view, listed_view
+from slipway_api.actions.preview import PreviewedAction, messages_of
+from slipway_api.actions.steps import Step, describe_step, step_log
+from slipway_api.actions.view import CreatedAction, DescribedAction, ListedAction, created_view, describe, listed_view
 from slipway_api.airflow_client import Airflow
-from slipway_api.http.answers import PlainText, answers, text_answer
+from slipway_api.http.answers import EXAMPLE_ID, PlainText, answers, text_answer
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.blocking_route import BlockingRoute
 from slipway_api.http.bodies import JsonObject, json_body_of
-from slipway_api.http.dependencies import Store
-from slipway_api.http.paging import link_to_next
-from slipway_api.http.site_name import DEFAULT_SITE, SiteName
+from slipway_api.http.concurrency import BlockingRoute
+from slipway_api.http.dependencies import DEFAULT_SITE, DEFAULT_VERBOSITY, SiteName, Store, Verbosity, link_to_next
 from slipway_api.shipyard.headers import context_marker
-from slipway_api.shipyard.verbosity import DEFAULT_VERBOSITY, Verbosity
 from strategy_lib.phase import GroupState
 
 log = logging.getLogger(__name__)
@@ -52,6 +40,14 @@ _ID_LENGTH = 26
 _RUN_ID = re.compile(r"(?=.*__)[A-Za-z0-9_.~:+-]{1,250}")
 # Airflow keeps it in a column of 32 bits.
 _LARGEST_TRY = 2**31 - 1
+
+
+class ActionBody(BaseModel):
+    """The kind of action, and its parameters."""
+
+    name: str = Field(examples=["redeploy_server"])
+    parameters: dict[str, Any] | None = Field(default=None, examples=[{"target_nodes": ["r1-control-1"]}])
+
 
 Limit = Annotated[int, Query(ge=1, le=_LONGEST_PAGE, description="How many actions at most.")]
 Before = Annotated[
@@ -75,9 +71,7 @@ Try = Annotated[
 ]
 
 
-@router.get(
-    "/actions", dependencies=[access.may_read], summary="List actions", responses=answers(list[ListedAction], [LISTED])
-)
+@router.get("/actions", dependencies=[access.may_read], summary="List actions", responses=answers(list[ListedAction]))
 def list_actions(
     request: Request,
     store: Store,
@@ -109,8 +103,8 @@ def list_actions(
     status_code=201,
     dependencies=[access.may_act],
     summary="Create an action",
-    openapi_extra=json_body_of(CREATE_BODY, "The kind of action, and its parameters."),
-    responses=answers(CreatedAction, CREATED, 201),
+    openapi_extra=json_body_of(ActionBody),
+    responses=answers(CreatedAction, 201),
 )
 def create_action(
     request: Request,
@@ -147,8 +141,8 @@ def create_action(
     "/actions/preview",
     dependencies=[access.may_act],
     summary="What an action would do to the nodes as they are now",
-    openapi_extra=json_body_of(CREATE_BODY, "The kind of action, and its parameters."),
-    responses=answers(PreviewedAction, PREVIEWED),
+    openapi_extra=json_body_of(ActionBody),
+    responses=answers(PreviewedAction),
 )
 def preview_action(
     request: Request,
@@ -184,7 +178,7 @@ def preview_action(
     "/actions/{action_id}",
     dependencies=[access.may_read],
     summary="Describe an action",
-    responses=answers(DescribedAction, DESCRIBED),
+    responses=answers(DescribedAction),
 )
 def get_action(
     action_id: ActionId,
@@ -220,7 +214,7 @@ def get_step_log(
     "/actions/{action_id}/steps/{step:path}",
     dependencies=[access.may_read],
     summary="Describe a step",
-    responses=answers(Step, STEP),
+    responses=answers(Step),
 )
 def get_step(
     action_id: ActionId,

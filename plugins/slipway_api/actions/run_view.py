@@ -1,25 +1,25 @@
-"""The action of a DAG run as the command line and the pages show it: plain JSON from the store."""
+"""The action of a DAG run with its groups and nodes, as the command line and the pages show it."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
 
 from site_engine.dead_actions import action_for_display, has_unrecorded_end
 from site_engine.errors import AirflowApiError
+from site_engine.reports import reported_node
 from slipway_api import airflow_access as access
-from slipway_api.actions.answers import Run
-from slipway_api.actions.examples import RUN
-from slipway_api.actions.nodes import UNDER_WAY
+from slipway_api.actions.notes import NODE
 from slipway_api.airflow_client import Airflow
-from slipway_api.http.answers import answers
+from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.blocking_route import BlockingRoute
+from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
@@ -27,9 +27,118 @@ from strategy_lib.report import from_dict
 from strategy_lib.report_text import render
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from site_store import ActionRecord, GroupRecord, SiteStore
+
+
+class Criterion(BaseModel):
+    """A criterion and how it was met."""
+
+    phase: str = Field(examples=["prepare"])
+    criterion: str = Field(examples=["minimum_successful_nodes"])
+    needed: int = Field(examples=[2])
+    actual: int | str = Field(examples=[3])
+    met: bool = Field(examples=[True])
+
+
+class ShownGroup(BaseModel):
+    """A group of an action, with node counts and criteria."""
+
+    name: str = Field(examples=["control"])
+    critical: bool = Field(examples=[True])
+    depends_on: list[str] = Field(examples=[["ntp"]])
+    state: str = Field(examples=["running"])
+    reason: str | None = Field(examples=[None])
+    phase: str | None = Field(examples=["deploy"])
+    attempt: int = Field(examples=[1])
+    counts: dict[str, int] = Field(examples=[{"total": 3, "prepared": 1, "success": 1, "failure": 1}])
+    criteria: list[Criterion]
+    started: Moment | None
+    ended: Moment | None = Field(examples=[None])
+
+
+class ShownNode(BaseModel):
+    """A node of an action."""
+
+    name: str = Field(examples=["r1-control-2"])
+    state: str = Field(examples=["failure"])
+    groups: list[str] = Field(examples=[["control"]])
+    message: str | None = Field(examples=["no PXE answer"])
+
+
+class RunAction(BaseModel):
+    """The action of a DAG run."""
+
+    id: str = Field(examples=[EXAMPLE_ID])
+    kind: str = Field(examples=["deploy_site"])
+    site: str = Field(examples=["default"])
+    revision: int | None = Field(examples=[3])
+    parameters: dict[str, Any] = Field(examples=[{}])
+    dag_id: str = Field(examples=["deploy_site"])
+    run_id: str = Field(examples=[EXAMPLE_ID])
+    user: str = Field(examples=["admin"])
+    state: str = Field(examples=["running"])
+    verdict: str | None = Field(examples=[None])
+    step: str | None = Field(examples=["deploy_group"])
+    paused: Moment | None = Field(examples=[None])
+    created: Moment
+    started: Moment | None
+    ended: Moment | None = Field(examples=[None])
+
+
+class Run(BaseModel):
+    """The action of a DAG run with its groups, and its report once there is one."""
+
+    action: RunAction
+    groups: list[ShownGroup]
+    report: dict[str, Any] | None = Field(examples=[None])
+    report_text: str | None = Field(examples=[None])
+
+
+UNDER_WAY = frozenset({NodeState.PREPARING, NodeState.DEPLOYING})
+"""States of a node that a provisioner task works on."""
+_TROUBLED = frozenset({NodeState.FAILURE.value, NodeState.UNKNOWN.value})
+
+
+def action_nodes(
+    store: SiteStore, action: ActionRecord, groups: Sequence[Mapping[str, Any]], verbosity: int
+) -> list[dict[str, Any]]:
+    """Return the nodes that failed, were not submitted for a known reason, or of which nothing could be learnt.
+
+    Each has its message: the provisioner's words, or the reason.
+
+    Parameters
+    ----------
+    groups
+        With their node counts, as `run_view` shows them: nodes are looked at only if there is something to tell.
+    verbosity
+        From 5 on all nodes are returned.
+    """
+    troubled = any(group["counts"].get(state) for group in groups for state in _TROUBLED)
+    # Without groups it is an action on named nodes, which are few.
+    if groups and not troubled and verbosity < NODE and not store.explains_any(action.id):
+        return []
+    report = store.report(action.id) if action.has_report else None
+    nodes = report["nodes"] if report else [asdict(reported_node(tasks)) for tasks in store.node_tasks(action.id)]
+    if has_unrecorded_end(action):
+        nodes = [_as_closed(node) for node in nodes]
+    return [{key: node[key] for key in ShownNode.model_fields} for node in nodes if verbosity >= NODE or _is_told(node)]
+
+
+def _as_closed(node: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a node as closing its action will leave it (rule 24)."""
+    if node["state"] not in UNDER_WAY:
+        return node
+    message = node["message"] or "the action ended before its result was known"
+    return {**node, "state": NodeState.UNKNOWN, "message": message}
+
+
+def _is_told(node: Mapping[str, Any]) -> bool:
+    # Reports of earlier versions do not say which nodes were withheld.
+    return str(node["state"]) in _TROUBLED or bool(node.get("withheld"))
+
 
 log = logging.getLogger(__name__)
 router = APIRouter(tags=["actions"], route_class=BlockingRoute)
@@ -39,7 +148,7 @@ router = APIRouter(tags=["actions"], route_class=BlockingRoute)
     "/runs/{dag_id}/{run_id:path}",
     dependencies=[access.may_read_run],
     summary="The action of a DAG run",
-    responses=answers(Run, RUN),
+    responses=answers(Run),
 )
 def run(
     dag_id: str,

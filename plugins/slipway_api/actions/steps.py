@@ -1,21 +1,31 @@
-"""The steps of an action: Airflow's tasks, with one step per group (``deploy_group.<group>``). Pure."""
+"""The steps of an action and their logs: Airflow's tasks, with one step per group (``deploy_group.<group>``)."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from pydantic import BaseModel, Field
+
 from site_engine.actions.kinds import DEPLOY_GROUP, RELEASE, REPORT, STEPS, find_kind
+from site_engine.errors import AirflowApiError, AirflowRefused
 from site_store import ActionState
+from slipway_api.actions.notes import Note, notes_by_subject
+from slipway_api.http.answers import EXAMPLE_ID, Moment
+from slipway_api.http.api_errors import ApiError
 from strategy_lib.phase import GroupState
 
 if TYPE_CHECKING:
-    from site_store import ActionRecord
+    from api_client.airflow import AirflowClient
+    from site_store import ActionRecord, SiteStore
 
     Groups = Sequence[tuple[str, GroupState]]
+
+log = logging.getLogger(__name__)
 
 _PREFIX = f"{DEPLOY_GROUP}."
 _CLOSING = (REPORT, RELEASE)
@@ -26,6 +36,41 @@ _GROUP_STATE: Mapping[GroupState, str | None] = {
     GroupState.SUCCESS: "success",
     GroupState.FAILURE: "failed",
 }
+
+
+class ListedStep(BaseModel):
+    """A step of an action."""
+
+    url: str = Field(examples=[f"/actions/{EXAMPLE_ID}/steps/deploy_group.control"])
+    state: str | None = Field(examples=["running"])
+    id: str = Field(examples=["deploy_group.control"])
+    index: int = Field(examples=[7])
+    notes: list[Note] = Field(examples=[[]])
+
+
+class Step(BaseModel):
+    """A step, as Airflow knows its task."""
+
+    task_id: str = Field(examples=["deploy_group.control"])
+    dag_id: str = Field(examples=["deploy_site"])
+    dag_run_id: str = Field(examples=[f"default__{EXAMPLE_ID}"])
+    map_index: int = Field(examples=[0])
+    state: str | None = Field(examples=["running"])
+    index: int | None = Field(examples=[7])
+    scheduled_when: Moment | None
+    queued_when: Moment | None
+    start_date: Moment | None
+    end_date: Moment | None = Field(examples=[None])
+    duration: float | None = Field(examples=[None])
+    try_number: int | None = Field(examples=[1])
+    max_tries: int | None = Field(examples=[5])
+    operator: str | None = Field(examples=["DeployGroupOperator"])
+    hostname: str | None = Field(examples=["worker-1"])
+    notes: list[Note] = Field(examples=[[]])
+
+
+# What is told of Airflow's task as it stands there; its rendered fields and the like are Airflow's own business.
+_TASK_FIELDS = Step.model_fields.keys() - {"task_id", "dag_id", "dag_run_id", "map_index", "state", "index", "notes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,3 +199,76 @@ def _order(kind: str) -> tuple[str, ...]:
     """Return the task ids of a kind of action in their order; none of a kind that this version does not know."""
     known = find_kind(kind)
     return known.task_ids if known is not None else ()
+
+
+def describe_step(
+    store: SiteStore, airflow: AirflowClient, action: ActionRecord, step: str, verbosity: int
+) -> dict[str, Any]:
+    """Return a step as Airflow knows its task; as the store knows it, while Airflow does not answer.
+
+    Raises
+    ------
+    ApiError
+        404: the action has no such step (yet).
+    """
+    groups = [(group.name, group.state) for group in store.group_standings(action.id)]
+    task = _task(action, groups, step)
+    instances: list[dict[str, Any]] = []
+    try:
+        instances = airflow.task_instances(action.dag_id, action.run_id)
+    except AirflowApiError as error:
+        log.warning("Step %s of action %s is shown as it stands in the store: %s", step, action.id, error)
+    listed = airflow_steps(action, groups, instances) if instances else derived_steps(action, groups)
+    place = next((one for one in listed if one["id"] == step), None)
+    found = next((one for one in instances if (one["task_id"], one["map_index"]) == (task.task_id, task.map_index)), {})
+    return {
+        **{field: found.get(field) for field in _TASK_FIELDS},
+        "task_id": step,
+        "dag_id": action.dag_id,
+        "dag_run_id": action.run_id,
+        "map_index": task.map_index,
+        "state": place["state"] if place else found.get("state"),
+        "index": place["index"] if place else None,
+        "notes": notes_by_subject(store, action.id, verbosity)[f"step/{action.id}/{step}"],
+    }
+
+
+def step_log(store: SiteStore, airflow: AirflowClient, action: ActionRecord, step: str, attempt: int | None) -> str:
+    """Return the log of one try of a step, the last one by default.
+
+    Raises
+    ------
+    ApiError
+        404: the action has no such step (yet), or it has not been tried so often.
+    AirflowApiError
+        Airflow does not give it.
+    """
+    groups = store.group_standings(action.id)
+    task = _task(action, [(group.name, group.state) for group in groups], step)
+    waits = task.map_index >= 0 and groups[task.map_index].attempt_key is None
+    tries = attempt if attempt is not None else _last_try(airflow, action, task, waits=waits)
+    if not tries:
+        raise ApiError(404, f"step {step} of action {action.id} has not begun: it has no log yet", "Step not found")
+    try:
+        return airflow.log(action.dag_id, action.run_id, task.task_id, tries, task.map_index)
+    except AirflowRefused as refused:
+        if refused.status == 404:
+            text = f"step {step} of action {action.id} has no try {tries}"
+            raise ApiError(404, text, "Step not found") from refused
+        raise
+
+
+def _task(action: ActionRecord, groups: Sequence[tuple[str, GroupState]], step: str) -> StepTask:
+    task = task_of(action, groups, step)
+    if task is None:
+        raise ApiError(404, f"action {action.id} has no step {step[:200]!r} (yet)", "Step not found")
+    return task
+
+
+def _last_try(airflow: AirflowClient, action: ActionRecord, task: StepTask, *, waits: bool) -> int:
+    """Return the number of the last try, 0 when there was none; `waits`: it is a group that has not begun."""
+    for instance in airflow.task_instances(action.dag_id, action.run_id):
+        if (instance["task_id"], instance["map_index"]) == (task.task_id, task.map_index):
+            # When a run is stopped, Airflow gives a try, and even a beginning, also to groups that never began.
+            return 0 if waits and not instance["hostname"] else int(instance["try_number"])
+    return 0

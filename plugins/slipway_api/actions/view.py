@@ -1,18 +1,98 @@
-"""An action in Shipyard's words and shapes, with Slipway's own facts beside them. Pure."""
+"""An action in Shipyard's words and shapes, with Slipway's own facts beside them: created, listed, described."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, Field
 
 from site_engine.actions.parameters import ALLOW_INTERMEDIATE, parameters_of
+from site_engine.dead_actions import action_for_display
+from site_engine.errors import AirflowApiError, AirflowRefused
 from site_store import ActionState
-from slipway_api.actions.steps import derived_steps
+from slipway_api.actions.notes import Note, notes_by_subject
+from slipway_api.actions.run_view import ShownGroup, ShownNode, action_nodes, run_view
+from slipway_api.actions.steps import ListedStep, airflow_steps, derived_steps
+from slipway_api.http.answers import EXAMPLE_ID, Moment
+from slipway_api.http.api_errors import Finding
+from strategy_lib.phase import GroupState
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from site_store import ActionListing, ActionRecord, AuditRecord
+    from api_client.airflow import AirflowClient
+    from site_store import ActionListing, ActionRecord, AuditRecord, SiteStore
+
+log = logging.getLogger(__name__)
+
+
+class ActionFacts(BaseModel):
+    """What every answer about an action has."""
+
+    id: str = Field(examples=[EXAMPLE_ID])
+    name: str = Field(examples=["deploy_site"])
+    parameters: dict[str, Any] = Field(examples=[{}])
+    dag_id: str = Field(examples=["deploy_site"])
+    dag_execution_date: Moment
+    user: str = Field(examples=["admin"])
+    datetime: Moment
+    timestamp: Moment
+    context_marker: str | None = Field(examples=["8a4f8b0e-8f4c-4a49-9d3c-3c8b8f6f2f50"])
+    committed_rev_id: int | None = Field(examples=[3])
+    allow_intermediate_commits: bool = Field(examples=[False])
+    action_lifecycle: Literal["Pending", "Processing", "Paused", "Complete", "Failed"] = Field(examples=["Processing"])
+    run_id: str = Field(examples=[f"default__{EXAMPLE_ID}"])
+    site: str = Field(examples=["default"])
+    revision: int | None = Field(examples=[3])
+    state: Literal["pending", "running", "success", "failed", "cancelled"] = Field(examples=["running"])
+    verdict: str | None = Field(examples=[None])
+    started: Moment | None
+    ended: Moment | None = Field(examples=[None])
+    paused: Moment | None = Field(examples=[None])
+    dag_status: str = Field(examples=["RUNNING"])
+    steps: list[ListedStep]
+    notes: list[Note]
+
+
+class CreatedAction(ActionFacts):
+    """An action that was just created."""
+
+    warnings: list[Finding]
+
+
+class ListedGroup(BaseModel):
+    """A group, in a list of actions."""
+
+    name: str = Field(examples=["control"])
+    state: str = Field(examples=["running"])
+
+
+class ListedAction(ActionFacts):
+    """An action, in a list."""
+
+    groups: list[ListedGroup]
+
+
+class Command(BaseModel):
+    """A command that was given to an action."""
+
+    id: str = Field(examples=["01ARZ3NDEKTSV4RRFFQ69G5FB0"])
+    action_id: str = Field(examples=[EXAMPLE_ID])
+    command: str = Field(examples=["invoke"])
+    user: str = Field(examples=["admin"])
+    datetime: Moment
+
+
+class DescribedAction(ActionFacts):
+    """An action with all its details."""
+
+    validations: list[dict[str, Any]] = Field(examples=[[]])
+    command_audit: list[Command]
+    groups: list[ShownGroup]
+    nodes: list[ShownNode]
+
 
 _LIFECYCLE = {
     ActionState.PENDING: "Pending",
@@ -104,6 +184,37 @@ def described_view(
         "groups": list(groups),
         "nodes": list(nodes),
     }
+
+
+def describe(store: SiteStore, airflow: AirflowClient, action: ActionRecord, verbosity: int) -> dict[str, Any]:
+    """Return an action with all its details; while Airflow does not answer, as the store knows it."""
+    run_state: str | None = None
+    instances: list[dict[str, Any]] = []
+    try:
+        if not action.state.is_end:
+            run_state = airflow.run_state(action.dag_id, action.run_id)
+            action = action_for_display(store, action.id, run_state)
+        instances = airflow.task_instances(action.dag_id, action.run_id)
+    except AirflowRefused as refused:
+        # Its run was deleted, or never was: the store still knows how the action ended.
+        log.info("The tasks of action %s are not in Airflow: %s", action.id, refused)
+    except AirflowApiError as error:
+        log.warning("Action %s is shown as it stands in the store: %s", action.id, error)
+    view = run_view(store, action, with_report=False)
+    groups = [(group["name"], GroupState(group["state"])) for group in view["groups"]]
+    steps = airflow_steps(action, groups, instances) if instances else derived_steps(action, groups)
+    notes = notes_by_subject(store, action.id, verbosity)
+    for step in steps:
+        step["notes"] = notes[f"step/{action.id}/{step['id']}"]
+    return described_view(
+        action,
+        run_state=run_state,
+        steps=steps,
+        notes=notes[f"action/{action.id}"],
+        groups=view["groups"],
+        nodes=action_nodes(store, action, view["groups"], verbosity),
+        audits=store.audits(action.id),
+    )
 
 
 def _facts(action: ActionRecord) -> dict[str, Any]:

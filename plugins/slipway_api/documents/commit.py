@@ -9,24 +9,44 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse
+from pydantic import Field
 
 from site_engine.actions.admission import skipped_commits
 from site_store import BufferChanged, RevisionRecord, SiteStore, Version
 from slipway_api import airflow_access as access
-from slipway_api.documents.answers import Committed
-from slipway_api.documents.etag import IfMatch, changed_meanwhile, require_match, tagged
-from slipway_api.documents.examples import COMMITTED
-from slipway_api.documents.revision_view import LARGEST_NUMBER
+from slipway_api.documents.revisions import LARGEST_NUMBER, Digest
 from slipway_api.documents.validation import Validated, validate
-from slipway_api.http.answers import answers
-from slipway_api.http.api_errors import ApiError, code_text, status
-from slipway_api.http.blocking_route import BlockingRoute
-from slipway_api.http.dependencies import Store
-from slipway_api.http.description import NOT_VALID
-from slipway_api.http.site_name import DEFAULT_SITE, SiteName
+from slipway_api.documents.versions import IfMatch, changed_meanwhile, etag_headers, require_match
+from slipway_api.http.answers import Responses, answers
+from slipway_api.http.api_errors import ApiError, ErrorBody, StatusBody, code_text, status
+from slipway_api.http.concurrency import BlockingRoute
+from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, Store
 
 log = logging.getLogger(__name__)
 router = APIRouter(tags=["configdocs"], route_class=BlockingRoute)
+
+
+class Judged(StatusBody):
+    """Documents were judged, and not committed."""
+
+    retry: bool = Field(examples=[False])
+
+
+class Committed(Judged):
+    """Documents were judged, and are a revision unless it was a dry run."""
+
+    site: str = Field(default_factory=str, examples=["default"])
+    revision: int = Field(default_factory=int, examples=[3])
+    digest: Digest = Field(default_factory=str)
+    forced: bool = Field(default_factory=bool, examples=[False])
+    rollback_of: int | None = Field(default_factory=int, examples=[None])
+    deployable: bool = Field(default_factory=bool, examples=[True])
+    intermediate_commits: list[int] = Field(default_factory=list, examples=[[2]])
+
+
+_NOT_VALID: Responses = {
+    400: {"model": ErrorBody | Judged, "description": "The request is wrong, or the documents are: all that is."}
+}
 
 Force = Annotated[bool, Query(description="Commit in spite of errors; who did it and what was overridden is recorded.")]
 DryRun = Annotated[bool, Query(description="Only judge; nothing is committed, also not with `force`.")]
@@ -36,7 +56,7 @@ DryRun = Annotated[bool, Query(description="Only judge; nothing is committed, al
     "/commitconfigdocs",
     dependencies=[access.may_commit],
     summary="Commit the buffer",
-    responses={**answers(Committed, COMMITTED), **NOT_VALID},
+    responses={**answers(Committed), **_NOT_VALID},
 )
 def commit_configdocs(
     store: Store,
@@ -59,7 +79,7 @@ def commit_configdocs(
             f"the buffer of site {site} is empty, there is nothing to commit: put a collection into it first",
             "No documents to commit",
             retry=True,
-            headers=tagged(buffer.version),
+            headers=etag_headers(buffer.version),
         )
     texts = {record.name: record.text for record in collections}
     return _Making(store, site, user, buffer.version, if_match).answer(texts, force=force, dryrun=dryrun)
@@ -70,7 +90,7 @@ def commit_configdocs(
     status_code=201,
     dependencies=[access.may_commit],
     summary="Go back to an earlier revision",
-    responses={**answers(Committed, COMMITTED, 201), **answers(Committed, COMMITTED), **NOT_VALID},
+    responses={**answers(Committed, 201), **answers(Committed), **_NOT_VALID},
 )
 def roll_back(
     number: Annotated[int, Path(ge=1, le=LARGEST_NUMBER, description="The revision to go back to.")],
@@ -94,7 +114,7 @@ def roll_back(
             409,
             f"the buffer of site {site} holds {held}: commit it or discard it before going back",
             "Buffer Not Empty",
-            headers=tagged(buffer.version),
+            headers=etag_headers(buffer.version),
         )
     if texts == {record.name: record.text for record in newest}:
         raise ApiError(409, f"revision {number} is what site {site} has: there is nothing to go back to", "Unchanged")
@@ -149,7 +169,7 @@ class _Making:
 
 def _not_committed(validated: Validated, version: int, *, dryrun: bool) -> JSONResponse:
     code = 200 if dryrun else 400
-    return JSONResponse(_body(validated, code, " DRYRUN" if dryrun else ""), code, headers=tagged(version))
+    return JSONResponse(_body(validated, code, " DRYRUN" if dryrun else ""), code, headers=etag_headers(version))
 
 
 def _committed(validated: Validated, revision: RevisionRecord, skipped: range, version: int, code: int) -> JSONResponse:
@@ -164,7 +184,7 @@ def _committed(validated: Validated, revision: RevisionRecord, skipped: range, v
         "intermediate_commits": list(skipped),
     }
     body = {**_body(validated, code, " FORCED SUCCESS" if validated.errors else ""), "status": "Success", **facts}
-    return JSONResponse(body, code, headers=tagged(version))
+    return JSONResponse(body, code, headers=etag_headers(version))
 
 
 def _body(validated: Validated, code: int, addition: str) -> dict[str, Any]:

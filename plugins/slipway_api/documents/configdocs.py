@@ -6,26 +6,46 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, Field
 
 from design_rendering.errors import DocumentError
 from design_rendering.validation import unknown_kinds
 from site_store import BufferChanged, BufferMode, BufferRecord, DocumentElsewhere, SiteStore
 from slipway_api import airflow_access as access
-from slipway_api.documents.answers import CollectionStatus, Loaded
-from slipway_api.documents.collection_statuses import collection_statuses
-from slipway_api.documents.collection_text import read_collection
-from slipway_api.documents.document_query import YAML_TYPE, Asked
-from slipway_api.documents.document_version import two_versions
-from slipway_api.documents.etag import IfMatch, changed_meanwhile, require_current, tag_of, tagged
-from slipway_api.documents.examples import CREATED, STATUSES, yaml_shown
+from slipway_api.documents.differences import CollectionStatus, collection_statuses
 from slipway_api.documents.site_documents import collection_text
-from slipway_api.http.answers import answers
-from slipway_api.http.api_errors import ApiError, message_of, plain_message, status
-from slipway_api.http.blocking_route import BlockingRoute
+from slipway_api.documents.validation import read_collection
+from slipway_api.documents.versions import (
+    IfMatch,
+    Requested,
+    changed_meanwhile,
+    etag_headers,
+    etag_headers_of,
+    require_current,
+    two_versions,
+)
+from slipway_api.http.answers import answers, yaml_answer
+from slipway_api.http.api_errors import ApiError, StatusBody, message_of, plain_message, status
 from slipway_api.http.bodies import YAML_BODY, RawBody
-from slipway_api.http.dependencies import Store
-from slipway_api.http.site_name import DEFAULT_SITE, LONGEST_NAME, NAME_PATTERN, SiteName
-from slipway_api.http.turns import READING
+from slipway_api.http.concurrency import READING, BlockingRoute
+from slipway_api.http.dependencies import DEFAULT_SITE, LONGEST_NAME, NAME_PATTERN, SiteName, Store
+
+
+class Buffer(BaseModel):
+    """What is about to be committed."""
+
+    version: int = Field(examples=[7])
+    base_revision: int | None = Field(examples=[2])
+    collections: list[str] = Field(examples=[["site"]])
+    discarded: list[str] = Field(examples=[[]])
+
+
+class Loaded(StatusBody):
+    """A collection was put into the buffer."""
+
+    site: str = Field(examples=["default"])
+    buffer: Buffer
+
 
 router = APIRouter(tags=["configdocs"], route_class=BlockingRoute)
 
@@ -50,7 +70,7 @@ Mode = Annotated[
     dependencies=[access.may_commit],
     openapi_extra=YAML_BODY,
     summary="Put a collection into the buffer",
-    responses=answers(Loaded, CREATED, 201),
+    responses=answers(Loaded, 201),
 )
 def create_configdocs(
     request: Request,
@@ -74,12 +94,12 @@ def create_configdocs(
         raise ApiError(400, "there is no body: send documents, or empty-collection=true to take the collection away")
     if body.strip() and empty:
         raise ApiError(400, "empty-collection=true takes no documents: leave the body empty")
-    with READING.one():
+    with READING.slot():
         buffer, warnings = _put(store, site, collection, body, mode, user, if_match)
     answer = {**status(warnings, 201, "Validations succeeded"), **_buffer_view(buffer)}
     # Without its site it would be the address of another collection.
     location = request.url.path if site == DEFAULT_SITE else f"{request.url.path}?site={site}"
-    headers = {"Location": location, **tagged(buffer.version)}
+    headers = {"Location": location, **etag_headers(buffer.version)}
     return JSONResponse(answer, 201, headers=headers)
 
 
@@ -145,7 +165,7 @@ def _buffer_view(buffer: BufferRecord) -> dict[str, Any]:
     "/configdocs",
     dependencies=[access.may_read],
     summary="Compare two versions by collection",
-    responses=answers(list[CollectionStatus], STATUSES),
+    responses=answers(list[CollectionStatus]),
 )
 def list_configdocs(
     store: Store,
@@ -161,7 +181,7 @@ def list_configdocs(
 ) -> JSONResponse:
     """Return every collection of two versions, and what the newer one makes of it; committed and buffer by default."""
     older, newer = two_versions(versions or [])
-    headers = tag_of(store, site, older, newer)
+    headers = etag_headers_of(store, site, older, newer)
     return JSONResponse(collection_statuses(store, site, older, newer), headers=headers)
 
 
@@ -170,11 +190,13 @@ def list_configdocs(
     dependencies=[access.may_read],
     summary="Read a collection",
     response_class=Response,
-    responses=yaml_shown(YAML_TYPE),
+    responses=yaml_answer(),
 )
-def get_configdocs(collection: CollectionName, store: Store, asked: Asked) -> Response:
+def get_configdocs(collection: CollectionName, store: Store, requested: Requested) -> Response:
     """Return a collection as it was written; documents with secrets are written anew, without them."""
-    return asked.answer(collection_text(store, asked.site, asked.version, collection, cleartext=asked.cleartext))
+    return requested.answer(
+        collection_text(store, requested.site, requested.version, collection, cleartext=requested.cleartext)
+    )
 
 
 @router.delete(
@@ -193,4 +215,4 @@ def discard_configdocs(
         buffer = store.discard_buffer(site, user, if_version=wanted)
     except BufferChanged as error:
         raise changed_meanwhile(error, store, site, if_match) from error
-    return Response(status_code=204, headers=tagged(buffer.version))
+    return Response(status_code=204, headers=etag_headers(buffer.version))

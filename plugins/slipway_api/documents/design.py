@@ -9,10 +9,9 @@ from fastapi import APIRouter, Path
 from fastapi.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from slipway_api.documents.examples import yaml_shown
+from slipway_api.http.answers import YAML_TYPE, errors, yaml_answer
 from slipway_api.http.api_errors import ErrorBody
 from slipway_api.http.dependencies import Store
-from slipway_api.http.description import errors
 
 _ADDRESS = re.compile(r"(/+d/+).+", re.DOTALL)
 # Not among the blocking routes: those wait for the provisioner, which waits for this one.
@@ -24,7 +23,7 @@ router = APIRouter(tags=["design"])
     summary="A design, for the provisioner",
     response_class=Response,
     responses={
-        **yaml_shown("application/x-yaml"),
+        **yaml_answer(),
         **errors(400, 404, 413, 500, 503),
         404: {"model": ErrorBody, "description": "The token opens nothing, or nothing any more."},
     },
@@ -32,7 +31,7 @@ router = APIRouter(tags=["design"])
 def design(token: Annotated[str, Path(max_length=100)], store: Store) -> Response:
     """Serve one design to the provisioner, read only. It cannot log in: the token is the permission."""
     text = store.design_by_token(token)
-    return Response(text, media_type="application/x-yaml", headers={"Cache-Control": "no-store"})
+    return Response(text, media_type=YAML_TYPE, headers={"Cache-Control": "no-store"})
 
 
 class HiddenTokens:

@@ -1,16 +1,81 @@
-"""What differs between two states of a site's documents, as the API shows it."""
+"""What differs between two versions of a site's documents: by collection, and by document and field."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
 
 from design_rendering.document_changes import Change, DocumentChange, FieldChange, SecretPaths, document_changes
 from design_rendering.documents import Document
 from site_store import SiteStore, Version
-from slipway_api.documents.site_documents import documents_of, named, rendering_of, texts_or_nothing
-from slipway_api.http.turns import READING
+from slipway_api.documents.site_documents import documents_of, rendering_of, texts_or_empty
+from slipway_api.documents.versions import read_or_empty, version_name
+from slipway_api.http.concurrency import READING
+
+ChangeName = Literal["added", "modified", "removed"]
+
+
+class State(BaseModel):
+    """One side of a comparison."""
+
+    version: str | None = Field(examples=["committed"])
+    revision: int | None = Field(examples=[2])
+
+
+class ChangedCollection(BaseModel):
+    """A collection that differs."""
+
+    name: str = Field(examples=["site"])
+    change: ChangeName = Field(examples=["modified"])
+
+
+class ChangedField(BaseModel):
+    """A field that differs, by its JSON path."""
+
+    path: str = Field(examples=["$.data.groups[1].critical"])
+    change: ChangeName = Field(examples=["modified"])
+    from_: Any = Field(default=None, alias="from", examples=[False])
+    to: Any = Field(default=None, examples=[True])
+
+
+class ChangedDocument(BaseModel):
+    """A document that differs, was moved, or is in one version only."""
+
+    collection: str = Field(examples=["site"])
+    schema_: str = Field(alias="schema", examples=["shipyard/DeploymentStrategy/v1"])
+    name: str = Field(examples=["deployment-strategy"])
+    layer: str | None = Field(examples=["site"])
+    change: ChangeName | Literal["moved"] = Field(examples=["modified"])
+    fields_: list[ChangedField] = Field(alias="fields")
+    moved_from: str = Field(default_factory=str)
+    fields_left_out: int = Field(default_factory=int)
+
+
+class Differences(BaseModel):
+    """What differs between two versions of a site's documents."""
+
+    site: str = Field(examples=["default"])
+    from_: State = Field(alias="from")
+    to: State = Field(examples=[{"version": "buffer", "revision": 3}])
+    rendered: bool = Field(examples=[False])
+    collections: list[ChangedCollection]
+    documents: list[ChangedDocument]
+
+
+class CollectionStatus(BaseModel):
+    """A collection in two versions."""
+
+    collection_name: str = Field(examples=["site"])
+    base_version: str = Field(examples=["committed"])
+    base_revision: int | None = Field(examples=[2])
+    new_version: str = Field(examples=["buffer"])
+    new_revision: int | None = Field(examples=[3])
+    base_status: Literal["present", "not present"]
+    new_status: Literal["unmodified", "modified", "created", "deleted"] = Field(examples=["modified"])
+
 
 MOST_FIELDS = 20_000
 """Differing fields in one answer; of the documents after them only the names are given."""
@@ -34,12 +99,12 @@ def differences(
         400: the rendered documents are to be compared, and some cannot be rendered.
     """
     numbers = store.versions(site)
-    old, new = texts_or_nothing(store, site, before), texts_or_nothing(store, site, after)
+    old, new = texts_or_empty(store, site, before), texts_or_empty(store, site, after)
     changed = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
     if not rendered:
         old = {name: old[name] for name in changed if name in old}
         new = {name: new[name] for name in changed if name in new}
-    with READING.one():
+    with READING.slot():
         documents = [*_documents(_changes(site, old, before, new, after, rendered=rendered))]
     return {
         "site": site,
@@ -58,7 +123,7 @@ def _changes(
         return document_changes(documents_of(old), documents_of(new))
     sides = []
     for texts, version in ((old, before), (new, after)):
-        rendering = rendering_of(texts, f"{named(version)} of site {site}")
+        rendering = rendering_of(texts, f"{version_name(version)} of site {site}")
         secrets: SecretPaths = {
             _key(item.document): item.secret_paths for item in rendering.documents if item.secret_paths
         }
@@ -107,3 +172,46 @@ def _field(field: FieldChange) -> dict[str, Any]:
     if field.change is not Change.REMOVED:
         shown["to"] = field.after
     return shown
+
+
+Digests = Mapping[str, str]
+
+
+def collection_statuses(store: SiteStore, site: str, older: Version, newer: Version) -> list[dict[str, Any]]:
+    """Return one entry for each collection of either version, by name.
+
+    Raises
+    ------
+    VersionNotFound
+        There was no action yet that one of the versions is version_name after. An empty buffer is like `committed`, and
+        before the first commit `committed` is empty.
+    """
+    numbers = store.versions(site)
+    base, new = _digests(store, site, older), _digests(store, site, newer)
+    facts = {
+        "base_version": older.value,
+        "base_revision": numbers[older],
+        "new_version": newer.value,
+        "new_revision": numbers[Version.COMMITTED] if numbers[newer] is None else numbers[newer],
+    }
+    return [
+        {
+            "collection_name": name,
+            **facts,
+            "base_status": "present" if name in base else "not present",
+            "new_status": _new_status(base.get(name), new.get(name)),
+        }
+        for name in sorted(base.keys() | new.keys())
+    ]
+
+
+def _digests(store: SiteStore, site: str, version: Version) -> Digests:
+    return read_or_empty(lambda wanted: dict(store.collection_digests(site, wanted)), version)
+
+
+def _new_status(base: str | None, new: str | None) -> str:
+    if base is None:
+        return "created"
+    if new is None:
+        return "deleted"
+    return "unmodified" if base == new else "modified"

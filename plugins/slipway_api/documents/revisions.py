@@ -2,26 +2,70 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, Field
 
-from site_store import Version
+from site_store import RevisionRecord, Version
 from slipway_api import airflow_access as access
-from slipway_api.documents.answers import Differences, Revision
-from slipway_api.documents.differences import differences
-from slipway_api.documents.document_query import YAML_TYPE, Asked
-from slipway_api.documents.document_version import parse_version
-from slipway_api.documents.etag import tag_of
-from slipway_api.documents.examples import DIFFERENCES, REVISION, yaml_shown
-from slipway_api.documents.revision_view import LARGEST_NUMBER, revision_view
+from slipway_api.documents.differences import Differences, differences
 from slipway_api.documents.site_documents import rendered_text
-from slipway_api.http.answers import answers
-from slipway_api.http.blocking_route import BlockingRoute
-from slipway_api.http.dependencies import Store
-from slipway_api.http.paging import link_to_next
-from slipway_api.http.site_name import DEFAULT_SITE, SiteName
+from slipway_api.documents.versions import Requested, etag_headers_of, parse_version
+from slipway_api.http.answers import Moment, answers, yaml_answer
+from slipway_api.http.concurrency import BlockingRoute
+from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, Store, link_to_next
+
+LARGEST_NUMBER = 999_999_999
+Digest = Annotated[str, Field(examples=["9b74c9897bac770ffc029102a200c5de9b74c9897bac770ffc029102a200c5de"])]
+"""SHA-256 in hexadecimal digits."""
+
+
+class CollectionDigest(BaseModel):
+    """A collection of a revision."""
+
+    name: str = Field(examples=["site"])
+    digest: Digest
+
+
+class Revision(BaseModel):
+    """A revision: where it came from, and what was overridden for it."""
+
+    site: str = Field(examples=["default"])
+    revision: int = Field(examples=[3])
+    digest: Digest
+    created: Moment
+    user: str = Field(examples=["admin"])
+    base_revision: int | None = Field(examples=[2])
+    rollback_of: int | None = Field(examples=[None])
+    forced: bool = Field(examples=[False])
+    problems: list[str] = Field(examples=[[]])
+    collections: list[CollectionDigest]
+    versions: list[str] = Field(examples=[["committed"]])
+
+
+def revision_view(revision: RevisionRecord, versions: Mapping[Version, int | None]) -> dict[str, Any]:
+    """Return a revision as JSON; `versions` are the names it goes by now, such as ``committed``."""
+    return {
+        "site": revision.site,
+        "revision": revision.number,
+        "digest": revision.digest,
+        "created": revision.created_at.isoformat(),
+        "user": revision.created_by,
+        "base_revision": revision.base,
+        "rollback_of": revision.rollback_of,
+        "forced": revision.forced,
+        "problems": list(revision.problems),
+        "collections": [{"name": name, "digest": digest} for name, digest in revision.collections.items()],
+        "versions": [
+            version.value
+            for version, number in versions.items()
+            if number == revision.number and version is not Version.BUFFER
+        ],
+    }
+
 
 router = APIRouter(tags=["configdocs"], route_class=BlockingRoute)
 
@@ -35,18 +79,18 @@ _STATE = "A version's name, or the number of a revision."
     dependencies=[access.may_read],
     summary="Read the rendered documents",
     response_class=Response,
-    responses=yaml_shown(YAML_TYPE),
+    responses=yaml_answer(),
 )
-def get_rendered(store: Store, asked: Asked) -> Response:
+def get_rendered(store: Store, requested: Requested) -> Response:
     """Return the documents of a version with layering and substitution applied, as the provisioner gets them."""
-    return asked.answer(rendered_text(store, asked.site, asked.version, cleartext=asked.cleartext))
+    return requested.answer(rendered_text(store, requested.site, requested.version, cleartext=requested.cleartext))
 
 
 @router.get(
     "/revisions",
     dependencies=[access.may_read],
     summary="List revisions",
-    responses=answers(list[Revision], [REVISION]),
+    responses=answers(list[Revision]),
 )
 def list_revisions(
     request: Request,
@@ -74,7 +118,7 @@ def list_revisions(
     "/revisions/{number}",
     dependencies=[access.may_read],
     summary="Describe a revision",
-    responses=answers(Revision, REVISION),
+    responses=answers(Revision),
 )
 def get_revision(
     number: Annotated[int, Path(ge=1, le=LARGEST_NUMBER)], store: Store, site: SiteName = DEFAULT_SITE
@@ -88,7 +132,7 @@ def get_revision(
     "/diff/configdocs",
     dependencies=[access.may_read],
     summary="Compare two versions by document and field",
-    responses=answers(Differences, DIFFERENCES),
+    responses=answers(Differences),
 )
 def diff_configdocs(
     store: Store,
@@ -102,5 +146,5 @@ def diff_configdocs(
     An empty buffer is like `committed`, and before the first commit `committed` is empty.
     """
     old, new = parse_version(before), parse_version(after)
-    headers = tag_of(store, site, old, new)
+    headers = etag_headers_of(store, site, old, new)
     return JSONResponse(differences(store, site, old, new, rendered=rendered), headers=headers)

@@ -9,9 +9,9 @@ from design_rendering.errors import RenderingError
 from design_rendering.rendering import Rendering, design_text, render
 from design_rendering.secrets import redacted, redacted_text
 from site_store import SiteStore, Version
-from slipway_api.documents.document_version import or_nothing
+from slipway_api.documents.versions import read_or_empty, version_name
 from slipway_api.http.api_errors import ApiError, message_of
-from slipway_api.http.turns import READING
+from slipway_api.http.concurrency import READING
 from strategy_lib.errors import StrategyLibError
 
 
@@ -29,13 +29,13 @@ def collection_text(store: SiteStore, site: str, version: Version | int, collect
     """
     text = _texts(store, site, version).get(collection)
     if text is None:
-        raise ApiError(404, f"{named(version)} of site {site} has no collection {collection!r}", "Not Found")
+        raise ApiError(404, f"{version_name(version)} of site {site} has no collection {collection!r}", "Not Found")
     if version is Version.BUFFER and collection not in store.buffer(site).posted:
         text = f"the buffer of site {site} does not have collection {collection!r}: it is as in version committed"
         raise ApiError(404, text, "Not Found")
     if cleartext:
         return text
-    with READING.one():
+    with READING.slot():
         return redacted_text(text, load_documents(text, collection))
 
 
@@ -54,8 +54,8 @@ def rendered_text(store: SiteStore, site: str, version: Version | int, *, cleart
         if number is not None and (text := store.revision(site, number).text) is not None:
             return text
     texts = _texts(store, site, version)
-    with READING.one():
-        rendering = rendering_of(texts, f"{named(version)} of site {site}")
+    with READING.slot():
+        rendering = rendering_of(texts, f"{version_name(version)} of site {site}")
         return design_text(rendering if cleartext else without_secrets(rendering))
 
 
@@ -90,16 +90,11 @@ def without_secrets(rendering: Rendering) -> Rendering:
     return replace(rendering, documents=tuple(shown))
 
 
-def named(version: Version | int) -> str:
-    """Return how a sentence calls a version."""
-    return f"revision {version}" if isinstance(version, int) else f"version {version.value}"
-
-
 def _texts(store: SiteStore, site: str, version: Version | int) -> dict[str, str]:
     return {record.name: record.text for record in store.collections(site, version)}
 
 
-def texts_or_nothing(store: SiteStore, site: str, version: Version | int) -> dict[str, str]:
+def texts_or_empty(store: SiteStore, site: str, version: Version | int) -> dict[str, str]:
     """Return the text of each collection of a version.
 
     An empty buffer is like `committed`, and before the first commit `committed` is empty.
@@ -109,4 +104,4 @@ def texts_or_nothing(store: SiteStore, site: str, version: Version | int) -> dic
     VersionNotFound
         There is no other version or revision of this name.
     """
-    return or_nothing(lambda wanted: _texts(store, site, wanted), version)
+    return read_or_empty(lambda wanted: _texts(store, site, wanted), version)

@@ -1,20 +1,21 @@
-"""Errors as Airship's clients read them: Shipyard's two bodies, and which failure is which HTTP status."""
+"""Errors as clients read them: Airship's bodies, and Keystone's below /v3."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
+from starlette.types import Scope
 
 from site_engine.errors import EngineError
-from slipway_api.http.answers import Finding
 
 if TYPE_CHECKING:
     from strategy_lib.errors import Problem
+
 
 _API_VERSION = "v1.0"
 
@@ -65,16 +66,68 @@ class EscapedJson(JSONResponse):
         return json.dumps(content, separators=(",", ":")).encode("ascii")
 
 
-class ErrorDetails(BaseModel):
-    """All things that are wrong, at once."""
+class DocumentName(BaseModel):
+    """A document, by what its site knows it."""
 
-    errorType: str = Field(examples=["Not Found"])  # noqa: N815 - Shipyard's names
-    errorCount: int = Field(examples=[1])  # noqa: N815
+    schema_: str = Field(alias="schema", examples=["shipyard/DeploymentStrategy/v1"])
+    name: str = Field(examples=["deployment-strategy"])
+
+
+class WorkingAction(BaseModel):
+    """The action that a site is busy with."""
+
+    id: str
+    name: str
+    state: str
+    user: str
+
+
+class Finding(BaseModel):
+    """One thing that was found: Airship's validation message, and where it is."""
+
+    message: str = Field(examples=["site:12: $.data.groups[1].selectors: group 'spare' matches no node"])
+    error: bool = Field(examples=[False])
+    name: str = Field(examples=["DocumentValidation"])
+    documents: list[DocumentName]
+    level: Literal["Error", "Warning", "Info"] = Field(examples=["Warning"])
+    diagnostic: str = Field(examples=["$.data.groups[1].selectors, line 12"])
+    source: str = Field(examples=["Slipway"])
+    kind: Literal["ValidationMessage"]
+    text: str = Field(default_factory=str, examples=["group 'spare' matches no node"])
+    collection: str | None = Field(default_factory=str, examples=["site"])
+    path: str = Field(default_factory=str, examples=["$.data.groups[1].selectors"])
+    line: int | None = Field(default_factory=int, examples=[12])
+    action: WorkingAction = Field(default_factory=lambda: WorkingAction.model_construct())
+
+
+class Findings(BaseModel):
+    """All that was found."""
+
+    errorCount: int = Field(examples=[0])  # noqa: N815 - Shipyard's names, here and below
     messageList: list[Finding]  # noqa: N815
 
 
+class StatusBody(BaseModel):
+    """Shipyard's status body, as `status` makes it."""
+
+    kind: Literal["Status"]
+    apiVersion: Literal["v1.0"]  # noqa: N815
+    metadata: dict[str, str] = Field(examples=[{}])
+    status: Literal["Success", "Failure"]
+    message: str = Field(examples=["Validations succeeded"])
+    reason: str = Field(examples=["Validation"])
+    details: Findings
+    code: str = Field(examples=["200 OK"])
+
+
+class ErrorDetails(Findings):
+    """All things that are wrong, at once."""
+
+    errorType: str = Field(examples=["Not Found"])  # noqa: N815
+
+
 class ErrorBody(BaseModel):
-    """The body of every error, for documentation: it is Shipyard's."""
+    """The body of every error: it is Shipyard's."""
 
     kind: str = "status"
     apiVersion: str = _API_VERSION  # noqa: N815
@@ -85,6 +138,20 @@ class ErrorBody(BaseModel):
     details: ErrorDetails
     code: str = Field(examples=["404 Not Found"])
     retry: bool = Field(description="Whether the same request may succeed later.")
+
+
+class KeystoneError(BaseModel):
+    """What went wrong, in Keystone's words."""
+
+    code: int
+    message: str
+    title: str
+
+
+class KeystoneErrorBody(BaseModel):
+    """Every error below /v3."""
+
+    error: KeystoneError
 
 
 def failure(error: ApiError) -> JSONResponse:
@@ -191,3 +258,15 @@ def _documents_of(problem: Problem) -> list[tuple[str, str]]:
 def code_text(code: int) -> str:
     """Return an HTTP status in Shipyard's way: ``404 Not Found``."""
     return f"{code} {HTTPStatus(code).phrase}"
+
+
+def is_keystone(scope: Scope) -> bool:
+    """Whether a request is for the Keystone face."""
+    path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+    return path == "/v3" or path.startswith("/v3/")
+
+
+def keystone_failure(error: ApiError) -> JSONResponse:
+    """Return the response to a request that failed, in Keystone's shape."""
+    body = KeystoneError(code=error.status, message=error.message, title=HTTPStatus(error.status).phrase)
+    return EscapedJson({"error": body.model_dump()}, error.status, headers=error.headers)

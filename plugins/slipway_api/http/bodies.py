@@ -1,8 +1,4 @@
-"""Bodies of requests, read in the route and not before: who may not ask is refused before a body is looked at.
-
-FastAPI reads and parses a declared body before it asks who is calling. So the routes declare theirs for the
-documentation (`json_body_of`, `YAML_BODY`) and take it from these dependencies, which come after the route's right.
-"""
+"""Bodies of requests: how large they may be, and when they are read. A caller without the right is refused first."""
 
 from __future__ import annotations
 
@@ -12,7 +8,10 @@ from typing import Annotated, Any
 
 from anyio import Semaphore, fail_after
 from fastapi import Depends, Request
+from pydantic import BaseModel
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from slipway_api.http.answers import YAML_TYPE, example_of
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import LoopBound
 
@@ -40,10 +39,10 @@ async def raw_body(request: Request) -> AsyncIterator[bytes]:
     if size.isdecimal() and len(size) < 10 and int(size) <= LARGE:
         yield await request.body()
         return
-    turns = _large.get()
+    slots = _large.get()
     try:
         with fail_after(LONGEST_WAIT):
-            await turns.acquire()
+            await slots.acquire()
     except TimeoutError:
         raise ApiError(503, "other large bodies are being taken in; try again", "Busy", retry=True) from None
     try:
@@ -54,7 +53,7 @@ async def raw_body(request: Request) -> AsyncIterator[bytes]:
             raise ApiError(408, f"the body took longer than {LONGEST_SENDING:.0f} s", retry=True) from None
         yield body
     finally:
-        turns.release()
+        slots.release()
 
 
 async def json_object(request: Request) -> Mapping[str, Any]:
@@ -86,7 +85,7 @@ YAML_BODY: dict[str, Any] = {
     "requestBody": {
         "description": "YAML documents, separated by `---`; at most 64 MiB.",
         "content": {
-            "application/x-yaml": {
+            YAML_TYPE: {
                 "schema": {"type": "string"},
                 "example": "schema: drydock/Region/v1\nmetadata: {name: alpha, layeringDefinition: {layer: site}}\n",
             }
@@ -96,7 +95,50 @@ YAML_BODY: dict[str, Any] = {
 """A route's ``openapi_extra``, when its body is YAML."""
 
 
-def json_body_of(example: Mapping[str, Any], description: str) -> dict[str, Any]:
-    """Return a route's ``openapi_extra``, when its body is a JSON object like this one."""
-    content = {"application/json": {"schema": {"type": "object"}, "example": dict(example)}}
-    return {"requestBody": {"description": description, "required": True, "content": content}}
+def json_body_of(model: type[BaseModel]) -> dict[str, Any]:
+    """Return a route's ``openapi_extra``, when its body is a JSON object of this model; its docstring describes it."""
+    content = {"application/json": {"schema": model.model_json_schema(), "example": example_of(model)}}
+    return {"requestBody": {"description": model.__doc__, "required": True, "content": content}}
+
+
+LARGEST_YAML = 64 * 1024 * 1024
+LARGEST_JSON = 1024 * 1024
+# Where documents are sent; everywhere else a body is a small JSON object, or empty.
+_DOCUMENTS = ("/api/v1.0/configdocs/", "/api/v1.0/sites/")
+
+
+class BodyLimit:
+    """ASGI middleware: refuses (413) a body that is too large; `Unexpected`, which is outside, shapes the answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        limit = _limit(scope)
+        declared = dict(scope["headers"]).get(b"content-length", b"0")
+        if declared.isdigit() and int(declared[:20]) > limit:
+            raise _too_large(limit)
+        received = 0
+
+        async def counted() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > limit:
+                raise _too_large(limit)
+            return message
+
+        await self._app(scope, counted, send)
+
+
+def _limit(scope: Scope) -> int:
+    path = scope["path"].removeprefix(scope.get("root_path", ""))
+    return LARGEST_YAML if path.startswith(_DOCUMENTS) else LARGEST_JSON
+
+
+def _too_large(limit: int) -> ApiError:
+    return ApiError(413, f"the body is larger than {limit // 1024 // 1024} MiB, which is the most that is read here")

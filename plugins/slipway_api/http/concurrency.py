@@ -1,11 +1,19 @@
-"""What asyncio binds to one event loop, such as a semaphore, made anew for each loop that asks for it."""
+"""How much is worked on at once: threads for routes that may block, and slots for reading large designs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Generic, TypeVar
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
 
+from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
+from fastapi.routing import APIRoute
+
+from slipway_api.http.api_errors import ApiError
 
 T = TypeVar("T")
 
@@ -33,3 +41,63 @@ class LoopBound(Generic[T]):
             made = self._make()
             self._var.set(made)
             return made
+
+
+THREADS = 32
+"""Requests that are worked on at once, in one API server process; more wait in the event loop."""
+
+_limiter = LoopBound("slipway_limiter", lambda: CapacityLimiter(THREADS))
+
+
+class BlockingRoute(APIRoute):
+    """A route whose function may block, if it is no coroutine.
+
+    FastAPI would run it in the server's pool of threads. There, as many requests of ours as the pool has threads would
+    each wait for an answer of Airflow's that waits for a thread of the same pool.
+    """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(
+            path, endpoint if inspect.iscoroutinefunction(endpoint) else _in_own_thread(endpoint), **options
+        )
+
+
+def _in_own_thread(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    async def run(**arguments: Any) -> Any:
+        return await to_thread.run_sync(functools.partial(function, **arguments), limiter=_limiter.get())
+
+    return run
+
+
+LONGEST_WAIT = 120.0
+"""Seconds after which the caller is told to come back."""
+
+
+class Slots:
+    """As many threads at once as there are slots; more of them wait."""
+
+    def __init__(self, at_once: int) -> None:
+        self._free = threading.BoundedSemaphore(at_once)
+
+    @contextmanager
+    def slot(self) -> Iterator[None]:
+        """Wait for a slot, and hold it; not to be nested.
+
+        Raises
+        ------
+        ApiError
+            503: others took too long.
+        """
+        if not self._free.acquire(timeout=LONGEST_WAIT):
+            raise ApiError(503, "other designs are being read; try again", "Busy", retry=True)
+        try:
+            yield
+        finally:
+            self._free.release()
+
+
+READING = Slots(2)
+"""For reading documents, and showing them."""
+JUDGING = Slots(4)
+"""For judging a design: most of that is waiting for the provisioner."""

@@ -1,17 +1,24 @@
-"""What all requests of this process share: the store, opened once, and what looks up the provisioners."""
+"""What routes depend on: the store, the provisioners, and the query parameters that they share."""
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import Depends
+from fastapi import Depends, Query, Request
 
 from site_store import SiteStore
 from site_store.address import resolve
+from slipway_api.airflow_access import COMMIT_DAG, CallerDep
+from slipway_api.http.api_errors import ApiError
+from strategy_lib.did_you_mean import did_you_mean
 
 if TYPE_CHECKING:
+    from fastapi import Request
+
     from site_engine.provisioners import Provisioners
+
 
 _lock = threading.Lock()
 _stores: dict[str, SiteStore] = {}
@@ -54,3 +61,75 @@ def provisioners() -> Provisioners:
 
 
 Store = Annotated[SiteStore, Depends(open_store)]
+
+
+DEFAULT_SITE = "default"
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
+LONGEST_NAME = 64
+
+
+SiteName = Annotated[
+    str,
+    Query(
+        alias="site",
+        pattern=NAME_PATTERN,
+        max_length=LONGEST_NAME,
+        description="The site. Airship's own client names none, and works on the site `default`.",
+        examples=[DEFAULT_SITE],
+    ),
+]
+"""A route's parameter ``site: SiteName = DEFAULT_SITE``; the site need not exist."""
+
+
+DEFAULT_VERBOSITY = 1
+Verbosity = Annotated[
+    int,
+    Query(
+        alias="verbosity",
+        ge=0,
+        le=5,
+        description="0 to 5: from 1 on with summary notes, from 3 on with provisioner tasks, at 5 with nodes.",
+    ),
+]
+"""A route's parameter ``verbosity: Verbosity = DEFAULT_VERBOSITY``."""
+
+
+def accept_verbosity(verbosity: Verbosity = DEFAULT_VERBOSITY) -> None:
+    """Accept the parameter on a route that has no use for it."""
+
+
+_NEAREST = 3
+# A site begins with the first collection that is put into its buffer.
+_CREATES = ("POST", "/configdocs/")
+
+
+def require_existing_site(request: Request, caller: CallerDep) -> None:
+    """Refuse a site that has neither documents nor actions; the default one may be empty.
+
+    Raises
+    ------
+    ApiError
+        404, with the nearest names.
+    """
+    site = request.query_params.get("site")
+    method, place = _CREATES
+    # The route itself refuses a caller who may not read, and a text that cannot be the name of a site.
+    if site is None or site == DEFAULT_SITE or not re.search(NAME_PATTERN, site) or not caller.may_read(COMMIT_DAG):
+        return
+    if request.method == method and place in request.url.path:
+        return
+    store = open_store()
+    if store.site_exists(site):
+        return
+    known = store.known_sites()
+    there = "there is none yet: put a collection of documents into its buffer first"
+    if known:
+        there = f"there are {', '.join(known[:20])}" + (f" and {len(known) - 20} more" if len(known) > 20 else "")
+    hint = did_you_mean(site, known, there, most=_NEAREST)
+    raise ApiError(404, f"there is no site {site[:64]!r}; {hint}", "Site not found")
+
+
+def link_to_next(request: Request, **place: object) -> dict[str, str]:
+    """Return the header of a page that is not the last: the same request, but for where the next page begins."""
+    url = request.url.include_query_params(**place)
+    return {"Link": f'<{url.path}?{url.query}>; rel="next"'}

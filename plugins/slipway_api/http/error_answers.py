@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -35,9 +36,8 @@ from site_store import (
     StoreUnavailable,
     ValueRefused,
 )
-from slipway_api.http.api_errors import ApiError, failure, plain_message
-from slipway_api.http.validation_messages import in_words
-from slipway_api.keystone.errors import is_keystone, keystone_failure
+from slipway_api.http.api_errors import ApiError, failure, is_keystone, keystone_failure, plain_message
+from slipway_api.http.dependencies import LONGEST_NAME, NAME_PATTERN
 from slipway_api.shipyard.headers import request_id
 
 log = logging.getLogger(__name__)
@@ -193,5 +193,23 @@ def _part(item: Any) -> dict[str, Any]:
     """Return one of pydantic's errors as a message; never the value that was sent, which may be a secret."""
     place, *names = item["loc"] or ("request",)
     where = ".".join(str(name) for name in names)
-    said = in_words(item)
+    said = validation_message(item)
     return plain_message(f"{place} parameter {where!r}: {said}" if where else f"{place}: {said}")
+
+
+_WORDS = {
+    NAME_PATTERN: f"a name: up to {LONGEST_NAME} letters, digits, _ . and -, beginning with a letter or digit",
+    "^[0-9A-Za-z]{26}$": "the id of an action: 26 letters and digits",
+}
+
+
+def pattern_in_words(pattern: str) -> str | None:
+    """Return what a pattern allows, None where nobody has put it into words."""
+    return _WORDS.get(pattern)
+
+
+def validation_message(item: Mapping[str, Any]) -> str:
+    """Return what is wrong, of one of pydantic's errors."""
+    pattern = (item.get("ctx") or {}).get("pattern")
+    words = pattern_in_words(pattern) if isinstance(pattern, str) else None
+    return f"must be {words}" if words else str(item["msg"])

@@ -17,20 +17,18 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials
+from pydantic import BaseModel, Field
 
 from api_client.airflow import AirflowClient
 from site_engine.errors import AirflowRefused
 from slipway_api.airflow_access import caller
-from slipway_api.airflow_client import own_airflow
-from slipway_api.airflow_settings import airflow_base_url
-from slipway_api.http.answers import answers
+from slipway_api.airflow_client import airflow_base_url, own_airflow
+from slipway_api.http.answers import answers, keystone_errors
 from slipway_api.http.api_errors import ApiError, EscapedJson
-from slipway_api.http.blocking_route import BlockingRoute
 from slipway_api.http.bodies import JsonObject, json_body_of
-from slipway_api.http.description import keystone_errors
+from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.keystone import wrong_passwords
-from slipway_api.keystone.airflow_login import PROOF, proof_of
-from slipway_api.keystone.wrong_passwords import address_of
+from slipway_api.keystone.wrong_passwords import PROOF, address_of, proof_of
 
 SWITCH = "SLIPWAY_KEYSTONE"
 _SWITCHED_OFF = {"off", "false", "no", "0"}
@@ -51,25 +49,34 @@ router = APIRouter(
     responses=keystone_errors(404),
 )
 
-_EXAMPLE = {
-    "auth": {
-        "identity": {
-            "methods": ["password"],
-            "password": {"user": {"name": "admin", "domain": {"name": "default"}, "password": "…"}},
-        },
-        "scope": {"project": {"name": "service", "domain": {"name": "default"}}},
-    }
+_PASSWORD = {"user": {"name": "admin", "domain": {"name": "default"}, "password": "…"}}
+_SCOPE = {"project": {"name": "service", "domain": {"name": "default"}}}
+_TOKEN = {
+    "methods": ["password"],
+    "expires_at": "2026-01-01T00:00:00.000000Z",
+    "user": {"id": "admin", "name": "admin", "domain": _DOMAIN},
+    "catalog": [{"type": "shipyard", "name": "shipyard", "endpoints": [{"interface": "public", "url": "http://…"}]}],
 }
-_EXAMPLE_TOKEN = {
-    "token": {
-        "methods": ["password"],
-        "expires_at": "2026-01-01T00:00:00.000000Z",
-        "user": {"id": "admin", "name": "admin", "domain": _DOMAIN},
-        "catalog": [
-            {"type": "shipyard", "name": "shipyard", "endpoints": [{"interface": "public", "url": "http://…"}]}
-        ],
-    }
-}
+
+
+class VersionBody(BaseModel):
+    """Keystone's version document."""
+
+    version: dict[str, Any] = Field(examples=[{"id": "v3.14", "status": "stable"}])
+
+
+class LoginBody(BaseModel):
+    """Keystone's request, by the method `password` or `token`."""
+
+    auth: dict[str, Any] = Field(
+        examples=[{"identity": {"methods": ["password"], "password": _PASSWORD}, "scope": _SCOPE}]
+    )
+
+
+class TokenBody(BaseModel):
+    """A token, without its secret: that is in the header `X-Subject-Token`."""
+
+    token: dict[str, Any] = Field(examples=[_TOKEN])
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +91,7 @@ class _Login:
 @router.get(
     "",
     summary="Keystone's version document",
-    responses=answers(dict[str, Any], {"version": {"id": "v3.14", "status": "stable"}}),
+    responses=answers(VersionBody),
 )
 async def version(request: Request) -> JSONResponse:
     """Say that this is Keystone v3, to clients that look before they log in."""
@@ -115,9 +122,9 @@ async def _login_by_token(request: Request, body: JsonObject) -> _Login | None:
 @router.post(
     "/auth/tokens",
     status_code=201,
-    openapi_extra=json_body_of(_EXAMPLE, "Keystone's request, by the method `password` or `token`."),
+    openapi_extra=json_body_of(LoginBody),
     summary="A token for a user, and where the API is",
-    responses={**answers(dict[str, Any], _EXAMPLE_TOKEN, 201), **keystone_errors(400, 401, 413, 429, 500, 501, 503)},
+    responses={**answers(TokenBody, 201), **keystone_errors(400, 401, 413, 429, 500, 501, 503)},
 )
 def authenticate(
     request: Request,

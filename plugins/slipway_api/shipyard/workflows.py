@@ -8,40 +8,50 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
 
 from site_engine.actions.kinds import find_kind, kind_names
 from slipway_api import airflow_access as access
-from slipway_api.actions.answers import DescribedWorkflow, Workflow
 from slipway_api.airflow_client import Airflow
-from slipway_api.http.answers import answers
+from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.blocking_route import BlockingRoute
-from slipway_api.http.paging import link_to_next
+from slipway_api.http.concurrency import BlockingRoute
+from slipway_api.http.dependencies import link_to_next
 
 router = APIRouter(tags=["workflows"], route_class=BlockingRoute)
 
 _SPAN = timedelta(days=30)
 _SEPARATOR = "__"
 _LARGEST_OFFSET = 1_000_000
-_EXAMPLE = {
-    "workflow_id": "deploy_site__2026-01-01T10:00:00.000000",
-    "id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
-    "dag_id": "deploy_site",
-    "run_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
-    "state": "success",
-    "execution_date": "2026-01-01T10:00:00Z",
-    "start_date": "2026-01-01T10:00:01Z",
-    "end_date": "2026-01-01T10:30:00Z",
-    "external_trigger": True,
-    "conf": {"site": "default", "revision": 3},
-}
+
+
+class Workflow(BaseModel):
+    """A DAG run, in Shipyard's shape."""
+
+    workflow_id: str = Field(examples=["deploy_site__2026-03-01T12:00:00.000000"])
+    id: str = Field(examples=[EXAMPLE_ID])
+    dag_id: str = Field(examples=["deploy_site"])
+    run_id: str = Field(examples=[EXAMPLE_ID])
+    state: str = Field(examples=["success"])
+    execution_date: Moment
+    start_date: Moment | None
+    end_date: Moment | None
+    external_trigger: bool = Field(examples=[True])
+    conf: dict[str, Any] | None = Field(examples=[{"site": "default", "revision": 3}])
+
+
+class DescribedWorkflow(Workflow):
+    """A DAG run with its steps, which are Airflow's task instances."""
+
+    sub_dags: list[dict[str, Any]] = Field(examples=[[]])
+    steps: list[dict[str, Any]] = Field(examples=[[]])
 
 
 @router.get(
     "/workflows",
     dependencies=[access.may_read],
     summary="The runs of Slipway's DAGs",
-    responses=answers(list[Workflow], [_EXAMPLE]),
+    responses=answers(list[Workflow]),
 )
 def workflows(
     request: Request,
@@ -76,7 +86,7 @@ def workflows(
     "/workflows/{workflow_id}",
     dependencies=[access.may_read],
     summary="One run with its steps",
-    responses=answers(DescribedWorkflow, {**_EXAMPLE, "sub_dags": [], "steps": []}),
+    responses=answers(DescribedWorkflow),
 )
 def workflow(
     workflow_id: Annotated[str, Path(max_length=300, examples=["deploy_site__2026-01-01T10:00:00.000000"])],

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
 
 from site_engine.redaction import redact_for_site
 from slipway_api import airflow_access as access
-from slipway_api.http.answers import SiteStatuses, answers
+from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.blocking_route import BlockingRoute
-from slipway_api.http.dependencies import open_store, provisioners
-from slipway_api.http.site_name import DEFAULT_SITE, SiteName
+from slipway_api.http.concurrency import BlockingRoute
+from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, open_store, provisioners
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode
@@ -24,17 +24,38 @@ router = APIRouter(tags=["sites"], route_class=BlockingRoute)
 
 PROVISION_STATUS = "nodes-provision-status"
 POWER_STATE = "machines-power-state"
-_EXAMPLE = {
-    "nodes_provision_status": [{"hostname": "node-1", "status": "Deployed"}],
-    "machines_powerstate": [{"hostname": "node-1", "power_state": "on"}],
-}
+
+
+class MachineStatus(BaseModel):
+    """What the provisioner says of a machine."""
+
+    hostname: str = Field(examples=["node-1"])
+    status: str = Field(examples=["Deployed"])
+
+
+class MachinePower(BaseModel):
+    """Whether a machine is on, in the provisioner's words."""
+
+    hostname: str
+    power_state: str | None
+
+
+class SiteStatuses(BaseModel):
+    """Only what was asked for."""
+
+    nodes_provision_status: list[MachineStatus] = Field(
+        default_factory=list, examples=[[{"hostname": "node-1", "status": "Deployed"}]]
+    )
+    machines_powerstate: list[MachinePower] = Field(
+        default_factory=list, examples=[[{"hostname": "node-1", "power_state": "on"}]]
+    )
 
 
 @router.get(
     "/site_statuses",
     dependencies=[access.may_read],
     summary="What the provisioner says of the machines",
-    responses=answers(SiteStatuses, _EXAMPLE),
+    responses=answers(SiteStatuses),
 )
 def site_statuses(
     filters: Annotated[

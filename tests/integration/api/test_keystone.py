@@ -16,8 +16,7 @@ from keystoneauth1.identity.base import BaseIdentityPlugin
 from keystoneauth1.session import Session
 
 from slipway_api.keystone import wrong_passwords
-from slipway_api.keystone.airflow_login import LARGEST, proof_of
-from slipway_api.keystone.wrong_passwords import FREE, WrongPasswords
+from slipway_api.keystone.wrong_passwords import FREE, LARGEST_LOGIN, WrongPasswords, proof_of
 from tests.integration.api.conftest import PASSWORD
 
 TOKENS = "/v3/auth/tokens"
@@ -150,7 +149,7 @@ def test_a_login_that_is_asked_for_by_slipway_counts_once(origin: str, anonymous
 def test_a_login_that_is_none_is_airflows_to_judge(origin: str) -> None:
     for _ in range(FREE + 2):
         assert httpx.post(f"{origin}/auth/token", json={"user": "op"}).status_code in (400, 422)
-    assert httpx.post(f"{origin}/auth/token", content=b" " * (LARGEST + 1)).status_code == 413
+    assert httpx.post(f"{origin}/auth/token", content=b" " * (LARGEST_LOGIN + 1)).status_code == 413
 
 
 def test_a_token_that_is_none(anonymous: httpx.Client) -> None:

@@ -23,7 +23,7 @@ from schemathesis.specs.openapi.checks import (
 
 from site_store import SiteStore
 from slipway_api.app import create_app
-from slipway_api.documents.document_query import YAML_TYPE
+from slipway_api.http.answers import YAML_TYPE
 from tests.integration.api.airflow_runs import commit, create, plan
 from tests.integration.api.described import strict
 from tests.integration.api.test_access import NAMES

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from slipway_api.http.body_limit import LARGEST_JSON, LARGEST_YAML
+from slipway_api.http.bodies import LARGEST_JSON, LARGEST_YAML
 from slipway_api.shipyard import workflows
 
 WORKFLOWS = "/api/v1.0/workflows"

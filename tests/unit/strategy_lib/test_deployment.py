@@ -7,10 +7,11 @@ from collections.abc import Collection, Mapping
 import pytest
 
 from strategy_lib.criteria import SuccessCriteria
-from strategy_lib.deployment import Deploy, Deployment, Finished, GroupCounts, GroupDone, Prepare, Step, counts_of
+from strategy_lib.deployment import Deploy, Deployment, Finished, Prepare, Step
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.strategy import Group
+from strategy_lib.verdict import GroupCounts, counts_of, verdict_on
 
 
 def group(name: str, *depends_on: str, critical: bool = True, percent: int | None = None, **more: int) -> Group:
@@ -69,7 +70,7 @@ def test_rule_09_a_failed_group_fails_all_its_descendants_once() -> None:
     deployment = Deployment(groups, {name: [f"n-{name}"] for name in "abcde"})
     sent = run(deployment, failing={Phase.PREPARE: ["n-a"]})
     assert sent == [Prepare("a", ("n-a",)), Prepare("e", ("n-e",)), Deploy("e", ("n-e",))]
-    assert [(done.group, done.state, done.reason) for done in deployment.done] == [
+    assert [(view.name, view.state, view.reason) for view in deployment.groups] == [
         ("a", GroupState.FAILURE, Reason.PREPARE_CRITERIA),
         ("b", GroupState.FAILURE, Reason.DEPENDENCY),
         ("c", GroupState.FAILURE, Reason.DEPENDENCY),
@@ -83,11 +84,9 @@ def test_rule_10_states_of_a_node_on_its_way() -> None:
     deployment = Deployment([group("a")], {"a": ["n1"]})
     seen = [deployment.state_of("n1")]
     while not isinstance(step := deployment.next(), Finished):
-        deployment.start(step)
-        seen.append(deployment.state_of("n1"))
         deployment.record(step, ["n1"], [])
         seen.append(deployment.state_of("n1"))
-    assert seen == ["not_started", "preparing", "prepared", "deploying", "success"]
+    assert seen == ["not_started", "prepared", "success"]
 
 
 def test_rule_11_only_nodes_that_are_not_started_or_prepared_at_that_moment_are_sent() -> None:
@@ -123,7 +122,7 @@ def test_rule_13_failed_wins_silence_is_unknown_strangers_are_ignored() -> None:
     deployment = Deployment([group("a")], {"a": ["n1", "n2", "n3"]})
     step = deployment.next()
     assert isinstance(step, Prepare)
-    assert deployment.record(step, ["n1", "n2", "stranger"], ["n2", "other"]) == {"stranger", "other"}
+    deployment.record(step, ["n1", "n2", "stranger"], ["n2", "other"])
     assert [deployment.state_of(name) for name in ("n1", "n2", "n3")] == ["prepared", "failure", "unknown"]
     assert deployment.state_of("stranger") is NodeState.NOT_STARTED
 
@@ -135,40 +134,6 @@ def test_rule_14_after_a_timeout_the_criteria_decide() -> None:
     strict = Deployment([group("a", percent=51)], {"a": ["n1", "n2"]})
     run(strict, lost={Phase.PREPARE: ["n2"]})
     assert strict.group("a").reason is Reason.PREPARE_CRITERIA
-
-
-@pytest.mark.parametrize(
-    ("phase", "succeeded", "state"),
-    [
-        (Phase.PREPARE, True, NodeState.PREPARED),
-        (Phase.PREPARE, False, NodeState.FAILURE),
-        (Phase.DEPLOY, True, NodeState.SUCCESS),
-        (Phase.DEPLOY, False, NodeState.FAILURE),
-    ],
-)
-def test_rule_14_a_late_result_is_recorded_and_changes_no_verdict(
-    phase: Phase, succeeded: bool, state: NodeState
-) -> None:
-    deployment = Deployment([group("a", percent=100)], {"a": ["n1"]})
-    run(deployment, lost={phase: ["n1"]})
-    other = Phase.DEPLOY if phase is Phase.PREPARE else Phase.PREPARE
-    assert deployment.record_late("n1", other, True) is False
-    assert deployment.state_of("n1") is NodeState.UNKNOWN
-    assert deployment.record_late("n1", phase, succeeded) is True
-    assert deployment.state_of("n1") is state
-    assert deployment.group("a").state is GroupState.FAILURE
-    assert deployment.record_late("n1", phase, not succeeded) is False
-    assert deployment.state_of("n1") is state
-
-
-def test_rule_14_a_late_success_of_prepare_can_be_deployed_by_a_later_group() -> None:
-    deployment = Deployment([group("a", percent=100), group("b")], {"a": ["n1"], "b": ["n1", "n2"]})
-    step = deployment.next()
-    assert isinstance(step, Prepare)
-    deployment.record(step, [], [])
-    assert deployment.next() == Prepare("b", ("n2",))
-    deployment.record_late("n1", Phase.PREPARE, succeeded=True)
-    assert run(deployment) == [Prepare("b", ("n2",)), Deploy("b", ("n1", "n2"))]
 
 
 def test_rule_15_criteria_count_all_nodes_whoever_processed_them() -> None:
@@ -202,9 +167,8 @@ def test_rule_18_prepare_criteria_not_met_skips_deploy_and_leaves_nodes_prepared
     deployment = Deployment([group("a", maximum_failed_nodes=0)], {"a": ["n1", "n2"]})
     assert run(deployment, failing={Phase.PREPARE: ["n2"]}) == [Prepare("a", ("n1", "n2"))]
     assert deployment.state_of("n1") is NodeState.PREPARED
-    (done,) = deployment.done
-    assert isinstance(done, GroupDone)
-    assert [(result.phase, result.needed, result.actual) for result in done.failed_criteria] == [(Phase.PREPARE, 0, 1)]
+    failed = deployment.group("a").failed_criteria
+    assert [(result.phase, result.needed, result.actual) for result in failed] == [(Phase.PREPARE, 0, 1)]
 
 
 @pytest.mark.parametrize("percent", [0, None])
@@ -222,14 +186,14 @@ def test_rule_19_all_eligible_groups_run_even_when_a_critical_one_has_failed() -
     sent = run(deployment, failing={Phase.DEPLOY: ["n1"]})
     assert sent[-1] == Deploy("b", ("n2",))
     assert deployment.group("a").reason is Reason.DEPLOY_CRITERIA
-    assert (deployment.verdict, deployment.critical_failures) == (Verdict.FAILURE, ("a",))
+    assert (deployment.verdict, verdict_on(deployment.groups).critical) == (Verdict.FAILURE, ("a",))
 
 
 def test_rule_19_only_non_critical_failures_are_a_success() -> None:
     groups = [group("a", critical=False, percent=100), group("b", "a", critical=False)]
     deployment = Deployment(groups, {"a": ["n1"], "b": ["n2"]})
     run(deployment, failing={Phase.DEPLOY: ["n1"]})
-    assert (deployment.verdict, deployment.critical_failures) == (Verdict.SUCCESS, ())
+    assert (deployment.verdict, verdict_on(deployment.groups).critical) == (Verdict.SUCCESS, ())
 
 
 def test_rule_19_there_is_no_verdict_before_the_end() -> None:
@@ -240,7 +204,7 @@ def test_rule_19_a_critical_group_fails_the_whole_by_its_dependency_too() -> Non
     groups = [group("a", critical=False, percent=100), group("b", "a")]
     deployment = Deployment(groups, {"a": ["n1"], "b": ["n2"]})
     run(deployment, failing={Phase.PREPARE: ["n1"]})
-    assert (deployment.verdict, deployment.critical_failures) == (Verdict.FAILURE, ("b",))
+    assert (deployment.verdict, verdict_on(deployment.groups).critical) == (Verdict.FAILURE, ("b",))
 
 
 def test_rule_20_counts_of_a_group() -> None:
@@ -254,8 +218,6 @@ def test_rule_20_counts_of_a_group() -> None:
 def test_rule_23_prepare_under_way_is_joined_again_with_its_nodes_only() -> None:
     states = {"n1": NodeState.PREPARING, "n2": NodeState.PREPARING, "n3": NodeState.SUCCESS}
     deployment = Deployment([group("a", "dep")], {"a": ["n1", "n2", "n3"]}, states, {"dep": GroupState.SUCCESS})
-    assert deployment.in_flight(Phase.PREPARE) == ("n1", "n2")
-    assert deployment.in_flight(Phase.DEPLOY) == ()
     assert run(deployment) == [Prepare("a", ("n1", "n2")), Deploy("a", ("n1", "n2"))]
 
 
@@ -263,7 +225,6 @@ def test_rule_23_deploy_under_way_is_joined_and_prepare_is_not_judged_again() ->
     # n2 was prepared and has failed to deploy since: prepare criteria would no longer be met.
     states = {"n1": NodeState.DEPLOYING, "n2": NodeState.FAILURE}
     deployment = Deployment([group("a", percent=100)], {"a": ["n1", "n2"]}, states, phases_done={Phase.PREPARE})
-    assert deployment.in_flight(Phase.DEPLOY) == ("n1",)
     assert run(deployment) == [Deploy("a", ("n1",))]
     assert deployment.group("a").reason is Reason.DEPLOY_CRITERIA
 

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from strategy_lib.criteria import SuccessCriteria, evaluate
-from strategy_lib.deployment import GroupCounts
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, NodeStep, Phase, Reason, Verdict
 from strategy_lib.report import (
@@ -24,6 +23,7 @@ from strategy_lib.report import (
     to_dict,
 )
 from strategy_lib.report_text import render
+from strategy_lib.verdict import GroupCounts
 
 STARTED = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 ACTION = ReportedAction(
@@ -82,7 +82,7 @@ def test_rule_19_verdict(groups: list[ReportedGroup], steps: list[FailedStep], v
 def test_rule_19_a_group_without_a_verdict_was_interrupted() -> None:
     report = build_report(ACTION, [group("a"), group("b", state=GroupState.PENDING)])
     assert [(each.name, each.reason) for each in report.failed_groups] == [("b", Reason.INTERRUPTED)]
-    assert report.critical_failures == ("b",)
+    assert [group.name for group in report.failed_groups if group.critical] == ["b"]
 
 
 def full_report() -> Report:

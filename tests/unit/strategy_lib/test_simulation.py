@@ -9,12 +9,13 @@ import pytest
 
 from design_rendering import load_documents
 from strategy_lib import InventoryError, OutcomesError, StrategyError, parse_strategy, simulate
-from strategy_lib.deployment import Deployment, Finished, counts_of
+from strategy_lib.deployment import Deployment, Finished
 from strategy_lib.node import NodeState
 from strategy_lib.node_list import nodes_from_inventory
 from strategy_lib.phase import GroupState
-from strategy_lib.report import ReportedGroup, verdict_of
+from strategy_lib.report import ReportedGroup
 from strategy_lib.selectors import NodeIndex
+from strategy_lib.verdict import counts_of, verdict_on
 from tests.support.blueprint import EXAMPLE, SELECTORS_FRAGMENT
 
 PRINTED_ORDER = ("ntp-node", "control-nodes", "monitoring-nodes", "compute-nodes-2", "compute-nodes-1")
@@ -252,7 +253,7 @@ def test_rule_19_the_rehearsal_and_the_report_agree_where_there_is_nothing_to_de
         ReportedGroup(name, each["critical"], GroupState(each["state"]), None, counts=counts[name])
         for name, each in result["groups"].items()
     ]
-    assert (result["verdict"], verdict_of(reported)[0]) == (verdict, verdict)
+    assert (result["verdict"], verdict_on(reported).verdict) == (verdict, verdict)
 
 
 def test_unknown_counts_as_failed_and_is_told_apart() -> None:

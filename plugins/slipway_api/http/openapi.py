@@ -1,15 +1,16 @@
-"""The API's description in OpenAPI's form: what FastAPI derives from the routes, and what it cannot know."""
+"""What the API says of itself: its OpenAPI document, its versions, and whether it is there."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
+from pydantic import BaseModel, Field
 
-from slipway_api.documents.answers import Judged
-from slipway_api.http.answers import KeystoneErrorBody
-from slipway_api.http.api_errors import ErrorBody
+from slipway_api import airflow_access as access
+from slipway_api.http.answers import answers, errors
 
 TEXT = """\
 Load the documents of a site, commit them as a revision, create actions and follow them.
@@ -18,40 +19,6 @@ The paths below `/api/v1.0` are those of Airship's Shipyard, and its own client 
 Airflow's: send its token as `Authorization: Bearer …` or as `X-Auth-Token`. What a user may do here follows from what
 they may do with the DAG of the same name in Airflow.
 """
-
-_DESCRIPTIONS = {
-    400: "The request is wrong: `messageList` says all that is.",
-    401: "No token, or none that is valid.",
-    403: "The user may not do this.",
-    404: "There is no such thing.",
-    408: "The body takes too long to come.",
-    409: "It does not fit what there is; with `retry`, it may later.",
-    413: "The body is too large.",
-    429: "Too many wrong passwords: wait as long as `Retry-After` says.",
-    500: "A mistake of Slipway's: the API server's log has it, under the request's id.",
-    501: "The tokens of Airflow's auth manager do not say when they expire.",
-    502: "The provisioner refuses.",
-    503: "The store, Airflow or the provisioner does not answer, or none is connected.",
-}
-
-
-def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return these errors as a route's ``responses``."""
-    return {status: {"model": ErrorBody, "description": _DESCRIPTIONS[status]} for status in statuses}
-
-
-def keystone_errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return these errors in Keystone's shape as a route's ``responses``."""
-    return {status: {"model": KeystoneErrorBody, "description": _DESCRIPTIONS[status]} for status in statuses}
-
-
-ERRORS = errors(400, 401, 403, 404, 409, 413, 500, 502, 503)
-"""The errors of every route below ``/api/v1.0``, unless `describe` takes some away."""
-
-NOT_VALID: dict[int | str, dict[str, Any]] = {
-    400: {"model": ErrorBody | Judged, "description": "The request is wrong, or the documents are: all that is."}
-}
-"""The 400 of routes that judge documents."""
 
 _ASKS_THE_PROVISIONER = (
     "get /site_statuses",
@@ -105,3 +72,45 @@ def _complete_examples(app: FastAPI, paths: dict[str, Any]) -> None:
                 for status, given in route.responses.items():
                     for kind, content in given.get("content", {}).items():
                         answers[str(status)]["content"][kind].update(content)
+
+
+class ApiVersion(BaseModel):
+    """A version of this API."""
+
+    path: str
+    status: str
+
+
+_OpenApi = Annotated[dict[str, Any], Field(examples=[{"openapi": "3.1.0", "paths": {}}])]
+
+router = APIRouter(tags=["service"])
+VERSIONS = {"v1.0": {"path": "/api/v1.0", "status": "stable"}}
+
+
+@router.get(
+    "/versions",
+    summary="The versions of this API",
+    responses=answers(Annotated[dict[str, ApiVersion], Field(examples=[VERSIONS])]),
+)
+async def versions() -> JSONResponse:
+    """Return the versions of this API, and below which path each is. No token is needed."""
+    return JSONResponse(VERSIONS)
+
+
+@router.get("/health", status_code=204, summary="Whether the API is there")
+@router.get("/api/v1.0/health", status_code=204, summary="Whether the API is there")
+async def health() -> Response:
+    """Answer that requests are served; nothing else is looked at. No token is needed."""
+    return Response(status_code=204)
+
+
+@router.get(
+    "/openapi.json",
+    dependencies=[access.may_read],
+    summary="This description",
+    responses={**answers(_OpenApi), **errors(401, 403)},
+)
+async def openapi(request: Request) -> JSONResponse:
+    """Return the description of this API in OpenAPI's form."""
+    description: dict[str, Any] = request.app.openapi()
+    return JSONResponse({**description, "servers": [{"url": request.scope.get("root_path", "")}]})

@@ -10,8 +10,7 @@ import pytest
 
 from site_engine.dead_actions import action_for_display, close_without_report
 from site_store import ActionRecord, SiteStore
-from slipway_api.actions.nodes import action_nodes
-from slipway_api.actions.run_view import run_view
+from slipway_api.actions.run_view import action_nodes, run_view
 from strategy_lib.phase import Phase
 from tests.support.stores import new_store
 from tests.unit.site_store.scenario import FakeClock, Scenario

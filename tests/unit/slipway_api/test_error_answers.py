@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from slipway_api.app import create_app
-from slipway_api.http.site_name import NAME_PATTERN
-from slipway_api.http.validation_messages import in_words, words_of
+from slipway_api.http.dependencies import NAME_PATTERN
+from slipway_api.http.error_answers import pattern_in_words, validation_message
 
 
 def patterns(part: Any) -> Iterator[str]:
@@ -26,7 +26,7 @@ def patterns(part: Any) -> Iterator[str]:
 def test_every_pattern_of_the_api_has_words() -> None:
     found = set(patterns(create_app().openapi()["paths"]))
     assert NAME_PATTERN in found
-    assert {pattern for pattern in found if words_of(pattern) is None} == set()
+    assert {pattern for pattern in found if pattern_in_words(pattern) is None} == set()
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_every_pattern_of_the_api_has_words() -> None:
     ],
 )
 def test_errors_in_words(item: dict[str, Any], said: str) -> None:
-    assert in_words(item) == said
+    assert validation_message(item) == said

@@ -1,9 +1,14 @@
-"""The messages of a validation: ordered, bounded, and without secrets."""
+"""Collections as text, and the messages of a validation: ordered, bounded, and without secrets."""
 
 from __future__ import annotations
 
-from slipway_api.documents.validation import MOST_MESSAGES, _in_order, _without_secrets
+import pytest
+import yaml
+
+from design_rendering.errors import DocumentError
+from slipway_api.documents.validation import MOST_MESSAGES, _in_order, _without_secrets, read_collection
 from slipway_api.http.api_errors import plain_message
+from tests.support.sites import document
 
 
 def test_errors_first_and_a_bound() -> None:
@@ -32,3 +37,23 @@ def test_a_longer_secret_goes_before_one_that_it_contains() -> None:
 def test_a_secret_as_short_as_a_word_leaves_sentences_readable() -> None:
     (shown,) = _without_secrets([plain_message("there is no node")], ["node"])
     assert shown["message"] == "there is no node"
+
+
+def test_a_placeholder_is_found_wherever_it_stands() -> None:
+    data = {"a": [{"b": "[redacted]"}], "not one": "x [redacted]", "list": ["redacted"]}
+    text = yaml.safe_dump(document("x/Y/v1", "d", data))
+    with pytest.raises(DocumentError) as caught:
+        read_collection("c", text)
+    (problem,) = caught.value.problems
+    assert (problem.path, problem.source) == ("$.data.a[0].b", "c")
+    assert problem.line is not None
+    assert "[redacted]" in text.splitlines()[problem.line - 1]
+
+
+def test_the_layer_tells_documents_apart() -> None:
+    site, kind = (
+        yaml.safe_dump(document("x/Y/v1", "d", 1, layeringDefinition={"layer": layer})) for layer in ("site", "type")
+    )
+    assert len(read_collection("c", f"{site}---\n{kind}")) == 2
+    with pytest.raises(DocumentError, match="of layer 'site' at line 1"):
+        read_collection("c", f"{site}---\n{site}")

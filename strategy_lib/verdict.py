@@ -1,0 +1,123 @@
+"""How groups stand, and the verdict on all of them (rules 19 and 20): one for rehearsals, dry runs and reports."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from strategy_lib.node import NodeState
+from strategy_lib.phase import GroupState, Phase, Reason, Verdict
+
+# The states of a node that count as a success after each phase (rule 15).
+SUCCESSFUL = {
+    Phase.PREPARE: frozenset({NodeState.PREPARED, NodeState.DEPLOYING, NodeState.SUCCESS}),
+    Phase.DEPLOY: frozenset({NodeState.SUCCESS}),
+}
+
+_UNPROCESSED = (Reason.INTERRUPTED, Reason.DEPENDENCY)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCounts:
+    """How many nodes of a group are where, at this moment.
+
+    `prepared` counts those whose prepare succeeded, as the criteria do (rule 15), also when their deploy then failed.
+    """
+
+    total: int
+    prepared: int
+    succeeded: int
+    failed: int
+    unknown: int
+    not_started: int
+
+
+def counts_of(states: Iterable[NodeState]) -> GroupCounts:
+    """Return how many of these nodes, given by their states, are where (rule 20).
+
+    Of a node that failed its state does not say whether it had been prepared: here it counts as if it had not.
+    """
+    tally = Counter(states)
+    return GroupCounts(
+        total=tally.total(),
+        prepared=sum(tally[state] for state in SUCCESSFUL[Phase.PREPARE]),
+        succeeded=tally[NodeState.SUCCESS],
+        failed=tally[NodeState.FAILURE],
+        unknown=tally[NodeState.UNKNOWN],
+        not_started=tally[NodeState.NOT_STARTED],
+    )
+
+
+class StandingGroup(Protocol):
+    """A group as a verdict sees it."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def critical(self) -> bool:
+        """Whether its failure is one of the whole."""
+
+    @property
+    def state(self) -> GroupState:
+        """Its state."""
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why it failed."""
+
+    @property
+    def counts(self) -> GroupCounts:
+        """How many of its nodes are where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict on a deployment, and what it rests on.
+
+    Attributes
+    ----------
+    critical, others
+        Names of the groups that failed: critical ones, and not critical ones.
+    nothing
+        Why there is nothing to deploy, as a clause without an end; "" where there is something.
+    unprocessed
+        No group was processed to its end.
+    """
+
+    verdict: Verdict
+    critical: tuple[str, ...]
+    others: tuple[str, ...]
+    nothing: str
+    unprocessed: bool
+
+
+def verdict_on(groups: Sequence[StandingGroup], failed_steps: Sequence[object] = ()) -> Judgement:
+    """Return the verdict on groups at their end, and on the steps before them (rule 19).
+
+    A failure is any critical group that failed, any earlier step that failed, no groups at all, no group that came to a
+    verdict, or no node in any group: nothing deployed is never a success.
+    """
+    failed = [group for group in groups if group.state is GroupState.FAILURE]
+    critical = tuple(group.name for group in failed if group.critical)
+    others = tuple(group.name for group in failed if not group.critical)
+    nothing = nothing_to_deploy([group.counts.total for group in groups])
+    unprocessed = bool(groups) and all(group.reason in _UNPROCESSED for group in groups)
+    wrong = failed_steps or critical or nothing or unprocessed
+    return Judgement(Verdict.FAILURE if wrong else Verdict.SUCCESS, critical, others, nothing, unprocessed)
+
+
+def nothing_to_deploy(group_sizes: Sequence[int]) -> str:
+    """Say why groups of these numbers of nodes have nothing to deploy, which is never a success (rule 19).
+
+    Returns
+    -------
+    str
+        A clause without an end, and "" where there is something. An empty group beside others is no reason.
+    """
+    if not group_sizes:
+        return "there are no groups"
+    return "" if any(group_sizes) else "no group has a node"
