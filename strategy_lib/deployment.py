@@ -77,7 +77,7 @@ _JUDGED = (GroupState.SUCCESS, GroupState.FAILURE)
 
 
 @dataclass(slots=True)
-class _Run:
+class GroupRun:
     """What has happened to one group."""
 
     group: Group
@@ -133,13 +133,13 @@ class Deployment:
         self._states: dict[str, NodeState] = dict(states or {})
         self._verdicts = {name: state for name, state in (verdicts or {}).items() if state in _JUDGED}
         self._lost_in_deploy: set[str] = set()
-        self._runs: dict[str, _Run] = {}
+        self._runs: dict[str, GroupRun] = {}
         self._pending: Step | None = None
         for group in groups:
             for other in group.depends_on:
                 if other not in self._runs and other not in self._verdicts:
                     raise ValueError(f"group {group.name!r} stands before {other!r}, which it depends on")
-            run = _Run(group, tuple(sorted(set(members.get(group.name, ())))))
+            run = GroupRun(group, tuple(sorted(set(members.get(group.name, ())))))
             run.state = self._verdicts.get(group.name, GroupState.PENDING)
             self._runs[group.name] = run
         self._waiting = [run for run in reversed(self._runs.values()) if run.state is GroupState.PENDING]
@@ -152,7 +152,10 @@ class Deployment:
         Groups are judged on the way (rules 9, 16, 18): a step without nodes is never returned.
         """
         while self._pending is None and self._waiting:
-            self._advance(self._waiting[-1])
+            run = self._waiting[-1]
+            self._advance(run)
+            if run.state in _JUDGED:
+                self._waiting.pop()
         return self._pending if self._pending is not None else Finished()
 
     def record(self, step: Step, succeeded: Collection[str], failed: Collection[str]) -> None:
@@ -214,7 +217,7 @@ class Deployment:
         if step != self._pending:
             raise ValueError(f"{step!r} is not the step that waits for a result, which is {self._pending!r}")
 
-    def _advance(self, run: _Run) -> None:
+    def _advance(self, run: GroupRun) -> None:
         """Take the present group to its next step or to its verdict."""
         if any(self._verdict_of(other) is not GroupState.SUCCESS for other in run.group.depends_on):
             self._close(run, GroupState.FAILURE, Reason.DEPENDENCY)
@@ -236,18 +239,27 @@ class Deployment:
         else:
             self._close(run, GroupState.FAILURE, Reason.DEPLOY_CRITERIA)
 
-    def _open(self, run: _Run, phase: Phase) -> None:
+    def _open(self, run: GroupRun, phase: Phase) -> None:
         """Issue the step of a phase; where there is nothing to send, the phase is over at once (rule 18)."""
-        eligible = (name for name in self._in_state(run, _ELIGIBLE[phase]) if name not in self._withheld)
-        nodes = self._in_state(run, _IN_FLIGHT[phase]) or tuple(eligible)
+        nodes = self._in_state(run, _IN_FLIGHT[phase]) or self._eligible(run, phase)
+        if nodes:
+            self._pending = _step(run.group.name, phase, nodes)
+        else:
+            run.over.add(phase)
+
+    def _claim(self, run: GroupRun, phase: Phase) -> Step | None:
+        """Take the nodes that a group sends for a phase, so that no group beside it takes them too (rule 11)."""
+        nodes = self._eligible(run, phase)
         if not nodes:
             run.over.add(phase)
-        elif phase is Phase.PREPARE:
-            self._pending = Prepare(run.group.name, nodes)
-        else:
-            self._pending = Deploy(run.group.name, nodes)
+            return None
+        self._states.update(dict.fromkeys(nodes, _IN_FLIGHT[phase]))
+        return _step(run.group.name, phase, nodes)
 
-    def _meets(self, run: _Run, phase: Phase) -> bool:
+    def _eligible(self, run: GroupRun, phase: Phase) -> tuple[str, ...]:
+        return tuple(name for name in self._in_state(run, _ELIGIBLE[phase]) if name not in self._withheld)
+
+    def _meets(self, run: GroupRun, phase: Phase) -> bool:
         """Judge the criteria of a group after a phase, over all its nodes (rule 15), and keep the results."""
         if run.group.criteria is None:
             return True
@@ -257,15 +269,14 @@ class Deployment:
         run.criteria += results
         return all(result.met for result in results)
 
-    def _close(self, run: _Run, state: GroupState, reason: Reason | None) -> None:
+    def _close(self, run: GroupRun, state: GroupState, reason: Reason | None) -> None:
         run.state, run.reason = state, reason
-        self._waiting.pop()
 
     def _verdict_of(self, name: str) -> GroupState:
         run = self._runs.get(name)
         return run.state if run is not None else self._verdicts[name]
 
-    def _in_state(self, run: _Run, state: NodeState) -> tuple[str, ...]:
+    def _in_state(self, run: GroupRun, state: NodeState) -> tuple[str, ...]:
         get = self._states.get
         if state is NodeState.NOT_STARTED:
             return tuple(name for name in run.nodes if get(name, state) is state)
@@ -273,3 +284,7 @@ class Deployment:
 
     def _states_of(self, nodes: Iterable[str]) -> Iterable[NodeState]:
         return map(self._states.get, nodes, repeat(NodeState.NOT_STARTED))
+
+
+def _step(group: str, phase: Phase, nodes: tuple[str, ...]) -> Step:
+    return Prepare(group, nodes) if phase is Phase.PREPARE else Deploy(group, nodes)

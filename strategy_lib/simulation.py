@@ -13,7 +13,8 @@ from strategy_lib.json_path import extend
 from strategy_lib.node import Node, NodeState
 from strategy_lib.node_list import nodes_from_inventory
 from strategy_lib.ordering import order_groups
-from strategy_lib.phase import Phase, Verdict
+from strategy_lib.phase import Phase, Reason, Verdict
+from strategy_lib.rounds import RoundDeployment
 from strategy_lib.selectors import resolve
 from strategy_lib.strategy import Strategy
 from strategy_lib.strategy_parser import parse_strategy
@@ -37,16 +38,20 @@ class Rehearsal:
         The state machine at its end: groups, nodes, verdict.
     submissions
         What would have been sent to the provisioner, in order.
+    waves
+        The rounds in which groups ran, each in document order; groups that failed by dependency are in none.
     """
 
     deployment: Deployment
     submissions: tuple[Step, ...] = field(default=())
+    waves: tuple[tuple[str, ...], ...] = field(default=())
 
 
 def rehearse(
     strategy: Strategy,
     nodes: Sequence[Node],
     outcomes: Mapping[Phase, Mapping[str, NodeOutcome]] | None = None,
+    max_parallel_groups: int = 1,
 ) -> Rehearsal:
     """Play a deployment to its end.
 
@@ -58,9 +63,21 @@ def rehearse(
         All nodes of the site.
     outcomes
         What comes of a node in a phase, should it be sent for it; what is not given succeeds.
+    max_parallel_groups
+        How many groups run side by side; more than one run in rounds (`RoundDeployment`).
+
+    Raises
+    ------
+    ValueError
+        When `max_parallel_groups` is below 1.
     """
     groups = [strategy.group(name) for name in order_groups(strategy)]
-    deployment = Deployment(groups, resolve(strategy, nodes))
+    members = resolve(strategy, nodes)
+    if max_parallel_groups == 1:
+        deployment = Deployment(groups, members)
+    else:
+        names = [group.name for group in strategy.groups]
+        deployment = RoundDeployment(groups, members, max_parallel_groups, names)
     submissions: list[Step] = []
     given = outcomes or {}
     while not isinstance(step := deployment.next(), Finished):
@@ -72,11 +89,21 @@ def rehearse(
             succeeded = tuple(name for name in step.nodes if fates.get(name) in (None, NodeOutcome.SUCCESS))
             failed = [name for name in step.nodes if fates.get(name) is NodeOutcome.FAILURE]
         deployment.record(step, succeeded, failed)
-    return Rehearsal(deployment, tuple(submissions))
+    return Rehearsal(deployment, tuple(submissions), _waves(deployment))
+
+
+def _waves(deployment: Deployment) -> tuple[tuple[str, ...], ...]:
+    if isinstance(deployment, RoundDeployment):
+        return deployment.waves
+    return tuple((group.name,) for group in deployment.groups if group.reason is not Reason.DEPENDENCY)
 
 
 def simulate(
-    strategy: dict[str, Any], nodes: list[dict[str, Any]], outcomes: dict[str, Any] | None = None
+    strategy: dict[str, Any],
+    nodes: list[dict[str, Any]],
+    outcomes: dict[str, Any] | None = None,
+    *,
+    max_parallel_groups: int = 1,
 ) -> dict[str, Any]:
     """Rehearse a deployment, from plain data to plain data.
 
@@ -88,6 +115,9 @@ def simulate(
         `[{"name": "n1", "tags": [], "labels": {"k": "v"}, "rack": "r1"}]`; only the name is required.
     outcomes
         `{"prepare": {"n1": "failure"}, "deploy": {"n2": "unknown"}}`. What is not given succeeds.
+    max_parallel_groups
+        How many groups run side by side. A round takes the first so many ready groups in document order; all claim
+        their prepare in that order and are judged, then the same for deploy; then comes the next round.
 
     Returns
     -------
@@ -95,7 +125,8 @@ def simulate(
         `verdict`: "success" or "failure". `order`: names of all groups in processing order. `groups`: for each name
         its `state`, `reason` (None, "prepare_criteria", "deploy_criteria" or "dependency"), `critical`, `nodes`
         (sorted) and `failed_criteria` (each `phase`, `criterion`, `needed`, `actual`). `nodes`: name to state.
-        `submissions`: in order, each `group`, `phase`, `nodes` (sorted).
+        `submissions`: in order, each `group`, `phase`, `nodes` (sorted). `waves`: the rounds, each a list of groups;
+        groups that failed by dependency are in none.
 
     Raises
     ------
@@ -105,6 +136,8 @@ def simulate(
         When the list of nodes is not valid.
     OutcomesError
         When the outcomes name an unknown phase or outcome.
+    ValueError
+        When `max_parallel_groups` is below 1.
 
     Examples
     --------
@@ -114,7 +147,7 @@ def simulate(
     """
     parsed = parse_strategy(strategy)
     inventory = nodes_from_inventory(nodes)
-    rehearsal = rehearse(parsed, inventory, parse_outcomes(outcomes))
+    rehearsal = rehearse(parsed, inventory, parse_outcomes(outcomes), max_parallel_groups)
     return rehearsal_to_dict(rehearsal, inventory)
 
 
@@ -149,6 +182,7 @@ def rehearsal_to_dict(rehearsal: Rehearsal, nodes: Sequence[Node]) -> dict[str, 
         "submissions": [
             {"group": step.group, "phase": str(step.phase), "nodes": list(step.nodes)} for step in rehearsal.submissions
         ],
+        "waves": [list(wave) for wave in rehearsal.waves],
     }
 
 

@@ -206,6 +206,7 @@ def test_the_result_has_exactly_this_form_and_is_plain_data() -> None:
             {"group": "a", "phase": "prepare", "nodes": ["n1", "n2"]},
             {"group": "a", "phase": "deploy", "nodes": ["n1", "n2"]},
         ],
+        "waves": [["a"]],
     }
     assert result == expected
     # Plain texts, not enumerations, also to those who look closer.
@@ -226,6 +227,7 @@ def test_rule_19_no_groups_is_a_failure_of_a_rehearsal_too() -> None:
         "groups": {},
         "nodes": {"n1": "not_started"},
         "submissions": [],
+        "waves": [],
     }
 
 

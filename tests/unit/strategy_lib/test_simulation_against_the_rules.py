@@ -177,6 +177,7 @@ def by_the_rules(
         "groups": results,
         "nodes": state,
         "submissions": submissions,
+        "waves": [[name] for name in order if results[name]["reason"] != "dependency"],
     }
 
 
