@@ -25,7 +25,7 @@ SCHEMAS = {"additionalProperties", "items", "propertyNames"}
 LISTS_OF_SCHEMAS = {"allOf", "anyOf", "oneOf"}
 NO_SCHEMAS = {
     *("$schema", "$id", "$ref", "title", "description", "default", "type", "const", "required", "pattern"),
-    *("minLength", "maxLength", "minimum", "maximum", "minProperties", "maxProperties", "uniqueItems"),
+    *("minLength", "maxLength", "minimum", "maximum", "minProperties", "maxProperties", "maxItems", "uniqueItems"),
 }
 
 

@@ -22,6 +22,7 @@ from strategy_lib.goals.node_errors import (
     standing_of,
 )
 from strategy_lib.phase import Phase
+from strategy_lib.schema_check import check_data, schema
 
 FAILED = NodeError(
     ErrorCode.PROVISIONER,
@@ -60,6 +61,11 @@ def test_rule_47_a_code_that_is_not_known_is_stored_with_its_text() -> None:
     assert read_code("quota", "") == (ErrorCode.UNKNOWN, "quota")
 
 
+def test_rule_47_the_schema_knows_every_code() -> None:
+    codes = schema("node_report")["$defs"]["data"]["properties"]["error"]["properties"]["code"]["oneOf"]
+    assert [code["const"] for code in codes] == [str(code) for code in ErrorCode]
+
+
 def test_several_messages_become_one_error_in_their_order() -> None:
     assert join_messages(["b", " a\n", "a", "", "b"]) == "b\na\nb"
     assert join_messages([]) == ""
@@ -75,6 +81,7 @@ def test_rule_47_the_three_parts_of_a_report_are_independent(state: bool, remova
         removal=RemovalProgress("release") if removal else None,
         error=FAILED if error else None,
     ).to_dict()
+    assert check_data("node_report", report) == []
     assert {name: report.pop(name) for name in ("site", "node", "op")} == {"site": "site", "node": "n1", "op": 7}
     parts = {
         "state": "error",

@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from strategy_lib.phase import GroupState, Reason
+from strategy_lib.schema_check import check_data, schema
 from strategy_lib.status.leaf import OwnerRecord
 from strategy_lib.status.tree import (
+    MOST_MESSAGES,
     NO_GROUP,
     TO_BE_REMOVED,
     Blame,
@@ -33,6 +35,13 @@ def node(name: str, stored: str | None, *messages: str, alive: bool = True, else
 
 def group(name: str, *children: Entry) -> Entry:
     return parent_entry(SUPERTASK, name, children)
+
+
+def test_the_schema_of_the_tree_knows_every_word() -> None:
+    words = schema("status_tree")["$defs"]
+    assert [word["const"] for word in words["status"]["oneOf"]] == [str(status) for status in Status]
+    assert [word["const"] for word in words["data"]["properties"]["type"]["oneOf"]] == [str(kind) for kind in EntryType]
+    assert words["data"]["properties"]["messages"]["maxItems"] == MOST_MESSAGES
 
 
 def test_rule_27_the_highest_status_reaches_the_root() -> None:
@@ -92,7 +101,9 @@ def test_what_has_no_record_is_no_error_and_counts_nowhere() -> None:
     old = unrecorded_entry(SUPERGOAL, "action 1", "from before the status was recorded")
     entry = parent_entry(SUPERGOAL, "site", [old, node("n1", "success")])
     assert (old.status, entry.status) == (None, Status.SUCCESS)
-    assert entry_to_dict(old, now=AT[0])["status"] is None
+    shown = entry_to_dict(entry, now=AT[0])
+    assert check_data("status_tree", shown) == []
+    assert shown["children"][0]["status"] is None
 
 
 def test_a_groups_own_task_rolls_up_with_its_nodes() -> None:
@@ -114,6 +125,7 @@ def test_times_and_ages() -> None:
     ]
     entry = parent_entry(SUPERTASK, "a", [task_entry("n1", records), node("n2", None)])
     shown = entry_to_dict(entry, now=AT[9], depth=1)
+    assert check_data("status_tree", shown) == []
     assert shown == {
         "type": "supertask",
         "name": "a",
@@ -155,7 +167,9 @@ def test_rule_28_a_blamed_group_is_an_error_whose_first_message_says_why() -> No
     blame = Blame(Role.VICTIM, "a", "blocked by a: 2 of 3 nodes")
     entry = parent_entry(SUPERTASK, "c", [node("n1", "success"), node("n2", "error", "IPMI")], blame=blame)
     assert (entry.status, entry.messages) == (Status.ERROR, ("blocked by a: 2 of 3 nodes", "IPMI"))
-    assert entry_to_dict(entry, now=AT[0], depth=0)["blame"] == {
+    shown = entry_to_dict(entry, now=AT[0], depth=0)
+    assert check_data("status_tree", shown) == []
+    assert shown["blame"] == {
         "role": "victim",
         "group": "a",
         "message": "blocked by a: 2 of 3 nodes",
