@@ -30,6 +30,8 @@ REPORTED = frozenset({_A.UP, _A.INITIALIZING, _A.STOPPING, _A.DOWN})
 USER = frozenset({_A.UP, _A.RETIRED, _A.MAINTENANCE, _A.DOWN})
 """What a person may want."""
 _JUDGED_BY_HISTORY = frozenset({_A.UP, _A.RETIRED})
+_REPORTED_WORDS = {state.value: state for state in _A if state in REPORTED}
+_USER_WORDS = {state.value: state for state in _A if state in USER}
 
 
 class GeneratedState(TypedDict):
@@ -92,8 +94,11 @@ def generated_state(
     >>> generated_state("down", now=110.0, transition_started=100.0)
     {'state': 'maintenance', 'reason': 'down for 10 s: it may be restarting'}
     """
-    seen = _word(reported, REPORTED, "reported")
-    wanted = _word(user, USER, "wanted by a user")
+    seen, wanted = _REPORTED_WORDS.get(reported), _USER_WORDS.get(user)
+    if seen is None:
+        raise ValueError(f"{reported!r} cannot be reported: {', '.join(_REPORTED_WORDS)}")
+    if wanted is None:
+        raise ValueError(f"{user!r} cannot be wanted by a user: {', '.join(_USER_WORDS)}")
     if wanted in _JUDGED_BY_HISTORY:
         if crashes > max_crashes:
             return _state(_A.DOWN, f"crashed {crashes} times, at most {max_crashes} are accepted")
@@ -108,16 +113,11 @@ def generated_state(
             return _state(_A.DOWN, "crashed while it initialized")
         if init_timeout > 0 and init_progressed is not None and now >= init_progressed + init_timeout:
             return _state(_A.DOWN, f"initializing without progress for {now - init_progressed:.0f} s")
-    state = least_available((seen, wanted))
     if seen is wanted is _A.UP:
-        return _state(state, "")
-    return _state(state, f"reported {seen}" if state is seen else f"set to {wanted} by the user")
-
-
-def _word(word: str, allowed: frozenset[NodeAvailability], what: str) -> NodeAvailability:
-    if word not in allowed:
-        raise ValueError(f"{word!r} cannot be {what}: {', '.join(state for state in _A if state in allowed)}")
-    return _A(word)
+        return _state(seen, "")
+    if _RANKS[seen] <= _RANKS[wanted]:
+        return _state(seen, f"reported {seen}")
+    return _state(wanted, f"set to {wanted} by the user")
 
 
 def _state(state: NodeAvailability, reason: str) -> GeneratedState:

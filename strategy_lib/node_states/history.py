@@ -76,6 +76,8 @@ def observe(history: NodeHistory, seen: Observation, now: float, stable_time: fl
     operation on the node to its next up, nor when the stop was ordered. The first sight of a node has no history.
     """
     history = clear_when_stable(history, now, stable_time)
+    if history.state is seen.state and history.operated is seen.operating and history.progress == seen.progress:
+        return history
     operated = seen.operating or (history.operated and seen.state is not _A.UP)
     if history.state is None:
         return _entered(NodeHistory(operated=operated), seen, now)
