@@ -1,0 +1,181 @@
+"""Steps, watchers and policies: who may read and write what, and that none of them can go round for ever.
+
+What is wanted (the design) and what was done (feedback) are written by different actors, so that no work changes its
+own goal (rules 41 to 43).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from strategy_lib.errors import Problem, StrategyError
+from strategy_lib.ordering import find_cycles
+
+MOST_ROUNDS = 10
+
+
+class Actor(StrEnum):
+    """Who acts: a step of an action, a watcher that is told of changes, a policy inside a commit."""
+
+    STEP = "step"
+    WATCHER = "watcher"
+    POLICY = "policy"
+
+
+class Access(StrEnum):
+    """What is done to an object. `TOUCH`: to ask for it again although its design is the same."""
+
+    READ_DESIGN = "read_design"
+    WRITE_DESIGN = "write_design"
+    READ_FEEDBACK = "read_feedback"
+    WRITE_FEEDBACK = "write_feedback"
+    TOUCH = "touch"
+
+
+_MAY = {
+    Actor.STEP: frozenset({Access.READ_DESIGN, Access.READ_FEEDBACK, Access.WRITE_FEEDBACK}),
+    Actor.WATCHER: frozenset({Access.READ_DESIGN, Access.READ_FEEDBACK, Access.TOUCH}),
+    Actor.POLICY: frozenset({Access.READ_DESIGN, Access.WRITE_DESIGN}),
+}
+
+
+def may(actor: Actor, access: Access, *, named: bool = True) -> bool:
+    """Tell whether an actor may do this to an object (rule 41).
+
+    Parameters
+    ----------
+    actor, access
+        Who does what.
+    named
+        The actor has named the object as one that it touches. It matters to watchers only.
+    """
+    return access in _MAY[actor] and (named or access is not Access.TOUCH)
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """Something that is registered under a name: a step, kind of action, backend, owner, policy, watcher or check."""
+
+    what: str
+    name: str
+    provider: str
+
+
+def check_registrations(registrations: Iterable[Registration]) -> None:
+    """Refuse two registrations of one thing (rule 42).
+
+    Raises
+    ------
+    StrategyError
+        With each thing that is registered twice, and both providers.
+    """
+    first: dict[tuple[str, str], str] = {}
+    problems = []
+    for found in registrations:
+        other = first.setdefault((found.what, found.name), found.provider)
+        if other != found.provider:
+            message = f"{found.what} {found.name!r} is registered by {other} and by {found.provider}: remove one"
+            problems.append(Problem("$", message))
+    if problems:
+        raise StrategyError(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    """The kinds of objects that a watcher is told of, and those that it may touch."""
+
+    name: str
+    watches: frozenset[str]
+    touches: frozenset[str] = frozenset()
+
+
+def check_watchers(watchers: Collection[Watcher]) -> None:
+    """Refuse watchers that could call each other for ever: one touches what another watches, in a circle (rule 42).
+
+    Raises
+    ------
+    StrategyError
+        With the path of each circle, also of a watcher that touches what it watches itself.
+    """
+    calls = {
+        one.name: [other.name for other in watchers if one.touches & other.watches and other is not one]
+        for one in watchers
+    }
+    paths: list[tuple[str, ...]] = [(one.name, one.name) for one in watchers if one.touches & one.watches]
+    paths += find_cycles(calls).paths
+    if paths:
+        raise StrategyError(Problem("$", f"watchers touch what they watch: {' -> '.join(path)}") for path in paths)
+
+
+Objects = Mapping[str, object]
+Policy = Callable[[Objects], Mapping[str, object]]
+"""Looks at all objects, and returns those that it changes or adds, by name, as they shall be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policed:
+    """The design after the policies: its objects, and for each object that changed the policies that changed it."""
+
+    objects: Objects
+    by_policy: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NoEnd:
+    """The policies do not come to an end: those that still changed something in the last round, and what."""
+
+    policies: tuple[str, ...]
+    objects: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"policies {', '.join(self.policies)} still change {', '.join(self.objects)} after {MOST_ROUNDS} rounds: "
+            f"they contradict each other"
+        )
+
+
+def apply_policies(objects: Objects, policies: Mapping[str, Policy]) -> Policed | NoEnd:
+    """Run policies, all of them in each round and in the order of their names, until a round changes nothing (rule 42).
+
+    Parameters
+    ----------
+    objects
+        The design's objects by name, with values that can be compared.
+    policies
+        By name.
+
+    Returns
+    -------
+    Policed or NoEnd
+        `NoEnd` where the last of `MOST_ROUNDS` rounds still changed something: the commit is refused.
+    """
+    present = dict(objects)
+    by_policy: dict[str, list[str]] = {}
+    changed: dict[str, list[str]] = {}
+    for _ in range(MOST_ROUNDS):
+        changed = {}
+        for policy in sorted(policies):
+            for name, value in policies[policy](present).items():
+                if name not in present or present[name] != value:
+                    present[name] = value
+                    changed.setdefault(policy, []).append(name)
+                    if policy not in by_policy.setdefault(name, []):
+                        by_policy[name].append(policy)
+        if not changed:
+            return Policed(present, {name: tuple(found) for name, found in by_policy.items()})
+    return NoEnd(tuple(changed), tuple(sorted({name for names in changed.values() for name in names})))
+
+
+def needs_policies(policed: tuple[int, str] | None, version: int, policies: str) -> bool:
+    """Tell whether policies run for an object (rule 43).
+
+    Parameters
+    ----------
+    policed
+        The version and the set of policies that it was judged in; None: never.
+    version, policies
+        Its version, and a digest of the set of policies.
+    """
+    return policed is None or policed[0] < version or policed[1] != policies
