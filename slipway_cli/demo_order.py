@@ -13,7 +13,7 @@ import click
 from design_rendering.documents import Document, find_documents, load_documents
 from design_rendering.drydock_kinds import nodes_from_documents
 from design_rendering.rendering import rendered_documents
-from design_rendering.validation import validate_site
+from design_rendering.validation import validate
 from provisioner_client.simulator.errors import BadAdminRequest
 from provisioner_client.simulator.scripts import Script, parse_fail_option
 from slipway_cli.did_you_mean import suggestion
@@ -75,7 +75,7 @@ def read_order(site_file: Path | None, fail: tuple[str, ...], speed: float, forc
         site = site_name(documents, default)
     except StrategyLibError as error:
         raise Refused(error.problems) from error
-    problems = validate_site(documents)
+    problems = validate(documents)
     if any(problem.level == "error" for problem in problems):
         raise Refused(problems)
     _check_nodes(fail, {node.name for node in nodes_from_documents(rendered_documents(documents))})

@@ -7,7 +7,8 @@ import click
 from rich.text import Text
 
 from design_rendering.drydock_kinds import NODE_SCHEMA
-from design_rendering.validation import document_counts, validate_files
+from design_rendering.validation import document_counts
+from design_rendering.validation import validate as validate_documents
 from slipway_cli.files import load_sources, read_sources
 from slipway_cli.output import OutputFormat, console, deliver, output_option, print_problems, problem_data, serialised
 from slipway_cli.printable import counted
@@ -30,7 +31,7 @@ def validate(files: tuple[str, ...], strict: bool, output: str) -> None:
     kinds are read and not judged. Warnings do not fail, unless --strict is given.
     """
     documents, problems = load_sources(read_sources(files))
-    problems += validate_files(documents, complete=not problems)
+    problems += validate_documents(documents, draft=True, complete=not problems)
     errors = [problem for problem in problems if problem.level == "error"]
     warnings = [problem for problem in problems if problem.level == "warning"]
     valid = not errors and not (strict and warnings)

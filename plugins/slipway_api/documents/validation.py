@@ -13,7 +13,7 @@ from design_rendering.errors import DocumentError, RenderingError
 from design_rendering.redaction import Redactor
 from design_rendering.rendering import Rendering, design_text, render, secret_texts
 from design_rendering.secrets import PLACEHOLDER, secret_values
-from design_rendering.validation import check_site, exposed_secrets, unrendered_problems
+from design_rendering.validation import unrendered_problems, validate_rendering
 from site_store import RevisionSecrets
 from slipway_api.airflow_client import longest_mapping
 from slipway_api.http.api_errors import message_of, plain_message
@@ -113,13 +113,11 @@ def _validate(
         found_secrets = cache(partial(secret_texts, documents, rendering))
         redactor = cache(lambda: Redactor(found_secrets()))
         text = design_text(rendering)
-        rendered = [one.document for one in rendering.documents]
-        nodes = [document.name for document in rendered if document.schema == NODE_SCHEMA]
+        nodes = [one.document.name for one in rendering.documents if one.document.schema == NODE_SCHEMA]
         answer = provisioner_check.ask(store, site, text, nodes, lambda said: redactor().redact(said), committed)
-        found = check_site(rendered, longest_mapping())
-        exposed = exposed_secrets(rendering)
-        secrets = RevisionSecrets(found_secrets(), tuple(str(problem) for problem in exposed))
-        problems += [*rendering.warnings, *exposed, *found.problems]
+        found = validate_rendering(rendering, most_groups=longest_mapping())
+        secrets = RevisionSecrets(found_secrets(), tuple(map(str, found.exposed)))
+        problems += found.problems
         design = found.design
         said = answer()
     messages = [*map(message_of, dict.fromkeys(problems)), *said]
