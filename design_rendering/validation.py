@@ -13,7 +13,7 @@ from design_rendering.errors import RenderingError
 from design_rendering.rendering import RenderedDocument, Rendering, render
 from design_rendering.secrets import is_secret
 from strategy_lib.configuration import CONFIGURATION_SCHEMA, parse_configuration
-from strategy_lib.did_you_mean import did_you_mean
+from strategy_lib.did_you_mean import suggestion
 from strategy_lib.errors import Problem, StrategyLibError
 from strategy_lib.node import Node
 from strategy_lib.strategy import STRATEGY_SCHEMA
@@ -259,11 +259,9 @@ def _errors(read: Callable[..., object], *arguments: object) -> list[Problem]:
 def unknown_kinds(documents: Sequence[Document]) -> list[Problem]:
     """Return a warning for each document whose schema is nearly one that Slipway reads: it is passed by."""
     unknown = {document.schema for document in documents}.difference(READ, PASSED_ON)
-    near = {schema: did_you_mean(schema, READ, "", cutoff=_NEAR, quoted=False) for schema in unknown}
+    hints = {schema: suggestion(schema, READ, most=1, cutoff=_NEAR) for schema in unknown}
     return [
-        document.problem(
-            "$.schema", f"not read: {document.schema!r} is no known kind. {hint[0].upper()}{hint[1:]}", "warning"
-        )
+        document.problem("$.schema", f"not read: {document.schema!r} is no known kind.{hint}", "warning")
         for document in documents
-        if (hint := near.get(document.schema, ""))
+        if (hint := hints.get(document.schema, ""))
     ]

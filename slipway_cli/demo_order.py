@@ -16,10 +16,10 @@ from design_rendering.rendering import rendered_documents
 from design_rendering.validation import validate
 from provisioner_client.simulator.errors import BadAdminRequest
 from provisioner_client.simulator.scripts import Script, parse_fail_option
-from slipway_cli.did_you_mean import suggestion
 from slipway_cli.node_pattern import matching
 from slipway_cli.output import Refused
 from slipway_cli.printable import printable
+from strategy_lib.did_you_mean import suggestion
 from strategy_lib.errors import Problem, StrategyLibError
 
 REGION = "drydock/Region/v1"

@@ -7,12 +7,12 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from slipway_cli.did_you_mean import suggestion
 from slipway_cli.files import STANDARD_INPUT
 from slipway_cli.node_pattern import matching
 from slipway_cli.output import OutputFormat, console, deliver, output_option, print_problems, serialised, table
 from slipway_cli.printable import counted, listed, printable
 from slipway_cli.strategy_input import load_wanted, strategy_option
+from strategy_lib.did_you_mean import suggestion
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.simulation import NodeOutcome, rehearsal_to_dict, rehearse

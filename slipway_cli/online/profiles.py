@@ -14,9 +14,9 @@ from typing import Any
 
 import yaml
 
-from slipway_cli.did_you_mean import suggestion
 from slipway_cli.embedded.credentials import write_private
 from slipway_cli.errors import SlipwayCliError
+from strategy_lib.did_you_mean import suggestion
 
 _TOO_OPEN = stat.S_IRWXG | stat.S_IRWXO
 
