@@ -16,8 +16,8 @@ from site_engine.operations.run import OperationRun
 from site_engine.planning import simulate_plan
 from site_engine.redaction import redact_for_action
 from site_engine.reports import NodeStepStatus, StepTasks, make_dry_run_report, make_report
-from site_store import ActionState, OperationPhase, PlannedGroup
-from strategy_lib.phase import Verdict
+from site_store import ActionState, PlannedGroup
+from strategy_lib.phase import Phase, Verdict
 from strategy_lib.report import to_dict
 from strategy_lib.report_text import render
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from site_engine.log_messages import TaskLog
     from site_engine.provisioners import Provisioners
     from site_store import ActionRecord, SiteStore
-    from strategy_lib.phase import NodeStep
+    from strategy_lib.phase import Phase
     from strategy_lib.report import Report
 
 
@@ -80,9 +80,9 @@ def _closed(store: SiteStore, action: ActionRecord, report: Report, log: TaskLog
     return report
 
 
-def step_tasks(store: SiteStore, action: ActionRecord, step: NodeStep | None) -> StepTasks:
+def step_tasks(store: SiteStore, action: ActionRecord, step: Phase | None) -> StepTasks:
     """Return what came of each node in the action's step on nodes; nothing for an action without one."""
-    return tuple(store.step_tasks(action.id, OperationPhase(step.value))) if step else ()
+    return tuple(store.step_tasks(action.id, step)) if step else ()
 
 
 def _late_results(store: SiteStore, action: ActionRecord, log: TaskLog, provisioners: Provisioners) -> None:

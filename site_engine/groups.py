@@ -15,7 +15,7 @@ from site_engine import log_messages
 from site_engine.driver import NextOperation, begun_operation
 from site_engine.operations.reconcile import OperationOwner, list_nodes
 from site_engine.planning import judge_deployed
-from site_store import AttemptNotOpen, OperationPhase
+from site_store import AttemptNotOpen
 from strategy_lib.deployment import Deployment, Finished
 from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
 from strategy_lib.phase import GroupState, Phase
@@ -115,10 +115,10 @@ class GroupSubject:
         if view.criteria and view.criteria != record.criteria:
             self._note_criteria(view)
         if due.phase is Phase.PREPARE:
-            release = begun_operation(self._store, self.owner, OperationPhase.RELEASE)
+            release = begun_operation(self._store, self.owner, Phase.RELEASE)
             if release is not None and release.ended is None:
                 return NextOperation(release.phase, release.nodes, self.request.release_times, note=_NOT_RELEASED)
-        return NextOperation(OperationPhase(due.phase.value), due.nodes, self.request.times[due.phase])
+        return NextOperation(due.phase, due.nodes, self.request.times[due.phase])
 
     def prepare(self, due: NextOperation, free: Sequence[str]) -> NextOperation:
         """Return the due operation with the nodes that can be sent; or their release, which comes before a prepare."""
@@ -127,11 +127,11 @@ class GroupSubject:
         request = self.request
         listed = list_nodes(self._store, self._operations.provisioner, request.site, free)
         found = {name: node.condition for name, node in listed.items()}
-        if due.phase is OperationPhase.PREPARE:
+        if due.phase is Phase.PREPARE:
             nodes = self._to_release(listed)
             if nodes:
-                return NextOperation(OperationPhase.RELEASE, nodes, request.release_times, found, note=_NOT_RELEASED)
-        return replace(due, nodes=self._without_deployed(Phase(due.phase.value), free, found), found=found)
+                return NextOperation(Phase.RELEASE, nodes, request.release_times, found, note=_NOT_RELEASED)
+        return replace(due, nodes=self._without_deployed(due.phase, free, found), found=found)
 
     def _read(self) -> GroupRecord:
         return self._store.group(self.request.action_id, self.request.group)
@@ -169,7 +169,7 @@ class GroupSubject:
     def _to_release(self, listed: Mapping[str, ListedNode]) -> Sequence[str]:
         """Return the nodes that are released now, once an attempt; those that have to stay as they are fail."""
         record = self.record
-        if begun_operation(self._store, self.owner, OperationPhase.RELEASE) is not None:
+        if begun_operation(self._store, self.owner, Phase.RELEASE) is not None:
             return ()
         plan = release_of(self._store, self.request.site, record.definition, listed)
         if plan.refused:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from site_engine.errors import StepError
 from site_engine.operations.wait import EndKind, OperationEnd, StillRunning
 from site_engine.reports import STEP_WARNING
-from site_store import OperationPhase, OperationStatus
+from site_store import OperationStatus
 from strategy_lib.outcome import Outcome
+from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
     from site_engine.log_messages import TaskLog
@@ -29,7 +30,7 @@ class SiteStepRequest:
 
     action_id: str
     site: str
-    phase: OperationPhase
+    phase: Phase
     attempt: int
     design_ref: str
     times: PhaseTimes
@@ -67,7 +68,7 @@ def run_site_step(
         return None
     errors = [message.text for message in task.messages if message.error]
     said = "; ".join(errors[:5]) or "the provisioner gave no message"
-    if task.result == _IN_PART and request.phase is OperationPhase.PREPARE_SITE:
+    if task.result == _IN_PART and request.phase is Phase.PREPARE_SITE:
         log.warning("%s succeeded in part: %s", name, said)
         store.add_event(request.site, STEP_WARNING, f"{name} succeeded in part: {said}", action_id=request.action_id)
         return None
@@ -83,7 +84,7 @@ def _require_success(operation: Operation, log: TaskLog) -> None:
         It was no success.
     """
     name, result = operation.phase.value, operation.result
-    if result == _DONE or (result == _IN_PART and operation.phase is OperationPhase.PREPARE_SITE):
+    if result == _DONE or (result == _IN_PART and operation.phase is Phase.PREPARE_SITE):
         log.info("%s ended with %s before this task started again; the provisioner is not asked.", name, result)
         return
     raise StepError(

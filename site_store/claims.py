@@ -14,7 +14,7 @@ from site_store.events import EventKind, NewEvent, write_events
 from site_store.node_steps import claim_for_step
 from site_store.operations import operation_record, read_operation, reference_of
 from site_store.part import StorePart
-from site_store.records import Operation, OperationPhase, OperationStatus
+from site_store.records import Operation, OperationStatus
 from site_store.tables import group_run, node, operation, site_lock, task
 from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import NodeCondition
@@ -32,7 +32,7 @@ class Claims(StorePart):
         site: str,
         group: str,
         attempt: int,
-        phase: Phase | OperationPhase | str,
+        phase: Phase,
         nodes: Collection[str],
         design_ref: str,
         found: Mapping[str, str] | None = None,
@@ -78,10 +78,9 @@ class Claims(StorePart):
         AttemptNotOpen
             The group's attempt has its verdict or was replaced.
         """
-        kind = OperationPhase(str(phase))
         wanted = sorted(frozenset(nodes))
         return self._database.write(
-            lambda tx: self._begin(tx, action_id, site, group, attempt, kind, wanted, design_ref, found, digests or {})
+            lambda tx: self._begin(tx, action_id, site, group, attempt, phase, wanted, design_ref, found, digests or {})
         )
 
     def fail_unsent(
@@ -143,7 +142,7 @@ class Claims(StorePart):
         site: str,
         group: str,
         attempt: int,
-        phase: OperationPhase,
+        phase: Phase,
         nodes: list[str],
         design_ref: str,
         found: Mapping[str, str] | None,
@@ -217,7 +216,7 @@ def _require_attempt(tx: Connection, action_id: str, group: str, attempt: int) -
 
 
 def _claim(
-    tx: Connection, now: datetime, action_id: str, group: str, phase: OperationPhase, op: int, nodes: list[str]
+    tx: Connection, now: datetime, action_id: str, group: str, phase: Phase, op: int, nodes: list[str]
 ) -> list[str]:
     """Take the nodes that are still eligible at this moment, and return them by name.
 
@@ -226,11 +225,11 @@ def _claim(
     prepared = task.alias("prepared")
     eligible = [
         task.c.action_id == action_id,
-        task.c.phase == (Phase.PREPARE if phase is OperationPhase.RELEASE else phase),
+        task.c.phase == (Phase.PREPARE if phase is Phase.RELEASE else phase),
         task.c.status == TaskStatus.PENDING,
         dialects.among(tx, task.c.node, nodes),
     ]
-    if phase is OperationPhase.DEPLOY:
+    if phase is Phase.DEPLOY:
         eligible.append(
             exists().where(
                 and_(
@@ -250,11 +249,11 @@ def _claim(
     return sorted(claimed)
 
 
-def _stays(phase: OperationPhase, found: str | None) -> bool:
+def _stays(phase: Phase, found: str | None) -> bool:
     """Whether an operation leaves what is deployed on a node as it is."""
-    if phase in (OperationPhase.DESTROY, OperationPhase.RELEASE):
+    if phase in (Phase.DESTROY, Phase.RELEASE):
         return False
-    return phase is OperationPhase.RELABEL or found == NodeCondition.DEPLOYED
+    return phase is Phase.RELABEL or found == NodeCondition.DEPLOYED
 
 
 def _note_found(tx: Connection, op: int, claimed: list[str], found: Mapping[str, str] | None) -> None:

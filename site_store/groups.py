@@ -15,7 +15,7 @@ from site_store.part import StorePart
 from site_store.records import GroupRecord, GroupStanding
 from site_store.tables import action, group_node, group_run, operation
 from strategy_lib.criteria import CriterionResult
-from strategy_lib.phase import GroupState, Phase, Reason
+from strategy_lib.phase import GROUP_PHASES, GroupState, Phase, Reason
 from strategy_lib.strategy_parser import group_from_data
 
 _OPEN = (GroupState.PENDING, GroupState.RUNNING)
@@ -30,7 +30,7 @@ def read_groups(tx: Connection, action_id: str, name: str | None = None) -> list
         .order_by(group_node.c.group_name, group_node.c.node)
     )
     ended = select(operation.c.group_name, operation.c.attempt, operation.c.phase).where(
-        operation.c.action_id == action_id, operation.c.ended.is_not(None), operation.c.phase.in_(list(Phase))
+        operation.c.action_id == action_id, operation.c.ended.is_not(None), operation.c.phase.in_(GROUP_PHASES)
     )
     if name is not None:
         runs = runs.where(group_run.c.name == name)

@@ -9,16 +9,15 @@ from sqlalchemy import Connection, Text, literal, select, true, update
 
 from site_store.dialects import among, insert, names
 from site_store.part import StorePart
-from site_store.records import OperationPhase, TaskRecord
+from site_store.records import TaskRecord
 from site_store.tables import operation, task
 from strategy_lib.node import TaskStatus
+from strategy_lib.phase import Phase
 
 _NOT_DONE = (TaskStatus.PENDING, TaskStatus.ERROR, TaskStatus.UNKNOWN)
 
 
-def claim_for_step(
-    tx: Connection, now: datetime, action_id: str, phase: OperationPhase, op: int, nodes: list[str]
-) -> list[str]:
+def claim_for_step(tx: Connection, now: datetime, action_id: str, phase: Phase, op: int, nodes: list[str]) -> list[str]:
     """Take these nodes but for those that the step has done or is at, and return them by name."""
     wanted = names(tx, nodes).subquery()
     facts = {"op": literal(op, task.c.op.type), "status": literal(str(TaskStatus.PROCESSING)), "started": literal(now)}
@@ -39,7 +38,7 @@ def claim_for_step(
 class NodeSteps(StorePart):
     """What came of such steps. Beginning one is `begin_operation`, its result `record_outcome`."""
 
-    def explain_pending(self, action_id: str, phase: OperationPhase, nodes: Collection[str], why: str | None) -> None:
+    def explain_pending(self, action_id: str, phase: Phase, nodes: Collection[str], why: str | None) -> None:
         """Keep why these nodes are not submitted yet, where they still wait for this phase or step of nodes.
 
         Parameters
@@ -77,7 +76,7 @@ class NodeSteps(StorePart):
         query = select(task.c.node).where(task.c.action_id == action_id, unsent, task.c.error.is_not(None)).limit(1)
         return self._database.read(lambda tx: tx.execute(query).first() is not None)
 
-    def step_tasks(self, action_id: str, phase: OperationPhase) -> list[tuple[str, TaskRecord]]:
+    def step_tasks(self, action_id: str, phase: Phase) -> list[tuple[str, TaskRecord]]:
         """Return each node of such a step with what came of it, by name."""
         query = (
             select(task, operation.c.provisioner_task)

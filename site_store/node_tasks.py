@@ -13,7 +13,7 @@ from site_store.part import StorePart
 from site_store.records import NodeTasks, TaskRecord
 from site_store.tables import action, group_node, group_run, node, operation, task
 from strategy_lib.node import NodeState, TaskStatus, node_state
-from strategy_lib.phase import Phase
+from strategy_lib.phase import GROUP_PHASES, Phase
 
 prepare = task.alias("prepare")
 deploy = task.alias("deploy")
@@ -119,7 +119,7 @@ class NodeTaskLists(StorePart):
             Nodes that are deployed in another design, or in one that is not known, each with the reason: they are not
             submitted for this phase, nor for what comes after it.
         """
-        phases = tuple(Phase)[tuple(Phase).index(phase) :]
+        phases = GROUP_PHASES[GROUP_PHASES.index(phase) :]
 
         def work(tx: Connection) -> None:
             withhold(tx, action_id, phases, withheld)

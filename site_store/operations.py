@@ -11,10 +11,11 @@ from sqlalchemy import Connection, Row, and_, case, exists, func, or_, select, u
 from site_store.dialects import among
 from site_store.errors import OperationConflict, OperationNotFound
 from site_store.part import StorePart
-from site_store.records import Operation, OperationPhase, OperationStatus
+from site_store.records import Operation, OperationStatus
 from site_store.tables import node, operation, site_lock, task
 from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import NodeCondition
+from strategy_lib.phase import Phase
 
 LIVE = (OperationStatus.INTENDED, OperationStatus.SUBMITTED)
 _UNFINISHED = (OperationStatus.SUBMITTED, OperationStatus.TIMED_OUT, OperationStatus.ABANDONED)
@@ -255,8 +256,8 @@ class Operations(StorePart):
         anything else of it since: then it may be somebody else's doing.
         """
         left = or_(
-            and_(operation.c.phase == OperationPhase.DEPLOY, operation.c.provisioner_task.is_not(None)),
-            and_(operation.c.phase == OperationPhase.RELEASE, operation.c.result == "failure"),
+            and_(operation.c.phase == Phase.DEPLOY, operation.c.provisioner_task.is_not(None)),
+            and_(operation.c.phase == Phase.RELEASE, operation.c.result == "failure"),
         )
         deployed = exists().where(
             task.c.op == node.c.op, task.c.node == node.c.name, task.c.status == TaskStatus.SUCCESS
@@ -283,7 +284,7 @@ def operation_record(row: Row[*tuple[Any, ...]]) -> Operation:
         site=row.site,
         group=row.group_name,
         attempt=row.attempt,
-        phase=OperationPhase(row.phase),
+        phase=Phase(row.phase),
         reference=row.reference,
         nodes=tuple(row.nodes),
         design_ref=row.design_ref,

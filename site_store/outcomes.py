@@ -12,10 +12,11 @@ from site_store.dialects import among
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.operations import finish, read_operation
 from site_store.part import StorePart
-from site_store.records import Operation, OperationPhase, OperationStatus
+from site_store.records import Operation, OperationStatus
 from site_store.tables import action, node, task
 from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import UNPROVABLE_BY_DEPLOY, Outcome
+from strategy_lib.phase import Phase
 
 _UNPROVEN = (TaskStatus.PROCESSING, TaskStatus.UNKNOWN)
 
@@ -147,7 +148,7 @@ class Outcomes(StorePart):
 
 def _succeed(tx: Connection, now: datetime, this: Operation, nodes: Collection[str]) -> frozenset[str]:
     """Note what has succeeded; a node that was released can be prepared, as if nothing had been sent for it yet."""
-    if this.phase is not OperationPhase.RELEASE:
+    if this.phase is not Phase.RELEASE:
         return _settle(tx, now, this, TaskStatus.SUCCESS, nodes, _UNPROVEN)
     if not nodes:
         return frozenset()
@@ -202,7 +203,7 @@ def _clear_errors(tx: Connection, this: Operation, nodes: frozenset[str]) -> Non
 
 def _mark_done(tx: Connection, now: datetime, this: Operation, succeeded: Collection[str]) -> None:
     """Note with each deployed node the version it was deployed in, unless a later operation has the node."""
-    if this.phase is not OperationPhase.DEPLOY or not succeeded:
+    if this.phase is not Phase.DEPLOY or not succeeded:
         return
     proven = (task.c.op == this.op, task.c.node == node.c.name, task.c.status == TaskStatus.SUCCESS)
     tx.execute(
@@ -230,7 +231,7 @@ def _mark_done(tx: Connection, now: datetime, this: Operation, succeeded: Collec
 
 def _mark_relabelled(tx: Connection, this: Operation) -> None:
     """Note with each node that has new labels that it is done in these, unless a later operation has the node."""
-    if this.phase is not OperationPhase.RELABEL:
+    if this.phase is not Phase.RELABEL:
         return
     query = (
         select(node.c.name, node.c.done_digest, task.c.digest, action.c.revision)

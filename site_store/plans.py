@@ -26,7 +26,7 @@ from site_store.part import StorePart
 from site_store.records import PlannedGroup
 from site_store.tables import action, group_node, group_run, task
 from strategy_lib.node import TaskStatus
-from strategy_lib.phase import GroupState, Phase
+from strategy_lib.phase import GROUP_PHASES, GroupState, Phase
 from strategy_lib.strategy import group_to_data
 
 
@@ -136,7 +136,7 @@ class Plans(StorePart):
                 .where(task.c.action_id == action_id, among(tx, task.c.node, done))
                 .values(status=TaskStatus.SUCCESS)
             )
-        withhold(tx, action_id, tuple(Phase), withheld)
+        withhold(tx, action_id, GROUP_PHASES, withheld)
         return True
 
 

@@ -29,32 +29,6 @@ class ActionState(StrEnum):
         return self not in (ActionState.PENDING, ActionState.RUNNING)
 
 
-class OperationPhase(StrEnum):
-    """What one provisioner task is asked to do.
-
-    The first two are the phases of a group, and what may come before them; the next two concern a whole site, and the
-    last two are steps of an action that concern some of its nodes without a group.
-    """
-
-    PREPARE = "prepare"
-    DEPLOY = "deploy"
-    RELEASE = "release"
-    VERIFY_SITE = "verify_site"
-    PREPARE_SITE = "prepare_site"
-    DESTROY = "destroy_nodes"
-    RELABEL = "relabel_nodes"
-
-    @property
-    def is_node_step(self) -> bool:
-        """Whether it claims nodes without a group."""
-        return self in (OperationPhase.DESTROY, OperationPhase.RELABEL)
-
-    @property
-    def is_of_nodes(self) -> bool:
-        """Whether it claims nodes at all."""
-        return self not in (OperationPhase.VERIFY_SITE, OperationPhase.PREPARE_SITE)
-
-
 class OperationStatus(StrEnum):
     """How far an operation is.
 
@@ -201,7 +175,7 @@ class Operation:
     site: str
     group: str
     attempt: int
-    phase: OperationPhase
+    phase: Phase
     reference: str
     nodes: tuple[str, ...]
     design_ref: str

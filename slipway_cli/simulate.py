@@ -14,7 +14,7 @@ from slipway_cli.printable import counted, listed, printable
 from slipway_cli.strategy_input import load_wanted, strategy_option
 from strategy_lib.did_you_mean import suggestion
 from strategy_lib.node import NodeState
-from strategy_lib.phase import GroupState, Phase, Reason, Verdict
+from strategy_lib.phase import GROUP_PHASES, GroupState, Phase, Reason, Verdict
 from strategy_lib.simulation import NodeOutcome, rehearsal_to_dict, rehearse
 from strategy_lib.verdict import nothing_to_deploy
 from strategy_lib.warnings import draft_warnings
@@ -81,13 +81,13 @@ def simulate(
 
 def _outcomes(fails: Sequence[str], timeouts: Sequence[str], names: Collection[str]) -> Outcomes:
     """Read all `PHASE:NODE`, where NODE may be a pattern, and refuse all wrong ones at once."""
-    outcomes: Outcomes = {phase: {} for phase in Phase}
+    outcomes: Outcomes = {phase: {} for phase in GROUP_PHASES}
     mistakes = []
     told = [("--fail", text, NodeOutcome.FAILURE) for text in fails]
     told += [("--timeout", text, NodeOutcome.UNKNOWN) for text in timeouts]
     for option, text, outcome in told:
         phase, _, node = text.partition(":")
-        if phase not in tuple(Phase) or not node:
+        if phase not in GROUP_PHASES or not node:
             mistakes.append(f"{option} {text}: write prepare:NODE or deploy:NODE.")
             continue
         meant = matching(node, names)
@@ -114,7 +114,7 @@ def _show(target: Console, name: str, result: Mapping[str, Any], outcomes: Outco
             str(position),
             Text(printable(group)),
             "yes" if facts["critical"] else "no",
-            ", ".join(str(sent.get((group, phase.value), 0)) for phase in Phase),
+            ", ".join(str(sent.get((group, phase.value), 0)) for phase in GROUP_PHASES),
             f"{succeeded}/{len(facts['nodes'])}",
             Text(facts["state"], style=STATE_STYLES[facts["state"]]),
             REASONS[facts["reason"]],

@@ -13,7 +13,7 @@ from strategy_lib.json_path import extend
 from strategy_lib.node import Node, NodeState
 from strategy_lib.node_list import nodes_from_inventory
 from strategy_lib.ordering import order_groups
-from strategy_lib.phase import Phase, Verdict
+from strategy_lib.phase import GROUP_PHASES, Phase, Verdict
 from strategy_lib.selectors import resolve
 from strategy_lib.strategy import Strategy
 from strategy_lib.strategy_parser import parse_strategy
@@ -167,7 +167,7 @@ def parse_outcomes(outcomes: object) -> dict[Phase, dict[str, NodeOutcome]]:
     if outcomes is not None and not isinstance(outcomes, Mapping):
         raise OutcomesError([Problem("$", 'must be a mapping such as {"deploy": {"n1": "failure"}}')])
     for phase, fates in (outcomes or {}).items():
-        if phase not in tuple(Phase):
+        if phase not in GROUP_PHASES:
             problems.append(Problem(extend("$", str(phase)), "must be prepare or deploy"))
         elif not isinstance(fates, Mapping):
             problems.append(Problem(extend("$", str(phase)), "must be a mapping of node names to outcomes"))

@@ -17,9 +17,9 @@ from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, Settin
 from site_engine.operations.run import LOOK_AGAIN, is_leased, last_in_flight
 from site_engine.operations.wait import ONE_LOOK, EndKind, OperationEnd, PhaseTimes, StillRunning
 from site_engine.reports import STEP_WARNING
-from site_store import OperationPhase, OperationStatus
+from site_store import OperationStatus
 from strategy_lib.outcome import Evidence, NodeCondition, judge
-from strategy_lib.phase import NodeStep, phase_from
+from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode, Provisioner
@@ -43,18 +43,15 @@ def list_nodes(store: SiteStore, provisioner: Provisioner, site: str, nodes: Col
 def outcome_of(store: SiteStore, operation: Operation, evidence: Evidence) -> Outcome:
     """Judge the operation's nodes; a node list that says what it said right before it was submitted proves nothing."""
     before = {name: NodeCondition(said) for name, said in store.found_before(operation.op).items()}
-    as_wanted = store.as_wanted_before(operation.op) if operation.phase is OperationPhase.DEPLOY else frozenset()
+    as_wanted = store.as_wanted_before(operation.op) if operation.phase is Phase.DEPLOY else frozenset()
     known = replace(evidence, condition_before=before, as_wanted_before=as_wanted)
-    # A release is nothing but destroying what is on the nodes.
-    released = operation.phase is OperationPhase.RELEASE
-    phase = NodeStep.DESTROY if released else phase_from(operation.phase.value)
-    return judge(phase, operation.nodes, known)
+    return judge(operation.phase, operation.nodes, known)
 
 
 def note_conditions(store: SiteStore, operation: Operation, evidence: Evidence) -> None:
     """Keep what the node list says now, for the next operation. Call it after the outcome is recorded."""
     conditions = {name: said.value for name, said in evidence.condition.items()}
-    if operation.phase in (OperationPhase.DESTROY, OperationPhase.RELEASE) and evidence.over and evidence.listed:
+    if operation.phase in (Phase.DESTROY, Phase.RELEASE) and evidence.over and evidence.listed:
         # Destroying nodes takes them off the list; what it said of them before is not true any more.
         gone = set(operation.nodes).difference(conditions)
         conditions |= dict.fromkeys(gone, NodeCondition.OTHER.value)
@@ -233,7 +230,7 @@ class UnfinishedOperations:
                 record_late_result(self.store, operation, end, self.log)
 
     def wait(
-        self, owner: OperationOwner, phase: OperationPhase, nodes: Collection[str], give_up: datetime
+        self, owner: OperationOwner, phase: Phase, nodes: Collection[str], give_up: datetime
     ) -> HeldNodes | StillRunning:
         """Wait until nobody else works on these nodes, at most until ``give_up``.
 
@@ -293,12 +290,12 @@ class UnfinishedOperations:
                 log_messages.names(set(operation.nodes).intersection(nodes)),
             )
 
-    def _explain(self, owner: OperationOwner, phase: OperationPhase, nodes: Collection[str], why: str | None) -> None:
+    def _explain(self, owner: OperationOwner, phase: Phase, nodes: Collection[str], why: str | None) -> None:
         if nodes:
             self.store.explain_pending(owner.action_id, phase, nodes, why)
 
     def _report_left_out(
-        self, owner: OperationOwner, phase: OperationPhase, operation: Operation, nodes: Collection[str], why: str
+        self, owner: OperationOwner, phase: Phase, operation: Operation, nodes: Collection[str], why: str
     ) -> None:
         message = log_messages.left_out(phase, nodes, why)
         self.log.warning("%s.", message)

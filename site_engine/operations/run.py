@@ -21,7 +21,7 @@ from provisioner_client.errors import SubmissionRefused
 from provisioner_client.protocol import DesignSource
 from site_engine.dead_actions import STOP
 from site_engine.errors import TaskStopped
-from site_engine.operations.wait import ACTIONS, EndKind, OperationEnd, PhaseTimes, StillRunning, TaskWatch
+from site_engine.operations.wait import EndKind, OperationEnd, PhaseTimes, StillRunning, TaskWatch
 from site_store import SiteNotHeld, StoreError
 from strategy_lib.outcome import Evidence
 
@@ -122,7 +122,7 @@ class OperationRun:
         last = last_in_flight(before)
         with renewed_lease(self.store, operation.op, self.lease_owner):
             task_id = self.provisioner.submit(
-                ACTIONS[operation.phase],
+                operation.phase,
                 DesignSource(operation.design_ref, partial(self._design_text, operation)),
                 operation.nodes or None,
                 operation.reference,

@@ -11,7 +11,7 @@ from design_rendering.design import read_design
 from design_rendering.documents import load_documents
 from site_engine.operations.reconcile import list_nodes
 from site_store import ActionState, GroupRecord, NodeRecord, SiteStore
-from strategy_lib.phase import GroupState, NodeStep, Reason
+from strategy_lib.phase import GroupState, Phase, Reason
 from tests.support.dag_runs import Runs
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator
@@ -109,7 +109,7 @@ def test_rule_21_a_group_looks_again_before_it_submits(deployed: Driving, simula
 
 def test_rule_23_a_cleared_group_judges_anew_what_kept_its_nodes_back(deployed: Driving) -> None:
     deployed.group("one")
-    deployed.node_step(NodeStep.DESTROY, ["a"])
+    deployed.node_step(Phase.DESTROY, ["a"])
     assert judged(deployed.group("one", "8")) == (GroupState.SUCCESS, None)
     assert records(deployed.store)["a"].is_up_to_date
 
@@ -194,7 +194,7 @@ def test_rule_25_new_labels_are_recorded_and_nothing_more_is_needed(begin: Begin
     assert judged(later.group("one")) == (GroupState.FAILURE, Reason.PREPARE_CRITERIA)
     assert later.store.withheld(later.action.id)["a"] == "labels changed: relabel_nodes brings them about"
     digests = read_design(load_documents(labelled)).digests
-    later.node_step(NodeStep.RELABEL, ["a"], digests=digests)
+    later.node_step(Phase.RELABEL, ["a"], digests=digests)
     assert (records(later.store)["a"].done_digest, records(later.store)["a"].done_revision) == (digests["a"], 2)
     before = len(simulator.submissions())
     assert judged(later.group("one", "8")) == (GroupState.SUCCESS, None)

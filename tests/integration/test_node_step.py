@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from site_engine.node_steps import NodeStepVerdict
-from strategy_lib.phase import NodeStep
+from strategy_lib.phase import Phase
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
 
-DESTROY, RELABEL = NodeStep.DESTROY, NodeStep.RELABEL
+DESTROY, RELABEL = Phase.DESTROY, Phase.RELABEL
 DESIGN = site([node("a"), node("b"), node("c")], [group("all", percent_successful_nodes=100)])
 
 
@@ -23,7 +23,7 @@ def deployed(begin: Begin) -> Driving:
     return driving
 
 
-def verdict(driving: Driving, step: NodeStep, *nodes: str, attempt: int = 20, **more: bool) -> str:
+def verdict(driving: Driving, step: Phase, *nodes: str, attempt: int = 20, **more: bool) -> str:
     """Drive a step to its end; return what is said of the nodes that are not done, and "" when all are."""
     ended = driving.node_step(step, nodes, attempt, **more)
     assert isinstance(ended, NodeStepVerdict)

@@ -29,6 +29,7 @@ from slipway_api.actions.preview import nodes_if_known
 from slipway_api.documents.validation import validate
 from slipway_api.http import dependencies
 from slipway_api.sites.site_statuses import listed_nodes, statuses
+from strategy_lib.phase import Phase
 from tests.support.sites import document, group, node, site
 from tests.support.stores import new_store
 
@@ -83,7 +84,7 @@ def waiting(store: SiteStore) -> tuple[ActionRecord, int]:
     """An action with a provisioner task that was not seen to be over; and its operation's number."""
     action = store.ensure_action("verify_site", "run", "verify_site", "alpha", 1, {}, "tester")
     store.acquire_site(action.id)
-    begun = store.begin_operation(action.id, "alpha", "", 1, "verify_site", (), "http://design")
+    begun = store.begin_operation(action.id, "alpha", "", 1, Phase.VERIFY_SITE, (), "http://design")
     store.submitted(begun.op, "t-1")
     return store.action(action.id), begun.op
 

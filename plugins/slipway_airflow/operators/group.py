@@ -20,7 +20,7 @@ from slipway_airflow.operators.acquire import run_states
 from slipway_airflow.operators.base import design_address, task_states
 from slipway_airflow.operators.node_step import step_times
 from slipway_airflow.operators.waiting import WaitingOperator
-from strategy_lib.phase import GroupState, NodeStep, Phase
+from strategy_lib.phase import GroupState, Phase
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -83,7 +83,7 @@ class DeployGroupOperator(WaitingOperator):
             attempt_key=attempt_key,
             design_ref=design_address(store, action, connection),
             times=phase_times(self.configuration, connection.settings),
-            release_times=step_times(NodeStep.DESTROY, self.configuration, connection.settings),
+            release_times=step_times(Phase.DESTROY, self.configuration, connection.settings),
             redo_done=parameters.allows(Override.REDO_DONE),
             ignore_older_tasks=parameters.allows(Override.IGNORE_OLDER_TASKS),
         )

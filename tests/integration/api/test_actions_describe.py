@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from site_engine.actions.kinds import kind_names, kind_of
-from site_store import ActionState, OperationPhase, SiteStore
+from site_store import ActionState, SiteStore
 from strategy_lib.phase import Phase
 from tests.integration.api.airflow_runs import ACTIONS, AirflowRuns, commit, create, plan, run_of
 from tests.support.lossy_proxy import LossyProxy
@@ -198,10 +198,10 @@ def test_nodes_in_trouble_are_named_and_with_the_highest_verbosity_all(
         ("n2", "not_started", ["control"]),
         ("n3", "not_started", ["compute"]),
     ]
-    store.explain_pending(under_way, OperationPhase.PREPARE, ["n3"], "held by provisioner task 7")
+    store.explain_pending(under_way, Phase.PREPARE, ["n3"], "held by provisioner task 7")
     (held,) = described(viewer, under_way)["nodes"]
     assert (held["name"], held["state"], held["message"]) == ("n3", "not_started", "held by provisioner task 7")
-    store.explain_pending(under_way, OperationPhase.PREPARE, ["n3"], None)
+    store.explain_pending(under_way, Phase.PREPARE, ["n3"], None)
     begun = store.begin_operation(under_way, "default", "control", 1, Phase.PREPARE, ["n1", "n2"], "file:///design")
     assert store.lease(begun.op, "me", 30, sending=True)
     store.submitted(begun.op, "task")

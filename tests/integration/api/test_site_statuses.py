@@ -10,9 +10,10 @@ import httpx
 import pytest
 
 from provisioner_client.drydock.provisioner import DrydockProvisioner
-from provisioner_client.protocol import DesignSource, TaskAction, TaskState
+from provisioner_client.protocol import DesignSource, TaskState
 from provisioner_client.retry import RetryPolicy
 from site_store import SiteStore
+from strategy_lib.phase import Phase
 from tests.integration.api.test_service import assert_failure
 from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator
@@ -27,7 +28,7 @@ def machines(connected: Simulator, tmp_path: Path) -> Simulator:
     design = tmp_path / "site.yaml"
     design.write_text(site([node("b"), node("a")], [group("all")]))
     drydock = DrydockProvisioner(connected.url)
-    task = drydock.submit(TaskAction.PREPARE_NODES, DesignSource(design.as_uri()), ["a"], "slipway-test-1")
+    task = drydock.submit(Phase.PREPARE, DesignSource(design.as_uri()), ["a"], "slipway-test-1")
     end = time.monotonic() + 30
     while drydock.task(task).state is not TaskState.COMPLETE:
         assert time.monotonic() < end

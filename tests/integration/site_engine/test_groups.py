@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from provisioner_client.protocol import DesignSource, TaskAction
+from provisioner_client.protocol import DesignSource
 from site_engine.operations.wait import StillRunning
 from site_engine.reports import STEP_WARNING, reported_node
 from site_store import ActionState, GroupRecord, SiteNotHeld
@@ -299,8 +299,8 @@ def test_rule_12_what_a_dead_process_may_have_sent_is_looked_for(
     intended = driving.store.begin_operation(*arguments, driving.design_ref)
     assert driving.store.lease(intended.op, "a process that was killed while it sent", 0.0, sending=True)
     if taken:
-        action, nodes = TaskAction.PREPARE_NODES, intended.nodes
-        fake.submit(action, DesignSource(driving.design_ref), nodes, intended.reference, sent_ago=None)
+        phase, nodes = Phase.PREPARE, intended.nodes
+        fake.submit(phase, DesignSource(driving.design_ref), nodes, intended.reference, sent_ago=None)
     driving.group("all")
     assert len(fake.submissions()) == 2
     assert fake.looks >= 1
@@ -335,11 +335,11 @@ def test_rule_24_what_a_stopped_action_may_have_sent_is_waited_for_while_it_may_
     second = begin(text, "run-2")
     if taken:
         fake.script("b", "prepare", "stuck")
-        action, nodes = TaskAction.PREPARE_NODES, intended.nodes
-        fake.submit(action, DesignSource(driving.design_ref), nodes, intended.reference, sent_ago=None)
+        phase, nodes = Phase.PREPARE, intended.nodes
+        fake.submit(phase, DesignSource(driving.design_ref), nodes, intended.reference, sent_ago=None)
     else:
         # Or the list is empty, which proves nothing.
-        fake.submit(TaskAction.VERIFY_SITE, DesignSource(driving.design_ref), None, "slipway-other-1", sent_ago=None)
+        fake.submit(Phase.VERIFY_SITE, DesignSource(driving.design_ref), None, "slipway-other-1", sent_ago=None)
     second.timeout = 3.0
     second.group("all")
     assert fake.looks >= 1

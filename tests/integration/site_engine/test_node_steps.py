@@ -6,14 +6,14 @@ import pytest
 
 from site_engine.node_steps import NodeStepVerdict
 from site_engine.operations.wait import StillRunning
-from site_store import ActionState, OperationPhase
-from strategy_lib.phase import NodeStep
+from site_store import ActionState
+from strategy_lib.phase import Phase
 from tests.support.driving import Begin, Driving
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_provisioner import FakeProvisioner
 from tests.support.sites import group, node, site
 
-DESTROY, RELABEL = NodeStep.DESTROY, NodeStep.RELABEL
+DESTROY, RELABEL = Phase.DESTROY, Phase.RELABEL
 DESIGN = site([node("a"), node("b"), node("c")], [group("all", percent_successful_nodes=100)])
 
 
@@ -35,7 +35,7 @@ def listed(begin: Begin, fake: FakeProvisioner) -> Driving:
     return driving
 
 
-def verdict(driving: Driving, step: NodeStep, *nodes: str, attempt: int = 20, **more: bool) -> str:
+def verdict(driving: Driving, step: Phase, *nodes: str, attempt: int = 20, **more: bool) -> str:
     """Drive a step to its end; return what is said of the nodes that are not done, and "" when all are."""
     ended = driving.node_step(step, nodes, attempt, **more)
     assert isinstance(ended, NodeStepVerdict)
@@ -54,7 +54,7 @@ def verdict(driving: Driving, step: NodeStep, *nodes: str, attempt: int = 20, **
     ],
 )
 def test_rule_25_every_node_must_be_proven_done(
-    listed: Driving, fake: FakeProvisioner, step: NodeStep, behaviour: str, state: str, words: str
+    listed: Driving, fake: FakeProvisioner, step: Phase, behaviour: str, state: str, words: str
 ) -> None:
     fake.script("b", step.value.removesuffix("_nodes"), behaviour)
     said = verdict(listed, step, "a", "b")
@@ -140,4 +140,4 @@ def test_rule_24_a_cancelled_step_leaves_its_nodes_unknown(listed: Driving, fake
     listed.store.close_action(listed.action.id, ActionState.CANCELLED, "cancelled by a test")
     assert listed.step_states(DESTROY) == {"b": "unknown"}
     (left,) = listed.store.unfinished_operations("alpha", ["b"])
-    assert left.phase is OperationPhase.DESTROY
+    assert left.phase is Phase.DESTROY

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from site_engine.operations.wait import StillRunning
-from site_store import ActionState, GroupRecord, OperationPhase
-from strategy_lib.phase import GroupState, Reason
+from site_store import ActionState, GroupRecord
+from strategy_lib.phase import GroupState, Phase, Reason
 from tests.support.driving import Begin, Driving
 from tests.support.fake_provisioner import FakeProvisioner
 from tests.support.sites import group, node, site
@@ -59,9 +59,9 @@ def test_rule_11_a_failed_deployment_is_released_before_it_is_prepared(listed: L
     ]
     operations = driving.store.operations(driving.action.id, "all")
     assert [operation.phase for operation in operations] == [
-        OperationPhase.RELEASE,
-        OperationPhase.PREPARE,
-        OperationPhase.DEPLOY,
+        Phase.RELEASE,
+        Phase.PREPARE,
+        Phase.DEPLOY,
     ]
     assert {task.reference for task in fake.shown_tasks()} == {one.reference for one in operations}
     assert driving.states() == {"a": "success", "b": "success"}

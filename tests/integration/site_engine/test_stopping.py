@@ -14,7 +14,8 @@ from site_engine.operations import run as operation_run
 from site_engine.operations.run import OperationRun, Stopping
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.site_steps import SiteStepRequest, run_site_step
-from site_store import OperationPhase, OperationStatus, SiteStore
+from site_store import OperationStatus, SiteStore
+from strategy_lib.phase import Phase
 from tests.support.driving import LOG, Begin, Driving
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_provisioner import FakeProvisioner
@@ -35,7 +36,7 @@ def step(driving: Driving, stopping: Stopping | None = None, provisioner: Provis
     request = SiteStepRequest(
         driving.action.id,
         driving.action.site,
-        OperationPhase.VERIFY_SITE,
+        Phase.VERIFY_SITE,
         0,
         driving.design_ref,
         PhaseTimes(0.05, 60.0, 60.0),
@@ -112,7 +113,7 @@ def test_a_task_that_is_told_while_it_waits_does_not_wait_on(
     operations = OperationRun(driving.store, driving.connect(), Clock(clock.now()), 60.0, LOG, stopping)
     driving.store.open_attempt(driving.action.id, "all", "0")
     operation = driving.store.begin_operation(
-        driving.action.id, driving.action.site, "all", 1, OperationPhase.PREPARE, ["a"], driving.design_ref
+        driving.action.id, driving.action.site, "all", 1, Phase.PREPARE, ["a"], driving.design_ref
     )
     with pytest.raises(TaskStopped):
         operations.run(operation, PhaseTimes(0.05, 60.0, 60.0))
@@ -128,15 +129,15 @@ def test_a_step_that_is_stored_as_ended_is_not_asked_about_again(driving: Drivin
 @pytest.mark.parametrize(
     ("phase", "status", "result", "said"),
     [
-        (OperationPhase.VERIFY_SITE, OperationStatus.COMPLETE, "failure", "verify_site ended with failure"),
-        (OperationPhase.VERIFY_SITE, OperationStatus.COMPLETE, "partial_success", "ended with partial_success"),
-        (OperationPhase.PREPARE_SITE, OperationStatus.TIMED_OUT, "timed_out", "prepare_site ended with timed_out"),
-        (OperationPhase.PREPARE_SITE, OperationStatus.COMPLETE, "partial_success", None),
-        (OperationPhase.PREPARE_SITE, OperationStatus.COMPLETE, "success", None),
+        (Phase.VERIFY_SITE, OperationStatus.COMPLETE, "failure", "verify_site ended with failure"),
+        (Phase.VERIFY_SITE, OperationStatus.COMPLETE, "partial_success", "ended with partial_success"),
+        (Phase.PREPARE_SITE, OperationStatus.TIMED_OUT, "timed_out", "prepare_site ended with timed_out"),
+        (Phase.PREPARE_SITE, OperationStatus.COMPLETE, "partial_success", None),
+        (Phase.PREPARE_SITE, OperationStatus.COMPLETE, "success", None),
     ],
 )
 def test_the_end_of_a_step_stays_what_it_was(
-    driving: Driving, phase: OperationPhase, status: OperationStatus, result: str, said: str | None
+    driving: Driving, phase: Phase, status: OperationStatus, result: str, said: str | None
 ) -> None:
     action = driving.action
     operation = driving.store.begin_operation(action.id, action.site, "", 0, phase, (), driving.design_ref)

@@ -6,15 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from site_store import (
-    ActionRecord,
-    GroupRecord,
-    Operation,
-    OperationPhase,
-    OperationStatus,
-    PlannedGroup,
-    SiteStore,
-)
+from site_store import ActionRecord, GroupRecord, Operation, OperationStatus, PlannedGroup, SiteStore
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import Group
@@ -74,7 +66,7 @@ class Scenario:
     def begin(
         self,
         record: GroupRecord,
-        phase: Phase | OperationPhase,
+        phase: Phase,
         nodes: Collection[str] | None = None,
         site: str = SITE,
         found: Mapping[str, str] | None = None,

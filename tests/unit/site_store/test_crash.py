@@ -15,6 +15,7 @@ _BEGIN_AND_HANG = """
 import sys, time
 from site_store import SiteStore
 from site_store import claims
+from strategy_lib.phase import Phase
 real = claims.write_events
 def hang(*args):
     # The operation is inserted and its nodes are claimed; nothing is committed.
@@ -23,7 +24,7 @@ def hang(*args):
     time.sleep(60)
 claims.write_events = hang
 url, action, nodes = sys.argv[1], sys.argv[2], sys.argv[3].split(",")
-SiteStore.open(url).begin_operation(action, "north", "a", 1, "prepare", nodes, "file:///design")
+SiteStore.open(url).begin_operation(action, "north", "a", 1, Phase.PREPARE, nodes, "file:///design")
 """
 
 

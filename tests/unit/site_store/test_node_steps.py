@@ -6,25 +6,25 @@ from collections.abc import Collection
 
 import pytest
 
-from site_store import ActionRecord, ActionState, Operation, OperationPhase, OperationStatus, PlannedGroup, SiteNotHeld
+from site_store import ActionRecord, ActionState, Operation, OperationStatus, PlannedGroup, SiteNotHeld
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Group
 from tests.unit.site_store.scenario import SITE, Scenario, outcome
 
-DESTROY, RELABEL = OperationPhase.DESTROY, OperationPhase.RELABEL
+DESTROY, RELABEL = Phase.DESTROY, Phase.RELABEL
 
 
 def begin(
     site: Scenario,
     action: ActionRecord,
     nodes: Collection[str],
-    phase: OperationPhase = DESTROY,
+    phase: Phase = DESTROY,
     attempt: int = 0,
 ) -> Operation:
     return site.store.begin_operation(action.id, SITE, "", attempt, phase, nodes, "file:///design")
 
 
-def tasks(site: Scenario, action: ActionRecord, phase: OperationPhase = DESTROY) -> dict[str, str]:
+def tasks(site: Scenario, action: ActionRecord, phase: Phase = DESTROY) -> dict[str, str]:
     return {name: str(found.status) for name, found in site.store.step_tasks(action.id, phase)}
 
 
@@ -144,10 +144,10 @@ def test_why_a_node_of_a_group_is_not_sent_is_kept_until_it_is_claimed(site: Sce
     def said() -> dict[str, tuple[str | None, str | None]]:
         return {one.node: (one.prepare.error, one.deploy.error) for one in site.store.node_tasks(action.id)}
 
-    site.store.explain_pending(action.id, OperationPhase.DEPLOY, ["n3", "stranger"], "held")
+    site.store.explain_pending(action.id, Phase.DEPLOY, ["n3", "stranger"], "held")
     assert said()["n3"] == (None, "held")
     assert set(said()) == {"n1", "n2", "n3"}
-    site.store.explain_pending(action.id, OperationPhase.PREPARE, ["n3"], "it waits for nothing in this phase")
+    site.store.explain_pending(action.id, Phase.PREPARE, ["n3"], "it waits for nothing in this phase")
     assert said()["n3"] == (None, "held")
     site.begin(record, Phase.DEPLOY, ["n3"])
     assert said()["n3"] == (None, None)
@@ -155,8 +155,8 @@ def test_why_a_node_of_a_group_is_not_sent_is_kept_until_it_is_claimed(site: Sce
 
 def test_a_reason_that_holds_no_more_is_forgotten(site: Scenario) -> None:
     action = site.running({"a": ["n1", "n2"]})
-    site.store.explain_pending(action.id, OperationPhase.PREPARE, ["n1", "n2"], "held")
-    site.store.explain_pending(action.id, OperationPhase.PREPARE, ["n1"], None)
+    site.store.explain_pending(action.id, Phase.PREPARE, ["n1", "n2"], "held")
+    site.store.explain_pending(action.id, Phase.PREPARE, ["n1"], None)
     assert [one.prepare.error for one in site.store.node_tasks(action.id)] == [None, "held"]
-    site.store.explain_pending(action.id, OperationPhase.PREPARE, ["n2"], None)
+    site.store.explain_pending(action.id, Phase.PREPARE, ["n2"], None)
     assert not site.store.explains_any(action.id)

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from site_store import (
-    ActionState,
-    OperationConflict,
-    OperationNotFound,
-    OperationPhase,
-    OperationStatus,
-    SiteStore,
-)
+from site_store import ActionState, OperationConflict, OperationNotFound, OperationStatus, SiteStore
 from strategy_lib.phase import Phase
 from tests.unit.site_store.scenario import SITE, Scenario, outcome
 
@@ -22,7 +15,7 @@ def test_rule_12_an_intent_is_written_once(site: Scenario) -> None:
     first = site.begin(record, Phase.PREPARE)
     assert first.status is OperationStatus.INTENDED
     assert first.reference == f"slipway-{action.id}-{first.op}"
-    assert (first.phase, first.group, first.attempt, first.nodes) == (OperationPhase.PREPARE, "a", 1, ("n1", "n2"))
+    assert (first.phase, first.group, first.attempt, first.nodes) == (Phase.PREPARE, "a", 1, ("n1", "n2"))
     assert site.begin(record, Phase.PREPARE, ["n1"]) == first
     assert site.store.operations(action.id) == [first]
     assert site.store.operations(action.id, "b") == []
@@ -58,11 +51,11 @@ def test_rule_18_with_nothing_to_claim_an_operation_is_complete_at_once(site: Sc
 
 def test_steps_of_the_whole_site_have_operations_too(site: Scenario) -> None:
     action = site.running({"a": ["n1"]})
-    operation = site.store.begin_operation(action.id, SITE, "", 1, "verify_site", [], "x")
-    again = site.store.begin_operation(action.id, SITE, "", 1, OperationPhase.VERIFY_SITE, [], "another address")
+    operation = site.store.begin_operation(action.id, SITE, "", 1, Phase.VERIFY_SITE, [], "x")
+    again = site.store.begin_operation(action.id, SITE, "", 1, Phase.VERIFY_SITE, [], "another address")
     assert operation == again
     assert (operation.phase, operation.status, operation.nodes) == (
-        OperationPhase.VERIFY_SITE,
+        Phase.VERIFY_SITE,
         OperationStatus.INTENDED,
         (),
     )
@@ -158,7 +151,7 @@ def test_what_was_seen_over_stays_over(site: Scenario, first: str, second: str, 
 
 def test_rule_24_an_orphaned_step_of_the_site_holds_no_node(site: Scenario) -> None:
     first = site.running({"a": ["n1"]})
-    step = site.submit(site.store.begin_operation(first.id, SITE, "", 1, "verify_site", [], "x"))
+    step = site.submit(site.store.begin_operation(first.id, SITE, "", 1, Phase.VERIFY_SITE, [], "x"))
     lost = site.submit(site.begin(site.open(first, "a"), Phase.PREPARE))
     site.store.close_action(first.id, ActionState.CANCELLED, "killed")
     assert [item.op for item in site.store.unfinished_operations(SITE, ["n1"])] == [lost.op]

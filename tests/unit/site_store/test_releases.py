@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from site_store import AttemptNotOpen, OperationPhase, OperationStatus, SiteNotHeld, SiteStore
+from site_store import AttemptNotOpen, OperationStatus, SiteNotHeld, SiteStore
 from strategy_lib.phase import Phase
 from tests.unit.site_store.scenario import SITE, Scenario, outcome
 
-RELEASE = OperationPhase.RELEASE
+RELEASE = Phase.RELEASE
 
 
 def test_rule_11_a_released_node_can_be_prepared_and_nobody_prepares_it_meanwhile(site: Scenario) -> None:

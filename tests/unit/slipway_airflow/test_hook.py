@@ -18,6 +18,7 @@ from slipway_airflow import connections
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operators.acquire import AcquireSiteOperator
 from slipway_airflow.operators.waiting import connection_of
+from strategy_lib.phase import Phase
 from tests.support.stores import new_store
 
 
@@ -141,7 +142,7 @@ def test_another_action_is_asked_about_over_the_connection_that_it_uses(
         assert "http://slipway-provisioner:9000" in repr(client)
         client.close()
         store.acquire_site(older.id)
-        begun = store.begin_operation(older.id, "alpha", "", 1, "verify_site", (), "http://design")
+        begun = store.begin_operation(older.id, "alpha", "", 1, Phase.VERIFY_SITE, (), "http://design")
         assert connection_of(store, begun.op) == "slipway_provisioner"
 
 

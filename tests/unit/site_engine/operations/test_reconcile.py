@@ -16,8 +16,9 @@ from site_engine.operations import reconcile
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations, await_unfinished
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import EndKind, OperationEnd, PhaseTimes, StillRunning
-from site_store import Operation, OperationPhase, OperationStatus, SiteStore
+from site_store import Operation, OperationStatus, SiteStore
 from strategy_lib.outcome import Evidence
+from strategy_lib.phase import Phase
 from tests.unit.site_engine.records import operation
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -83,7 +84,7 @@ class Scene:
             site="alpha",
             group="all",
             attempt=1,
-            phase=OperationPhase.PREPARE,
+            phase=Phase.PREPARE,
             reference="slipway-01J-7",
             nodes=("a",),
             design_ref="",
@@ -208,7 +209,7 @@ def test_a_node_keeps_the_reason_of_what_holds_it(
     )
     runs = SimpleNamespace(store=store, log=logging.getLogger("test"))
     work = UnfinishedOperations(cast(OperationRun, runs), TIMES)
-    found = work.wait(OperationOwner("02X", "alpha", "all", 1), OperationPhase.PREPARE, ["a", "b", "c", "d"], START)
+    found = work.wait(OperationOwner("02X", "alpha", "all", 1), Phase.PREPARE, ["a", "b", "c", "d"], START)
     assert not isinstance(found, StillRunning)
     assert found.nodes == held
     by = {name: next((task for task in ("t-1", "t-2") if task in (why or "")), None) for name, why in reasons.items()}
@@ -260,7 +261,7 @@ def test_what_cannot_be_asked_about_holds_its_nodes_and_names_the_connection(
     )
     runs = SimpleNamespace(store=store, log=logging.getLogger("test"))
     work = UnfinishedOperations(cast(OperationRun, runs), TIMES)
-    found = work.wait(OperationOwner("02X", "alpha", "all", 1), OperationPhase.PREPARE, ["a", "c"], START)
+    found = work.wait(OperationOwner("02X", "alpha", "all", 1), Phase.PREPARE, ["a", "c"], START)
     assert not isinstance(found, StillRunning)
     assert found.nodes == {"a"}
     assert reasons.keys() == {"a"}
@@ -279,4 +280,4 @@ def test_an_outage_of_the_look_up_is_tried_again(monkeypatch: pytest.MonkeyPatch
     runs = SimpleNamespace(store=store, log=logging.getLogger("test"))
     work = UnfinishedOperations(cast(OperationRun, runs), TIMES)
     with pytest.raises(ConnectionLookupFailed):
-        work.wait(OperationOwner("02X", "alpha", "all", 1), OperationPhase.PREPARE, ["a"], START)
+        work.wait(OperationOwner("02X", "alpha", "all", 1), Phase.PREPARE, ["a"], START)
