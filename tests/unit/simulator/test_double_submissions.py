@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner_client.simulator.double_submissions import split_reference
+from provisioner_client.simulator.journal import split_reference
 from tests.support.simulators import Simulator
 from tests.unit.simulator.drydock_calls import Drydock, names_filter
 
