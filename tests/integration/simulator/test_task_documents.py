@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.simulator.conftest import StartSimulator
+from tests.integration.simulator.drydock_calls import Drydock, names_filter, write_design
 from tests.support.simulators import Simulator
-from tests.unit.simulator.drydock_calls import Drydock, names_filter, write_design
 
 TASK_KEYS = {
     *("kind", "apiVersion", "task_id", "action", "parent_task_id", "design_ref", "status", "result", "node_filter"),
@@ -246,3 +247,35 @@ def test_purging_forgets_complete_tasks(drydock: Drydock, design_ref: str) -> No
     assert (answer.status_code, answer.text) == (200, "Tables purged successfully.")
     assert drydock.get(f"tasks/{task['task_id']}").status_code == 404
     assert json.loads(drydock.get("tasks").text) == []
+
+
+NODES = [f"n{i:04}" for i in range(2000)]
+
+
+@pytest.mark.endurance
+def test_two_thousand_nodes(start_simulator: StartSimulator, tmp_path: Path) -> None:
+    reference = write_design(tmp_path, NODES)
+    simulator = start_simulator("--fan-out", "500", speed=20_000)
+    with (drydock := Drydock(simulator)).session:
+        task = drydock.finish(drydock.submit("prepare_nodes", reference, names_filter(NODES)))
+    assert sorted(task["result"]["successes"]) == NODES
+    assert simulator.get("state")["max_in_flight"] == 500
+
+
+def test_fan_out_limits_what_is_worked_on_at_once(start_simulator: StartSimulator, tmp_path: Path) -> None:
+    names = NODES[:6]
+    reference = write_design(tmp_path, names)
+    simulator = start_simulator("--fan-out", "2", "--fail", "prepare:n0002:stuck", "--fail", "prepare:n0003:stuck")
+    with (drydock := Drydock(simulator)).session:
+        task_id = drydock.submit("prepare_nodes", reference, names_filter(names))
+        seen = drydock.wait_for(drydock.statuses, lambda seen: list(seen.values()).count("Commissioning") == 2)
+        drydock.wait_for(
+            drydock.statuses,
+            lambda seen: (
+                (seen.get("n0002"), seen["n0003"]) == ("Commissioning", "Commissioning") and seen["n0000"] == "Ready"
+            ),
+        )
+        assert [drydock.statuses()[name] for name in ("n0004", "n0005")] == ["New", "New"]
+        assert sorted(simulator.post("release")["released"]) == ["n0002", "n0003"]
+        assert sorted(drydock.finish(task_id)["result"]["successes"]) == names
+    assert seen

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from provisioner_client.simulator.store import Store
+from tests.integration.simulator.conftest import StartSimulator
+from tests.integration.simulator.drydock_calls import Drydock, names_filter
 from tests.support.simulators import Simulator
-from tests.unit.simulator.conftest import StartSimulator
-from tests.unit.simulator.drydock_calls import Drydock, names_filter
 
 LONG_GRACE, SHORT_GRACE = ("--grace", "100000"), ("--grace", "600")
 

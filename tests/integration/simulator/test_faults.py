@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import requests
 
+from tests.integration.simulator.drydock_calls import Drydock
 from tests.support.simulators import Simulator
-from tests.unit.simulator.drydock_calls import Drydock
 
 
 def _post(drydock: Drydock, design_ref: str) -> requests.Response:

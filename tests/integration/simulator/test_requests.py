@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.integration.simulator.conftest import StartSimulator
+from tests.integration.simulator.drydock_calls import Drydock
 from tests.support.simulators import Simulator
-from tests.unit.simulator.conftest import StartSimulator
-from tests.unit.simulator.drydock_calls import Drydock
 
 SHAPE_A, SHAPE_B, EMPTY = "a", "b", "empty"
 JSON = "application/json"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import requests
 
+from tests.integration.simulator.drydock_calls import Drydock, names_filter
 from tests.support.simulators import Simulator
-from tests.unit.simulator.drydock_calls import Drydock, names_filter
 
 N1, NONE = ["n1"], list[str]()
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.simulator.drydock_calls import Drydock, write_design
 from tests.support.simulators import Simulator
-from tests.unit.simulator.drydock_calls import Drydock, write_design
 
 StartSimulator = Callable[..., Simulator]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from provisioner_client.simulator.journal import split_reference
+from tests.integration.simulator.drydock_calls import Drydock, names_filter
 from tests.support.simulators import Simulator
-from tests.unit.simulator.drydock_calls import Drydock, names_filter
 
 KINDS = ("overlapping", "overlapping_other_action", "repeated", "same_reference")
 
