@@ -22,6 +22,7 @@ from site_store import SiteStore
 from slipway_cli.embedded.runtime import Runtime, read_runtime
 from slipway_cli.embedded.sessions import members
 from tests.e2e.running import DAG, HANGS, RunningSlipway, leftovers, wait_until
+from tests.support.processes import tied
 from tests.support.revisions import commit_design
 
 COMPONENTS = ["api-server", "scheduler", "dag-processor", "triggerer", "controller"]
@@ -36,7 +37,7 @@ class Up:
         env = {name: value for name, value in os.environ.items() if not name.startswith("SLIPWAY_")}
         with self.log.open("ab") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "slipway_cli", "up", "--home", str(home), *options],
+                tied(sys.executable, "-m", "slipway_cli", "up", "--home", str(home), *options),
                 env=env | {"SLIPWAY_PORT": "0"} | environ,
                 stdin=subprocess.DEVNULL,
                 stdout=out,

@@ -20,6 +20,7 @@ from site_store.site_locks import CLOSE
 from site_store.tables import lease
 from tests.integration.api.airflow_runs import AirflowRuns, commit
 from tests.integration.api.conftest import PASSWORD
+from tests.support.processes import tied
 
 pytestmark = pytest.mark.usefixtures("dags", "connected")
 
@@ -30,7 +31,7 @@ class Process:
     def __init__(self, origin: str, store_url: str, user: str | None) -> None:
         account = {} if user is None else {"SLIPWAY_SERVICE_USER": user, "SLIPWAY_SERVICE_PASSWORD": PASSWORD}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "slipway_cli", "controller", "--url", origin],
+            tied(sys.executable, "-m", "slipway_cli", "controller", "--url", origin),
             env=os.environ | {"SLIPWAY_DATABASE_URL": store_url} | account,
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

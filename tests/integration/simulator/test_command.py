@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from provisioner_client.simulator.cli import main
 from tests.integration.simulator.conftest import StartSimulator
 from tests.integration.simulator.drydock_calls import Drydock, write_design
+from tests.support.processes import tied
 from tests.support.simulators import Simulator
 
 COMMAND = [sys.executable, "-m", "provisioner_client.simulator"]
@@ -123,7 +124,7 @@ def test_a_design_over_http(start_simulator: StartSimulator, tmp_path: Path) -> 
     simulator = start_simulator()
     server = [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", str(tmp_path)]
     with (
-        subprocess.Popen(server, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process,
+        subprocess.Popen(tied(*server), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process,
         (drydock := Drydock(simulator)).session,
     ):
         assert process.stdout is not None

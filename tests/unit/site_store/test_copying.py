@@ -19,6 +19,7 @@ from site_store.database import Database
 from site_store.errors import CopyRefused
 from site_store.tables import event, metadata
 from strategy_lib.phase import GroupState, Phase
+from tests.support.processes import tied
 from tests.support.revisions import commit_design
 from tests.unit.site_store import first_schema
 from tests.unit.site_store.scenario import SITE, FakeClock, Scenario
@@ -128,7 +129,7 @@ copying.copy_sqlite(Path(sys.argv[1]), sys.argv[2])
 
 def test_a_copy_that_is_killed_is_made_again(old: Path, empty_url: str) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", _COPY_AND_HANG, str(old), empty_url], stdout=subprocess.PIPE, text=True
+        tied(sys.executable, "-c", _COPY_AND_HANG, str(old), empty_url), stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "copied\n"

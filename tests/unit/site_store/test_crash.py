@@ -9,6 +9,7 @@ import time
 
 from site_store import OperationStatus
 from strategy_lib.phase import Phase
+from tests.support.processes import tied
 from tests.unit.site_store.scenario import SITE, Scenario, outcome
 
 _BEGIN_AND_HANG = """
@@ -32,7 +33,7 @@ def test_rule_12_a_kill_in_the_middle_of_a_claim_leaves_nothing_claimed(url: str
     action = site.running({"a": ["n1", "n2"]})
     record = site.open(action, "a")
     process = subprocess.Popen(
-        [sys.executable, "-c", _BEGIN_AND_HANG, url, action.id, "n1,n2"], stdout=subprocess.PIPE, text=True
+        tied(sys.executable, "-c", _BEGIN_AND_HANG, url, action.id, "n1,n2"), stdout=subprocess.PIPE, text=True
     )
     try:
         assert process.stdout is not None
