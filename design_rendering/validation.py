@@ -18,7 +18,7 @@ from strategy_lib.errors import Problem, StrategyLibError
 from strategy_lib.node import Node
 from strategy_lib.strategy import STRATEGY_SCHEMA
 from strategy_lib.strategy_parser import parse_strategy
-from strategy_lib.warnings import NO_GROUPS, draft_warnings
+from strategy_lib.warnings import draft_warnings, group_count_problem
 
 # Every report names the groups and settings that were applied.
 _SHOWN = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA)
@@ -215,15 +215,9 @@ def _profile_warnings(documents: Sequence[Document]) -> list[Problem]:
 
 def _scope_problems(documents: Sequence[Document], design: Design, most_groups: int | None) -> list[Problem]:
     """Return that a good design has no group at all, or more than can be carried out."""
-    groups = design.strategy.groups
-    if groups and (most_groups is None or len(groups) <= most_groups):
+    message = group_count_problem(len(design.strategy.groups), most_groups)
+    if message is None:
         return []
-    message = NO_GROUPS
-    if groups:
-        message = (
-            f"there are {len(groups)} groups, and Airflow can map at most {most_groups}: "
-            "merge some, or raise [core] max_map_length"
-        )
     document = find_documents(documents, STRATEGY_SCHEMA).get(design.configuration.strategy_name)
     return [document.problem("$.data.groups", message) if document else Problem("$.data.groups", message)]
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from site_engine.errors import AirflowRefused
+from site_engine.actions.admission import busy_site
+from site_engine.errors import AirflowRefused, StepError
 from site_store import ActionState, SiteBusy
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def take_site(store: SiteStore, action_id: str, run_state: RunState, log: TaskLo
 
     Raises
     ------
-    site_store.SiteBusy
+    StepError
         Another action that is still going on has it; the error names it.
     """
     try:
@@ -177,14 +178,18 @@ def take_site(store: SiteStore, action_id: str, run_state: RunState, log: TaskLo
     except SiteBusy as busy:
         owner = busy.owner
         if not _stale(owner, action_id, run_state):
-            raise
+            raise _site_is_busy(store, owner) from busy
         log.warning(
             "The site was left locked by action %s, whose run %s is over: taking it over.",
             owner.action_id,
             owner.run_id,
         )
         if not store.take_over_site(action_id, owner):
-            raise
+            raise _site_is_busy(store, owner) from busy
+
+
+def _site_is_busy(store: SiteStore, owner: LockOwner) -> StepError:
+    return StepError(busy_site(store.action(owner.action_id)).text)
 
 
 def _stale(owner: LockOwner, action_id: str, run_state: RunState) -> bool:

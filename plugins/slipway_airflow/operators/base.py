@@ -16,7 +16,7 @@ from site_engine.designs import read_revision
 from site_engine.errors import ConnectionLookupFailed, EngineError, StepError, TaskStopped
 from site_engine.redaction import redact_for_action, redact_output, secrets_of
 from site_engine.reports import STEP_FAILED
-from site_store import RevisionNotFound, SiteBusy, SiteStore, StoreError
+from site_store import RevisionNotFound, SiteStore, StoreError
 from slipway_airflow import connections
 from strategy_lib.errors import StrategyLibError
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from site_store import ActionRecord, RevisionRecord
 
 # Trouble that is the same however often one tries.
-_FINAL = (EngineError, StrategyLibError, RevisionNotFound, SiteBusy, ProvisionerRefused)
+_FINAL = (EngineError, StrategyLibError, RevisionNotFound, ProvisionerRefused)
 # Keystone has bad minutes, and so has Airflow; a worker that is shut down stops its tasks.
 _PASSING = (AuthenticationFailed, ConnectionLookupFailed, TaskStopped)
 

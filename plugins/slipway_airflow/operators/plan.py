@@ -21,6 +21,7 @@ from site_engine.reports import STEP_WARNING
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker
 from strategy_lib.strategy_parser import parse_strategy
+from strategy_lib.warnings import group_count_problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,20 +63,15 @@ class PlanGroupsOperator(SiteOperator):
             revision, documents = self.read_revision(store, action.site, self.design["revision"])
             design = read_design(documents)
             strategy = parse_strategy(self.design["strategy"])
-            most = conf.getint("core", "max_map_length", fallback=1024)
-            if len(strategy.groups) > most:
-                raise StepError(
-                    f"the strategy has {len(strategy.groups)} groups and Airflow maps at most {most}: "
-                    "merge groups, or raise [core] max_map_length"
-                )
+            problem = group_count_problem(len(strategy.groups), conf.getint("core", "max_map_length", fallback=1024))
+            if problem is not None:
+                raise StepError(problem)
             listed = self._listed(store, action, design)
             conditions = {name: node.condition for name, node in listed.items()}
             records = store.node_records(action.site)
             kind, parameters = kind_of(action.kind), parameters_of(action)
             deployed = judge_considered(kind, parameters, design.digests, records, conditions)
             plan = make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld)
-            if not plan.groups:
-                raise StepError("the strategy has no groups: there is nothing to deploy")
             for planned in plan.groups:
                 word = "critical" if planned.group.critical else "not critical"
                 self.log.info(

@@ -12,6 +12,7 @@ from design_rendering.redaction import Redactor
 from site_engine.actions.admission import (
     Ground,
     Refusal,
+    busy_site,
     judge_critical_groups,
     judge_design,
     judge_parameters,
@@ -143,7 +144,9 @@ def previewed(
     revision = _revision(store, kind, parameters, request.site)
     try:
         design = read_design(read_revision(store, request.site, revision)[1])
-    except (StepError, StrategyLibError) as error:
+    except StepError as error:
+        raise ApiError(400, str(error)) from error
+    except StrategyLibError as error:
         raise ApiError(400, f"revision {revision} of site {request.site} cannot be read: {error}") from error
     _require_none(judge_design(parameters, request.site, revision, design, ()))
     return revision, _preview(store, kind, parameters, design, request.site)[1]
@@ -286,13 +289,10 @@ def _settle_owner(store: SiteStore, airflow: AirflowClient, site: str) -> None:
 
 def _busy(store: SiteStore, busy: SiteBusy) -> ApiError:
     other = store.action(busy.owner.action_id)
-    text = (
-        f"site {busy.site} is busy: action {other.id} ({other.kind}, by {other.user}, {other.state}) is on it since "
-        f"{other.created:%Y-%m-%d %H:%M:%S} UTC; wait for it to end, or stop it"
-    )
+    refusal = busy_site(other)
     named = {"id": other.id, "name": other.kind, "user": other.user, "state": other.state.value}
-    message = plain_message(text, name="SiteBusy") | {"action": named}
-    return ApiError(409, text, "Site Busy", [message], retry=True)
+    message = plain_message(refusal.text, name=refusal.ground.value) | {"action": named}
+    return ApiError(409, refusal.text, "Site Busy", [message], retry=True)
 
 
 def _start(store: SiteStore, airflow: AirflowClient, action: ActionRecord, conf: Mapping[str, Any]) -> None:

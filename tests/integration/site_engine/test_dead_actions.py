@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
+from site_engine.actions.admission import busy_site
 from site_engine.dead_actions import (
     TRIGGER_TIME,
     action_for_display,
@@ -21,7 +22,7 @@ from site_engine.dead_actions import (
     reconcile_all,
     take_site,
 )
-from site_engine.errors import AirflowRefused
+from site_engine.errors import AirflowRefused, StepError
 from site_store import ActionState, SiteStore
 from slipway_airflow.operators import release
 from tests.support.stores import new_store
@@ -106,6 +107,15 @@ def test_a_teardown_names_who_stopped_it(store: SiteStore, monkeypatch: pytest.M
         release.ReleaseSiteOperator(task_id="release").execute(cast(Any, {"ti": run}))
     assert store.action(action_id).verdict == "stopped by bob"
     assert store.site_owner("alpha") is None
+
+
+def test_a_site_that_is_taken_is_refused_in_the_words_of_admission(store: SiteStore) -> None:
+    first = ask(store)
+    take_site(store, first, no_run, LOG)
+    second = ask(store)
+    with pytest.raises(StepError) as caught:
+        take_site(store, second, lambda *_: "running", LOG)
+    assert str(caught.value) == busy_site(store.action(first)).text
 
 
 def test_a_running_action_whose_run_is_gone_is_closed_at_once(store: SiteStore) -> None:
