@@ -235,7 +235,7 @@ def test_an_airflow_that_goes_on_failing_leaves_a_pending_action(
     assert (answer.status_code, answer.json()["retry"]) == (503, True)
     (listing,) = store.list_actions("default")
     assert listing.action.state is ActionState.PENDING
-    assert [method for method, _ in proxy.requests] == ["GET"] + ["POST"] * 3 + ["GET"]
+    assert [method for method, _ in proxy.requests] == ["GET"] + ["POST"] * 4 + ["GET"]
 
 
 def test_a_start_that_is_not_known_leaves_a_pending_action_and_no_second_one(
