@@ -87,8 +87,8 @@ def busy_site(other: ActionRecord) -> Refusal:
     # A run that was started in Airflow has an id of its own.
     run = "" if other.run_id.endswith(other.id) else f", run {other.run_id!r}"
     text = (
-        f"site {other.site} is busy: action {other.id} ({other.kind}, by {other.user}, {other.state}{run}) is on it since "
-        f"{other.created:%Y-%m-%d %H:%M:%S} UTC; wait for it to end, or stop it"
+        f"site {other.site} is busy: action {other.id} ({other.kind}, by {other.user}, {other.state}{run}) "
+        f"is on it since {other.created:%Y-%m-%d %H:%M:%S} UTC; wait for it to end, or stop it"
     )
     return Refusal(Ground.SITE, text)
 
