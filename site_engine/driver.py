@@ -135,7 +135,7 @@ class SubjectDriver:
             if ready is None:
                 return None
             due = ready
-            operation = self.store.begin_operation(
+            operation = self.store.operations.begin(
                 owner.action_id,
                 owner.site,
                 owner.group,
@@ -174,5 +174,5 @@ class SubjectDriver:
 
 def begun_operation(store: SiteStore, owner: OperationOwner, phase: Phase) -> Operation | None:
     """Return the operation of an owner's attempt for a phase; None before it was begun."""
-    begun = store.operations(owner.action_id, owner.group)
+    begun = store.operations.of_action(owner.action_id, owner.group)
     return next((operation for operation in begun if owner.owns(operation) and operation.phase is phase), None)

@@ -117,7 +117,7 @@ class NodeStepSubject:
         return begun_operation(self._store, self.owner, self.request.phase)
 
     def _tasks(self) -> dict[str, TaskRecord]:
-        return dict(self._store.step_tasks(self.request.action_id, self.request.phase))
+        return dict(self._store.tasks.of_step(self.request.action_id, self.request.phase))
 
     def _not_done(self) -> list[str]:
         done = {name for name, record in self._tasks().items() if record.status is TaskStatus.SUCCESS}

@@ -47,7 +47,7 @@ def run_site_step(
         The provisioner says so, or did not say anything in time. ``prepare_site`` may succeed in part: Drydock reports
         networks there, and says so although nothing is wrong with the nodes; that is a warning.
     """
-    operation = store.begin_operation(
+    operation = store.operations.begin(
         request.action_id, request.site, "", request.attempt, request.phase, (), request.design_ref
     )
     if operation.status in _ENDED:
@@ -56,7 +56,7 @@ def run_site_step(
     ended = operations.run(operation, request.times)
     if isinstance(ended, StillRunning):
         return ended
-    store.record_outcome(operation.op, _NOBODY, status=ended.status, result=ended.result)
+    store.operations.record_outcome(operation.op, _NOBODY, status=ended.status, result=ended.result)
     name = request.phase.value
     if ended.task is None or ended.kind is not EndKind.COMPLETE:
         raise StepError(_why(name, ended, request.times))
@@ -70,7 +70,7 @@ def run_site_step(
     said = "; ".join(errors[:5]) or "the provisioner gave no message"
     if task.result == _IN_PART and request.phase is Phase.PREPARE_SITE:
         log.warning("%s succeeded in part: %s", name, said)
-        store.add_event(request.site, STEP_WARNING, f"{name} succeeded in part: {said}", action_id=request.action_id)
+        store.events.add(request.site, STEP_WARNING, f"{name} succeeded in part: {said}", action_id=request.action_id)
         return None
     raise StepError(f"{name} ended with {task.result}: {said}")
 

@@ -34,7 +34,6 @@ from site_store.errors import (
     ValueRefused,
     VersionNotFound,
 )
-from site_store.names import LONGEST_NAME
 from site_store.records import (
     ActionListing,
     ActionRecord,
@@ -54,6 +53,7 @@ from site_store.records import (
     ReportInput,
     TaskRecord,
 )
+from site_store.storable import LONGEST_NAME
 from site_store.store import SiteStore
 
 __all__ = [

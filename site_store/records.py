@@ -51,7 +51,7 @@ class ActionRecord:
     `dry_run`: it changes nothing. `whole_site`: it brings its whole site to the revision. `step` is the one that
     was begun last, `paused` since when no further group is to start. `design_fetch` says at which address of its
     design the provisioner finds it: the first is 0. `connection` is the Airflow connection of its provisioner,
-    None before it was decided. The report itself is large, and read by `SiteStore.report` alone.
+    None before it was decided. The report itself is large, and read by `Reports.get` alone.
     """
 
     id: str

@@ -110,9 +110,9 @@ class OperationRun:
         return OperationRun(self.store, provisioner, self.clock, self.patience, self.log, self.stopping)
 
     def _submit(self, operation: Operation) -> Operation:
-        before = self.store.operation(operation.op)
-        while not self.store.lease(operation.op, self.lease_owner, LEASE_SECONDS):
-            before = self.store.operation(operation.op)
+        before = self.store.operations.get(operation.op)
+        while not self.store.operations.acquire_lease(operation.op, self.lease_owner, LEASE_SECONDS):
+            before = self.store.operations.get(operation.op)
             if before.provisioner_task is not None:
                 return before
             if not is_leased(before, self.store.now()):
@@ -129,21 +129,21 @@ class OperationRun:
                 guard=lambda: self._guard(operation),
                 sent_ago=None if last is None else max(0.0, (self.store.now() - last).total_seconds()),
             )
-            self.store.submitted(operation.op, task_id)
+            self.store.operations.mark_submitted(operation.op, task_id)
         self.log.info("Provisioner task: %s.", task_id)
-        return self.store.operation(operation.op)
+        return self.store.operations.get(operation.op)
 
     def _design_text(self, operation: Operation) -> str:
         """Return the documents of an operation's design, for a provisioner that does not fetch them."""
-        action = self.store.action(operation.action_id)
-        text = self.store.revision(action.site, action.revision).text
+        action = self.store.actions.get(operation.action_id)
+        text = self.store.revisions.get(action.site, action.revision).text
         assert text is not None, "nothing is submitted for a revision without a design"
         return text
 
     def _guard(self, operation: Operation) -> None:
         """Note that it is sent, if the right to do so still holds: pauses and looks may have taken longer."""
         self.stopping.require_going_on()
-        if not self.store.lease(operation.op, self.lease_owner, LEASE_SECONDS, sending=True):
+        if not self.store.operations.acquire_lease(operation.op, self.lease_owner, LEASE_SECONDS, sending=True):
             raise SiteNotHeld(f"operation {operation.op}: the right to submit it was lost; nothing is sent")
         # The store may have taken its time.
         self.stopping.require_not_told()
@@ -184,7 +184,7 @@ def renewed_lease(store: SiteStore, op: int, owner: str) -> Iterator[None]:
         while not ended.wait(LEASE_SECONDS / 3):
             # A database that is busy once is no reason to stop; whether the right still holds is asked before sending.
             with suppress(StoreError):
-                store.lease(op, owner, LEASE_SECONDS)
+                store.operations.acquire_lease(op, owner, LEASE_SECONDS)
 
     thread = threading.Thread(target=renew, name=f"lease-{op}", daemon=True)
     thread.start()
@@ -227,7 +227,7 @@ class Stopping:
         self.require_not_told()
         if self.store is None or not self.action_id:
             return
-        for audit in self.store.audits(self.action_id):
+        for audit in self.store.actions.commands(self.action_id):
             if audit.command == STOP and audit.at >= self.since:
                 raise TaskStopped(f"the action was stopped by {audit.user}: nothing more is submitted")
 

@@ -96,7 +96,7 @@ def test_up_tells_how_to_log_in_and_leaves_nothing_behind(home: Path) -> None:
         assert stat.S_IMODE((home / name).stat().st_mode) == 0o600
 
     with SiteStore.open((home / "store.url").read_text()) as store:
-        assert store.sites() == ["earlier"]
+        assert store.sites.committed() == ["earlier"]
     assert (home / "slipway.db.before-postgresql").exists()
     assert not (home / "slipway.db").exists()
 

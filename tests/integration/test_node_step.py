@@ -19,7 +19,7 @@ def deployed(begin: Begin) -> Driving:
     """Deploy three nodes."""
     driving = begin(DESIGN)
     driving.group("all")
-    assert driving.store.done_digests("alpha").keys() == {"a", "b", "c"}
+    assert driving.store.nodes.done_digests("alpha").keys() == {"a", "b", "c"}
     return driving
 
 
@@ -35,11 +35,11 @@ def test_rule_25_destroyed_nodes_count_as_done_in_no_version(deployed: Driving, 
     assert verdict(deployed, DESTROY, "a", "b") == ""
     assert simulator.submissions()[-1] == ("destroy_nodes", ["a", "b"])
     assert deployed.step_states(DESTROY) == {"a": "success", "b": "success"}
-    assert deployed.store.done_digests("alpha").keys() == {"c"}
-    assert deployed.store.conditions("alpha", "abc") == {"a": "other", "b": "other", "c": "deployed"}
+    assert deployed.store.nodes.done_digests("alpha").keys() == {"c"}
+    assert deployed.store.nodes.conditions("alpha", "abc") == {"a": "other", "b": "other", "c": "deployed"}
 
 
 def test_rule_25_relabelling_leaves_nodes_as_they_are(deployed: Driving, simulator: Simulator) -> None:
     assert verdict(deployed, RELABEL, "a", "c") == ""
     assert simulator.submissions()[-1] == ("relabel_nodes", ["a", "c"])
-    assert deployed.store.done_digests("alpha").keys() == {"a", "b", "c"}
+    assert deployed.store.nodes.done_digests("alpha").keys() == {"a", "b", "c"}

@@ -163,8 +163,8 @@ def looks(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         seen.append(len(runs.simulator.submissions()))
         with SiteStore.open() as store:
             if len(seen) in (1, 3):
-                store.set_paused(action.id, len(seen) == 1)
-            wait_while_paused(operator, store.action(action.id), **more)
+                store.actions.set_paused(action.id, len(seen) == 1)
+            wait_while_paused(operator, store.actions.get(action.id), **more)
 
     monkeypatch.setattr(waiting.WaitingOperator, "wait_while_paused", look)
     return seen
@@ -186,7 +186,7 @@ def test_rule_26_a_pause_holds_back_a_destruction_too(deployed: Runs, looks: lis
 def test_a_revision_that_could_not_be_rendered_is_refused_in_words(runs: Runs) -> None:
     runs.commit(PLAIN)
     with SiteStore.open() as store:
-        store.commit_revision(
+        store.revisions.commit(
             "alpha", {"design": "not: rendered\n"}, (), None, "tester", forced=True, problems=["no parent"]
         )
     assert runs.run()[0] == "failed"

@@ -109,12 +109,12 @@ class Driving:
 
     def step_states(self, step: Phase) -> dict[str, str]:
         """Return what came of each node in a step."""
-        tasks = self.store.step_tasks(self.action.id, step)
+        tasks = self.store.tasks.of_step(self.action.id, step)
         return {name: record.status.value for name, record in tasks}
 
     def states(self) -> dict[str, str]:
         """Return the state of every node."""
-        return {name: state.value for name, state in self.store.node_states(self.action.id).items()}
+        return {name: state.value for name, state in self.store.tasks.node_states(self.action.id).items()}
 
 
 Begin = Callable[..., Driving]
@@ -130,12 +130,12 @@ def begin_with(store: SiteStore, folder: Path, connection: Connection, clock: Cl
         revision = commit_design(store, site, text, documents)
         path = folder / f"{site}-{revision.number}.yaml"
         path.write_text(text)
-        action = store.ensure_action("deploy_site", run_id, "deploy_site", site, revision.number, {}, "tester")
-        store.acquire_site(action.id)
+        action = store.actions.ensure("deploy_site", run_id, "deploy_site", site, revision.number, {}, "tester")
+        store.locks.acquire(action.id)
         plan = make_plan(design.strategy, design.nodes, ())
-        store.set_wanted(site, revision.number, design.digests)
-        store.save_plan(action.id, plan.groups, plan.done, design.digests, plan.other)
-        return Driving(store, store.action(action.id), path.as_uri(), connection, clock)
+        store.nodes.set_wanted(site, revision.number, design.digests)
+        store.groups.save_plan(action.id, plan.groups, plan.done, design.digests, plan.other)
+        return Driving(store, store.actions.get(action.id), path.as_uri(), connection, clock)
 
     return begin
 

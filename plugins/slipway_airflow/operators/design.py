@@ -123,9 +123,9 @@ class ValidateDesignOperator(SiteOperator):
             lambda fetch: connection.design_address(token, fetch),
             revision.text or "",
             [node.name for node in nodes_from_documents(documents)],
-            action.design_fetch or store.design_fetch(action.site, action.revision),
+            action.design_fetch or store.actions.design_fetch(action.site, action.revision),
         )
-        store.note_design_fetch(action.id, check.fetch)
+        store.actions.mark_design_fetch(action.id, check.fetch)
         for message in check.validation.messages:
             self.log.info("  %s: %s", message.level, message)
         if check.validation.omitted:

@@ -97,7 +97,7 @@ class DeployGroupOperator(WaitingOperator):
 
     def _wait_to_begin(self, store: SiteStore, action: ActionRecord, attempt_key: str) -> None:
         """Let a pause hold the group back if it is to begin now, also anew after a person cleared it."""
-        standings = store.group_standings(action.id)
+        standings = store.groups.standings(action.id)
         (ours,) = (standing for standing in standings if standing.name == self.group)
         cleared = ours.state is GroupState.FAILURE and ours.attempt_key != attempt_key
         if ours.state is GroupState.PENDING or cleared:
@@ -113,13 +113,13 @@ class DeployGroupOperator(WaitingOperator):
                 states = task_states(context, [self.task_id])
             return states.get(f"{self.task_id}_{position}")
 
-        turn = whose_turn(self.group, store.group_standings(action.id), state_of)
+        turn = whose_turn(self.group, store.groups.standings(action.id), state_of)
         if turn.wait_for is not None:
             self.log.info("Group %s goes first: waiting for it.", turn.wait_for)
             return False
         for name in turn.interrupted:
             self.log.warning("The task of group %s ended without a verdict: the group counts as failed.", name)
-            store.interrupt_group(action.id, name)
+            store.groups.interrupt(action.id, name)
         return True
 
 

@@ -116,7 +116,7 @@ class WaitingOperator(SiteOperator):
         ``own_state`` is the state in which this task is about to end, where the report asks for it.
         """
         # A task of a run that was stopped lives on for seconds: whoever stopped it has the last word, not the task.
-        if self._stopping.told or store.action(action.id).state.is_end:
+        if self._stopping.told or store.actions.get(action.id).state.is_end:
             self.log.info("The action has been stopped: its verdict stays as it is.")
             return
         steps = kind_of(action.kind).steps
@@ -127,7 +127,7 @@ class WaitingOperator(SiteOperator):
             states[self.task_id] = own_state
         self.log.info("The run's report had been made before this task was cleared; it is made again:")
         found = {step: states.get(step) for step in steps}
-        report = finalize_action(store, store.action(action.id), found, self.log, connections)
+        report = finalize_action(store, store.actions.get(action.id), found, self.log, connections)
         self.log.info(
             "The action's verdict is now: %s. Clear 'report' too to have the run's state follow.", report.verdict
         )
@@ -140,4 +140,4 @@ class WaitingOperator(SiteOperator):
 
 def connection_of(store: SiteStore, op: int) -> str | None:
     """Return the connection over which an operation is asked about: that of its own action, maybe an older one."""
-    return store.action(store.operation(op).action_id).connection
+    return store.actions.get(store.operations.get(op).action_id).connection

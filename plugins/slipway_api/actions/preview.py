@@ -147,7 +147,7 @@ def preview(
         worked_on = tuple(name for name in chosen if name in deployed_now)
         return Preview(chosen, worked_on, worked_on if step is Phase.DESTROY else ())
     strategy = design.strategy if targets is None else targeted_strategy(targets)
-    records = store.node_records(site)
+    records = store.nodes.of_site(site)
     deployed = judge_considered(kind_of(kind), parameters, design.digests, records, conditions)
     plan = make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld)
     releases = releases_of(store, site, plan.groups, listed)

@@ -80,8 +80,8 @@ def validation_of_revision(site: str, number: int) -> Validated:
         The site has no such revision.
     """
     store = open_store()
-    revision = store.revision(site, number)
-    collections = {record.name: record.text for record in store.collections(site, number)}
+    revision = store.revisions.get(site, number)
+    collections = {record.name: record.text for record in store.sites.collections(site, number)}
     with JUDGING.slot():
         return _validate(store, site, collections, revision if revision.text is not None else None)
 

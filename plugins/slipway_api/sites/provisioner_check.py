@@ -73,9 +73,9 @@ def ask(
         connection = provisioners().for_site(site)
         provisioner = connection.connect(redact)
         if committed is None:
-            token = candidate = store.add_candidate(site, text)
+            token = candidate = store.revisions.add_candidate(site, text)
         else:
-            token, fetch = committed.design_token, store.design_fetch(site, committed.number)
+            token, fetch = committed.design_token, store.actions.design_fetch(site, committed.number)
         connection.design_address(token, fetch)
     except (SettingsError, ConnectionLookupFailed) as error:
         if candidate is not None:
@@ -127,7 +127,7 @@ def ask(
 
 def _forget(store: SiteStore, candidate: str) -> None:
     try:
-        store.remove_candidate(candidate)
+        store.revisions.remove_candidate(candidate)
     except StoreError as error:
         # It ends by itself within the hour.
         log.warning("A design that was judged can still be fetched for a while: %s", error)

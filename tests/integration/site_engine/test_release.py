@@ -45,7 +45,7 @@ def finished(driving: Driving, key: str = "6") -> GroupRecord:
 def message(driving: Driving, name: str = "a") -> str:
     """Return what is said of a node that was not prepared."""
     return next(
-        tasks.prepare.error or "" for tasks in driving.store.node_tasks(driving.action.id) if tasks.node == name
+        tasks.prepare.error or "" for tasks in driving.store.tasks.of_nodes(driving.action.id) if tasks.node == name
     )
 
 
@@ -57,7 +57,7 @@ def test_rule_11_a_failed_deployment_is_released_before_it_is_prepared(listed: L
         ("prepare_nodes", ["a", "b"]),
         ("deploy_nodes", ["a", "b"]),
     ]
-    operations = driving.store.operations(driving.action.id, "all")
+    operations = driving.store.operations.of_action(driving.action.id, "all")
     assert [operation.phase for operation in operations] == [
         Phase.RELEASE,
         Phase.PREPARE,
@@ -65,7 +65,7 @@ def test_rule_11_a_failed_deployment_is_released_before_it_is_prepared(listed: L
     ]
     assert {task.reference for task in fake.shown_tasks()} == {one.reference for one in operations}
     assert driving.states() == {"a": "success", "b": "success"}
-    assert driving.store.done_digests("alpha").keys() == {"a", "b"}
+    assert driving.store.nodes.done_digests("alpha").keys() == {"a", "b"}
     assert fake.double() == []
 
 
@@ -161,7 +161,7 @@ def test_rule_24_an_action_that_ends_during_a_release_holds_its_nodes(
     driving = listed(FAILED)
     driving.patience = 0.0
     assert isinstance(driving.group("all"), StillRunning)
-    driving.store.close_action(driving.action.id, ActionState.CANCELLED, "cancelled by a test")
+    driving.store.actions.close(driving.action.id, ActionState.CANCELLED, "cancelled by a test")
     assert driving.states() == {"a": "unknown", "b": "not_started"}
     later = begin(DESIGN, "run-2")
     later.timeout = later.queue_timeout = 0.5

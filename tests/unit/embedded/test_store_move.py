@@ -82,7 +82,7 @@ def test_it_is_copied_and_kept_as_a_backup(cluster: PostgresCluster) -> None:
     assert not (home / "slipway.db").exists()
     assert (home / "slipway.db.before-postgresql").read_bytes() == content
     with SiteStore.open((home / "store.url").read_text()) as store:
-        assert store.revision("north", 1).text == DESIGN
+        assert store.revisions.get("north", 1).text == DESIGN
         assert "postgresql/run" in store.location
     assert not a_move(cluster).is_due()
 
@@ -95,7 +95,7 @@ def test_a_start_that_was_killed_after_the_copy_is_finished_by_the_next(cluster:
     assert (home / "slipway.db").exists()
     assert carry_out(a_move(cluster)) != []
     with SiteStore.open((home / "store.url").read_text()) as store:
-        assert [record.number for record in store.revisions("north")] == [1]
+        assert [record.number for record in store.revisions.newest("north")] == [1]
 
 
 @pytest.mark.endurance
@@ -125,5 +125,5 @@ def test_a_database_that_the_user_names_is_left_where_it_is(cluster: PostgresClu
 def test_a_new_home_gets_an_empty_store_beside_airflows_database(cluster: PostgresCluster) -> None:
     assert carry_out(a_move(cluster)) == []
     with SiteStore.open((cluster.folder.parent / "store.url").read_text()) as store:
-        assert store.sites() == []
+        assert store.sites.committed() == []
     assert cluster.url(AIRFLOW) != cluster.url(STORE)

@@ -25,7 +25,7 @@ def yaml(*names: str, layer: str = "site", data: Any = 0) -> str:
 
 def written(store: SiteStore, version: Version | int, site: str = SITE) -> dict[str, str]:
     """The texts of all collections."""
-    return {record.name: record.text for record in store.collections(site, version)}
+    return {record.name: record.text for record in store.sites.collections(site, version)}
 
 
 def counts(store: SiteStore) -> tuple[int | None, int | None]:
@@ -44,25 +44,25 @@ class Desk:
     def put(
         self, name: str, text: str, mode: BufferMode = BufferMode.APPEND, if_version: int | None = None
     ) -> BufferRecord:
-        return self.store.put_collection(SITE, name, text, load_documents(text), mode, self.user, if_version=if_version)
+        return self.store.buffers.put(SITE, name, text, load_documents(text), mode, self.user, if_version=if_version)
 
     def commit(self, rendered: str | None = "rendered", **more: Any) -> RevisionRecord:
         """Commit the buffer as it is."""
-        record, collections = self.store.draft(SITE)
+        record, collections = self.store.buffers.preview(SITE)
         texts = {one.name: one.text for one in collections}
         return self.commit_texts(texts, rendered, **{"buffer_version": record.version, **more})
 
     def commit_texts(self, texts: Mapping[str, str], rendered: str | None = "rendered", **more: Any) -> RevisionRecord:
         documents = [(name, document) for name, text in texts.items() for document in load_documents(text)]
-        return self.store.commit_revision(SITE, texts, documents, rendered, self.user, **more)
+        return self.store.revisions.commit(SITE, texts, documents, rendered, self.user, **more)
 
     def save(self, texts: Mapping[str, str]) -> RevisionRecord:
         """Put these collections into the buffer and commit them; each commit is rendered as what it holds."""
         for name, text in texts.items():
             self.put(name, text)
-        record, collections = self.store.draft(SITE)
+        record, collections = self.store.buffers.preview(SITE)
         return self.commit("".join(one.text for one in collections), buffer_version=record.version)
 
     def roll_back(self, number: int) -> RevisionRecord:
         texts = written(self.store, number)
-        return self.commit_texts(texts, self.store.revision(SITE, number).text, rollback_of=number)
+        return self.commit_texts(texts, self.store.revisions.get(SITE, number).text, rollback_of=number)

@@ -44,7 +44,7 @@ class Scenario:
     clock: FakeClock
 
     def action(self, run_id: str = "run-1", site: str = SITE) -> ActionRecord:
-        return self.store.ensure_action("deploy_site", run_id, "deploy_site", site, None, {}, "ann")
+        return self.store.actions.ensure("deploy_site", run_id, "deploy_site", site, None, {}, "ann")
 
     def running(
         self,
@@ -55,13 +55,13 @@ class Scenario:
     ) -> ActionRecord:
         """An action that holds its site and has a plan."""
         action = self.action(run_id)
-        self.store.acquire_site(action.id)
+        self.store.locks.acquire(action.id)
         plan = [PlannedGroup(Group(name, critical=True), tuple(nodes)) for name, nodes in groups.items()]
-        self.store.save_plan(action.id, plan, done, digests or {})
-        return self.store.action(action.id)
+        self.store.groups.save_plan(action.id, plan, done, digests or {})
+        return self.store.actions.get(action.id)
 
     def open(self, action: ActionRecord, group: str, key: str = "first") -> GroupRecord:
-        return self.store.open_attempt(action.id, group, key)
+        return self.store.groups.open_attempt(action.id, group, key)
 
     def begin(
         self,
@@ -72,25 +72,25 @@ class Scenario:
         found: Mapping[str, str] | None = None,
     ) -> Operation:
         wanted = record.nodes if nodes is None else nodes
-        return self.store.begin_operation(
+        return self.store.operations.begin(
             record.action_id, site, record.name, record.attempt, phase, wanted, "file:///design", found
         )
 
     def submit(self, operation: Operation) -> Operation:
-        assert self.store.lease(operation.op, "me", 30, sending=True)
-        self.store.submitted(operation.op, f"task-{operation.op}")
-        return self.store.operation(operation.op)
+        assert self.store.operations.acquire_lease(operation.op, "me", 30, sending=True)
+        self.store.operations.mark_submitted(operation.op, f"task-{operation.op}")
+        return self.store.operations.get(operation.op)
 
     def do(self, record: GroupRecord, phase: Phase, result: Outcome | None = None) -> Operation:
         """A whole phase; without a result everything succeeds."""
         operation = self.submit(self.begin(record, phase))
-        self.store.record_outcome(
+        self.store.operations.record_outcome(
             operation.op, result or outcome(operation.nodes), status=OperationStatus.COMPLETE, result="success"
         )
-        return self.store.operation(operation.op)
+        return self.store.operations.get(operation.op)
 
     def fail(self, record: GroupRecord, reason: Reason = Reason.DEPLOY_CRITERIA) -> None:
-        assert self.store.finish_group(record.action_id, record.name, record.attempt, GroupState.FAILURE, reason)
+        assert self.store.groups.finish(record.action_id, record.name, record.attempt, GroupState.FAILURE, reason)
 
     def states(self, action: ActionRecord, group: str | None = None) -> dict[str, str]:
-        return {name: str(state) for name, state in self.store.node_states(action.id, group).items()}
+        return {name: str(state) for name, state in self.store.tasks.node_states(action.id, group).items()}

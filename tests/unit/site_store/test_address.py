@@ -87,7 +87,7 @@ def test_what_the_database_refuses_is_not_repeated_either(store: SiteStore, engi
             store._database.write(lambda tx: tx.exec_driver_sql("SELECT * FROM nothing WHERE 1 = ?", (SECRET,)))
     else:
         with pytest.raises(StoreError) as caught:
-            store.ensure_action("d", "r", f"{SECRET}\0", "north", 1, {}, "ann")
+            store.actions.ensure("d", "r", f"{SECRET}\0", "north", 1, {}, "ann")
     assert not isinstance(caught.value, StoreUnavailable)
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 

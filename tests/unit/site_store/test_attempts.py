@@ -13,7 +13,7 @@ from tests.unit.site_store.scenario import SITE, Scenario, outcome
 
 def test_rule_23_a_first_start_opens_attempt_one(site: Scenario) -> None:
     action = site.running({"a": ["n2", "n1"]})
-    assert site.store.group(action.id, "a").attempt == 0
+    assert site.store.groups.get(action.id, "a").attempt == 0
     site.clock.move(5)
     record = site.open(action, "a", "k1")
     assert (record.state, record.attempt, record.attempt_key, record.nodes) == (
@@ -32,7 +32,7 @@ def test_rule_23_without_a_verdict_the_same_attempt_goes_on(site: Scenario, key:
     first = site.open(action, "a", "k1")
     site.do(first, Phase.PREPARE, outcome(["n1"], ["n2"]))
     judged = [CriterionResult(Phase.PREPARE, "percent_successful_nodes", 50, "1/2", True)]
-    assert site.store.note_criteria(action.id, "a", 1, judged)
+    assert site.store.groups.save_criteria(action.id, "a", 1, judged)
     operation = site.submit(site.begin(first, Phase.DEPLOY))
     site.clock.move(60)
     again = site.open(action, "a", key)
@@ -49,12 +49,12 @@ def test_rule_23_a_group_that_succeeded_returns_at_once(site: Scenario) -> None:
     record = site.open(action, "a", "k1")
     site.do(record, Phase.PREPARE)
     site.do(record, Phase.DEPLOY)
-    assert site.store.finish_group(action.id, "a", 1, GroupState.SUCCESS, None, (), {"success": 1})
-    before = site.store.group(action.id, "a")
+    assert site.store.groups.finish(action.id, "a", 1, GroupState.SUCCESS, None, (), {"success": 1})
+    before = site.store.groups.get(action.id, "a")
     for key in ("k1", "k2"):
         assert site.open(action, "a", key) == before
     with pytest.raises(AttemptNotOpen):
-        site.store.begin_operation(action.id, SITE, "a", 2, Phase.PREPARE, ["n1"], "x")
+        site.store.operations.begin(action.id, SITE, "a", 2, Phase.PREPARE, ["n1"], "x")
 
 
 def test_rule_23_a_failed_group_repeated_by_airflow_stays_failed(site: Scenario) -> None:
@@ -75,7 +75,7 @@ def test_rule_23_a_cleared_group_is_a_new_attempt(site: Scenario) -> None:
     claimed = site.begin(first, Phase.DEPLOY, ["ok", "bad-deploy", "lost"])
     old = site.submit(claimed)
     result = outcome(["ok"], ["bad-deploy"], ["lost"], {"bad-deploy": "no disk"})
-    site.store.record_outcome(old.op, result, status=OperationStatus.TIMED_OUT)
+    site.store.operations.record_outcome(old.op, result, status=OperationStatus.TIMED_OUT)
     site.fail(first)
     site.clock.move(100)
 
@@ -96,7 +96,9 @@ def test_rule_23_a_cleared_group_is_a_new_attempt(site: Scenario) -> None:
         "lost": "not_started",
     }
     earlier = {
-        event.node: event.data["deploy"] for event in site.store.events(action.id) if event.kind == "earlier_result"
+        event.node: event.data["deploy"]
+        for event in site.store.events.of_action(action.id)
+        if event.kind == "earlier_result"
     }
     assert set(earlier) == {"bad-prepare", "bad-deploy", "lost"}
     assert (earlier["bad-deploy"]["status"], earlier["bad-deploy"]["error"]) == ("error", "no disk")
@@ -119,7 +121,7 @@ def test_rule_23_a_new_attempt_leaves_nodes_of_another_groups_live_operation_alo
     working = site.submit(site.begin(other, Phase.DEPLOY, ["n2"]))
     site.open(action, "a", "k2")
     assert site.states(action) == {"n1": "not_started", "n2": "deploying", "n3": "not_started"}
-    assert site.store.record_outcome(working.op, outcome(["n2"])) == frozenset()
+    assert site.store.operations.record_outcome(working.op, outcome(["n2"])) == frozenset()
     assert site.states(action)["n2"] == "success"
 
 
@@ -128,7 +130,9 @@ def test_rule_11_a_group_never_takes_another_groups_live_nodes_for_its_own(site:
     action = site.running({"a": nodes, "b": nodes, "other": ["elsewhere"]}, done=["done"])
     a, b = site.open(action, "a"), site.open(action, "b")
     first = site.submit(site.begin(b, Phase.PREPARE, ["theirs-deploy", "ready", "bad"]))
-    site.store.record_outcome(first.op, outcome(["theirs-deploy", "ready"], ["bad"]), status=OperationStatus.COMPLETE)
+    site.store.operations.record_outcome(
+        first.op, outcome(["theirs-deploy", "ready"], ["bad"]), status=OperationStatus.COMPLETE
+    )
     live = site.begin(b, Phase.DEPLOY, ["theirs-deploy"])
     c = site.open(action, "other")
     # Of any group, and whether or not it is a member itself.
@@ -136,7 +140,7 @@ def test_rule_11_a_group_never_takes_another_groups_live_nodes_for_its_own(site:
     site.begin(a, Phase.PREPARE, ["mine"])
 
     def seen(record: GroupRecord) -> dict[str, str]:
-        found = site.store.attempt_states(action.id, record.name, record.attempt)
+        found = site.store.tasks.attempt_states(action.id, record.name, record.attempt)
         return {name: str(state) for name, state in found.items()}
 
     everywhere = {"theirs-prepare": "unknown", "ready": "prepared", "done": "success", "bad": "failure"}
@@ -146,7 +150,7 @@ def test_rule_11_a_group_never_takes_another_groups_live_nodes_for_its_own(site:
     assert seen(c) == {"elsewhere": "not_started"}
     # What the store says of the nodes to everyone else is unchanged, and what is learnt is seen by all.
     assert site.states(action, "a")["theirs-deploy"] == "deploying"
-    site.store.record_outcome(live.op, outcome(["theirs-deploy"]))
+    site.store.operations.record_outcome(live.op, outcome(["theirs-deploy"]))
     assert seen(a)["theirs-deploy"] == "success"
 
 
@@ -154,7 +158,7 @@ def test_rule_23_an_attempt_does_not_count_on_what_an_earlier_one_left_under_way
     action = site.running({"a": ["n1", "n2"]})
     first = site.open(action, "a", "k1")
     site.begin(first, Phase.PREPARE, ["n1"])
-    seen = site.store.attempt_states
+    seen = site.store.tasks.attempt_states
     assert seen(action.id, "a", 1) == {"n1": NodeState.PREPARING, "n2": NodeState.NOT_STARTED}
     # The task starts again before the verdict: it is the same attempt, and joins.
     again = site.open(action, "a", "k1")
@@ -167,12 +171,12 @@ def test_rule_23_a_reopened_action_starts_interrupted_groups_again(site: Scenari
     action = site.running({"a": ["n1"]})
     first = site.open(action, "a", "k1")
     old = site.submit(site.begin(first, Phase.PREPARE))
-    site.store.close_action(action.id, ActionState.CANCELLED, "cancelled")
+    site.store.actions.close(action.id, ActionState.CANCELLED, "cancelled")
     assert site.states(action) == {"n1": "unknown"}
     assert site.open(action, "a", "k1").reason is Reason.INTERRUPTED
-    assert site.store.reopen_action(action.id)
+    assert site.store.locks.acquire(action.id)
     # A person who clears it looks after the old provisioner task first, and learns that it succeeded.
-    assert site.store.record_late(old.op, outcome(["n1"])) == {"n1"}
+    assert site.store.operations.record_late_outcome(old.op, outcome(["n1"])) == {"n1"}
     second = site.open(action, "a", "k2")
     assert second.attempt == 2
     assert site.states(action) == {"n1": "prepared"}
@@ -189,11 +193,11 @@ def test_rule_23_the_first_verdict_of_an_attempt_stays(site: Scenario) -> None:
     ]
     site.clock.move(7)
     verdict = (GroupState.FAILURE, Reason.PREPARE_CRITERIA)
-    assert site.store.finish_group(action.id, "a", 1, *verdict, judged, {"failure": 21})
-    assert site.store.finish_group(action.id, "a", 1, *verdict) is True
-    assert site.store.finish_group(action.id, "a", 1, GroupState.SUCCESS, None) is False
-    assert site.store.note_criteria(action.id, "a", 1, []) is False
-    record = site.store.group(action.id, "a")
+    assert site.store.groups.finish(action.id, "a", 1, *verdict, judged, {"failure": 21})
+    assert site.store.groups.finish(action.id, "a", 1, *verdict) is True
+    assert site.store.groups.finish(action.id, "a", 1, GroupState.SUCCESS, None) is False
+    assert site.store.groups.save_criteria(action.id, "a", 1, []) is False
+    record = site.store.groups.get(action.id, "a")
     assert (record.state, record.reason) == verdict
     assert record.criteria == tuple(judged)
     assert record.counts == {"failure": 21}
@@ -206,7 +210,7 @@ def test_rule_23_an_attempt_that_was_replaced_can_neither_judge_nor_begin(site: 
     first = site.open(action, "a", "k1")
     site.fail(first)
     site.open(action, "a", "k2")
-    assert site.store.finish_group(action.id, "a", 1, GroupState.SUCCESS, None) is False
+    assert site.store.groups.finish(action.id, "a", 1, GroupState.SUCCESS, None) is False
     with pytest.raises(AttemptNotOpen, match="attempt 1"):
         site.begin(first, Phase.PREPARE)
 
@@ -215,26 +219,28 @@ def test_rule_24_a_group_whose_task_is_gone_is_interrupted(site: Scenario) -> No
     action = site.running({"a": ["n1"], "b": ["n2"], "c": ["n3"]})
     record = site.open(action, "a", "k1")
     operation = site.submit(site.begin(record, Phase.PREPARE))
-    assert site.store.interrupt_group(action.id, "a") is True
-    assert site.store.interrupt_group(action.id, "a") is False
-    assert site.store.interrupt_group(action.id, "b") is True
-    states = {group.name: (group.state, group.reason, group.attempt) for group in site.store.plan(action.id)}
+    assert site.store.groups.interrupt(action.id, "a") is True
+    assert site.store.groups.interrupt(action.id, "a") is False
+    assert site.store.groups.interrupt(action.id, "b") is True
+    states = {
+        group.name: (group.state, group.reason, group.attempt) for group in site.store.groups.of_action(action.id)
+    }
     assert states == {
         "a": (GroupState.FAILURE, Reason.INTERRUPTED, 1),
         "b": (GroupState.FAILURE, Reason.INTERRUPTED, 0),
         "c": (GroupState.PENDING, None, 0),
     }
     assert site.states(action) == {"n1": "unknown", "n2": "not_started", "n3": "not_started"}
-    assert [item.op for item in site.store.unfinished_operations(SITE)] == [operation.op]
+    assert [item.op for item in site.store.operations.unfinished(SITE)] == [operation.op]
     assert site.open(action, "b", "k1").attempt == 1
 
 
 def test_unknown_groups_are_named(store: SiteStore, site: Scenario) -> None:
     action = site.running({"a": ["n1"]})
-    for call in (store.group, store.interrupt_group):
+    for call in (store.groups.get, store.groups.interrupt):
         with pytest.raises(GroupNotFound, match="'z'"):
             call(action.id, "z")
     with pytest.raises(GroupNotFound, match="'z'"):
-        store.open_attempt(action.id, "z", "k")
+        store.groups.open_attempt(action.id, "z", "k")
     with pytest.raises(ValueError, match="not a verdict"):
-        store.finish_group(action.id, "a", 1, GroupState.RUNNING, None)
+        store.groups.finish(action.id, "a", 1, GroupState.RUNNING, None)

@@ -30,13 +30,13 @@ def desk(store: SiteStore) -> Desk:
 
 
 def test_a_site_that_nobody_touched_has_an_empty_buffer(store: SiteStore) -> None:
-    record = store.buffer("nobody")
+    record = store.buffers.get("nobody")
     assert (record.version, record.base_revision, record.posted, record.is_empty) == (0, None, {}, True)
     assert (record.changed, record.changed_by) == (None, None)
-    assert store.buffer_version("nobody") == 0
+    assert store.buffers.version("nobody") == 0
     with pytest.raises(VersionNotFound, match="its buffer is empty"):
-        store.collections("nobody", Version.BUFFER)
-    assert store.sites() == []
+        store.sites.collections("nobody", Version.BUFFER)
+    assert store.sites.committed() == []
 
 
 def test_what_is_put_comes_back_as_it_was_written(desk: Desk, clock: FakeClock) -> None:
@@ -46,17 +46,17 @@ def test_what_is_put_comes_back_as_it_was_written(desk: Desk, clock: FakeClock) 
     assert (record.changed, record.changed_by) == (clock.time, "ann")
     assert {name: one.text for name, one in record.posted.items()} == {"a": A}
     assert "# as written" in record.posted["a"].text
-    assert desk.store.buffer(SITE) == record
-    assert desk.store.buffer_version(SITE) == 1
-    assert desk.store.collections(SITE, Version.BUFFER) == [record.posted["a"]]
-    assert desk.store.buffer("elsewhere").is_empty
+    assert desk.store.buffers.get(SITE) == record
+    assert desk.store.buffers.version(SITE) == 1
+    assert desk.store.sites.collections(SITE, Version.BUFFER) == [record.posted["a"]]
+    assert desk.store.buffers.get("elsewhere").is_empty
 
 
 def test_reject_needs_an_empty_buffer(desk: Desk) -> None:
     desk.put("a", A, BufferMode.REJECT)
     with pytest.raises(BufferNotEmpty, match="holds a:"):
         desk.put("b", B, BufferMode.REJECT)
-    assert list(desk.store.buffer(SITE).posted) == ["a"]
+    assert list(desk.store.buffers.get(SITE).posted) == ["a"]
 
 
 def test_append_needs_a_collection_that_is_not_there_yet(desk: Desk) -> None:
@@ -65,7 +65,7 @@ def test_append_needs_a_collection_that_is_not_there_yet(desk: Desk) -> None:
     with pytest.raises(CollectionInBuffer, match=r"'a' .* \(--replace\), which also discards b: put that again"):
         desk.put("a", C, BufferMode.APPEND)
     assert written(desk.store, Version.BUFFER) == {"a": A, "b": B}
-    assert desk.store.buffer_version(SITE) == 2
+    assert desk.store.buffers.version(SITE) == 2
 
 
 def test_replace_empties_the_buffer_first(desk: Desk) -> None:
@@ -97,7 +97,7 @@ def test_the_same_as_committed_is_nothing_to_change(desk: Desk, mode: BufferMode
         desk.put("a", A, mode)
     with pytest.raises(CollectionUnchanged, match="not in the newest revision"):
         desk.put("b", " \n", mode)
-    assert desk.store.buffer(SITE).is_empty
+    assert desk.store.buffers.get(SITE).is_empty
 
 
 def test_a_refused_replacement_leaves_the_buffer(desk: Desk) -> None:
@@ -105,7 +105,7 @@ def test_a_refused_replacement_leaves_the_buffer(desk: Desk) -> None:
     before = desk.put("b", B)
     with pytest.raises(CollectionUnchanged):
         desk.put("a", A, BufferMode.REPLACE)
-    assert desk.store.buffer(SITE) == before
+    assert desk.store.buffers.get(SITE) == before
 
 
 def test_an_empty_collection_takes_its_documents_away(desk: Desk) -> None:
@@ -128,10 +128,10 @@ def test_a_document_lives_in_one_collection(desk: Desk) -> None:
     assert sorted((key.name, holder) for key, holder in error.value.found) == [("a2", "a"), ("b1", "b")]
     again = pickle.loads(pickle.dumps(error.value))  # noqa: S301 - made here
     assert (str(again), again.found) == (str(error.value), error.value.found)
-    assert sorted(desk.store.buffer(SITE).posted) == ["b"]
+    assert sorted(desk.store.buffers.get(SITE).posted) == ["b"]
     # The same name in another layer is another document; in another site it is nobody's business.
     desk.put("c", yaml("a2", layer="global"))
-    Desk(desk.store).store.put_collection("south", "z", A, [], BufferMode.REJECT, "ann")
+    Desk(desk.store).store.buffers.put("south", "z", A, [], BufferMode.REJECT, "ann")
 
 
 def test_a_document_moves_when_its_old_collection_lets_it_go(desk: Desk) -> None:
@@ -154,7 +154,7 @@ def test_discard(desk: Desk, clock: FakeClock) -> None:
     texts = counts(desk.store)
     put = desk.put("a", B)
     clock.move(9)
-    record = desk.store.discard_buffer(SITE, "bob")
+    record = desk.store.buffers.discard(SITE, "bob")
     assert (record.is_empty, record.version, record.changed_by, record.changed) == (
         True,
         put.version + 1,
@@ -162,20 +162,20 @@ def test_discard(desk: Desk, clock: FakeClock) -> None:
         clock.time,
     )
     assert counts(desk.store) == texts
-    assert desk.store.discard_buffer(SITE, "carl") == record
-    assert desk.store.discard_buffer("nobody", "carl").version == 0
+    assert desk.store.buffers.discard(SITE, "carl") == record
+    assert desk.store.buffers.discard("nobody", "carl").version == 0
 
 
 def test_the_version_only_grows_also_over_commits(desk: Desk) -> None:
-    seen = [desk.store.buffer_version(SITE)]
+    seen = [desk.store.buffers.version(SITE)]
     for text in (A, B):
         seen.append(desk.put("a", text).version)
         desk.commit()
-        seen.append(desk.store.buffer_version(SITE))
+        seen.append(desk.store.buffers.version(SITE))
     desk.put("a", C)
-    seen.append(desk.store.discard_buffer(SITE, "ann").version)
+    seen.append(desk.store.buffers.discard(SITE, "ann").version)
     assert seen == [0, 1, 2, 3, 4, 6]
-    assert desk.store.buffer(SITE).base_revision == 2
+    assert desk.store.buffers.get(SITE).base_revision == 2
 
 
 def test_another_version_than_the_one_that_was_seen_is_refused(desk: Desk) -> None:
@@ -185,15 +185,15 @@ def test_another_version_than_the_one_that_was_seen_is_refused(desk: Desk) -> No
     ):
         Desk(desk.store, "bob").put("b", B, if_version=0)
     with pytest.raises(BufferChanged):
-        desk.store.discard_buffer(SITE, "bob", if_version=0)
-    assert desk.store.discard_buffer(SITE, "bob", if_version=1).is_empty
+        desk.store.buffers.discard(SITE, "bob", if_version=0)
+    assert desk.store.buffers.discard(SITE, "bob", if_version=1).is_empty
 
 
 @pytest.mark.parametrize("name", ["x" * 1001, "ä" * 501, "a\0b", "half \ud800"], ids=["long", "umlauts", "nul", "half"])
 def test_a_name_that_cannot_be_stored_is_refused_by_both_databases(store: SiteStore, name: str) -> None:
     with pytest.raises(ValueRefused, match=r"(cannot|can) be stored"):
-        store.put_collection(SITE, name, "x", [], BufferMode.REJECT, "ann")
-    assert store.buffer(SITE).version == 0
+        store.buffers.put(SITE, name, "x", [], BufferMode.REJECT, "ann")
+    assert store.buffers.get(SITE).version == 0
 
 
 def test_a_document_may_have_any_name_that_is_text(desk: Desk) -> None:
@@ -203,4 +203,4 @@ def test_a_document_may_have_any_name_that_is_text(desk: Desk) -> None:
         desk.put("nul", text)
     desk.put("data", yaml("a", data='{"a\\0b": "\\0"}'))
     desk.commit()
-    assert [one.data for one in desk.store.documents(SITE, 1) if one.name == "a"] == [{"a\0b": "\0"}]
+    assert [one.data for one in desk.store.revisions.documents(SITE, 1) if one.name == "a"] == [{"a\0b": "\0"}]

@@ -46,9 +46,9 @@ def test_of_many_who_commit_the_same_buffer_one_wins(store: SiteStore, stores: l
         ends = at_once([partial(commit, each, record.version, texts) for each in stores])
         made = [end for end in ends if isinstance(end, RevisionRecord)]
         assert [(one.number, one.created) for one in made] == [(number, True)]
-        assert store.buffer(SITE).is_empty
-        assert store.buffer_version(SITE) == record.version + 1
-    assert len(store.revisions(SITE)) == ROUNDS
+        assert store.buffers.get(SITE).is_empty
+        assert store.buffers.version(SITE) == record.version + 1
+    assert len(store.revisions.newest(SITE)) == ROUNDS
 
 
 @pytest.mark.parametrize("mode", list(BufferMode))
@@ -64,7 +64,7 @@ def test_of_many_who_put_a_collection_into_an_empty_buffer_one_is_first(
 
     won = at_once([partial(put, each, number) for number, each in enumerate(stores)])
     assert sorted(won) == [False] * (CALLERS - 1) + [True]
-    assert store.buffer_version(SITE) == 1
+    assert store.buffers.version(SITE) == 1
     assert written(store, Version.BUFFER) == {"a": yaml(f"a{won.index(True)}")}
     assert counts(store) == (1, 1)
 
@@ -89,8 +89,8 @@ def test_a_commit_beside_a_change_takes_all_of_it_or_nothing(store: SiteStore, s
 
         calls: list[Callable[[], bool]] = [partial(commit, version, texts), partial(put, second)]
         committed = at_once(calls)[0]
-        assert sorted(store.buffer(SITE).posted) == (["b"] if committed else ["a", "b"])
-        if not store.buffer(SITE).is_empty:
+        assert sorted(store.buffers.get(SITE).posted) == (["b"] if committed else ["a", "b"])
+        if not store.buffers.get(SITE).is_empty:
             desk.commit()
         assert written(store, Version.COMMITTED) == {"a": first, "b": second}
 
@@ -103,11 +103,11 @@ def test_processes_that_each_bring_their_own_collection_lose_none(store: SiteSto
         child.join(60)
     assert [child.exitcode for child in children] == [0] * 4
     assert written(store, Version.COMMITTED) == {f"c{number}": yaml(f"c{number}-2") for number in range(4)}
-    revisions = store.revisions(SITE, 100)
+    revisions = store.revisions.newest(SITE, 100)
     assert [one.base for one in revisions] == [*range(len(revisions) - 1, 0, -1), None]
-    assert store.buffer(SITE).is_empty
+    assert store.buffers.get(SITE).is_empty
     # Each change of the buffer, and each commit, has a number of its own.
-    assert store.buffer_version(SITE) == 4 * 3 + len(revisions)
+    assert store.buffers.version(SITE) == 4 * 3 + len(revisions)
 
 
 def _bring(store: SiteStore, name: str, times: int) -> None:
@@ -116,7 +116,7 @@ def _bring(store: SiteStore, name: str, times: int) -> None:
     for number in range(times):
         text = yaml(f"{name}-{number}")
         desk.put(name, text)
-        while not (store.sites() and written(store, Version.COMMITTED).get(name) == text):
+        while not (store.sites.committed() and written(store, Version.COMMITTED).get(name) == text):
             try:
                 desk.commit()
             except (BufferChanged, BufferEmpty):
@@ -126,17 +126,17 @@ def _bring(store: SiteStore, name: str, times: int) -> None:
 def test_of_many_who_ask_for_an_action_on_a_site_one_gets_it(site: Scenario, stores: list[SiteStore]) -> None:
     def ask(each: SiteStore) -> str:
         try:
-            return each.create_action("deploy_site", SITE, 1, {}, "ann", context_marker=None, exclusive=True).id
+            return each.actions.create("deploy_site", SITE, 1, {}, "ann", context_marker=None, exclusive=True).id
         except SiteBusy as busy:
             return busy.owner.action_id
 
     for _ in range(ROUNDS):
         named = at_once([partial(ask, each) for each in stores])
         assert len(set(named)) == 1, "those who lose name the one that won"
-        site.store.acquire_site(named[0])
+        site.store.locks.acquire(named[0])
         assert {ask(each) for each in stores} == {named[0]}
-        site.store.close_action(named[0], ActionState.SUCCESS, "")
-    assert len(site.store.actions(SITE)) == ROUNDS
+        site.store.actions.close(named[0], ActionState.SUCCESS, "")
+    assert len(site.store.actions.newest(SITE)) == ROUNDS
 
 
 @pytest.mark.endurance
@@ -152,12 +152,12 @@ def test_a_kill_at_any_point_of_a_commit_leaves_the_old_or_the_new_state(store: 
         deaths += 1
     assert deaths > 10, "every statement is a point, and the commit itself"
     assert written(store, Version.COMMITTED) == {"a": yaml("a3")}
-    assert (store.buffer(SITE).is_empty, store.buffer_version(SITE), len(store.revisions(SITE))) == (
+    assert (store.buffers.get(SITE).is_empty, store.buffers.version(SITE), len(store.revisions.newest(SITE))) == (
         True,
         old[0] + 1,
         2,
     )
-    assert store.revision(SITE).text == "rendered"
+    assert store.revisions.get(SITE).text == "rendered"
 
 
 def test_a_kill_at_any_point_of_a_change_leaves_the_old_or_the_new_state(store: SiteStore) -> None:
@@ -169,7 +169,7 @@ def test_a_kill_at_any_point_of_a_change_leaves_the_old_or_the_new_state(store: 
         deaths += 1
     assert deaths > 8
     assert written(store, Version.BUFFER) == {"b": yaml("b1")}
-    assert (store.buffer_version(SITE), counts(store)) == (old[0] + 1, (1, 1))
+    assert (store.buffers.version(SITE), counts(store)) == (old[0] + 1, (1, 1))
 
 
 def _commit(store: SiteStore) -> None:
@@ -181,8 +181,8 @@ def _replace(store: SiteStore) -> None:
 
 
 def _state(store: SiteStore) -> tuple[int, dict[str, str], list[int], tuple[int | None, int | None]]:
-    numbers = [one.number for one in store.revisions(SITE)]
-    return store.buffer_version(SITE), written(store, Version.BUFFER), numbers, counts(store)
+    numbers = [one.number for one in store.revisions.newest(SITE)]
+    return store.buffers.version(SITE), written(store, Version.BUFFER), numbers, counts(store)
 
 
 def _killed(work: Callable[[], None], point: int) -> bool:

@@ -35,25 +35,25 @@ def test_a_commit_is_base_and_buffer_and_empties_the_buffer(desk: Desk, clock: F
     assert (record.created_by, record.created_at, record.text) == ("bob", clock.time, "the design")
     assert (record.forced, record.problems) == (False, ())
     assert written(desk.store, 2) == {"a": A, "b": C}
-    assert record.collections == desk.store.collection_digests(SITE, 2)
-    assert desk.store.collection_digests(SITE, 1)["a"] == record.collections["a"]
-    found = desk.store.revision(SITE, 2)
+    assert record.collections == desk.store.sites.collection_digests(SITE, 2)
+    assert desk.store.sites.collection_digests(SITE, 1)["a"] == record.collections["a"]
+    found = desk.store.revisions.get(SITE, 2)
     assert (found.text, found.collections, found.digest) == ("the design", record.collections, record.digest)
-    assert desk.store.design_by_token(record.design_token) == "the design"
-    assert desk.store.buffer(SITE).is_empty
-    assert desk.store.sites() == [SITE]
+    assert desk.store.revisions.design_by_token(record.design_token) == "the design"
+    assert desk.store.buffers.get(SITE).is_empty
+    assert desk.store.sites.committed() == [SITE]
 
 
 def test_documents_of_a_revision_are_those_of_its_collections(desk: Desk) -> None:
     desk.save({"b": B, "a": A})
     desk.save({"b": C})
-    assert [(d.collection, d.position, d.name, d.layer) for d in desk.store.documents(SITE, 1)] == [
+    assert [(d.collection, d.position, d.name, d.layer) for d in desk.store.revisions.documents(SITE, 1)] == [
         ("a", 0, "a1", "site"),
         ("a", 1, "a2", "site"),
         ("b", 0, "b1", "site"),
     ]
-    assert [d.name for d in desk.store.documents(SITE, 2)] == ["a1", "a2", "c1"]
-    assert desk.store.documents(SITE, 3) == []
+    assert [d.name for d in desk.store.revisions.documents(SITE, 2)] == ["a1", "a2", "c1"]
+    assert desk.store.revisions.documents(SITE, 3) == []
 
 
 def test_what_of_a_revision_is_secret_is_kept_with_it(desk: Desk) -> None:
@@ -62,28 +62,28 @@ def test_what_of_a_revision_is_secret_is_kept_with_it(desk: Desk) -> None:
     desk.commit(hidden=hidden)
     desk.put("a", B)
     desk.commit()
-    assert desk.store.revision_secrets(SITE, 1) == hidden
-    assert desk.store.revision_secrets(SITE, 2) is None, "not known"
-    assert desk.store.revision_secrets(SITE, 3) is None
+    assert desk.store.revisions.secrets(SITE, 1) == hidden
+    assert desk.store.revisions.secrets(SITE, 2) is None, "not known"
+    assert desk.store.revisions.secrets(SITE, 3) is None
     texts, documents = counts(desk.store)
     assert texts is not None
     assert documents is not None
     desk.put("a", C)
     desk.commit("other", hidden=hidden)
-    assert desk.store.revision_secrets(SITE, 3) == hidden
+    assert desk.store.revisions.secrets(SITE, 3) == hidden
     assert counts(desk.store) == (texts + 2, documents + 1), "a collection and a design, and no second text of secrets"
 
 
 def test_history_is_read_in_pages(desk: Desk) -> None:
     for text in (A, B, C):
         desk.save({"a": text})
-    listed = desk.store.revisions(SITE)
+    listed = desk.store.revisions.newest(SITE)
     assert [(one.number, one.text, one.base) for one in listed] == [(3, "", 2), (2, "", 1), (1, "", None)]
     assert [dict(one.collections) for one in listed] == [
-        desk.store.collection_digests(SITE, one.number) for one in listed
+        desk.store.sites.collection_digests(SITE, one.number) for one in listed
     ]
-    assert [one.number for one in desk.store.revisions(SITE, 2)] == [3, 2]
-    assert [one.number for one in desk.store.revisions(SITE, 2, before=2)] == [1]
+    assert [one.number for one in desk.store.revisions.newest(SITE, 2)] == [3, 2]
+    assert [one.number for one in desk.store.revisions.newest(SITE, 2, before=2)] == [1]
 
 
 def test_nothing_in_the_buffer_is_nothing_to_commit(desk: Desk) -> None:
@@ -92,7 +92,7 @@ def test_nothing_in_the_buffer_is_nothing_to_commit(desk: Desk) -> None:
     desk.save({"a": A})
     with pytest.raises(BufferEmpty):
         desk.commit()
-    assert len(desk.store.revisions(SITE)) == 1
+    assert len(desk.store.revisions.newest(SITE)) == 1
 
 
 def test_a_buffer_that_was_changed_meanwhile_is_not_committed(desk: Desk) -> None:
@@ -103,8 +103,8 @@ def test_a_buffer_that_was_changed_meanwhile_is_not_committed(desk: Desk) -> Non
         desk.commit_texts(texts, buffer_version=seen.version)
     # Also when the caller's two looks were not at one moment.
     with pytest.raises(BufferChanged, match="something else"):
-        desk.commit_texts(texts, buffer_version=desk.store.buffer_version(SITE))
-    assert desk.store.revisions(SITE) == []
+        desk.commit_texts(texts, buffer_version=desk.store.buffers.version(SITE))
+    assert desk.store.revisions.newest(SITE) == []
     assert written(desk.store, Version.BUFFER) == {"a": A, "b": B}
 
 
@@ -117,38 +117,38 @@ def test_what_goes_past_the_buffer_needs_it_empty(desk: Desk) -> None:
         desk.roll_back(1)
     with pytest.raises(BufferNotEmpty):
         desk.commit_texts({"a": A}, rollback_of=1, buffer_version=before.version)
-    assert desk.store.buffer(SITE) == before
-    assert len(desk.store.revisions(SITE)) == 1
+    assert desk.store.buffers.get(SITE) == before
+    assert len(desk.store.revisions.newest(SITE)) == 1
 
 
 def test_force_says_what_it_overrode(desk: Desk) -> None:
     desk.put("a", A)
     made = desk.commit(None, forced=True, problems=["no node", "ä"])
-    found = desk.store.revision(SITE)
+    found = desk.store.revisions.get(SITE)
     assert (found.text, found.forced, found.problems) == (None, True, ("no node", "ä"))
-    assert desk.store.revisions(SITE)[0].problems == ("no node", "ä")
+    assert desk.store.revisions.newest(SITE)[0].problems == ("no node", "ä")
     with pytest.raises(RevisionNotFound):
-        desk.store.design_by_token(made.design_token)
+        desk.store.revisions.design_by_token(made.design_token)
 
 
 def test_rollback_is_a_new_revision_with_the_old_collections(desk: Desk) -> None:
     first = desk.save({"a": A, "b": B})
     desk.save({"a": C, "b": ""})
-    version = desk.store.buffer_version(SITE)
+    version = desk.store.buffers.version(SITE)
     back = desk.roll_back(1)
     assert (back.number, back.base, back.rollback_of, back.created) == (3, 2, 1, True)
     assert (back.collections, back.digest, back.text) == (first.collections, first.digest, first.text)
     assert back.design_token != first.design_token
-    assert desk.store.buffer_version(SITE) == version + 1
+    assert desk.store.buffers.version(SITE) == version + 1
     with pytest.raises(RevisionNotFound, match="revision 9"):
         desk.commit_texts({"a": B}, rollback_of=9)
 
 
 def test_rollback_to_what_is_there_makes_nothing(desk: Desk) -> None:
     desk.save({"a": A})
-    version = desk.store.buffer_version(SITE)
+    version = desk.store.buffers.version(SITE)
     back = desk.roll_back(1)
-    assert (back.number, back.created, desk.store.buffer_version(SITE)) == (1, False, version)
+    assert (back.number, back.created, desk.store.buffers.version(SITE)) == (1, False, version)
 
 
 def test_a_forced_revision_that_can_be_rendered_by_now_is_made_anew(desk: Desk) -> None:
@@ -177,14 +177,14 @@ def test_a_text_is_stored_once(desk: Desk) -> None:
     desk.put("all", B + large)
     desk.commit(B + large)
     assert counts(desk.store) == (5, 104)
-    assert [one.name for one in desk.store.documents(SITE, 4)][:2] == ["b1", "n0"]
+    assert [one.name for one in desk.store.revisions.documents(SITE, 4)][:2] == ["b1", "n0"]
 
 
 def test_an_unstorable_document_leaves_nothing_behind(desk: Desk) -> None:
     bad = A + '---\nschema: s\nmetadata: {name: "a\\0b"}\n'
     with pytest.raises(ValueRefused):
         desk.commit_texts({"a": bad})
-    assert desk.store.sites() == []
+    assert desk.store.sites.committed() == []
     assert counts(desk.store) == (0, 0)
 
 
@@ -192,4 +192,4 @@ def test_a_missing_revision_has_no_collections(desk: Desk) -> None:
     desk.save({"a": A})
     for number in (0, 2):
         with pytest.raises(VersionNotFound, match=f"no revision {number}"):
-            desk.store.collections(SITE, number)
+            desk.store.sites.collections(SITE, number)

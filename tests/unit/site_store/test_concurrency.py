@@ -31,24 +31,24 @@ def test_rule_24_of_many_who_want_a_site_one_gets_it(site: Scenario, stores: lis
 
     def acquire(store: SiteStore, action_id: str) -> str:
         try:
-            store.acquire_site(action_id)
+            store.locks.acquire(action_id)
         except SiteBusy as busy:
             return busy.owner.action_id
         return action_id
 
     owners = at_once([partial(acquire, store, action.id) for store, action in zip(stores, actions, strict=True)])
     assert len(set(owners)) == 1
-    running = [action.id for action in site.store.actions(SITE) if action.state == "running"]
+    running = [action.id for action in site.store.actions.unfinished(SITE) if action.state == "running"]
     assert running == owners[:1]
 
 
 def test_rule_24_of_many_who_find_the_owner_dead_one_replaces_it(site: Scenario, stores: list[SiteStore]) -> None:
-    site.store.acquire_site(site.action("dead").id)
-    owner = site.store.site_owner(SITE)
+    site.store.locks.acquire(site.action("dead").id)
+    owner = site.store.locks.owner(SITE)
     assert isinstance(owner, LockOwner)
     actions = [site.action(f"run-{number}") for number in range(CALLERS)]
     taken = at_once(
-        [partial(store.take_over_site, action.id, owner) for store, action in zip(stores, actions, strict=True)]
+        [partial(store.locks.take_over, action.id, owner) for store, action in zip(stores, actions, strict=True)]
     )
     assert sorted(taken) == [False] * (CALLERS - 1) + [True]
 
@@ -60,7 +60,9 @@ def test_rule_12_one_operation_begun_by_many_is_one(site: Scenario, stores: list
     begun = at_once([partial(Scenario(store, site.clock).begin, record, Phase.PREPARE) for store in stores])
     assert len({operation.op for operation in begun}) == 1
     assert {operation.nodes for operation in begun} == {record.nodes}
-    leased = at_once([partial(store.lease, begun[0].op, f"p{n}", 30) for n, store in enumerate(stores)])
+    leased = at_once(
+        [partial(store.operations.acquire_lease, begun[0].op, f"p{n}", 30) for n, store in enumerate(stores)]
+    )
     assert sorted(leased) == [False] * (CALLERS - 1) + [True]
 
 
@@ -85,13 +87,13 @@ def test_rule_12_a_node_of_many_groups_is_claimed_once(
     assert sorted(claimed) == nodes
     owners = {
         tasks.node: (tasks.prepare if phase is Phase.PREPARE else tasks.deploy).op
-        for tasks in site.store.node_tasks(action.id)
+        for tasks in site.store.tasks.of_nodes(action.id)
     }
     assert owners == {name: operation.op for operation in begun for name in operation.nodes}
     # And each group sees as under way what it got itself, and nothing else.
     under_way = {NodeState.PREPARING, NodeState.DEPLOYING}
     for record, operation in zip(records, begun, strict=True):
-        seen = site.store.attempt_states(action.id, record.name, record.attempt)
+        seen = site.store.tasks.attempt_states(action.id, record.name, record.attempt)
         assert tuple(sorted(name for name, state in seen.items() if state in under_way)) == operation.nodes
         assert {state for state in seen.values() if state not in under_way} == {NodeState.UNKNOWN}
 
@@ -101,9 +103,9 @@ def test_rule_23_an_attempt_opened_by_many_is_one(site: Scenario, stores: list[S
     first = site.open(action, "a", "k1")
     site.do(first, Phase.PREPARE, outcome(failed=["n1"]))
     site.fail(first)
-    opened = at_once([partial(store.open_attempt, action.id, "a", "k2") for store in stores])
+    opened = at_once([partial(store.groups.open_attempt, action.id, "a", "k2") for store in stores])
     assert {record.attempt for record in opened} == {2}
-    assert sum(event.kind == "new_attempt" for event in site.store.events(action.id)) == 1
+    assert sum(event.kind == "new_attempt" for event in site.store.events.of_action(action.id)) == 1
 
 
 def test_rule_14_a_late_result_beside_a_new_attempt_is_never_half_applied(
@@ -113,11 +115,11 @@ def test_rule_14_a_late_result_beside_a_new_attempt_is_never_half_applied(
     action = site.running({"a": nodes})
     first = site.open(action, "a", "k1")
     old = site.submit(site.begin(first, Phase.PREPARE))
-    site.store.record_outcome(old.op, outcome(unknown=nodes), status=OperationStatus.TIMED_OUT)
+    site.store.operations.record_outcome(old.op, outcome(unknown=nodes), status=OperationStatus.TIMED_OUT)
     site.fail(first)
     calls: list[Callable[[], object]] = [
-        lambda: stores[0].record_late(old.op, outcome(nodes)),
-        lambda: stores[1].open_attempt(action.id, "a", "k2"),
+        lambda: stores[0].operations.record_late_outcome(old.op, outcome(nodes)),
+        lambda: stores[1].groups.open_attempt(action.id, "a", "k2"),
     ]
     known = at_once(calls)[0]
     # Whoever came first: the nodes are prepared by the late result, or to be prepared again.
@@ -128,21 +130,21 @@ def test_one_plan_of_many(site: Scenario, stores: list[SiteStore]) -> None:
     action = site.action()
     plans = [[PlannedGroup(Group(f"g{number}", critical=True), (f"n{number}",))] for number in range(CALLERS)]
     saved = at_once(
-        [partial(store.save_plan, action.id, plan, [], {}) for store, plan in zip(stores, plans, strict=True)]
+        [partial(store.groups.save_plan, action.id, plan, [], {}) for store, plan in zip(stores, plans, strict=True)]
     )
     assert sorted(saved) == [False] * (CALLERS - 1) + [True]
-    assert [group.name for group in site.store.plan(action.id)] == [f"g{saved.index(True)}"]
+    assert [group.name for group in site.store.groups.of_action(action.id)] == [f"g{saved.index(True)}"]
 
 
 def test_counts_read_while_others_write_are_of_one_moment(site: Scenario, stores: list[SiteStore]) -> None:
     action = site.action()
-    site.store.acquire_site(action.id)
+    site.store.locks.acquire(action.id)
     nodes = tuple(f"n{number}" for number in range(100))
     ended = threading.Event()
 
     def write() -> list[dict[str, int]]:
         try:
-            site.store.save_plan(action.id, [PlannedGroup(Group("a", critical=True), nodes)], [], {})
+            site.store.groups.save_plan(action.id, [PlannedGroup(Group("a", critical=True), nodes)], [], {})
             record = site.open(action, "a")
             site.do(record, Phase.PREPARE)
             site.do(record, Phase.DEPLOY)
@@ -155,18 +157,18 @@ def test_counts_read_while_others_write_are_of_one_moment(site: Scenario, stores
         last = False
         while not last:
             last = ended.is_set()
-            for states in store.node_counts(action.id).values():
+            for states in store.tasks.node_counts(action.id).values():
                 polled.append({str(state): number for state, number in states.items() if number})
         return polled
 
     calls: list[Callable[[], list[dict[str, int]]]] = [write, *(partial(poll, store) for store in stores[:2])]
     polled = [states for one in at_once(calls) for states in one]
     assert all(list(states.values()) == [len(nodes)] for states in polled), "no phase is seen half begun or half done"
-    assert site.store.node_counts(action.id)["a"][NodeState.SUCCESS] == len(nodes)
+    assert site.store.tasks.node_counts(action.id)["a"][NodeState.SUCCESS] == len(nodes)
 
 
 def test_one_action_and_one_revision_of_many(site: Scenario, stores: list[SiteStore]) -> None:
-    actions = at_once([partial(store.ensure_action, "d", "r", "deploy_site", SITE, 1, {}, "ann") for store in stores])
+    actions = at_once([partial(store.actions.ensure, "d", "r", "deploy_site", SITE, 1, {}, "ann") for store in stores])
     assert len({action.id for action in actions}) == 1
     same = at_once([partial(commit_design, store, SITE, "a: 1", []) for store in stores])
     assert [(r.number, r.created) for r in same].count((1, True)) == 1
@@ -195,13 +197,13 @@ def test_a_forked_process_uses_connections_of_its_own(site: Scenario) -> None:
         receiver.close()
     assert sorted(answers) == ["busy", "busy", "mine"]
     # And what the parent had open still works.
-    assert len([a for a in site.store.actions(SITE) if a.state == "running"]) == 1
+    assert len([a for a in site.store.actions.unfinished(SITE) if a.state == "running"]) == 1
 
 
 def _acquire_and_tell(store: SiteStore, action_id: str, sender: Connection) -> None:
     answer = "mine"
     try:
-        store.acquire_site(action_id)
+        store.locks.acquire(action_id)
     except SiteBusy:
         answer = "busy"
     except BaseException as error:  # noqa: BLE001 - told to the parent

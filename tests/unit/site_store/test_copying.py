@@ -41,9 +41,9 @@ def old(tmp_path: Path, sqlite_template: Path) -> Path:
         record = site.open(done, "a")
         for phase in (Phase.PREPARE, Phase.DEPLOY):
             site.do(record, phase)
-        assert store.finish_group(done.id, "a", record.attempt, GroupState.SUCCESS, None)
-        store.save_report(done.id, {"verdict": "success", "ä": [None, 1]})
-        store.close_action(done.id, ActionState.SUCCESS, "fine")
+        assert store.groups.finish(done.id, "a", record.attempt, GroupState.SUCCESS, None)
+        store.reports.save(done.id, {"verdict": "success", "ä": [None, 1]})
+        store.actions.close(done.id, ActionState.SUCCESS, "fine")
         busy = site.running({"b": ["n2"]}, run_id="run-2")
         site.submit(site.begin(site.open(busy, "b"), Phase.PREPARE))
         store._database.write(lambda tx: tx.execute(event.delete().where(event.c.id == _newest_event(tx))))
@@ -74,15 +74,15 @@ def test_all_of_it_is_there_and_goes_on_counting(old: Path, empty_url: str) -> N
     assert {k: v for k, v in after.items() if k not in changed} == {k: v for k, v in before.items() if k not in changed}
     assert hashlib.sha256(old.read_bytes()).digest() == content, "the file stays as it is"
     with SiteStore.open(f"sqlite:///{old}") as source, SiteStore.open(empty_url) as store:
-        assert store.revision(SITE, 1) == source.revision(SITE, 1)
-        done = store.action_of_run("deploy_site", "run-1")
-        busy = store.action_of_run("deploy_site", "run-2")
+        assert store.revisions.get(SITE, 1) == source.revisions.get(SITE, 1)
+        done = store.actions.of_run("deploy_site", "run-1")
+        busy = store.actions.of_run("deploy_site", "run-2")
         assert done is not None
         assert busy is not None
-        assert store.report(done.id) == {"verdict": "success", "ä": [None, 1]}
-        assert store.operations(done.id) == source.operations(done.id)
-        assert (busy.state, store.site_owner(SITE)) == (ActionState.CANCELLED, None)
-        (unfinished,) = store.unfinished_operations(SITE)
+        assert store.reports.get(done.id) == {"verdict": "success", "ä": [None, 1]}
+        assert store.operations.of_action(done.id) == source.operations.of_action(done.id)
+        assert (busy.state, store.locks.owner(SITE)) == (ActionState.CANCELLED, None)
+        (unfinished,) = store.operations.unfinished(SITE)
         assert unfinished.status is OperationStatus.ABANDONED, "what was submitted is still looked after"
         newest = store._database.read(_newest_event)
         given = source._database.read(
@@ -90,7 +90,7 @@ def test_all_of_it_is_there_and_goes_on_counting(old: Path, empty_url: str) -> N
         )
         new = commit_design(store, SITE, "b: 1\n", [])
         assert new.number == 2
-        store.add_event(SITE, "test", "one more")
+        store.events.add(SITE, "test", "one more")
         assert store._database.read(_newest_event) > max(newest, given), "no number is given twice"
 
 
@@ -108,8 +108,8 @@ def test_an_older_schema_is_brought_up_to_date_on_the_way(tmp_path: Path, empty_
     copy_sqlite(file, empty_url)
     assert hashlib.sha256(file.read_bytes()).digest() == content
     with SiteStore.open(empty_url) as store:
-        assert [store.revision("north", n).text for n in (1, 2)] == [first_schema.FIRST, first_schema.SECOND]
-        assert store.report("01A") == {"verdict": "success", "nodes": ["ä"]}
+        assert [store.revisions.get("north", n).text for n in (1, 2)] == [first_schema.FIRST, first_schema.SECOND]
+        assert store.reports.get("01A") == {"verdict": "success", "nodes": ["ä"]}
 
 
 _COPY_AND_HANG = """
@@ -142,13 +142,13 @@ def test_a_copy_that_is_killed_is_made_again(old: Path, empty_url: str) -> None:
 def test_what_processes_hold_for_the_moment_is_neither_copied_nor_in_the_way(old: Path, empty_url: str) -> None:
     SiteStore.upgrade(empty_url)
     with SiteStore.open(empty_url) as store:
-        lease = store.take_lease("controller", "one", 60.0)
+        lease = store.leases.take("controller", "one", 60.0)
         assert lease is not None
-        store.record_check(lease, "airflow", None)
+        store.checks.record(lease, "airflow", None)
     assert "rows copied from" in copy_sqlite(old, empty_url)
     with SiteStore.open(empty_url) as store:
-        assert [check.subject for check in store.checks()] == ["airflow"]
-        assert store.lease_of("controller") == lease
+        assert [check.subject for check in store.checks.newest()] == ["airflow"]
+        assert store.leases.get("controller") == lease
 
 
 def test_a_database_with_something_else_in_it_is_left_alone(old: Path, empty_url: str) -> None:

@@ -39,7 +39,7 @@ def test_rule_12_a_kill_in_the_middle_of_a_claim_leaves_nothing_claimed(url: str
         assert process.stdout is not None
         assert process.stdout.readline() == "claimed\n"
         assert site.states(action) == {"n1": "not_started", "n2": "not_started"}
-        assert site.store.operations(action.id) == []
+        assert site.store.operations.of_action(action.id) == []
     finally:
         process.send_signal(signal.SIGKILL)
         process.communicate()
@@ -47,7 +47,7 @@ def test_rule_12_a_kill_in_the_middle_of_a_claim_leaves_nothing_claimed(url: str
     operation = site.begin(record, Phase.PREPARE)
     assert time.monotonic() - began < 5
     assert operation.nodes == ("n1", "n2")
-    assert len(site.store.operations(action.id)) == 1
+    assert len(site.store.operations.of_action(action.id)) == 1
 
 
 def test_rule_12_a_kill_after_the_intent_is_survived_by_whoever_comes_next(site: Scenario) -> None:
@@ -55,18 +55,18 @@ def test_rule_12_a_kill_after_the_intent_is_survived_by_whoever_comes_next(site:
     action = site.running({"a": ["n1"]})
     record = site.open(action, "a")
     intended = site.begin(record, Phase.PREPARE)
-    assert site.store.lease(intended.op, "first", 30)
+    assert site.store.operations.acquire_lease(intended.op, "first", 30)
     # Died before or after the submission; nobody knows. The next one waits for the lease, then looks and submits.
     again = site.begin(site.open(action, "a"), Phase.PREPARE)
     assert (again.op, again.provisioner_task, again.status) == (intended.op, None, OperationStatus.INTENDED)
-    assert not site.store.lease(again.op, "second", 30)
+    assert not site.store.operations.acquire_lease(again.op, "second", 30)
     site.clock.move(30)
-    assert site.store.lease(again.op, "second", 30)
-    site.store.submitted(again.op, "t1")
+    assert site.store.operations.acquire_lease(again.op, "second", 30)
+    site.store.operations.mark_submitted(again.op, "t1")
     # Died after the submission: the third one re-joins.
     third = site.begin(site.open(action, "a"), Phase.PREPARE)
     assert (third.op, third.provisioner_task) == (intended.op, "t1")
-    site.store.record_outcome(third.op, outcome(["n1"]), status=OperationStatus.COMPLETE)
+    site.store.operations.record_outcome(third.op, outcome(["n1"]), status=OperationStatus.COMPLETE)
     # Died after the result: the fourth one finds the phase done.
     assert site.open(action, "a").phases_done == {Phase.PREPARE}
-    assert site.store.unfinished_operations(SITE) == []
+    assert site.store.operations.unfinished(SITE) == []

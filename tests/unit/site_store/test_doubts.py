@@ -116,7 +116,7 @@ def test_rule_21_an_upgrade_doubts_what_was_done_to_deployed_nodes_and_dirties_n
     upgraded: SiteStore,
 ) -> None:
     """One test for all of it, because making such a database takes long."""
-    records = {record.name: record for record in upgraded.node_records("north")}
+    records = {record.name: record for record in upgraded.nodes.of_site("north")}
     assert {name for name, record in records.items() if record.doubt} == {"changed", "again"}
     assert (records["changed"].doubt or "").startswith("action 01000000000000000000000002 recorded it as done, but")
     assert {name for name, record in records.items() if record.is_up_to_date} == {"fresh", "redeployed"}

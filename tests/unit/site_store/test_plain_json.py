@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from site_store.plain_json import plain
+from site_store.storable import plain
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from operator import attrgetter
 
 import pytest
 from sqlalchemy import event, text
@@ -21,40 +22,48 @@ GROUP = Group(
     selectors=(Selector(node_tags=("compute",), node_labels=(Label("zone", "a:b"),)), Selector(rack_names=("r1",))),
     criteria=SuccessCriteria(percent_successful_nodes=0, maximum_failed_nodes=3),
 )
-ONE_STATEMENT = {"node_states", "attempt_states", "group_states", "group_standings"}
+READS = (
+    "tasks.node_states",
+    "groups.of_action",
+    "reports.facts",
+    "groups.states",
+    "groups.standings",
+    "tasks.node_counts",
+)
+ONE_STATEMENT = {"tasks.node_states", "attempt_states", "groups.states", "groups.standings"}
 
 
 def test_a_plan_comes_back_as_it_was(site: Scenario) -> None:
     action = site.action()
-    assert site.store.plan(action.id) == []
+    assert site.store.groups.of_action(action.id) == []
     control = Group("control", critical=True)
     planned = [
         PlannedGroup(control, ("n2", "n1", "n2")),
         PlannedGroup(GROUP, ()),
         PlannedGroup(Group("z", True), ("n1",)),
     ]
-    assert site.store.save_plan(action.id, planned, [], {}) is True
-    records = site.store.plan(action.id)
+    assert site.store.groups.save_plan(action.id, planned, [], {}) is True
+    records = site.store.groups.of_action(action.id)
     assert [(r.name, r.position, r.critical, r.nodes) for r in records] == [
         ("control", 0, True, ("n1", "n2")),
         ("workers", 1, False, ()),
         ("z", 2, True, ("n1",)),
     ]
     assert records[1].definition == GROUP
-    assert site.store.group(action.id, "workers") == records[1]
-    assert site.store.group_states(action.id, ["z", "control", "nobody"]) == {
+    assert site.store.groups.get(action.id, "workers") == records[1]
+    assert site.store.groups.states(action.id, ["z", "control", "nobody"]) == {
         "control": GroupState.PENDING,
         "z": GroupState.PENDING,
     }
-    assert len(site.store.group_states(action.id)) == 3
+    assert len(site.store.groups.states(action.id)) == 3
 
 
 def test_standings_are_in_processing_order_and_without_nodes(site: Scenario) -> None:
-    assert site.store.group_standings(site.action().id) == []
+    assert site.store.groups.standings(site.action().id) == []
     action = site.running({"z": ["n1"], "a": [], "m": ["n1"]})
     site.open(action, "z", "k1")
     site.fail(site.open(action, "m", "k2"))
-    standings = site.store.group_standings(action.id)
+    standings = site.store.groups.standings(action.id)
     assert standings == [
         GroupStanding("z", 0, GroupState.RUNNING, "k1"),
         GroupStanding("a", 1, GroupState.PENDING, None),
@@ -67,8 +76,8 @@ def test_standings_are_in_processing_order_and_without_nodes(site: Scenario) -> 
 def test_a_plan_that_exists_stays(site: Scenario, first: list[str]) -> None:
     action = site.running({name: ["n1"] for name in first})
     other = [PlannedGroup(Group("other", critical=True), ("n9",))]
-    assert site.store.save_plan(action.id, other, ["n9"], {}) is False
-    assert [group.name for group in site.store.plan(action.id)] == first
+    assert site.store.groups.save_plan(action.id, other, ["n9"], {}) is False
+    assert [group.name for group in site.store.groups.of_action(action.id)] == first
     assert "n9" not in site.states(action)
 
 
@@ -82,14 +91,14 @@ def test_rule_21_a_node_that_is_as_wanted_is_a_success_and_never_claimed(site: S
 
 def test_rule_20_the_report_knows_every_node_and_its_groups(site: Scenario) -> None:
     action = site.action()
-    site.store.acquire_site(action.id)
+    site.store.locks.acquire(action.id)
     planned = [PlannedGroup(Group("b", True), ("n1", "n2")), PlannedGroup(Group("a", True), ("n1",))]
-    site.store.save_plan(action.id, planned, [], {"n1": "d1"}, other_nodes=["alone", "n1"])
+    site.store.groups.save_plan(action.id, planned, [], {"n1": "d1"}, other_nodes=["alone", "n1"])
     record = site.open(action, "b")
     site.clock.move(10)
     operation = site.do(record, Phase.PREPARE, outcome(["n1"], ["n2"], notes={"n2": "no power", "n7": "not sent"}))
-    facts = site.store.report_input(action.id)
-    assert facts.action == site.store.action(action.id)
+    facts = site.store.reports.facts(action.id)
+    assert facts.action == site.store.actions.get(action.id)
     assert [group.name for group in facts.groups] == ["b", "a"]
     assert [item.op for item in facts.operations] == [operation.op]
     assert [(n.node, n.groups, n.state) for n in facts.nodes] == [
@@ -104,22 +113,22 @@ def test_rule_20_the_report_knows_every_node_and_its_groups(site: Scenario) -> N
     assert failed.prepare.ended == site.clock.time
     assert facts.nodes[0].prepare.provisioner_task is None
     assert {entry.kind for entry in facts.events} >= {"site_acquired", "operation_begun", "outcome"}
-    assert [tasks.node for tasks in site.store.node_tasks(action.id, "b")] == ["n1", "n2"]
+    assert [tasks.node for tasks in site.store.tasks.of_nodes(action.id, "b")] == ["n1", "n2"]
 
 
 def test_rule_10_counts_are_those_of_the_states_of_each_groups_nodes(site: Scenario) -> None:
     """Also of nodes in several groups, of groups without nodes, and with another action beside it."""
-    assert site.store.node_counts(site.action().id) == {}
+    assert site.store.tasks.node_counts(site.action().id) == {}
     members = {"a": [f"n{number}" for number in range(6)], "b": ["n0", "n4", "n5", "n6", "n7"], "none": []}
     action = site.running(members, done=["n7"])
     a = site.open(action, "a")
     site.do(a, Phase.PREPARE, outcome(["n0", "n1", "n2", "n3"], ["n4"], ["n5"]))
     deploy = site.submit(site.begin(a, Phase.DEPLOY, ["n0", "n1", "n2"]))
-    site.store.record_outcome(deploy.op, outcome(["n0"], ["n1"]))
+    site.store.operations.record_outcome(deploy.op, outcome(["n0"], ["n1"]))
     site.begin(site.open(action, "b"), Phase.PREPARE)
-    site.store.release_site(action.id)
+    site.store.locks.release(action.id)
     site.running({"a": ["n0", "n9"]}, "run-2")
-    counts = site.store.node_counts(action.id)
+    counts = site.store.tasks.node_counts(action.id)
     some = {name: {str(state): number for state, number in of.items() if number} for name, of in counts.items()}
     assert some == {
         "a": {"success": 1, "failure": 2, "deploying": 1, "prepared": 1, "unknown": 1},
@@ -128,7 +137,7 @@ def test_rule_10_counts_are_those_of_the_states_of_each_groups_nodes(site: Scena
     }
     assert all(list(of) == list(NodeState) for of in counts.values())
     for name, of in counts.items():
-        assert Counter(site.store.node_states(action.id, name).values()) == +Counter(of)
+        assert Counter(site.store.tasks.node_states(action.id, name).values()) == +Counter(of)
 
 
 def test_the_number_of_statements_does_not_grow_with_the_plan(site: Scenario) -> None:
@@ -150,26 +159,26 @@ def test_the_number_of_statements_does_not_grow_with_the_plan(site: Scenario) ->
         names = [f"n{i}" for i in range(nodes)]
         plan = [PlannedGroup(Group(f"g{i}", True), tuple(names)) for i in range(groups)]
         action = site.action(run_id)
-        site.store.acquire_site(action.id)
+        site.store.locks.acquire(action.id)
         event.listen(engine, "before_cursor_execute", count)
         taken = {}
         try:
-            site.store.save_plan(action.id, plan, names[:1], dict.fromkeys(names, "d"))
+            site.store.groups.save_plan(action.id, plan, names[:1], dict.fromkeys(names, "d"))
             taken["save_plan"] = measured()
             record = site.open(action, "g0")
             taken["open_attempt"] = measured()
             operation = site.begin(record, Phase.PREPARE)
             taken["begin_operation"] = measured()
-            site.store.record_outcome(operation.op, outcome(operation.nodes))
+            site.store.operations.record_outcome(operation.op, outcome(operation.nodes))
             taken["record_outcome"] = measured()
-            for name in ("node_states", "plan", "report_input", "group_states", "group_standings", "node_counts"):
-                getattr(site.store, name)(action.id)
+            for name in READS:
+                attrgetter(name)(site.store)(action.id)
                 taken[name] = measured()
-            site.store.attempt_states(action.id, "g0", record.attempt)
+            site.store.tasks.attempt_states(action.id, "g0", record.attempt)
             taken["attempt_states"] = measured()
-            site.store.set_wanted(SITE, 1, dict.fromkeys(names, "d"))
+            site.store.nodes.set_wanted(SITE, 1, dict.fromkeys(names, "d"))
             taken["set_wanted"] = measured()
-            site.store.close_action(action.id, ActionState.FAILED, "")
+            site.store.actions.close(action.id, ActionState.FAILED, "")
             taken["close_action"] = measured()
         finally:
             event.remove(engine, "before_cursor_execute", count)
@@ -184,23 +193,23 @@ def test_the_number_of_statements_does_not_grow_with_the_plan(site: Scenario) ->
 def test_a_large_action_after_small_ones_is_read_in_time(site: Scenario) -> None:
     """The database knows small actions only, and must not go through all rows for each: that takes half a minute."""
     engine = site.store._database.engine
-    site.store.close_action(site.running({"g0": ["n1"]}).id, ActionState.FAILED, "")
+    site.store.actions.close(site.running({"g0": ["n1"]}).id, ActionState.FAILED, "")
     if engine.dialect.name == "postgresql":
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.execute(text("VACUUM ANALYZE"))
         event.listen(engine, "begin", lambda tx: tx.exec_driver_sql("SET LOCAL statement_timeout = '10s'"))
     names = [f"n{number}" for number in range(300)]
     action = site.action("large")
-    site.store.acquire_site(action.id)
+    site.store.locks.acquire(action.id)
     plan = [PlannedGroup(Group(f"g{number}", True), tuple(names)) for number in range(30)]
-    site.store.save_plan(action.id, plan, (), dict.fromkeys(names, "d"))
+    site.store.groups.save_plan(action.id, plan, (), dict.fromkeys(names, "d"))
     record = site.open(action, "g0")
-    counts = site.store.node_counts(action.id)
+    counts = site.store.tasks.node_counts(action.id)
     assert [states[NodeState.NOT_STARTED] for states in counts.values()] == [300] * 30
-    assert len(site.store.report_input(action.id).nodes) == 300
-    assert len(site.store.attempt_states(action.id, "g0", record.attempt)) == 300
+    assert len(site.store.reports.facts(action.id).nodes) == 300
+    assert len(site.store.tasks.attempt_states(action.id, "g0", record.attempt)) == 300
 
 
 def test_unknown_group(store: SiteStore) -> None:
     with pytest.raises(GroupNotFound):
-        store.group("X", "a")
+        store.groups.get("X", "a")

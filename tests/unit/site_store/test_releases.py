@@ -18,10 +18,10 @@ def test_rule_11_a_released_node_can_be_prepared_and_nobody_prepares_it_meanwhil
     assert release.reference == f"slipway-{action.id}-{release.op}"
     assert site.states(action) == {"n1": "preparing", "n2": "not_started"}
     assert site.begin(other, Phase.PREPARE).nodes == ()
-    assert site.store.attempt_states(action.id, "b", 1) == {"n1": "unknown"}, "another group's release"
-    site.store.record_outcome(release.op, outcome(["n1"]), status=OperationStatus.COMPLETE, result="success")
+    assert site.store.tasks.attempt_states(action.id, "b", 1) == {"n1": "unknown"}, "another group's release"
+    site.store.operations.record_outcome(release.op, outcome(["n1"]), status=OperationStatus.COMPLETE, result="success")
     assert site.states(action) == {"n1": "not_started", "n2": "not_started"}
-    assert site.store.group(action.id, "a").phases_done == frozenset(), "a release is no phase of the group"
+    assert site.store.groups.get(action.id, "a").phases_done == frozenset(), "a release is no phase of the group"
     assert site.begin(record, Phase.PREPARE).nodes == ("n1", "n2")
 
 
@@ -36,9 +36,9 @@ def test_rule_13_what_was_not_released_has_failed_and_is_done_in_no_version(site
     record = site.open(action, "a")
     release = site.submit(site.begin(record, RELEASE))
     result = outcome(failed=["n1"], unknown=["n2"], notes={"n1": "no", "n2": "?"})
-    site.store.record_outcome(release.op, result, status=OperationStatus.COMPLETE, result="failure")
+    site.store.operations.record_outcome(release.op, result, status=OperationStatus.COMPLETE, result="failure")
     assert site.states(action) == {"n1": "failure", "n2": "unknown"}
-    errors = {tasks.node: tasks.prepare.error for tasks in site.store.node_tasks(action.id)}
+    errors = {tasks.node: tasks.prepare.error for tasks in site.store.tasks.of_nodes(action.id)}
     assert errors == {"n1": "no", "n2": "?"}
     assert site.begin(record, Phase.PREPARE).nodes == ()
 
@@ -47,19 +47,21 @@ def test_rule_14_a_release_that_is_known_late_makes_its_nodes_eligible(site: Sce
     action = site.running({"a": ["n1", "n2"]})
     record = site.open(action, "a")
     release = site.submit(site.begin(record, RELEASE))
-    site.store.record_outcome(release.op, outcome(unknown=["n1", "n2"]), status=OperationStatus.TIMED_OUT)
-    assert [one.op for one in site.store.unfinished_operations(SITE, ["n1"])] == [release.op]
-    known = site.store.record_late(release.op, outcome(["n1"], ["n2"]))
+    site.store.operations.record_outcome(release.op, outcome(unknown=["n1", "n2"]), status=OperationStatus.TIMED_OUT)
+    assert [one.op for one in site.store.operations.unfinished(SITE, ["n1"])] == [release.op]
+    known = site.store.operations.record_late_outcome(release.op, outcome(["n1"], ["n2"]))
     assert known == {"n1", "n2"}
     assert site.states(action) == {"n1": "not_started", "n2": "failure"}
-    assert site.store.unfinished_operations(SITE) == []
+    assert site.store.operations.unfinished(SITE) == []
 
 
 def test_rule_23_another_attempt_releases_again(site: Scenario) -> None:
     action = site.running({"a": ["n1"]})
     record = site.open(action, "a")
     first = site.submit(site.begin(record, RELEASE))
-    site.store.record_outcome(first.op, outcome(failed=["n1"]), status=OperationStatus.COMPLETE, result="failure")
+    site.store.operations.record_outcome(
+        first.op, outcome(failed=["n1"]), status=OperationStatus.COMPLETE, result="failure"
+    )
     site.fail(record)
     second = site.begin(site.open(action, "a", "cleared"), RELEASE)
     assert second.op > first.op
@@ -69,9 +71,9 @@ def test_rule_23_another_attempt_releases_again(site: Scenario) -> None:
 def test_rule_24_a_release_that_is_left_alone_leaves_unknown_nodes(site: Scenario, store: SiteStore) -> None:
     action = site.running({"a": ["n1"]})
     release = site.submit(site.begin(site.open(action, "a"), RELEASE))
-    assert store.interrupt_group(action.id, "a")
+    assert store.groups.interrupt(action.id, "a")
     assert site.states(action) == {"n1": "unknown"}
-    assert store.operation(release.op).status is OperationStatus.ABANDONED
+    assert store.operations.get(release.op).status is OperationStatus.ABANDONED
 
 
 def test_rule_11_nodes_that_cannot_be_sent_fail_each_for_its_reason(site: Scenario) -> None:
@@ -79,17 +81,17 @@ def test_rule_11_nodes_that_cannot_be_sent_fail_each_for_its_reason(site: Scenar
     record = site.open(action, "a")
     site.submit(site.begin(record, Phase.PREPARE, ["n3"]))
     reasons = {"n1": "because", "n2": "therefore", "n3": "too late"}
-    assert site.store.fail_unsent(action.id, SITE, "a", record.attempt, reasons) == {"n1", "n2"}
+    assert site.store.tasks.fail_unsent(action.id, SITE, "a", record.attempt, reasons) == {"n1", "n2"}
     assert site.states(action) == {"n1": "failure", "n2": "failure", "n3": "preparing"}
-    errors = {tasks.node: tasks.prepare.error for tasks in site.store.node_tasks(action.id)}
+    errors = {tasks.node: tasks.prepare.error for tasks in site.store.tasks.of_nodes(action.id)}
     assert errors == {"n1": "because", "n2": "therefore", "n3": None}
-    assert site.store.fail_unsent(action.id, SITE, "a", record.attempt, reasons) == frozenset()
+    assert site.store.tasks.fail_unsent(action.id, SITE, "a", record.attempt, reasons) == frozenset()
     site.fail(record)
     with pytest.raises(AttemptNotOpen):
-        site.store.fail_unsent(action.id, SITE, "a", record.attempt, reasons)
-    site.store.release_site(action.id)
+        site.store.tasks.fail_unsent(action.id, SITE, "a", record.attempt, reasons)
+    site.store.locks.release(action.id)
     with pytest.raises(SiteNotHeld):
-        site.store.fail_unsent(action.id, SITE, "a", record.attempt, reasons)
+        site.store.tasks.fail_unsent(action.id, SITE, "a", record.attempt, reasons)
 
 
 def test_rule_11_what_our_own_operations_left_undeployed(site: Scenario) -> None:
@@ -103,23 +105,29 @@ def test_rule_11_what_our_own_operations_left_undeployed(site: Scenario) -> None
     for group in "bce":
         site.do(site.open(action, group), Phase.PREPARE)
     still = site.submit(site.begin(site.open(action, "b"), Phase.DEPLOY))
-    store.record_outcome(still.op, outcome(unknown=["open"]), status=OperationStatus.TIMED_OUT)
+    store.operations.record_outcome(still.op, outcome(unknown=["open"]), status=OperationStatus.TIMED_OUT)
     unsent = site.begin(site.open(action, "e"), Phase.DEPLOY)
-    store.record_outcome(unsent.op, outcome(failed=["unsent"]), status=OperationStatus.COMPLETE, result="refused")
-    assert store.left_undeployed(SITE, names) == {}, "what the list said at their end was not noted"
-    ended = store.operations(action.id, "a")[-1].op
-    store.set_conditions(SITE, {"good": "deployed", "bad": "allocated", "lost": "failed_deployment"}, ended)
-    store.set_conditions(SITE, dict.fromkeys(["open", "ready", "new", "unsent"], "allocated"), unsent.op)
-    assert store.left_undeployed(SITE, names) == {"bad": "allocated", "lost": "failed_deployment"}
-    assert store.left_undeployed(SITE, ["bad"]) == {"bad": "allocated"}
-    assert store.left_undeployed("elsewhere", names) == {}
+    store.operations.record_outcome(
+        unsent.op, outcome(failed=["unsent"]), status=OperationStatus.COMPLETE, result="refused"
+    )
+    assert store.nodes.left_undeployed(SITE, names) == {}, "what the list said at their end was not noted"
+    ended = store.operations.of_action(action.id, "a")[-1].op
+    store.nodes.record_conditions(SITE, {"good": "deployed", "bad": "allocated", "lost": "failed_deployment"}, ended)
+    store.nodes.record_conditions(SITE, dict.fromkeys(["open", "ready", "new", "unsent"], "allocated"), unsent.op)
+    assert store.nodes.left_undeployed(SITE, names) == {"bad": "allocated", "lost": "failed_deployment"}
+    assert store.nodes.left_undeployed(SITE, ["bad"]) == {"bad": "allocated"}
+    assert store.nodes.left_undeployed("elsewhere", names) == {}
     site.fail(one)
     again = site.open(action, "a", "cleared")
     release = site.submit(site.begin(again, RELEASE, ["bad"]))
-    assert store.left_undeployed(SITE, names).keys() == {"lost"}, "the release is not over"
-    store.record_outcome(release.op, outcome(failed=["bad"]), status=OperationStatus.COMPLETE, result="failure")
-    store.set_conditions(SITE, {"bad": "failed_release", "lost": "allocated"}, release.op)
-    assert store.left_undeployed(SITE, names) == {"bad": "failed_release"}, "lost is not of that operation, and changed"
+    assert store.nodes.left_undeployed(SITE, names).keys() == {"lost"}, "the release is not over"
+    store.operations.record_outcome(
+        release.op, outcome(failed=["bad"]), status=OperationStatus.COMPLETE, result="failure"
+    )
+    store.nodes.record_conditions(SITE, {"bad": "failed_release", "lost": "allocated"}, release.op)
+    assert store.nodes.left_undeployed(SITE, names) == {"bad": "failed_release"}, (
+        "lost is not of that operation, and changed"
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,9 +144,9 @@ def test_rule_11_what_was_seen_otherwise_since_is_not_our_doing(
     record = site.open(site.running({"a": ["n1", "n2"]}), "a")
     site.do(record, Phase.PREPARE)
     deploy = site.do(record, Phase.DEPLOY, outcome(unknown=["n1", "n2"]))
-    site.store.set_conditions(SITE, {"n1": "allocated", "n2": "allocated"}, deploy.op)
-    site.store.set_conditions(SITE, {}, missing=missing)
+    site.store.nodes.record_conditions(SITE, {"n1": "allocated", "n2": "allocated"}, deploy.op)
+    site.store.nodes.record_conditions(SITE, {}, missing=missing)
     for condition in seen:
-        site.store.set_conditions(SITE, {"n1": condition})
-    left = site.store.left_undeployed(SITE, ["n1", "n2"])
+        site.store.nodes.record_conditions(SITE, {"n1": condition})
+    left = site.store.nodes.left_undeployed(SITE, ["n1", "n2"])
     assert left == ({"n1": "allocated"} if ours else {}) | {"n2": "allocated"}

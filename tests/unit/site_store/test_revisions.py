@@ -41,13 +41,13 @@ def test_same_content_as_the_newest_is_no_new_revision(store: SiteStore) -> None
 def test_a_revision_comes_back_as_it_was_written(store: SiteStore) -> None:
     made = commit_design(store, SITE, TEXT, user="ann")
     commit(store, TEXT.replace("n1", "n2"), "bob")
-    found = store.revision(SITE, 1)
+    found = store.revisions.get(SITE, 1)
     assert (found.text, found.created_by, found.digest) == (TEXT, "ann", made.digest)
     assert found.created_at == made.created_at
-    assert store.revision(SITE).created_by == "bob"
-    assert store.design_by_token(made.design_token) == TEXT
-    assert [(r.number, r.text) for r in store.revisions(SITE)] == [(2, ""), (1, "")]
-    assert store.sites() == [SITE]
+    assert store.revisions.get(SITE).created_by == "bob"
+    assert store.revisions.design_by_token(made.design_token) == TEXT
+    assert [(r.number, r.text) for r in store.revisions.newest(SITE)] == [(2, ""), (1, "")]
+    assert store.sites.committed() == [SITE]
 
 
 def test_tokens_differ_and_cannot_be_guessed(store: SiteStore) -> None:
@@ -58,7 +58,7 @@ def test_tokens_differ_and_cannot_be_guessed(store: SiteStore) -> None:
 
 def test_documents_keep_what_yaml_can_hold(store: SiteStore) -> None:
     commit(store, TEXT)
-    (document,) = store.documents(SITE, 1)
+    (document,) = store.revisions.documents(SITE, 1)
     assert (document.schema, document.name, document.layer) == ("drydock/BaremetalNode/v1", "n1", "site")
     assert document.data == {"built": date(2026, 11, 21).isoformat(), "7": "seven"}
 
@@ -66,10 +66,10 @@ def test_documents_keep_what_yaml_can_hold(store: SiteStore) -> None:
 @pytest.mark.parametrize("number", [None, 1, 99])
 def test_a_missing_revision_is_named(store: SiteStore, number: int | None) -> None:
     with pytest.raises(RevisionNotFound, match="site 'south' has no revision"):
-        store.revision("south", number)
+        store.revisions.get("south", number)
 
 
 def test_a_wrong_token_opens_nothing(store: SiteStore) -> None:
     commit(store, TEXT)
     with pytest.raises(RevisionNotFound):
-        store.design_by_token("guess")
+        store.revisions.design_by_token("guess")

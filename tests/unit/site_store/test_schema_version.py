@@ -45,7 +45,7 @@ def test_upgrade_of_nothing_and_again(empty_url: str) -> None:
     assert f"upgraded from nothing to schema {CURRENT}" in SiteStore.upgrade(empty_url)
     assert f"schema {CURRENT} is current" in SiteStore.upgrade(empty_url)
     with SiteStore.open(empty_url) as store:
-        assert store.sites() == []
+        assert store.sites.committed() == []
 
 
 def test_looking_for_a_store_does_not_create_one(tmp_path: Path) -> None:

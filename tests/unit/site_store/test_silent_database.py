@@ -35,14 +35,14 @@ def test_one_that_accepts_and_says_nothing() -> None:
 
 def test_one_that_falls_silent_between_two_calls(proxy: SilentProxy, monkeypatch: pytest.MonkeyPatch) -> None:
     with SiteStore.open(_through(proxy)) as store:
-        before = store.sites()
+        before = store.sites.committed()
         proxy.silence()
         with monkeypatch.context() as impatient:
             impatient.setattr(database, "ANSWER_SECONDS", 0.5)
             with pytest.raises(StoreUnavailable, match="try again"):
-                store.sites()
+                store.sites.committed()
         proxy.talk()
-        assert store.sites() == before
+        assert store.sites.committed() == before
 
 
 def test_one_that_falls_silent_in_the_middle_of_a_transaction(

@@ -51,8 +51,8 @@ def _check_tables(old: SiteStore) -> None:
 
 
 def _check_revisions(old: SiteStore) -> None:
-    assert old.sites() == ["north", "south"]
-    listed = old.revisions("north")
+    assert old.sites.committed() == ["north", "south"]
+    listed = old.revisions.newest("north")
     assert [(one.number, one.base, one.forced, one.problems, one.rollback_of) for one in listed] == [
         (3, 2, False, (), None),
         (2, 1, False, (), None),
@@ -60,21 +60,23 @@ def _check_revisions(old: SiteStore) -> None:
     ]
     for number, text in ((1, FIRST), (2, SECOND), (3, FIRST)):
         digest = hashlib.sha256(text.encode()).hexdigest()
-        assert old.collections("north", number) == [CollectionRecord("design", text, digest)]
-        found = old.revision("north", number)
+        assert old.sites.collections("north", number) == [CollectionRecord("design", text, digest)]
+        found = old.revisions.get("north", number)
         assert (found.text, found.digest, found.created_at, found.created_by) == (text, digest, MOMENT, "ann")
-    assert [(d.collection, d.position, d.schema, d.name, d.layer, d.data) for d in old.documents("north", 3)] == [
+    assert [
+        (d.collection, d.position, d.schema, d.name, d.layer, d.data) for d in old.revisions.documents("north", 3)
+    ] == [
         ("design", 0, "s/A/v1", "a1", "site", {"x": [1, "ä", None]}),
         ("design", 1, "s/A/v1", "a2", None, None),
     ]
-    assert [d.data for d in old.documents("north", 2)] == [2]
-    assert old.documents("south", 1) == []
-    assert [old.design_by_token(f"token-{place}") for place in range(4)] == [FIRST, SECOND, FIRST, FIRST]
+    assert [d.data for d in old.revisions.documents("north", 2)] == [2]
+    assert old.revisions.documents("south", 1) == []
+    assert [old.revisions.design_by_token(f"token-{place}") for place in range(4)] == [FIRST, SECOND, FIRST, FIRST]
     assert counts(old) == (3, 3), "a text that several revisions have is there once"
 
 
 def _check_actions(old: SiteStore) -> None:
-    found = {one.id: one for one in old.actions()}
+    found = {one.action.id: one.action for one in old.actions.newest()}
     assert {key: (one.dry_run, not one.whole_site) for key, one in found.items()} == {
         "01A": (False, False),
         "01B": (False, False),
@@ -84,9 +86,9 @@ def _check_actions(old: SiteStore) -> None:
     }
     assert (found["01B"].parameters["force"], found["01B"].created) == (True, MOMENT)
     assert [one.id for one in found.values() if one.has_report] == ["01A"]
-    assert old.report("01A") == {"verdict": "success", "nodes": ["ä"]}
-    assert old.report("01B") is None
-    assert old.versions("north") == {
+    assert old.reports.get("01A") == {"verdict": "success", "nodes": ["ä"]}
+    assert old.reports.get("01B") is None
+    assert old.sites.versions("north") == {
         Version.BUFFER: None,
         Version.COMMITTED: 3,
         Version.LAST_SITE_ACTION: 2,
@@ -96,7 +98,7 @@ def _check_actions(old: SiteStore) -> None:
 
 def _check_operations(old: SiteStore) -> None:
     """What somebody had the right to send may have been sent, at that time at the latest; what nobody had, was not."""
-    sending = {str(one.phase): one.sending for one in old.operations("01B")}
+    sending = {str(one.phase): one.sending for one in old.operations.of_action("01B")}
     assert sending == {
         "verify_site": MOMENT + timedelta(hours=2),
         "prepare_site": MOMENT + timedelta(hours=3),
@@ -105,12 +107,12 @@ def _check_operations(old: SiteStore) -> None:
 
 
 def _check_what_comes_next(old: SiteStore) -> None:
-    assert old.buffer("north").base_revision == 3
+    assert old.buffers.get("north").base_revision == 3
     same = commit_design(old, "north", FIRST, [])
     assert (same.number, same.created) == (3, False)
     new = commit_design(old, "north", SECOND, [])
     assert (new.number, new.base, new.created) == (4, 3, True)
-    assert [d.data for d in old.documents("north", 4)] == [2]
+    assert [d.data for d in old.revisions.documents("north", 4)] == [2]
     assert commit_design(old, "south", "b: 1\n", []).number == 2
 
 

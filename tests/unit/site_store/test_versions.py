@@ -18,8 +18,8 @@ def desk(store: SiteStore) -> Desk:
 
 
 def numbers(store: SiteStore) -> list[int | None]:
-    found = store.versions(SITE)
-    assert found == {version: store.version_number(SITE, version) for version in Version}
+    found = store.sites.versions(SITE)
+    assert found == {version: store.sites.version_number(SITE, version) for version in Version}
     return [found[version] for version in Version]
 
 
@@ -41,13 +41,13 @@ class Doer:
     ) -> str:
         self.clock.move(1)
         self.made += 1
-        action = self.store.ensure_action(
+        action = self.store.actions.ensure(
             kind, f"run-{self.made}", kind, site, number, {}, "ann", dry_run=dry_run, whole_site=whole_site
         )
         if take:
-            self.store.acquire_site(action.id)
+            self.store.locks.acquire(action.id)
         if state is not None:
-            self.store.close_action(action.id, state, "")
+            self.store.actions.close(action.id, state, "")
         return action.id
 
 
@@ -55,7 +55,7 @@ def test_a_site_without_anything_has_no_version(store: SiteStore) -> None:
     assert numbers(store) == [None] * 4
     for version in Version:
         with pytest.raises(VersionNotFound, match=f"has no version {version}"):
-            store.collections(SITE, version)
+            store.sites.collections(SITE, version)
 
 
 def test_the_buffer_is_the_next_revision(desk: Desk) -> None:
@@ -63,7 +63,7 @@ def test_the_buffer_is_the_next_revision(desk: Desk) -> None:
     desk.put("b", yaml("b"))
     assert numbers(desk.store) == [5, 4, None, None]
     assert written(desk.store, Version.BUFFER) == {"a": yaml("a4"), "b": yaml("b")}
-    assert sorted(desk.store.collection_digests(SITE, Version.BUFFER)) == ["a", "b"]
+    assert sorted(desk.store.sites.collection_digests(SITE, Version.BUFFER)) == ["a", "b"]
     assert written(desk.store, Version.COMMITTED) == {"a": yaml("a4")}
 
 
@@ -97,7 +97,7 @@ def test_an_action_that_runs_again_is_not_over(desk: Desk, clock: FakeClock) -> 
     doer = Doer(desk.store, clock)
     doer.do(1)
     again = doer.do(2, ActionState.FAILED)
-    desk.store.reopen_action(again)
+    desk.store.locks.acquire(again)
     assert numbers(desk.store)[2:] == [1, 1]
-    desk.store.close_action(again, ActionState.SUCCESS, "")
+    desk.store.actions.close(again, ActionState.SUCCESS, "")
     assert numbers(desk.store)[2:] == [2, 2]

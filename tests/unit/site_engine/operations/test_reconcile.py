@@ -40,12 +40,10 @@ class Scene:
         provisioner = SimpleNamespace(
             task=self.task, find=self.find, is_dead=self.is_dead, evidence=self.evidence, settle=60.0
         )
-        store = SimpleNamespace(
-            submitted=self.submitted,
-            running=lambda *_: None,
-            now=lambda: self.time + timedelta(seconds=ahead),
-            operation=lambda _: self.operation,
+        operations = SimpleNamespace(
+            mark_submitted=self.submitted, mark_running=lambda *_: None, get=lambda _: self.operation
         )
+        store = SimpleNamespace(operations=operations, now=lambda: self.time + timedelta(seconds=ahead))
         clock = SimpleNamespace(now=lambda: self.time, sleep=self.sleep)
         self.run = OperationRun(
             cast(SiteStore, store), cast(Provisioner, provisioner), clock, 6000.0, logging.getLogger("test")
@@ -202,10 +200,11 @@ def test_a_node_keeps_the_reason_of_what_holds_it(
 
     monkeypatch.setattr(reconcile, "await_unfinished", await_unfinished)
     store = SimpleNamespace(
-        unfinished_operations=lambda *_: [FIRST, SECOND],
-        operation=operations.__getitem__,
-        explain_pending=lambda _action, _phase, nodes, why: reasons.update(dict.fromkeys(nodes, why)),
-        add_event=lambda _site, _kind, message, **_: told.append(message),
+        operations=SimpleNamespace(unfinished=lambda *_: [FIRST, SECOND], get=operations.__getitem__),
+        tasks=SimpleNamespace(
+            explain_pending=lambda _action, _phase, nodes, why: reasons.update(dict.fromkeys(nodes, why))
+        ),
+        events=SimpleNamespace(add=lambda _site, _kind, message, **_: told.append(message)),
     )
     runs = SimpleNamespace(store=store, log=logging.getLogger("test"))
     work = UnfinishedOperations(cast(OperationRun, runs), TIMES)
@@ -227,7 +226,7 @@ def test_a_connection_that_is_gone_hides_one_older_operation_and_no_other(monkey
         return OVER
 
     monkeypatch.setattr(reconcile, "await_unfinished", await_unfinished)
-    store = SimpleNamespace(unfinished_operations=lambda *_: [FIRST, SECOND])
+    store = SimpleNamespace(operations=SimpleNamespace(unfinished=lambda *_: [FIRST, SECOND]))
     runs = SimpleNamespace(store=store, log=logging.getLogger("test"), clock=SimpleNamespace(now=lambda: START))
     work = UnfinishedOperations(cast(OperationRun, runs), TIMES)
     work.look_once(OperationOwner("02X", "alpha", "all", 1), ["a", "b", "c"])
@@ -254,10 +253,11 @@ def test_what_cannot_be_asked_about_holds_its_nodes_and_names_the_connection(
 
     monkeypatch.setattr(reconcile, "await_unfinished", await_unfinished)
     store = SimpleNamespace(
-        unfinished_operations=lambda *_: [FIRST],
-        operation=lambda _: FIRST,
-        explain_pending=lambda _action, _phase, nodes, why: reasons.update(dict.fromkeys(nodes, why)),
-        add_event=lambda _site, _kind, message, **_: told.append(message),
+        operations=SimpleNamespace(unfinished=lambda *_: [FIRST], get=lambda _: FIRST),
+        tasks=SimpleNamespace(
+            explain_pending=lambda _action, _phase, nodes, why: reasons.update(dict.fromkeys(nodes, why))
+        ),
+        events=SimpleNamespace(add=lambda _site, _kind, message, **_: told.append(message)),
     )
     runs = SimpleNamespace(store=store, log=logging.getLogger("test"))
     work = UnfinishedOperations(cast(OperationRun, runs), TIMES)
@@ -276,7 +276,7 @@ def test_an_outage_of_the_look_up_is_tried_again(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(UnfinishedOperations, "_explain", lambda *_: None)
     monkeypatch.setattr(reconcile, "await_unfinished", await_unfinished)
-    store = SimpleNamespace(unfinished_operations=lambda *_: [FIRST])
+    store = SimpleNamespace(operations=SimpleNamespace(unfinished=lambda *_: [FIRST]))
     runs = SimpleNamespace(store=store, log=logging.getLogger("test"))
     work = UnfinishedOperations(cast(OperationRun, runs), TIMES)
     with pytest.raises(ConnectionLookupFailed):

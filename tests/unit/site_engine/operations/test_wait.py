@@ -127,7 +127,7 @@ class Scene:
         """Return a watch of the task."""
         until = None if give_up is None else self.start + timedelta(seconds=give_up)
         watched = operation(provisioner_task=self.task_id, submitted=self.start, **given)
-        store = cast(SiteStore, SimpleNamespace(running=self.running))
+        store = cast(SiteStore, SimpleNamespace(operations=SimpleNamespace(mark_running=self.running)))
         return TaskWatch(store, self.fake, self.clock, logging.getLogger("test"), watched, TIMES, until)
 
     def wait(self, patience: float = 1e6, **given: Any) -> EndKind | StillRunning:

@@ -1,8 +1,11 @@
-"""Which names the tables can hold: those of documents, groups and nodes come from people, and may be anything."""
+"""What the tables can hold: which names, and YAML's values made into JSON's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping, Set
+from datetime import date, datetime, time
+from typing import Any
 
 from site_store.errors import ValueRefused
 
@@ -39,3 +42,29 @@ def require_names(what: str, names: Iterable[str]) -> None:
                 f"{what} {name[:40]!r}… has a name of {size} bytes, more than the {LONGEST_NAME} that can be stored: "
                 "give it a shorter one"
             )
+
+
+def plain(value: Any) -> Any:
+    """Return `value` with dates as ISO text, sets as sorted lists, keys as text, and NaN and infinity as text."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Mapping):
+        return {_key(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Set):
+        return sorted((plain(item) for item in value), key=str)
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, date | datetime | time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="backslashreplace")
+    return str(value)
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    made = plain(key)
+    return "null" if made is None else str(made).lower() if isinstance(made, bool) else str(made)

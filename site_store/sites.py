@@ -1,17 +1,18 @@
-"""Names for states of a site's documents, and what stands in them."""
+"""Which sites there are, the versions that each has of its documents, and what stands in them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, exists, select
 
+from site_store.contents import Part, changed, digests, newest_number, posted_parts, read_texts, revision_parts
+from site_store.database import Repository
 from site_store.design_records import CollectionRecord, Version
 from site_store.errors import VersionNotFound
-from site_store.part import StorePart
 from site_store.records import ActionState
-from site_store.snapshots import Part, changed, digests, newest_number, posted_parts, read_texts, revision_parts
-from site_store.tables import action, revision
+from site_store.tables import action, buffer, revision
+from site_store.tables import site as site_table
 
 _ENDS = tuple(state for state in ActionState if state.is_end)
 _MISSING = {
@@ -45,8 +46,26 @@ def read_version(tx: Connection, site: str, version: Version) -> int | None:
     return number
 
 
-class Versions(StorePart):
-    """Versions of sites."""
+class Sites(Repository):
+    """Sites and their versions."""
+
+    def committed(self) -> list[str]:
+        """Return the names of all sites that have a revision, sorted."""
+        return self._database.read(lambda tx: sorted(tx.scalars(select(site_table.c.name))))
+
+    def exists(self, site: str) -> bool:
+        """Whether a site has a revision, a buffer or an action: one that is only asked for does not exist."""
+        places = (site_table.c.name, buffer.c.site, action.c.site)
+        return self._database.read(
+            lambda tx: any(tx.scalar(select(exists().where(column == site))) for column in places)
+        )
+
+    def known(self) -> list[str]:
+        """Return the names of all sites that exist, as `exists` has it, sorted."""
+        places = (site_table.c.name, buffer.c.site, action.c.site)
+        return self._database.read(
+            lambda tx: sorted({name for column in places for name in tx.scalars(select(column).distinct())})
+        )
 
     def version_number(self, site: str, version: Version) -> int | None:
         """Return the revision's number of a version, None when the site has none; of the buffer the next number."""
