@@ -25,7 +25,7 @@ def hang(*args):
     time.sleep(60)
 claims.write_events = hang
 url, action, nodes = sys.argv[1], sys.argv[2], sys.argv[3].split(",")
-SiteStore.open(url).begin_operation(action, "north", "a", 1, Phase.PREPARE, nodes, "file:///design")
+SiteStore.open(url).operations.begin(action, "north", "a", 1, Phase.PREPARE, nodes, "file:///design")
 """
 
 

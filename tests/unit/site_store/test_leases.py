@@ -136,7 +136,7 @@ _TAKE_AND_DIE = """
 import os, signal, sys
 from site_store import SiteStore
 store = SiteStore.open(sys.argv[1])
-held = store.take_lease("controller", "killed", float(sys.argv[2]))
+held = store.leases.take("controller", "killed", float(sys.argv[2]))
 print(held.epoch, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """

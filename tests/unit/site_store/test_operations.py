@@ -51,7 +51,7 @@ def test_rule_18_with_nothing_to_claim_an_operation_is_complete_at_once(site: Sc
 
 def test_steps_of_the_whole_site_have_operations_too(site: Scenario) -> None:
     action = site.running({"a": ["n1"]})
-    operation = site.store.operations.begin(action.id, SITE, "", 1, "verify_site", [], "x")
+    operation = site.store.operations.begin(action.id, SITE, "", 1, Phase.VERIFY_SITE, [], "x")
     again = site.store.operations.begin(action.id, SITE, "", 1, Phase.VERIFY_SITE, [], "another address")
     assert operation == again
     assert (operation.phase, operation.status, operation.nodes) == (
@@ -151,7 +151,7 @@ def test_what_was_seen_over_stays_over(site: Scenario, first: str, second: str, 
 
 def test_rule_24_an_orphaned_step_of_the_site_holds_no_node(site: Scenario) -> None:
     first = site.running({"a": ["n1"]})
-    step = site.submit(site.store.operations.begin(first.id, SITE, "", 1, "verify_site", [], "x"))
+    step = site.submit(site.store.operations.begin(first.id, SITE, "", 1, Phase.VERIFY_SITE, [], "x"))
     lost = site.submit(site.begin(site.open(first, "a"), Phase.PREPARE))
     site.store.actions.close(first.id, ActionState.CANCELLED, "killed")
     assert [item.op for item in site.store.operations.unfinished(SITE, ["n1"])] == [lost.op]
