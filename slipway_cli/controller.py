@@ -15,8 +15,8 @@ import click
 from api_client.airflow import AirflowClient
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
-from slipway_cli.errors import SlipwayCliError
-from slipway_cli.examples import examples
+from slipway_cli import SlipwayCliError
+from slipway_cli.options import examples
 from slipway_cli.service_account import MISSING, ServiceAccount, service_account
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from api_client.slipway import GroupProgress, RunProgress
-from slipway_cli.output import table
-from slipway_cli.printable import printable
+from slipway_cli.output import printable, table
 
 _STYLES = {"success": "green", "failure": "red", "running": "cyan", "pending": "dim"}
 _LOSSES = "yellow"

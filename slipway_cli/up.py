@@ -1,4 +1,4 @@
-"""`slipway up`: Slipway with its embedded Airflow in the foreground, until Ctrl-C."""
+"""`slipway up`: Slipway with its embedded Airflow, until Ctrl-C; `slipway dags`: where the DAGs are."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 import click
 
 from api_client.session import ApiError, ApiSession
+from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.credentials import Credentials
 from slipway_cli.embedded.errors import AlreadyRunning
-from slipway_cli.embedded.runtime import STOPPING, Runtime, find_running
-from slipway_cli.embedded.settings import EmbeddedSettings
+from slipway_cli.embedded.home import STOPPING, Runtime, find_running
+from slipway_cli.embedded.settings import EmbeddedSettings, default_dags_folder
 from slipway_cli.embedded.supervisor import Supervisor
-from slipway_cli.errors import SlipwayCliError
-from slipway_cli.examples import examples
+from slipway_cli.options import examples
 
 _ANSWER = 5.0
 """Seconds for an answer of Airflow's, while nothing else is looked after."""
@@ -60,8 +60,8 @@ def _run(settings: EmbeddedSettings, simulator: bool, speed: float | None, fail:
         return
     # Only now: without a simulator its libraries are not needed.
     from api_client.airflow import AirflowClient
-    from slipway_cli.demo_order import read_fail
-    from slipway_cli.simulated_drydock import ALL_SITES, DEFAULT_SPEED, Connecting, SimulatedDrydock, connect
+    from slipway_cli.demo.order import read_fail
+    from slipway_cli.demo.simulated_drydock import ALL_SITES, DEFAULT_SPEED, Connecting, SimulatedDrydock, connect
 
     for text in fail:
         read_fail(text)
@@ -109,3 +109,20 @@ def welcome(runtime: Runtime, credentials: Credentials, seconds: float, more: st
         lines.append(more)
     lines += ["  log in on the command line with `slipway login --user admin`", "  stop with Ctrl-C"]
     return "\n".join(lines)
+
+
+@click.group("dags")
+def dags() -> None:
+    """Find the DAGs that come with Slipway."""
+
+
+@dags.command("path", epilog=examples('export AIRFLOW__CORE__DAGS_FOLDER="$(slipway dags path)"'))
+def dags_path() -> None:
+    """Print the folder of the DAGs that are installed with Slipway.
+
+    Point Airflow's dags_folder at it, or the path of a DAG bundle, on every machine that runs a part of Airflow.
+    """
+    try:
+        click.echo(default_dags_folder())
+    except SlipwayCliError as error:
+        raise click.ClickException(str(error)) from error

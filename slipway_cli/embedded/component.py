@@ -1,4 +1,4 @@
-"""One component as a process, with its log and its deaths. It decides when it is to be started again."""
+"""One process with its log: a component that is started again when it ends, or a step of the set-up that ends."""
 
 from __future__ import annotations
 
@@ -6,14 +6,38 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
-from slipway_cli.embedded.launcher import AFTER, PRELOAD
-from slipway_cli.embedded.logfiles import open_log
-from slipway_cli.embedded.sessions import kill_sessions
+from slipway_cli.embedded.errors import StepFailed
+from slipway_cli.embedded.launcher import AFTER, PRELOAD, tied_command
+from slipway_cli.embedded.processes import kill_sessions
+
+_TURN_OVER = 20 * 1024 * 1024
+
+
+def open_log(path: Path) -> BinaryIO:
+    """Open for appending; a log of more than 20 MiB becomes `<name>.1` first."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and path.stat().st_size > _TURN_OVER:
+        path.replace(path.with_name(path.name + ".1"))
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab", buffering=0)
+
+
+def tail(path: Path, lines: int = 15, start: int = 0) -> str:
+    """The last lines, indented by two blanks; of what was written from offset `start` on."""
+    try:
+        with path.open("rb") as log:
+            size = log.seek(0, os.SEEK_END)
+            log.seek(max(start if start <= size else 0, size - 64 * 1024))
+            text = log.read().decode(errors="replace")
+    except OSError:
+        return "  (no log)"
+    last = [line.rstrip() for line in text.splitlines() if line.strip()][-lines:]
+    return "\n".join("  " + line for line in last) or "  (nothing was logged)"
+
 
 COMPONENTS: Mapping[str, tuple[str, ...]] = {
     # The order is that of starting: who takes longest comes first.
@@ -46,11 +70,6 @@ MOST_DEATHS_AT_START = 3
 def back_off(deaths: int) -> float:
     """Seconds to wait before the start after the n-th death in a row: 0.2, 1, 2, 4, 8."""
     return 0.2 if deaths <= 1 else min(8.0, 2.0 ** min(deaths - 2, 3))
-
-
-def tied_command(module: str, *arguments: str) -> list[str]:
-    """How to run `python -m module` so that it ends when this process does."""
-    return [sys.executable, "-P", "-m", "slipway_cli.embedded.launcher", str(os.getpid()), module, *arguments]
 
 
 def airflow_component(name: str, environment: Mapping[str, str], log: Path, home: Path, after: Path) -> Component:
@@ -153,3 +172,40 @@ class Component:
         if self._process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=5)
+
+
+class SetupStep:
+    """A process that ends by itself: a migration, or the making of the database."""
+
+    def __init__(self, what: str, command: list[str], environment: Mapping[str, str], log: Path, home: Path) -> None:
+        self._what = what
+        self._log = log
+        self._start = log.stat().st_size if log.exists() else 0
+        with open_log(log) as out:
+            self._process = subprocess.Popen(
+                command,
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                cwd=home,
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        """The process (and session)."""
+        return self._process.pid
+
+    def is_over(self) -> bool:
+        """Whether it has succeeded.
+
+        Raises
+        ------
+        StepFailed
+            It has failed; the message has the end of its log.
+        """
+        status = self._process.poll()
+        if status:
+            raise StepFailed(self._what, self._log, tail(self._log, start=self._start))
+        return status == 0

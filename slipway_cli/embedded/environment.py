@@ -6,10 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 
 from slipway_cli.embedded.credentials import ROLES, SERVICE_ROLE, Credentials
-from slipway_cli.embedded.leftovers import MARK
-from slipway_cli.embedded.ports import LOOPBACK
 from slipway_cli.embedded.postgres_cluster import AIRFLOW, STORE
-from slipway_cli.embedded.settings import EmbeddedSettings
+from slipway_cli.embedded.processes import MARK
+from slipway_cli.embedded.settings import LOOPBACK, EmbeddedSettings
 from slipway_cli.service_account import DEFAULT_USER, FILE_VARIABLE, PASSWORD_VARIABLE, USER_VARIABLE
 
 HEARTBEAT = 2
@@ -89,7 +88,7 @@ def _sections(
             "SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{user}:{role}" for user, role in users.items()),
             "SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(settings.passwords_file),
             # The default looks the machine's name up in the DNS, which can take seconds and leads off loopback.
-            "HOSTNAME_CALLABLE": "slipway_cli.embedded.hostname.loopback",
+            "HOSTNAME_CALLABLE": "slipway_cli.embedded.settings.loopback",
             # The button "Test" of a connection is off by default.
             "TEST_CONNECTION": "Enabled",
         },

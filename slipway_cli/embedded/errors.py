@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slipway_cli.errors import SlipwayCliError
+from slipway_cli import SlipwayCliError
 
 
 class EmbeddedError(SlipwayCliError):

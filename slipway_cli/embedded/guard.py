@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
-from slipway_cli.embedded.sessions import kill_sessions
+from slipway_cli.embedded.processes import kill_sessions
 
 
 class Guard:

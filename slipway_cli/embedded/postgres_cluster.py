@@ -18,10 +18,10 @@ from pathlib import Path
 
 from sqlalchemy import URL
 
+from slipway_cli.embedded.component import SetupStep
 from slipway_cli.embedded.errors import PostgresUnusable
-from slipway_cli.embedded.migration import Migration
+from slipway_cli.embedded.launcher import tied_program
 from slipway_cli.embedded.postgres_account import MAJOR, free_ids, programs, setup_user
-from slipway_cli.embedded.program_launcher import launch_command
 
 OWN_FOLDER = "/proc/self/cwd"
 """PostgreSQL's data folder as it names it: its current one. So the folders above need not be open to its user."""
@@ -84,7 +84,7 @@ class PostgresCluster:
         major = int((self.data / "PG_VERSION").read_text(encoding="ascii")) if self.exists() else MAJOR
         return str(programs(major, self.user) / name)
 
-    def begin_creation(self, log: Path) -> Migration:
+    def begin_creation(self, log: Path) -> SetupStep:
         """Begin to make the files; what an interrupted start has left of them is made anew.
 
         Raises
@@ -104,8 +104,8 @@ class PostgresCluster:
                 self.folder.chmod(0o710)
                 user = (setup_user(), user[1])
                 os.chown(self._new, *user)
-        command = launch_command(signal.SIGKILL, user, self.program("initdb"), "-D", OWN_FOLDER, *INITDB)
-        return Migration("making the database (initdb)", command, server_environment(), log, self._new)
+        command = tied_program(signal.SIGKILL, user, self.program("initdb"), "-D", OWN_FOLDER, *INITDB)
+        return SetupStep("making the database (initdb)", command, server_environment(), log, self._new)
 
     def finish_creation(self) -> None:
         """Say who is let in, and put the files where they belong: from here on they exist.

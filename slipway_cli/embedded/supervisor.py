@@ -5,6 +5,7 @@ A single loop in the main thread: signals only set a flag, and every process is 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -12,32 +13,32 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from types import FrameType
 
+from api_client.airflow import AirflowClient
+from api_client.session import ApiSession
 from slipway_cli.embedded.component import (
     COMPONENTS,
     MOST_DEATHS,
     MOST_DEATHS_AT_START,
     Component,
+    SetupStep,
     airflow_component,
     controller_component,
+    tail,
 )
 from slipway_cli.embedded.credentials import Credentials, load_or_create
 from slipway_cli.embedded.environment import airflow_environment, controller_environment
 from slipway_cli.embedded.errors import ComponentFailed, Interrupted
 from slipway_cli.embedded.guard import Guard
-from slipway_cli.embedded.health import loopback_session, unhealthy_components
-from slipway_cli.embedded.leftovers import end_leftovers
-from slipway_cli.embedded.lifeline import adopt_orphans, reap_orphans
-from slipway_cli.embedded.logfiles import tail
-from slipway_cli.embedded.migration import Migration, airflow_is_current, migrate_airflow, stamp_airflow
-from slipway_cli.embedded.ports import LOOPBACK, claim_port
+from slipway_cli.embedded.home import READY, STARTING, STOPPING, HomeLock, Runtime
+from slipway_cli.embedded.migration import StoreMove, airflow_is_current, migrate_airflow, stamp_airflow
 from slipway_cli.embedded.postgres_cluster import PostgresCluster
 from slipway_cli.embedded.postgres_process import PostgresProcess
-from slipway_cli.embedded.runtime import READY, STARTING, STOPPING, HomeLock, Runtime
-from slipway_cli.embedded.sessions import kill_sessions
-from slipway_cli.embedded.settings import EmbeddedSettings
-from slipway_cli.embedded.store_move import StoreMove
+from slipway_cli.embedded.processes import adopt_orphans, end_leftovers, kill_sessions, reap_orphans
+from slipway_cli.embedded.settings import LOOPBACK, EmbeddedSettings, claim_port
 
 _TICK = 0.1
+_ANSWER = 5.0
+"""Seconds for an answer of Airflow's, while nothing else is looked after."""
 _CHECKPOINT_GRACE = 12.0
 """Seconds for PostgreSQL to write down what it has in memory; killed before, it has to recover at the next start."""
 
@@ -59,7 +60,7 @@ class Supervisor:
         self._postgres: PostgresProcess | None = None
         self._airflow: list[Component] = []
         self._controller: Component | None = None
-        self._migrations: list[Migration] = []
+        self._migrations: list[SetupStep] = []
 
     def run(
         self, on_ready: Callable[[Runtime, Credentials], None], look_after: Callable[[], None] = lambda: None
@@ -193,10 +194,10 @@ class Supervisor:
         for component in others:
             self._start(component)
         self._runtime.write()
-        session = loopback_session()
-        while bad := unhealthy_components(session, self._runtime.url, began):
-            self._look_after()
-            self._pause(end, next(c for c in self._airflow if c.name == bad[0]))
+        with contextlib.closing(AirflowClient(ApiSession.with_token(self._runtime.url, "", None, _ANSWER))) as client:
+            while bad := client.unhealthy_components(began):
+                self._look_after()
+                self._pause(end, next(c for c in self._airflow if c.name == bad[0]))
         while not store.is_over():
             self._look_after()
             self._pause()
@@ -214,7 +215,7 @@ class Supervisor:
         self._controller = controller_component(environment, settings.logs / "controller.log", settings.home)
         self._start(self._controller)
 
-    def _begin(self, migration: Migration) -> Migration:
+    def _begin(self, migration: SetupStep) -> SetupStep:
         self._guard.watch(migration.pid)
         self._migrations.append(migration)
         return migration

@@ -14,8 +14,8 @@ from typing import Any
 
 import yaml
 
+from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.credentials import write_private
-from slipway_cli.errors import SlipwayCliError
 from strategy_lib.did_you_mean import suggestion
 
 _TOO_OPEN = stat.S_IRWXG | stat.S_IRWXO
@@ -63,7 +63,7 @@ class Login:
 class Folder:
     """The configuration folder: `profiles.yaml`, and `tokens.json`, which only its owner may read.
 
-    `loaded.json` is a memory of files that were sent, see `slipway_cli.online.upload_cache`.
+    `loaded.json` is a memory of files that were sent, see `slipway_cli.online.collection_files`.
     """
 
     def __init__(self, path: Path) -> None:

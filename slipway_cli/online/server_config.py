@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from slipway_cli.embedded.runtime import find_running
+from slipway_cli.embedded.home import find_running
 from slipway_cli.embedded.settings import DEFAULT_HOME
 from slipway_cli.online.profiles import Folder, Profile, ProfileError
-from slipway_cli.printable import listed
+from slipway_cli.output import listed
 
 DEFAULT_SITE = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
-class Installation:
+class ServerConfig:
     """A server as this command uses it.
 
     Attributes
@@ -53,9 +53,9 @@ class _Named:
     profile: str | None = None
 
 
-def installation(
+def server_config(
     profile: str | None, site: str | None, environ: Mapping[str, str] | None = None, *, with_token: bool = True
-) -> Installation:
+) -> ServerConfig:
     """Find out which server is meant.
 
     `--profile` and `SLIPWAY_PROFILE` win over `SLIPWAY_URL`, which wins over the profile in use. Where nobody says
@@ -79,7 +79,7 @@ def installation(
     chosen = site or env.get("SLIPWAY_SITE") or named.server.site or DEFAULT_SITE
     if _NAME.fullmatch(chosen) is None:
         raise ProfileError(f"{chosen!r} is no name of a site: use up to 64 letters, digits, _ . and -")
-    return Installation(
+    return ServerConfig(
         url=url,
         site=chosen,
         user=user,

@@ -19,8 +19,8 @@ import pytest
 from api_client.airflow import AirflowClient
 from api_client.session import ApiRefused, ApiSession
 from site_store import SiteStore
-from slipway_cli.embedded.runtime import Runtime, read_runtime
-from slipway_cli.embedded.sessions import members
+from slipway_cli.embedded.home import Runtime, read_runtime
+from slipway_cli.embedded.processes import members
 from tests.e2e.running import DAG, HANGS, RunningSlipway, leftovers, wait_until
 from tests.support.processes import tied
 from tests.support.revisions import commit_design

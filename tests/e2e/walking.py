@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from slipway_cli.embedded.runtime import Runtime, read_runtime
+from slipway_cli.embedded.home import Runtime, read_runtime
 from tests.e2e.running import HANGS, leftovers, wait_until
 from tests.support.processes import tied
 

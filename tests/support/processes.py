@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 
-from slipway_cli.embedded.program_launcher import launch_command
+from slipway_cli.embedded.launcher import tied_program
 
 
 def tied(command: str, *arguments: str) -> list[str]:
@@ -16,4 +16,4 @@ def tied(command: str, *arguments: str) -> list[str]:
     """
     program = command if os.sep in command else shutil.which(command)
     assert program is not None, f"there is no program {command}"
-    return launch_command(signal.SIGKILL, None, program, *arguments)
+    return tied_program(signal.SIGKILL, None, program, *arguments)
