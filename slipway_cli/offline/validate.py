@@ -7,7 +7,8 @@ import click
 from rich.text import Text
 
 from design_rendering.drydock_kinds import NODE_SCHEMA
-from design_rendering.validation import document_counts, validate_documents
+from design_rendering.validation import document_counts
+from design_rendering.validation import validate as validate_documents
 from slipway_cli.files import load_sources, read_sources
 from slipway_cli.output import (
     OutputFormat,
