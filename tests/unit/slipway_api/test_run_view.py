@@ -12,8 +12,8 @@ from site_engine.dead_actions import action_for_display, close_without_report
 from site_store import ActionRecord, SiteStore
 from slipway_api.actions.run_view import action_nodes, run_view
 from strategy_lib.phase import Phase
+from tests.integration.site_store.scenario import FakeClock, Scenario
 from tests.support.stores import new_store
-from tests.unit.site_store.scenario import FakeClock, Scenario
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from design_rendering.documents import load_documents
 from site_store import BufferMode, BufferRecord, RevisionRecord, SiteStore, Version
 from site_store.tables import content, document
-from tests.unit.site_store.scenario import SITE
+from tests.integration.site_store.scenario import SITE
 
 
 def yaml(*names: str, layer: str = "site", data: Any = 0) -> str:

@@ -18,8 +18,8 @@ from site_store import (
     Version,
     VersionNotFound,
 )
-from tests.unit.site_store.desk import Desk, counts, written, yaml
-from tests.unit.site_store.scenario import SITE, FakeClock
+from tests.integration.site_store.desk import Desk, counts, written, yaml
+from tests.integration.site_store.scenario import SITE, FakeClock
 
 A, B, C = yaml("a1", "a2"), yaml("b1"), yaml("c1")
 

@@ -18,9 +18,9 @@ from site_store.tables import task
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GROUP_PHASES, Phase
 from strategy_lib.strategy import Group
+from tests.integration.site_store.racing import CALLERS, at_once
+from tests.integration.site_store.scenario import SITE, Scenario, outcome
 from tests.support.revisions import commit_design
-from tests.unit.site_store.racing import CALLERS, at_once
-from tests.unit.site_store.scenario import SITE, Scenario, outcome
 
 ROUNDS = 3
 

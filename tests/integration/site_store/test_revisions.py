@@ -7,8 +7,8 @@ from datetime import date
 import pytest
 
 from site_store import RevisionNotFound, SiteStore
+from tests.integration.site_store.scenario import SITE
 from tests.support.revisions import commit_design
-from tests.unit.site_store.scenario import SITE
 
 TEXT = """
 schema: drydock/BaremetalNode/v1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from site_store import SiteStore
-from tests.unit.site_store.scenario import SITE, FakeClock
+from tests.integration.site_store.scenario import SITE, FakeClock
 
 
 def test_events_come_back_oldest_first_and_bounded(store: SiteStore) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from site_store import ActionState, OperationConflict, OperationNotFound, OperationStatus, SiteStore
 from strategy_lib.phase import Phase
-from tests.unit.site_store.scenario import SITE, Scenario, outcome
+from tests.integration.site_store.scenario import SITE, Scenario, outcome
 
 
 def test_rule_12_an_intent_is_written_once(site: Scenario) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from site_store import ActionState, SiteStore, Version, VersionNotFound
-from tests.unit.site_store.desk import Desk, written, yaml
-from tests.unit.site_store.scenario import SITE, FakeClock
+from tests.integration.site_store.desk import Desk, written, yaml
+from tests.integration.site_store.scenario import SITE, FakeClock
 
 
 @pytest.fixture

@@ -23,9 +23,9 @@ from site_store import (
     SiteStore,
     Version,
 )
-from tests.unit.site_store.desk import Desk, counts, written, yaml
-from tests.unit.site_store.racing import CALLERS, at_once
-from tests.unit.site_store.scenario import SITE, Scenario
+from tests.integration.site_store.desk import Desk, counts, written, yaml
+from tests.integration.site_store.racing import CALLERS, at_once
+from tests.integration.site_store.scenario import SITE, Scenario
 
 ROUNDS = 3
 FORK = multiprocessing.get_context("fork")

@@ -9,8 +9,8 @@ import time
 
 from site_store import OperationStatus
 from strategy_lib.phase import Phase
+from tests.integration.site_store.scenario import SITE, Scenario, outcome
 from tests.support.processes import tied
-from tests.unit.site_store.scenario import SITE, Scenario, outcome
 
 _BEGIN_AND_HANG = """
 import sys, time

@@ -7,7 +7,7 @@ from sqlalchemy import func, select
 
 from site_store import RevisionNotFound, SiteStore
 from site_store.tables import candidate
-from tests.unit.site_store.scenario import SITE, FakeClock
+from tests.integration.site_store.scenario import SITE, FakeClock
 
 
 def test_a_candidate_is_opened_by_its_token_until_it_is_removed(store: SiteStore) -> None:

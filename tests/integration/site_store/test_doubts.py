@@ -20,8 +20,8 @@ from design_rendering.documents import load_documents
 from site_store import SiteStore
 from site_store.address import resolve
 from site_store.database import Database, create_sqlite_file
+from tests.integration.site_store.first_schema import MOMENT
 from tests.support.sites import group, node, site
-from tests.unit.site_store.first_schema import MOMENT
 
 NAMES = ("changed", "fresh", "forced", "reverted", "redeployed", "again")
 DESIGNS = [site([node(name, rack=rack) for name in NAMES], [group("all")]) for rack in ("r1", "r2", "r3")]

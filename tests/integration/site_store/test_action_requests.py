@@ -17,7 +17,7 @@ from site_store import (
     SiteStore,
 )
 from strategy_lib.phase import GroupState, Phase
-from tests.unit.site_store.scenario import SITE, Scenario
+from tests.integration.site_store.scenario import SITE, Scenario
 
 
 def create(

@@ -9,7 +9,7 @@ import pytest
 
 from site_store import LONGEST_NAME, PlannedGroup, SiteStore, ValueRefused
 from strategy_lib.strategy import Group
-from tests.unit.site_store.scenario import SITE, Scenario
+from tests.integration.site_store.scenario import SITE, Scenario
 
 
 def name_of(size: int) -> str:

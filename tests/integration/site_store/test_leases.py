@@ -11,8 +11,8 @@ from functools import partial
 import pytest
 
 from site_store import LeaseLost, SiteStore
-from tests.unit.site_store.racing import CALLERS, at_once
-from tests.unit.site_store.scenario import FakeClock
+from tests.integration.site_store.racing import CALLERS, at_once
+from tests.integration.site_store.scenario import FakeClock
 
 NAME = "controller"
 

@@ -13,7 +13,7 @@ from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.strategy import Group, Label, Selector
-from tests.unit.site_store.scenario import SITE, Scenario, outcome
+from tests.integration.site_store.scenario import SITE, Scenario, outcome
 
 GROUP = Group(
     "workers",

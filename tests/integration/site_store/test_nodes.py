@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from site_store import SiteStore
-from tests.unit.site_store.scenario import SITE
+from tests.integration.site_store.scenario import SITE
 
 
 def wanted(store: SiteStore) -> dict[str, tuple[int | None, str | None]]:

@@ -9,7 +9,7 @@ import pytest
 from site_store import ActionRecord, ActionState, Operation, OperationStatus, PlannedGroup, SiteNotHeld
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Group
-from tests.unit.site_store.scenario import SITE, Scenario, outcome
+from tests.integration.site_store.scenario import SITE, Scenario, outcome
 
 DESTROY, RELABEL = Phase.DESTROY, Phase.RELABEL
 

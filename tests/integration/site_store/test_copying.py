@@ -19,10 +19,10 @@ from site_store.database import Database
 from site_store.errors import CopyRefused
 from site_store.tables import event, metadata
 from strategy_lib.phase import GroupState, Phase
+from tests.integration.site_store import first_schema
+from tests.integration.site_store.scenario import SITE, FakeClock, Scenario
 from tests.support.processes import tied
 from tests.support.revisions import commit_design
-from tests.unit.site_store import first_schema
-from tests.unit.site_store.scenario import SITE, FakeClock, Scenario
 
 pytestmark = pytest.mark.parametrize("engine", ["postgresql"])
 DESIGN = "a: ä # one\n"

@@ -8,7 +8,7 @@ from site_store import ActionState, AttemptNotOpen, GroupNotFound, GroupRecord, 
 from strategy_lib.criteria import CriterionResult
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
-from tests.unit.site_store.scenario import SITE, Scenario, outcome
+from tests.integration.site_store.scenario import SITE, Scenario, outcome
 
 
 def test_rule_23_a_first_start_opens_attempt_one(site: Scenario) -> None:

@@ -18,8 +18,8 @@ from site_store import (
 )
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
+from tests.integration.site_store.scenario import SITE, Scenario, outcome
 from tests.support.revisions import commit_design
-from tests.unit.site_store.scenario import SITE, Scenario, outcome
 
 
 def test_an_action_is_made_once_for_each_dag_run(site: Scenario) -> None:

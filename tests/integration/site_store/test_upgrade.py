@@ -14,10 +14,10 @@ from sqlalchemy import Connection, inspect
 from site_store import CollectionRecord, SchemaNotCurrent, SiteStore, Version
 from site_store.schema_version import CURRENT, VERSION_TABLE
 from site_store.tables import metadata
+from tests.integration.site_store import first_schema
+from tests.integration.site_store.desk import counts
+from tests.integration.site_store.first_schema import FIRST, MOMENT, SECOND
 from tests.support.revisions import commit_design
-from tests.unit.site_store import first_schema
-from tests.unit.site_store.desk import counts
-from tests.unit.site_store.first_schema import FIRST, MOMENT, SECOND
 
 
 @pytest.fixture

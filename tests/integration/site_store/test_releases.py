@@ -6,7 +6,7 @@ import pytest
 
 from site_store import AttemptNotOpen, OperationStatus, SiteNotHeld, SiteStore
 from strategy_lib.phase import Phase
-from tests.unit.site_store.scenario import SITE, Scenario, outcome
+from tests.integration.site_store.scenario import SITE, Scenario, outcome
 
 RELEASE = Phase.RELEASE
 

