@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from design_rendering.design import Design, read_design, unused_strategies, used_strategies
+from design_rendering.diagnostics import RenderingError
 from design_rendering.documents import Document, find_document, find_documents
-from design_rendering.drydock_kinds import NODE_SCHEMA, missing_parts, missing_profiles, nodes_from_documents
-from design_rendering.errors import RenderingError
+from design_rendering.drydock_kinds import NODE_SCHEMA, PASSED_ON, READ
+from design_rendering.drydock_nodes import missing_parts, missing_profiles, nodes_from_documents
 from design_rendering.rendering import RenderedDocument, Rendering, render
 from design_rendering.secrets import is_secret
 from strategy_lib.configuration import CONFIGURATION_SCHEMA, parse_configuration
@@ -26,18 +27,7 @@ _EXPOSED = "groups and settings are shown to everybody: write it in plain"
 
 CHECKED = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA, NODE_SCHEMA)
 
-READ = (
-    STRATEGY_SCHEMA,
-    CONFIGURATION_SCHEMA,
-    NODE_SCHEMA,
-    "drydock/HostProfile/v1",
-    "drydock/HardwareProfile/v1",
-    "drydock/Network/v1",
-    "drydock/NetworkLink/v1",
-    "drydock/Region/v1",
-)
-# Kinds of Drydock's that Slipway passes on without reading them: near to the above, and no slip.
-PASSED_ON = ("drydock/Rack/v1", "drydock/BootAction/v1", "drydock/PromenadeJoin/v1")
+_READ = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA, *READ)
 _NEAR = 0.85
 
 
@@ -252,8 +242,8 @@ def _errors(read: Callable[..., object], *arguments: object) -> list[Problem]:
 
 def unknown_kinds(documents: Sequence[Document]) -> list[Problem]:
     """Return a warning for each document whose schema is nearly one that Slipway reads: it is passed by."""
-    unknown = {document.schema for document in documents}.difference(READ, PASSED_ON)
-    hints = {schema: suggestion(schema, READ, most=1, cutoff=_NEAR) for schema in unknown}
+    unknown = {document.schema for document in documents}.difference(_READ, PASSED_ON)
+    hints = {schema: suggestion(schema, _READ, most=1, cutoff=_NEAR) for schema in unknown}
     return [
         document.problem("$.schema", f"not read: {document.schema!r} is no known kind.{hint}", "warning")
         for document in documents

@@ -16,7 +16,7 @@ from site_engine.errors import AirflowRefused, StepError
 from site_store import ActionState, SiteBusy
 
 if TYPE_CHECKING:
-    from site_engine.log_messages import TaskLog
+    from site_engine.task_log import TaskLog
     from site_store import ActionRecord, LockOwner, SiteStore
 
 

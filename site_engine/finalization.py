@@ -22,8 +22,8 @@ from strategy_lib.report import to_dict
 from strategy_lib.report_text import render
 
 if TYPE_CHECKING:
-    from site_engine.log_messages import TaskLog
     from site_engine.provisioners import Provisioners
+    from site_engine.task_log import TaskLog
     from site_store import ActionRecord, SiteStore
     from strategy_lib.phase import Phase
     from strategy_lib.report import Report

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from site_engine.operations.wait import EndKind
 
@@ -16,19 +16,6 @@ if TYPE_CHECKING:
     from strategy_lib.deployment import GroupView
     from strategy_lib.outcome import Outcome
     from strategy_lib.phase import Phase
-
-
-class TaskLog(Protocol):
-    """Takes sentences with ``%`` arguments."""
-
-    def info(self, event: str, /, *args: Any) -> Any:
-        """Tell what happens."""
-
-    def warning(self, event: str, /, *args: Any) -> Any:
-        """Tell what deserves a second look."""
-
-    def error(self, event: str, /, *args: Any) -> Any:
-        """Tell what went wrong."""
 
 
 _SHOWN = 40

@@ -13,9 +13,9 @@ from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
-    from site_engine.log_messages import TaskLog
     from site_engine.operations.run import OperationRun
     from site_engine.operations.wait import PhaseTimes
+    from site_engine.task_log import TaskLog
     from site_store import Operation, SiteStore
 
 

@@ -11,8 +11,7 @@ from strategy_lib.errors import (
     StrategyError,
     StrategyLibError,
 )
-from strategy_lib.node import Node, NodeState
-from strategy_lib.node_list import nodes_from_inventory
+from strategy_lib.node import Node, NodeState, nodes_from_inventory
 from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict

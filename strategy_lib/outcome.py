@@ -121,10 +121,10 @@ REFUSED_BY_PREPARE = frozenset(
 def judge(phase: Phase, sent: Collection[str], evidence: Evidence) -> Outcome:
     """Decide what became of each node that was sent (rules 13 and 14).
 
-    The order of proof: a reported failure; a reported success, unless the node list contradicts it (Drydock's
-    MAAS driver reports a node that failed commissioning as a success); the per-node tasks, with the same
-    reservation; the node list, unless it said the same before the task was submitted; and what is still unproven is
-    unknown. That a node was relabelled can be seen nowhere: only the provisioner task's own report proves it (rule 25).
+    The order of proof: a reported failure; a reported success, unless the node list contradicts it (a driver may report
+    a node that failed commissioning as a success); the per-node tasks, with the same reservation; the node list, unless
+    it said the same before the task was submitted; and what is still unproven is unknown. That a node was relabelled
+    can be seen nowhere: only the provisioner task's own report proves it (rule 25).
 
     A node that was deployed before its deploy was submitted has not been touched: a provisioner answers with success at
     once then. It has succeeded only if it had been done in this very design, and has failed else. A node that the list

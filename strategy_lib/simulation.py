@@ -10,8 +10,7 @@ from typing import Any
 from strategy_lib.deployment import Deployment, Finished, Step
 from strategy_lib.errors import OutcomesError, Problem
 from strategy_lib.json_path import extend
-from strategy_lib.node import Node, NodeState
-from strategy_lib.node_list import nodes_from_inventory
+from strategy_lib.node import Node, NodeState, nodes_from_inventory
 from strategy_lib.ordering import order_groups
 from strategy_lib.phase import GROUP_PHASES, Phase, Verdict
 from strategy_lib.selectors import resolve

@@ -218,8 +218,7 @@ def read_design(text: bytes, source: str) -> SiteDesign:
         If the text is no list of documents.
     """
     # Imported on first use: the domain brings NetworkX and JSON Schema along, and the simulator starts without them.
-    from design_rendering.documents import find_documents, load_documents
-    from design_rendering.errors import DocumentError
+    from design_rendering.documents import DocumentError, find_documents, load_documents
     from strategy_lib.errors import StrategyLibError
 
     try:

@@ -12,23 +12,21 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
 from provisioner_client.errors import SubmissionRefused
 from provisioner_client.protocol import DesignSource
-from site_engine.dead_actions import STOP
-from site_engine.errors import TaskStopped
 from site_engine.operations.wait import EndKind, OperationEnd, PhaseTimes, StillRunning, TaskWatch
+from site_engine.stopping import Stopping
 from site_store import SiteNotHeld, StoreError
 from strategy_lib.outcome import Evidence
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import Provisioner
     from site_engine.clock import Clock
-    from site_engine.log_messages import TaskLog
+    from site_engine.task_log import TaskLog
     from site_store import Operation, SiteStore
 
 
@@ -193,51 +191,3 @@ def renewed_lease(store: SiteStore, op: int, owner: str) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
-
-
-@dataclass
-class Stopping:
-    """What a task knows of its being stopped.
-
-    Parameters
-    ----------
-    store : SiteStore, optional
-        Asked for commands to the action.
-    action_id : str
-        The action; "" where only a signal counts.
-    since : datetime
-        When the task started: an earlier command to stop was about an earlier try.
-    told : bool
-        Set by the signal's handler.
-    """
-
-    store: SiteStore | None = None
-    action_id: str = ""
-    since: datetime = field(default_factory=lambda: datetime.now(UTC))
-    told: bool = False
-
-    def require_going_on(self) -> None:
-        """Make sure that this task may still submit something.
-
-        Raises
-        ------
-        TaskStopped
-            It was told to stop, or its action was stopped since it started.
-        """
-        self.require_not_told()
-        if self.store is None or not self.action_id:
-            return
-        for audit in self.store.actions.commands(self.action_id):
-            if audit.command == STOP and audit.at >= self.since:
-                raise TaskStopped(f"the action was stopped by {audit.user}: nothing more is submitted")
-
-    def require_not_told(self) -> None:
-        """Make sure that no signal has told this task to stop; asks nobody.
-
-        Raises
-        ------
-        TaskStopped
-            One has.
-        """
-        if self.told:
-            raise TaskStopped("this task was told to stop: nothing more is submitted")

@@ -10,7 +10,7 @@ import click
 
 from design_rendering.design import read_design, unused_strategies
 from design_rendering.documents import Document, find_document, find_documents
-from design_rendering.drydock_kinds import missing_profiles, nodes_from_documents
+from design_rendering.drydock_nodes import missing_profiles, nodes_from_documents
 from design_rendering.line_marks import LineMarks
 from design_rendering.validation import render_files, unknown_kinds
 from design_rendering.yaml_reader import Limits, YamlReader
@@ -19,8 +19,7 @@ from slipway_cli.output import Command, Refused, listed
 from strategy_lib.configuration import CONFIGURATION_SCHEMA, DEFAULT_STRATEGY_NAME
 from strategy_lib.errors import InventoryError, Problem, StrategyLibError
 from strategy_lib.json_path import split
-from strategy_lib.node import Node
-from strategy_lib.node_list import nodes_from_inventory
+from strategy_lib.node import Node, nodes_from_inventory
 from strategy_lib.strategy import STRATEGY_SCHEMA, Strategy
 from strategy_lib.strategy_parser import parse_strategy
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from design_rendering.diagnostics import RenderingError
 from design_rendering.documents import Document, load_documents
-from design_rendering.errors import RenderingError
 from design_rendering.rendering import Rendering, design_text, render
 from design_rendering.secrets import redacted, redacted_text
 from site_store import SiteStore, Version

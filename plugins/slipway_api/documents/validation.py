@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from design_rendering.documents import Document, load_documents
+from design_rendering.diagnostics import RenderingError
+from design_rendering.documents import Document, DocumentError, load_documents
 from design_rendering.drydock_kinds import NODE_SCHEMA
-from design_rendering.errors import DocumentError, RenderingError
 from design_rendering.redaction import Redactor
 from design_rendering.rendering import Rendering, design_text, render, secret_texts
 from design_rendering.secrets import PLACEHOLDER, secret_values
