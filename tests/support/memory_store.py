@@ -19,7 +19,6 @@ from site_store import (
     GroupRecord,
     NodeRecord,
     Operation,
-    OperationPhase,
     OperationStatus,
     PlannedGroup,
     TaskRecord,
@@ -75,7 +74,7 @@ class _Operations:
         found: Mapping[str, str] | None = None,
         digests: Mapping[str, str] | None = None,
     ) -> Operation:
-        asked, op, now = OperationPhase(str(phase)), len(self.all) + 1, self._store.now()
+        asked, op, now = Phase(str(phase)), len(self.all) + 1, self._store.now()
         for known in self.all.values():
             if (known.group, known.attempt, known.phase) == (group, attempt, asked):
                 return known
@@ -166,20 +165,20 @@ class _Tasks:
     def _set(self, node: str, phase: Any, status: TaskStatus, **facts: Any) -> None:
         self.all[node, str(phase)] = replace(self.get(node, phase), status=status, **facts)
 
-    def claim(self, node: str, phase: OperationPhase, op: int, group: str) -> bool:
+    def claim(self, node: str, phase: Phase, op: int, group: str) -> bool:
         if phase.is_node_step:
             is_free = self.get(node, phase).status in (TaskStatus.PENDING, TaskStatus.ERROR, TaskStatus.UNKNOWN)
         else:
             is_prepared = self.get(node, Phase.PREPARE).status is TaskStatus.SUCCESS
             is_free = self.get(node, _column(phase)).status is TaskStatus.PENDING
-            is_free = is_free and (phase is not OperationPhase.DEPLOY or is_prepared)
+            is_free = is_free and (phase is not Phase.DEPLOY or is_prepared)
         if is_free:
             self._set(node, _column(phase), TaskStatus.PROCESSING, op=op, owner_group=group, error=None)
         return is_free
 
     def settle(self, operation: Operation, outcome: Outcome) -> None:
         phase = _column(operation.phase)
-        good = TaskStatus.PENDING if operation.phase is OperationPhase.RELEASE else TaskStatus.SUCCESS
+        good = TaskStatus.PENDING if operation.phase is Phase.RELEASE else TaskStatus.SUCCESS
         for status, nodes in (
             (good, outcome.succeeded),
             (TaskStatus.ERROR, outcome.failed),
@@ -251,7 +250,7 @@ class _Groups:
     def get(self, action_id: str, name: str) -> GroupRecord:
         record = self._all[name]
         own = [one for one in self._store.operations.of_action(action_id, name) if one.attempt == record.attempt]
-        done = {Phase(one.phase.value) for one in own if one.ended and one.phase.value in ("prepare", "deploy")}
+        done = {one.phase for one in own if one.ended and one.phase.value in ("prepare", "deploy")}
         return replace(record, phases_done=frozenset(done))
 
     def states(self, action_id: str, names: Collection[str]) -> dict[str, GroupState]:
@@ -339,6 +338,6 @@ class _Events:
         self.messages.append(message)
 
 
-def _column(phase: OperationPhase) -> str:
+def _column(phase: Phase) -> str:
     """Return the phase whose task an operation claims."""
-    return str(Phase.PREPARE if phase is OperationPhase.RELEASE else phase)
+    return str(Phase.PREPARE if phase is Phase.RELEASE else phase)

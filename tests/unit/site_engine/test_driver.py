@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from provisioner_client.protocol import DesignSource, Provisioner, TaskAction
+from provisioner_client.protocol import DesignSource, Provisioner
 from site_engine.node_steps import NodeStepVerdict
 from site_engine.operations.run import LEASE_SECONDS
 from site_engine.operations.wait import StillRunning
@@ -16,7 +16,7 @@ from site_store import GroupRecord, NodeRecord, OperationStatus, PlannedGroup, S
 from strategy_lib.criteria import EVERY_NODE
 from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import NodeCondition
-from strategy_lib.phase import GroupState, NodeStep, Reason
+from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import Group
 from tests.support.driving import Driving
 from tests.support.fake_clock import FakeClock
@@ -128,7 +128,7 @@ def test_rule_12_a_group_that_dies_anywhere_is_resumed_and_sends_nothing_twice(a
 @pytest.mark.parametrize("after", [False, True], ids=["before the call", "after the call"])
 def test_rule_12_a_node_step_that_dies_anywhere_is_resumed_and_sends_nothing_twice(after: bool) -> None:
     def destroy(driving: Driving) -> None:
-        ended = driving.node_step(NodeStep.DESTROY, BOTH)
+        ended = driving.node_step(Phase.DESTROY, BOTH)
         assert isinstance(ended, NodeStepVerdict)
         assert ended.failure == ""
 
@@ -235,7 +235,7 @@ def test_override_ignore_older_tasks_does_not_wait_for_them(ignored: bool) -> No
     scene.fake.script("a", "prepare", "stuck", attempt=1)
     held = scene.memory.operations.begin("02X", SITE, "other", 1, "prepare", ["a"], "http://design")
     scene.memory.operations.mark_submitted(
-        held.op, scene.fake.submit(TaskAction.PREPARE_NODES, older, ["a"], held.reference, sent_ago=None)
+        held.op, scene.fake.submit(Phase.PREPARE, older, ["a"], held.reference, sent_ago=None)
     )
     scene.memory.operations.finish(held.op, OperationStatus.ABANDONED)
     scene.memory.tasks.all.clear()
@@ -279,7 +279,7 @@ def test_rule_25_a_node_step_says_which_nodes_are_not_done(behaviour: str, failu
     scene = Scene(listed="Deployed")
     scene.fake.script("b", "destroy", behaviour)
     scene.driving.timeout = 30.0
-    ended = scene.driving.node_step(NodeStep.DESTROY, BOTH)
+    ended = scene.driving.node_step(Phase.DESTROY, BOTH)
     assert isinstance(ended, NodeStepVerdict)
     assert failure in ended.failure
     assert ended.criterion.met is not bool(ended.failure)
