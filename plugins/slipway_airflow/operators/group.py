@@ -15,6 +15,7 @@ from site_engine.driver import SubjectDriver
 from site_engine.groups import GroupRequest, GroupSubject, whose_turn
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
+from site_engine.pause import hold_group_back
 from site_store import SiteStore
 from slipway_airflow.operators.acquire import run_states
 from slipway_airflow.operators.base import design_address, task_states
@@ -72,7 +73,8 @@ class DeployGroupOperator(WaitingOperator):
         take_site(store, action.id, run_states(context["ti"]), self.log)
         # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
         attempt_key = str(context["ti"].max_tries)
-        self._wait_to_begin(store, action, attempt_key)
+        standings = store.groups.standings(action.id)
+        self.wait_while_paused(action, hold_group_back(action, standings, self.group, attempt_key))
         if not self._is_our_turn(context, store, action):
             raise AirflowRescheduleException(datetime.now(UTC) + _WAIT_FOR_TURN)
         parameters = parameters_of(action)
@@ -94,15 +96,6 @@ class DeployGroupOperator(WaitingOperator):
         if result.state is GroupState.FAILURE:
             raise AirflowFailException(log_messages.failure(result))
         return None
-
-    def _wait_to_begin(self, store: SiteStore, action: ActionRecord, attempt_key: str) -> None:
-        """Let a pause hold the group back if it is to begin now, also anew after a person cleared it."""
-        standings = store.groups.standings(action.id)
-        (ours,) = (standing for standing in standings if standing.name == self.group)
-        cleared = ours.state is GroupState.FAILURE and ours.attempt_key != attempt_key
-        if ours.state is GroupState.PENDING or cleared:
-            earlier = [standing for standing in standings if standing.position < ours.position]
-            self.wait_while_paused(action, behind_others=not all(standing.is_judged for standing in earlier))
 
     def _is_our_turn(self, context: Context, store: SiteStore, action: ActionRecord) -> bool:
         states: dict[str, str | None] | None = None

@@ -17,6 +17,7 @@ from site_engine.errors import StepError
 from site_engine.node_steps import NodeStepRequest, NodeStepSubject
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
+from site_engine.pause import hold_back
 from slipway_airflow.operators.acquire import run_states
 from slipway_airflow.operators.base import design_address
 from slipway_airflow.operators.waiting import WaitingOperator
@@ -87,7 +88,7 @@ class NodeStepOperator(WaitingOperator):
         )
         subject = NodeStepSubject(operations, request)
         if not subject.has_begun():
-            self.wait_while_paused(action)
+            self.wait_while_paused(action, hold_back(action))
             if step is Phase.RELABEL:
                 # What is done names the version it was done for.
                 _, documents = self.read_revision(store, action.site, action.revision)

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 # A task that comes back from the triggerer finds its provisioner task over, or nearly so.
 _PATIENCE_AFTER_DEFERRAL = 5.0
-_WHILE_PAUSED = timedelta(seconds=10)
-# Whoever is not the first to go on: each look is a process.
-_WHILE_PAUSED_BEHIND_OTHERS = timedelta(seconds=60)
 
 
 class WaitingOperator(SiteOperator):
@@ -94,20 +91,17 @@ class WaitingOperator(SiteOperator):
             )
         return result
 
-    def wait_while_paused(self, action: ActionRecord, *, behind_others: bool = False) -> None:
-        """Hold back what has not begun while its action is paused; what has begun never asks (rule 26).
-
-        Whoever is behind others looks more seldom.
+    def wait_while_paused(self, action: ActionRecord, look_again: timedelta | None) -> None:
+        """Have Airflow start this task again later, if its action is paused (`site_engine.pause`).
 
         Raises
         ------
         AirflowRescheduleException
-            Airflow starts the task again later, and holds no worker meanwhile.
+            This task is not to begin now; it holds no worker meanwhile.
         """
-        if action.paused is not None:
+        if look_again is not None:
             self.log.info("The action is paused since %s: nothing is begun until it goes on.", action.paused)
-            wait = _WHILE_PAUSED_BEHIND_OTHERS if behind_others else _WHILE_PAUSED
-            raise AirflowRescheduleException(datetime.now(UTC) + wait)
+            raise AirflowRescheduleException(datetime.now(UTC) + look_again)
 
     def finalize_cleared_task(
         self, context: Context, store: SiteStore, action: ActionRecord, own_state: str | None = None
