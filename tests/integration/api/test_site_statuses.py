@@ -101,3 +101,17 @@ def test_a_connection_kept_in_airflows_database(
         assert viewer.get(STATUSES, params={"site": "gamma"}).status_code == 200
     finally:
         op.delete(f"{connections}/slipway_provisioner_gamma").raise_for_status()
+
+
+def test_a_check_of_the_provisioner_lists_no_machines(viewer: httpx.Client, connected: Simulator) -> None:
+    answer = viewer.get("/api/v1.0/provisioner")
+    assert answer.status_code == 200, answer.text
+    assert "accepts the credentials" in answer.json()["message"]
+    asked = [one["path"] for one in connected.get("journal")]
+    assert "/versions" in asked
+    assert "/api/v1.0/nodes" not in asked
+    assert connected.get("tasks") == []
+
+
+def test_a_check_of_no_provisioner(viewer: httpx.Client) -> None:
+    assert_failure(viewer.get("/api/v1.0/provisioner"), 503, "no provisioner for site default")
