@@ -50,7 +50,7 @@ class Action:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended, in whatever way."""
+        """Whether it has ended, with any result."""
         return self.state not in ("pending", "running")
 
     @classmethod

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from site_engine.errors import AirflowApiError
+from slipway_cli import SlipwayCliError
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
@@ -61,6 +64,18 @@ class LazyGroup(click.Group):
                 raise
             _tell(error)
             sys.exit(FAILURE_EXIT)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; what it cannot do is one message, and no traceback."""
+        try:
+            return super().invoke(ctx)
+        except (SlipwayCliError, AirflowApiError) as error:
+            if isinstance(error, click.ClickException):
+                raise
+            from slipway_cli.output import printable
+
+            message = "\n".join(printable(line) for line in str(error).split("\n"))
+            raise click.ClickException(message) from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return commands in the order in which they were declared, which is the order in which they are used."""

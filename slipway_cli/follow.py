@@ -33,11 +33,11 @@ class Clock:
 
 _POLL = 0.5
 _SILENCE = 5.0
-"""Seconds without an answer after which the person who watches is told."""
+"""Seconds without an answer after which a line says so."""
 _BEGINNING = 30.0
-"""Seconds after which the person who watches is told that Airflow still has not begun."""
+"""Seconds after which a line says that Airflow has not begun."""
 _PATIENCE = 180.0
-"""Seconds without an answer after which it is given up."""
+"""Seconds without an answer after which following ends with an error."""
 
 
 class AirflowGone(ApiError):
@@ -60,7 +60,7 @@ def follow(
     Parameters
     ----------
     check : called while there is no answer; raises when none can come any more.
-    silence, patience : seconds without an answer until that is said, and until it is given up.
+    silence, patience : seconds without an answer until a line says so, and until it is given up.
     advice : what to do once it is given up.
 
     Raises
@@ -118,7 +118,7 @@ def show_report(progress: RunProgress | None, output: str, clock: Clock) -> None
 
 
 def _show_verdict(report: Mapping[str, Any] | None, screen: Console) -> None:
-    """Say the verdict again, where the eye is after a long report."""
+    """Print the verdict again, at the end of what may be a long report."""
     if report is not None:
         style = "bold green" if report["verdict"] == Verdict.SUCCESS else "bold red"
         text = f"{report['verdict'].upper()}: {report['verdict_text']}"

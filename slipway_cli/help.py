@@ -1,10 +1,11 @@
-"""`slipway help` and `slipway completion`: the commands of a topic, and the script for a shell."""
+"""Commands that only print: `slipway help`, `slipway completion` and `slipway dags`."""
 
 from __future__ import annotations
 
 import click
 from click.shell_completion import get_completion_class
 
+from slipway_cli.embedded.settings import default_dags_folder
 from slipway_cli.options import examples
 
 TOPICS = {
@@ -79,3 +80,17 @@ def completion(context: click.Context, shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None
     click.echo(kind(context.find_root().command, {}, "slipway", "_SLIPWAY_COMPLETE").source())
+
+
+@click.group("dags")
+def dags() -> None:
+    """Find the DAGs that come with Slipway."""
+
+
+@dags.command("path", epilog=examples('export AIRFLOW__CORE__DAGS_FOLDER="$(slipway dags path)"'))
+def dags_path() -> None:
+    """Print the folder of the DAGs that are installed with Slipway.
+
+    Point Airflow's dags_folder at it, or the path of a DAG bundle, on every machine that runs a part of Airflow.
+    """
+    click.echo(default_dags_folder())

@@ -31,7 +31,7 @@ COMMANDS = {
     ),
     "simulator": LazyCommand("provisioner_client.simulator.cli:main", "Serve Drydock's API, simulated.", HERE),
     "store": LazyCommand("site_store.__main__:main", "Look after Slipway's own database.", HERE),
-    "dags": LazyCommand("slipway_cli.up:dags", "Find the DAGs, for an Airflow of your own.", HERE),
+    "dags": LazyCommand("slipway_cli.help:dags", "Find the DAGs, for an Airflow of your own.", HERE),
     "validate": LazyCommand(
         "slipway_cli.offline.validate:validate", "Check documents; show all problems at once.", FILES
     ),

@@ -1,4 +1,4 @@
-"""`slipway up`: Slipway with its embedded Airflow, until Ctrl-C; `slipway dags`: where the DAGs are."""
+"""`slipway up`: Slipway with its embedded Airflow in the foreground, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 import click
 
-from api_client.session import ApiError, ApiSession
-from slipway_cli import SlipwayCliError
+from api_client.airflow import AirflowClient
+from api_client.session import ApiSession
 from slipway_cli.embedded.credentials import Credentials
 from slipway_cli.embedded.errors import AlreadyRunning
 from slipway_cli.embedded.home import STOPPING, Runtime, find_running
-from slipway_cli.embedded.settings import EmbeddedSettings, default_dags_folder
+from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.embedded.supervisor import Supervisor
 from slipway_cli.options import examples
 
@@ -45,10 +45,7 @@ def up(port: int | None, home: Path | None, simulator: bool, speed: float | None
     """
     if not simulator and (speed is not None or fail):
         raise click.UsageError("--speed and --fail are about simulated machines: add --simulator")
-    try:
-        _run(EmbeddedSettings.from_environment(home, port), simulator, speed, fail)
-    except (SlipwayCliError, ApiError) as error:
-        raise click.ClickException(str(error)) from error
+    _run(EmbeddedSettings.from_environment(home, port), simulator, speed, fail)
     click.echo("stopped")
 
 
@@ -56,12 +53,17 @@ def _run(settings: EmbeddedSettings, simulator: bool, speed: float | None, fail:
     began = time.monotonic()
     supervisor = Supervisor(settings, click.echo)
     if not simulator:
-        supervisor.run(lambda runtime, credentials: _welcome(runtime, credentials, began))
+        supervisor.run(lambda runtime, credentials: click.echo(welcome(runtime, credentials, began)))
         return
     # Only now: without a simulator its libraries are not needed.
-    from api_client.airflow import AirflowClient
     from slipway_cli.demo.order import read_fail
-    from slipway_cli.demo.simulated_drydock import ALL_SITES, DEFAULT_SPEED, Connecting, SimulatedDrydock, connect
+    from slipway_cli.demo.simulated_drydock import (
+        ALL_SITES,
+        DEFAULT_SPEED,
+        PendingConnection,
+        SimulatedDrydock,
+        connect,
+    )
 
     for text in fail:
         read_fail(text)
@@ -69,7 +71,7 @@ def _run(settings: EmbeddedSettings, simulator: bool, speed: float | None, fail:
     if running is not None and running.state != STOPPING:
         raise AlreadyRunning(settings.home, f"process {running.pid}, {running.url}")
     with SimulatedDrydock(settings, "simulator", speed or DEFAULT_SPEED, fail) as drydock:
-        begun: list[tuple[Connecting, Callable[[], None]]] = []
+        begun: list[tuple[PendingConnection, Callable[[], None]]] = []
 
         def on_ready(runtime: Runtime, credentials: Credentials) -> None:
             url = drydock.start().wait_ready()  # now that the home is ours
@@ -80,25 +82,26 @@ def _run(settings: EmbeddedSettings, simulator: bool, speed: float | None, fail:
                     connect(AirflowClient(session), ALL_SITES, url, "of `slipway up --simulator`")
 
             more = f"  simulated Drydock for all sites: {drydock.address}"
-            connecting = Connecting(attempt, settings.start_timeout)
-            begun.append((connecting, lambda: _welcome(runtime, credentials, began, more)))
+            connecting = PendingConnection(attempt, settings.start_timeout)
+            begun.append((connecting, lambda: click.echo(welcome(runtime, credentials, began, more))))
 
         def look_after() -> None:
             for connecting, say_welcome in begun:
-                if connecting.go_on():
+                if connecting.try_now():
                     say_welcome()
             drydock.look_after(click.echo)
 
         supervisor.run(on_ready, look_after)
 
 
-def _welcome(runtime: Runtime, credentials: Credentials, began: float, more: str = "") -> None:
-    click.echo(welcome(runtime, credentials, time.monotonic() - began, more))
+def welcome(runtime: Runtime, credentials: Credentials, began: float, more: str = "") -> str:
+    """Return what a person needs to know once Airflow is ready, without passwords that came from the environment.
 
-
-def welcome(runtime: Runtime, credentials: Credentials, seconds: float, more: str = "") -> str:
-    """What a person needs to know once Airflow is ready. Passwords that came from the environment are not shown."""
-    lines = [f"Slipway is ready after {seconds:.1f} s: {runtime.url}"]
+    Parameters
+    ----------
+    began : when the start began (monotonic seconds).
+    """
+    lines = [f"Slipway is ready after {time.monotonic() - began:.1f} s: {runtime.url}"]
     for user, password in credentials.passwords.items():
         shown = (
             f"password from SLIPWAY_{user.upper()}_PASSWORD" if user in credentials.given else f"password {password}"
@@ -109,20 +112,3 @@ def welcome(runtime: Runtime, credentials: Credentials, seconds: float, more: st
         lines.append(more)
     lines += ["  log in on the command line with `slipway login --user admin`", "  stop with Ctrl-C"]
     return "\n".join(lines)
-
-
-@click.group("dags")
-def dags() -> None:
-    """Find the DAGs that come with Slipway."""
-
-
-@dags.command("path", epilog=examples('export AIRFLOW__CORE__DAGS_FOLDER="$(slipway dags path)"'))
-def dags_path() -> None:
-    """Print the folder of the DAGs that are installed with Slipway.
-
-    Point Airflow's dags_folder at it, or the path of a DAG bundle, on every machine that runs a part of Airflow.
-    """
-    try:
-        click.echo(default_dags_folder())
-    except SlipwayCliError as error:
-        raise click.ClickException(str(error)) from error

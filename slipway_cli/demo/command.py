@@ -102,8 +102,6 @@ def demo(
     except KeyboardInterrupt:
         click.echo("interrupted; all that the demo had started is stopped", err=True)
         raise SystemExit(INTERRUPTED_EXIT) from None
-    except EmbeddedError as error:
-        raise click.ClickException(str(error)) from error
     except ApiError as error:
         raise click.ClickException(f"{error}{hint}") from error
     raise SystemExit(0 if success else 1)
@@ -262,7 +260,7 @@ def stop_interrupted_demos(site: str, slipway: SlipwayClient, clock: Clock, time
 
 
 def _stop(action_id: str, slipway: SlipwayClient) -> None:
-    """Stop an action; one that is just ending, or whose run never came, ends by itself."""
+    """Stop an action; it is no error when it is just ending, or its run does not exist."""
     try:
         slipway.stop(action_id)
     except ApiRefused as error:

@@ -25,7 +25,7 @@ REGION = "drydock/Region/v1"
 MOST_CHARACTERS = 64
 """Of the name of a site."""
 FORGIVEN_FAILURE = "deploy:r1-compute-07"
-"""What fails in the example site unless told otherwise; its group's criteria forgive it."""
+"""The default failure in the example site; its group succeeds all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def read_fail(text: str) -> Script:
 
 
 def _check_nodes(fail: Sequence[str], names: Collection[str]) -> None:
-    """Refuse what would silently do nothing: names and patterns that no node of the site has."""
+    """Refuse names and patterns that no node of the site has: they would silently do nothing."""
     mistakes = []
     for text in fail:
         pattern = read_fail(text).node

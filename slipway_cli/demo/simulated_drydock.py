@@ -136,7 +136,7 @@ class SimulatedDrydock:
         name : of its file of machines in the home.
         speed : simulated seconds per second.
         fail : `PHASE:NODE[:KIND]`, as the simulator takes them.
-        anew : with new machines, whatever became of those in the file.
+        anew : with new machines, not those in the file.
 
         Raises
         ------
@@ -201,8 +201,8 @@ class SimulatedDrydock:
         self.stop()
 
 
-class Connecting:
-    """Makes a connection, again and again while Airflow's API server is away: it is started again when it dies."""
+class PendingConnection:
+    """A connection that is still to be made; tried again while Airflow's API server is away, which is restarted."""
 
     def __init__(self, attempt: Callable[[], None], patience: float) -> None:
         """Nothing is done yet.
@@ -217,12 +217,12 @@ class Connecting:
         self._next = 0.0
         self.is_done = False
 
-    def go_on(self) -> bool:
-        """Try it, if it is not made yet and the last attempt was not just now.
+    def try_now(self) -> bool:
+        """Try to make it, unless it is made, or the last attempt was less than a second ago.
 
         Returns
         -------
-        Whether this very attempt made it.
+        Whether this attempt made it.
 
         Raises
         ------

@@ -27,7 +27,7 @@ def open_log(path: Path) -> BinaryIO:
 
 
 def tail(path: Path, lines: int = 15, start: int = 0) -> str:
-    """The last lines, indented by two blanks; of what was written from offset `start` on."""
+    """Return the last lines of what was written from offset `start` on, indented by two blanks."""
     try:
         with path.open("rb") as log:
             size = log.seek(0, os.SEEK_END)
@@ -40,7 +40,7 @@ def tail(path: Path, lines: int = 15, start: int = 0) -> str:
 
 
 COMPONENTS: Mapping[str, tuple[str, ...]] = {
-    # The order is that of starting: who takes longest comes first.
+    # In the order of starting: the slowest first.
     "api-server": ("api-server",),
     "scheduler": ("scheduler", "--skip-serve-logs"),
     "dag-processor": ("dag-processor",),
@@ -60,32 +60,32 @@ PRELOADED: Mapping[str, str] = {
 process for each task, or for each look at a file of DAGs)."""
 
 STEADY_AFTER = 60.0
-"""A component that lived this long (seconds) has forgotten its earlier deaths."""
+"""Seconds after which earlier deaths of a component no longer count."""
 MOST_DEATHS = 5
-"""So many deaths in a row are too many."""
+"""After this many deaths in a row a component is given up."""
 MOST_DEATHS_AT_START = 3
-"""So many are too many as long as it has never been healthy: most likely it cannot start at all."""
+"""The same while it has never been healthy: most likely it cannot start at all."""
 
 
 def back_off(deaths: int) -> float:
-    """Seconds to wait before the start after the n-th death in a row: 0.2, 1, 2, 4, 8."""
+    """Return the seconds to wait before the start after the n-th death in a row: 0.2, 1, 2, 4, 8."""
     return 0.2 if deaths <= 1 else min(8.0, 2.0 ** min(deaths - 2, 3))
 
 
 def airflow_component(name: str, environment: Mapping[str, str], log: Path, home: Path, after: Path) -> Component:
-    """One of Airflow's components; it waits until the file `after` exists."""
+    """Return one of Airflow's components; it waits until the file `after` exists."""
     environment = dict(environment) | {PRELOAD: PRELOADED.get(name, ""), AFTER: str(after)}
     return Component(name, tied_command("airflow", *COMPONENTS[name]), environment, log, home, f"Airflow's {name}")
 
 
 def controller_component(environment: Mapping[str, str], log: Path, home: Path) -> Component:
-    """Slipway's controller."""
+    """Return Slipway's controller."""
     command = tied_command("slipway_cli", CONTROLLER)
     return Component(CONTROLLER, command, environment, log, home, "the controller")
 
 
 class Component:
-    """A component's process, in a session of its own. Start it from the main thread: its life hangs on that thread."""
+    """A component's process, in a session of its own. Start it from the main thread: it ends with that thread."""
 
     stop_signal = signal.SIGTERM
     """What asks it to stop."""
@@ -136,7 +136,7 @@ class Component:
         return self._process.pid
 
     def died(self) -> int | None:
-        """The exit status, once, if the process has ended since the last look; it is then due to be started again."""
+        """Return the exit status, once, if the process has ended since the last call; a restart is then due."""
         if self._process is None or self.start_at is not None:
             return None
         status = self._process.poll()
@@ -152,7 +152,7 @@ class Component:
         return self._process is not None and self._process.poll() is None
 
     def ask_to_stop(self) -> None:
-        """Ask the component's main process alone: a scheduler whose whole group is told waits for ever."""
+        """Send the stop signal to the main process alone: a scheduler whose whole process group gets it never ends."""
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(self.stop_signal)
 

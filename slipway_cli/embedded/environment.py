@@ -39,7 +39,7 @@ def airflow_environment(
     loopback = f"localhost,{LOOPBACK}"
     for name in ("no_proxy", "NO_PROXY"):
         env[name] = f"{env[name]},{loopback}" if env.get(name) else loopback
-    # Of the controller alone: tasks run the same environment.
+    # Only the controller gets these: tasks run in this environment.
     for name in (PASSWORD_VARIABLE, USER_VARIABLE, FILE_VARIABLE):
         env.pop(name, None)
     env |= settings.to_environment()
@@ -92,7 +92,7 @@ def _sections(
             # The button "Test" of a connection is off by default.
             "TEST_CONNECTION": "Enabled",
         },
-        # psycopg 3 knows both ways; by itself Airflow would look for another driver for the second.
+        # psycopg 3 is both: without the second setting Airflow would look for an asynchronous driver.
         "DATABASE": {"SQL_ALCHEMY_CONN": database, "SQL_ALCHEMY_CONN_ASYNC": database},
         "API": {
             "HOST": LOOPBACK,

@@ -64,7 +64,7 @@ class Runtime:
         _runtime_file(Path(self.home)).unlink(missing_ok=True)
 
     def password(self, user: str = "admin") -> str:
-        """The user's password, from the file that only the owner can read."""
+        """Return a user's password, from the file that only the owner can read."""
         passwords: dict[str, str] = json.loads(Path(self.passwords_file).read_text(encoding="utf-8"))
         return passwords[user]
 
@@ -74,7 +74,7 @@ def _runtime_file(home: Path) -> Path:
 
 
 def read_runtime(home: Path) -> Runtime | None:
-    """What runtime.json says, or None if it cannot be read. It may be of a process that was killed."""
+    """Return what runtime.json says, None if it cannot be read. Its process may have been killed."""
     try:
         data: dict[str, Any] = json.loads(_runtime_file(home).read_text(encoding="utf-8"))
         return Runtime(**data)
@@ -83,7 +83,7 @@ def read_runtime(home: Path) -> Runtime | None:
 
 
 def find_running(home: Path) -> Runtime | None:
-    """The embedded Airflow that works in this home at this moment (whatever its state), or None."""
+    """Return the embedded Airflow that works in this home now, in any state; None when there is none."""
     runtime = read_runtime(home)
     return runtime if runtime is not None and _is_locked(home) else None
 
@@ -139,7 +139,7 @@ class HomeLock:
         return self._file.fileno()
 
     def release(self) -> None:
-        """Give the lock up; it is free once the guard has let go of it, too."""
+        """Release the lock; it is free once the guard has released it, too."""
         self._file.close()
 
 

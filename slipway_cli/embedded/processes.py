@@ -16,7 +16,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 def _prctl(option: int, value: int) -> None:
-    # A system without prctl goes without this second safety net; the guard process is the first.
+    # A system without prctl does without this: the guard process kills as well.
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
@@ -35,8 +35,8 @@ def die_with_parent(parent: int, number: int) -> bool:
 def tie_forks(number: int) -> None:
     """Have signal `number` sent to every process that this one forks, and that those fork, when its parent dies.
 
-    Airflow's scheduler forks its workers, they fork tasks, and none of them would notice by itself. Forks of other
-    threads than the main one are left alone: to the system a thread that ends is a parent that dies.
+    Airflow's scheduler forks its workers, they fork tasks, and none of them notices the end of its parent. Forks of
+    other threads than the main one are left out: for the kernel a thread that ends is a parent that dies.
     """
     forking: dict[str, int] = {}
 
@@ -148,11 +148,11 @@ def _processes(condition: Callable[[Path], bool]) -> list[int]:
 
 
 def end_leftovers(home: Path, data: Path) -> list[str]:
-    """End what an earlier start has left; the caller holds the home's lock, so none of it is anybody's.
+    """Kill the processes that an earlier start has left; the caller holds the home's lock, so nobody uses them.
 
     Returns
     -------
-    What was ended, each with its process id.
+    The commands that were killed, each with its process id.
     """
     named = {pid: _name(pid) for pid in [*marked(home), *servers_of(data)]}
     if named:

@@ -78,7 +78,7 @@ class Supervisor:
             Home or port in use, home not writable, a migration failed, a component cannot be started or keeps dying.
             All is stopped then.
         """
-        # The home first: one that is in use also has its port in use, and is what there is to tell.
+        # The home first: where it is in use, so is its port, and the home is the reason.
         lock = HomeLock(self._settings.home)
         try:
             port = claim_port(self._settings.port, "Airflow's API server", "SLIPWAY_PORT")
@@ -182,7 +182,7 @@ class Supervisor:
             self._say("preparing Airflow's database (first start)")
             stamp.unlink(missing_ok=True)
             airflow = self._begin(migrate_airflow(environment, settings.logs, settings.home))
-            # It takes longest to start, and waits for the stamp once it has imported what it needs.
+            # It takes longest to start: it imports what it needs now, and then waits for the stamp.
             self._start(first)
             while not airflow.is_over():
                 self._look_after()
@@ -221,7 +221,7 @@ class Supervisor:
         return migration
 
     def _pause(self, end: float | None = None, waiting_for: Component | None = None) -> None:
-        """Pause for a tick; a step that ends or fails by itself is waited for without an end."""
+        """Pause for a tick; without `end` there is no time limit, for a step that ends or fails by itself."""
         if self._signals:
             raise Interrupted
         if end is not None and waiting_for is not None and time.monotonic() > end:
@@ -263,7 +263,7 @@ class Supervisor:
         # Nothing depends on the controller: it is started again for as long as the rest runs.
         if component.deaths >= most and component is not self._controller:
             self._give_up(component, f"died {component.deaths} times in a row (last: {how})")
-        # What it started must not go on without it: a second scheduler would run the same tasks beside the first one's.
+        # Its child processes end with it: a second scheduler would run the same tasks beside those of the first.
         assert component.pid is not None
         component.kill_rest()
         self._guard.forget(component.pid)
@@ -272,15 +272,15 @@ class Supervisor:
         elif component.deaths == MOST_DEATHS:
             self._say(f"{component.title} keeps ending ({how}), and is started again each time: see {component.log}")
         if component is self._postgres:
-            # By themselves some go on and some end; and a scheduler that wants to end waits for its workers for ever.
+            # Without a database some go on and some end; a scheduler that ends waits for its workers for ever.
             for other in self._stateful:
                 other.kill_rest()
 
     def _stop(self) -> None:
         """Ask each component to stop, and kill what is left after the grace; at once if a second signal says so.
 
-        The API server keeps no state of its own, so it need not be waited for. The others are asked twice: at times a
-        scheduler loses the first signal, and a triggerer waits 10 s for its child unless it is asked again.
+        The API server keeps no state, so nothing waits for it. The others get the signal twice: at times a scheduler
+        loses the first one, and a triggerer waits 10 s for its child unless there is a second one.
         """
         stateful = [*self._stateful, *([] if self._controller is None else [self._controller])]
         grace = self._settings.stop_grace

@@ -93,9 +93,9 @@ def _outcomes(fails: Sequence[str], timeouts: Sequence[str], names: Collection[s
     """Read all `PHASE:NODE`, where NODE may be a pattern, and refuse all wrong ones at once."""
     outcomes: Outcomes = {phase: {} for phase in GROUP_PHASES}
     mistakes = []
-    told = [("--fail", text, NodeOutcome.FAILURE) for text in fails]
-    told += [("--timeout", text, NodeOutcome.UNKNOWN) for text in timeouts]
-    for option, text, outcome in told:
+    given = [("--fail", text, NodeOutcome.FAILURE) for text in fails]
+    given += [("--timeout", text, NodeOutcome.UNKNOWN) for text in timeouts]
+    for option, text, outcome in given:
         phase, _, node = text.partition(":")
         if phase not in GROUP_PHASES or not node:
             mistakes.append(f"{option} {text}: write prepare:NODE or deploy:NODE.")

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from api_client.slipway import VALIDATION_TIMEOUT
 from slipway_cli.online.collection_files import Collection, UploadCache, collection_of, version_of
-from slipway_cli.online.online_command import TargetGroup, online, show_answer
+from slipway_cli.online.online_command import TargetGroup, confirm, online, show_answer
 from slipway_cli.online.server import Failed, Sentence, SiteServer, in_files, messages_of, print_messages, sentence
 from slipway_cli.options import REVISION, VERSION, examples, option_alias
 from slipway_cli.output import OutputFormat, console, counted, listed, printable
@@ -38,7 +38,7 @@ _NOTHING = Collection(b"", (), ())
 @click.option("--empty-collection", is_flag=True, help="Take the collection's documents away; no files are sent.")
 @online
 def create_configdocs(
-    client: SiteServer,
+    server: SiteServer,
     output: str,
     collection: str,
     filenames: tuple[str, ...],
@@ -70,7 +70,7 @@ def create_configdocs(
         )
     mode = "append" if append else "replace" if replace else None
     say = in_files({collection: sources})
-    answer = client.send(
+    answer = server.send(
         "POST",
         f"/configdocs/{quote(collection, safe='')}",
         {"buffermode": mode, "empty-collection": True if empty_collection else None},
@@ -79,14 +79,14 @@ def create_configdocs(
         headers={"Content-Type": "application/x-yaml"},
         timeout=VALIDATION_TIMEOUT,
     )
-    UploadCache(client.where).remember(version_of(answer.headers), collection, sources, alone=not append)
+    UploadCache(server.where).remember(version_of(answer.headers), collection, sources, alone=not append)
 
     def table(body: Any) -> None:
         print_messages(console(stderr=True), messages_of(body), say)
         held = sorted((body.get("buffer") or {}).get("collections") or [])
         files = f" ({counted(len(sources.names), 'file')})" if sources.names else ""
         what = "is to be taken away" if empty_collection else f"is loaded{files}"
-        click.echo(f"collection {collection} {what}; the buffer of site {client.where.site} holds: {listed(held)}")
+        click.echo(f"collection {collection} {what}; the buffer of site {server.where.site} holds: {listed(held)}")
         click.echo("next: slipway diff configdocs committed buffer; slipway commit configdocs")
 
     show_answer(answer, output, table)
@@ -106,14 +106,14 @@ def diff() -> None:
 @click.argument("after", type=VERSION, default="buffer")
 @click.option("--rendered", is_flag=True, help="Compare the rendered documents: what really changes for the nodes.")
 @online
-def diff_configdocs(client: SiteServer, output: str, before: str, after: str, rendered: bool) -> None:
+def diff_configdocs(server: SiteServer, output: str, before: str, after: str, rendered: bool) -> None:
     """Compare two versions, or two revisions by their numbers: per document and per field.
 
     A version is committed, buffer, last_site_action or successful_site_action. Secrets are not shown; that one has
     changed is.
     """
     query = {"from": before, "to": after, "rendered": True if rendered else None}
-    show_answer(client.get("/diff/configdocs", **query), output, _table)
+    show_answer(server.get("/diff/configdocs", **query), output, _table)
 
 
 def _table(body: Any) -> None:
@@ -185,19 +185,19 @@ def commit() -> None:
 @_force
 @_dryrun
 @online
-def commit_configdocs(client: SiteServer, output: str, force: bool, dryrun: bool) -> None:
+def commit_configdocs(server: SiteServer, output: str, force: bool, dryrun: bool) -> None:
     """Judge the documents in the buffer and commit them as the site's next revision.
 
     Slipway and the provisioner judge them, all at once. Errors keep them from being committed, warnings do not. Lines
     are those of your files, if all that is in the buffer was loaded from here; else those of the collection.
     """
     _only_one(force, dryrun)
-    loaded = UploadCache(client.where)
+    loaded = UploadCache(server.where)
 
     def say_of(headers: Mapping[str, str]) -> Sentence:
         return in_files(loaded.collections(version_of(headers)))
 
-    answer = client.send(
+    answer = server.send(
         "POST", "/commitconfigdocs", {"force": force, "dryrun": dryrun}, say_of, timeout=VALIDATION_TIMEOUT
     )
     body = answer.json()
@@ -220,13 +220,13 @@ def rollback() -> None:
 @_force
 @_dryrun
 @online
-def rollback_configdocs(client: SiteServer, output: str, revision: int, force: bool, dryrun: bool) -> None:
+def rollback_configdocs(server: SiteServer, output: str, revision: int, force: bool, dryrun: bool) -> None:
     """Make a new revision with the documents of REVISION, an earlier one; `slipway get revisions` lists them.
 
     Nothing is deployed by it: create an action afterwards. The buffer must be empty.
     """
     _only_one(force, dryrun)
-    answer = client.send(
+    answer = server.send(
         "POST", f"/revisions/{revision}/rollback", {"force": force, "dryrun": dryrun}, timeout=VALIDATION_TIMEOUT
     )
     show_answer(answer, output, _show_judged)
@@ -241,27 +241,22 @@ def delete() -> None:
 @delete.command("configdocs", epilog=examples("slipway delete configdocs --yes"))
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @online
-def delete_configdocs(client: SiteServer, output: str, yes: bool) -> None:
+def delete_configdocs(server: SiteServer, output: str, yes: bool) -> None:
     """Forget all collections that were put into the buffer. Revisions stay as they are."""
-    answer = client.get("/configdocs")
+    answer = server.get("/configdocs")
     changed = [item["collection_name"] for item in answer.json() if item["new_status"] != "unmodified"]
     if not changed:
         if output == OutputFormat.TABLE:
-            click.echo(f"the buffer of site {client.where.site} is empty already")
+            click.echo(f"the buffer of site {server.where.site} is empty already")
         return
     if not yes:
-        question = f"Discard what was loaded of site {client.where.site} at {client.where.url}: {listed(changed)}?"
-        try:
-            if not click.confirm(question, err=True):
-                raise Failed("nothing was discarded")
-        except click.Abort:
-            click.echo(err=True)
-            raise Failed("nobody answered: nothing was discarded (--yes goes on without asking)") from None
+        question = f"Discard what was loaded of site {server.where.site} at {server.where.url}: {listed(changed)}?"
+        confirm(question, "--yes", "nothing was discarded")
     # What somebody loaded meanwhile is not what was asked about.
-    client.send("DELETE", "/configdocs", {}, headers={"If-Match": answer.headers.get("ETag", "*")})
-    UploadCache(client.where).forget()
+    server.send("DELETE", "/configdocs", {}, headers={"If-Match": answer.headers.get("ETag", "*")})
+    UploadCache(server.where).forget()
     if output == OutputFormat.TABLE:
-        click.echo(f"the buffer of site {client.where.site} is empty")
+        click.echo(f"the buffer of site {server.where.site} is empty")
 
 
 def _show_judged(body: Any, say: Sentence = sentence) -> None:

@@ -52,10 +52,10 @@ def _control(verb: str, help_text: str) -> click.Group:
     @group.command("action", help=help_text, epilog=examples(f"slipway {verb} action/01ARZ3NDEKTSV4RRFFQ69G5FAV"))
     @click.argument("action")
     @online
-    def action(client: SiteServer, output: str, action: str) -> None:
+    def action(server: SiteServer, output: str, action: str) -> None:
         identity = action_id(action)
         try:
-            client.send("POST", f"/actions/{identity}/control/{verb}", {})
+            server.send("POST", f"/actions/{identity}/control/{verb}", {})
         except Failed as error:
             if error.status != _CONFLICT:
                 raise
@@ -78,7 +78,7 @@ _ANSWER = 10.0
 """Seconds for one answer: somebody watches."""
 
 
-def follow_to_the_end(client: SiteServer, action: Mapping[str, Any], output: str) -> NoReturn:
+def follow_to_the_end(server: SiteServer, action: Mapping[str, Any], output: str) -> NoReturn:
     """Show the action's progress until it is over, then its report; exit with 0 for success, 1 for failure.
 
     Raises
@@ -92,7 +92,7 @@ def follow_to_the_end(client: SiteServer, action: Mapping[str, Any], output: str
     clock.say(f"{name}: {action['name']} of site {action.get('site')}, revision {action.get('revision')}")
     advice = f"The action goes on; look again with `slipway describe {name} --follow`"
     try:
-        with translated_errors(client.where), contextlib.closing(client.new_session(_ANSWER)) as session:
+        with translated_errors(server.where), contextlib.closing(server.new_session(_ANSWER)) as session:
             state, progress = follow(
                 action["dag_id"], action["run_id"], AirflowClient(session), SlipwayClient(session), clock, advice=advice
             )

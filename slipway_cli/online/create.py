@@ -12,7 +12,7 @@ from api_client.slipway import VALIDATION_TIMEOUT
 from site_engine.actions.kinds import ActionKind, Override, kind_names, kind_of
 from slipway_cli.online.configdocs import create_configdocs
 from slipway_cli.online.control import follow_to_the_end
-from slipway_cli.online.online_command import TargetGroup, online, show_answer
+from slipway_cli.online.online_command import TargetGroup, answered, confirm, online, show_answer
 from slipway_cli.online.server import Failed, SiteServer, print_messages
 from slipway_cli.options import REVISION, examples, option_alias
 from slipway_cli.output import console, listed
@@ -54,7 +54,7 @@ def _override_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--yes-destroy", is_flag=True, help="Do not ask for the site's name before nodes are destroyed.")
 @online
 def create_action(
-    client: SiteServer,
+    server: SiteServer,
     output: str,
     kind: str,
     params: tuple[str, ...],
@@ -103,20 +103,20 @@ def create_action(
     body = {"name": kind} | ({"parameters": parameters} if parameters else {})
     query = {"allow-intermediate-commits": allow_intermediate_commits}
     if str(parameters.get("dry_run", "")).lower() != "true":
-        _confirm(client, known, nodes, yes, yes_destroy)
+        _confirm(server, known, nodes, yes, yes_destroy)
         if not known.targeted and not yes:
-            _confirm_deployed(client, query, body)
-    answer = client.send("POST", "/actions", query, json=body, timeout=VALIDATION_TIMEOUT)
+            _confirm_deployed(server, query, body)
+    answer = server.send("POST", "/actions", query, json=body, timeout=VALIDATION_TIMEOUT)
     if following:
         action = answer.json()
         print_messages(console(stderr=True), action.get("warnings") or [], most=_MOST)
-        follow_to_the_end(client, action, output)
+        follow_to_the_end(server, action, output)
 
     def table(created: Any) -> None:
         print_messages(console(stderr=True), created.get("warnings") or [], most=_MOST)
         name = f"action/{created['id']}"
         click.echo(
-            f"{name}: {kind} of site {client.where.site}, revision {created.get('revision')}: "
+            f"{name}: {kind} of site {server.where.site}, revision {created.get('revision')}: "
             f"{created['action_lifecycle']}"
         )
         click.echo(f"next: slipway describe {name} --follow; slipway stop {name}")
@@ -148,7 +148,7 @@ def _names(targets: object) -> list[str]:
     return list(targets) if isinstance(targets, list) else []
 
 
-def _confirm(client: SiteServer, kind: ActionKind, nodes: Sequence[str], yes: bool, yes_destroy: bool) -> None:
+def _confirm(server: SiteServer, kind: ActionKind, nodes: Sequence[str], yes: bool, yes_destroy: bool) -> None:
     """Ask before servers lose what is on them.
 
     Raises
@@ -158,23 +158,19 @@ def _confirm(client: SiteServer, kind: ActionKind, nodes: Sequence[str], yes: bo
     """
     if not kind.is_destructive:
         return
-    site = client.where.site
-    about = f"{listed(nodes, 50)} of site {site} at {client.where.url} will be erased"
-    try:
-        if kind.has_groups:
-            if not yes and not click.confirm(f"{about} and deployed anew. Go on?", err=True):
-                raise Failed("nothing was done")
-        elif not yes_destroy:
+    site = server.where.site
+    about = f"{listed(nodes, 50)} of site {site} at {server.where.url} will be erased"
+    if kind.has_groups:
+        if not yes:
+            confirm(f"{about} and deployed anew. Go on?", "--yes")
+    elif not yes_destroy:
+        with answered("--yes-destroy"):
             typed = click.prompt(f"{about}. Type the name of the site to go on", err=True)
-            if typed != site:
-                raise Failed(f"that is not {site!r}: nothing was done")
-    except click.Abort:
-        click.echo(err=True)
-        option = "--yes" if kind.has_groups else "--yes-destroy"
-        raise Failed(f"nobody answered: nothing was done ({option} goes on without asking)") from None
+        if typed != site:
+            raise Failed(f"that is not {site!r}: nothing was done")
 
 
-def _confirm_deployed(client: SiteServer, query: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+def _confirm_deployed(server: SiteServer, query: Mapping[str, Any], body: Mapping[str, Any]) -> None:
     """Say what becomes of nodes that are deployed already, and ask.
 
     Raises
@@ -183,18 +179,18 @@ def _confirm_deployed(client: SiteServer, query: Mapping[str, Any], body: Mappin
         The answer is no; or nobody can be asked, and deployed nodes would be touched.
     """
     try:
-        answer = client.send("POST", "/actions/preview", query, json=body, timeout=VALIDATION_TIMEOUT).json()
+        answer = server.send("POST", "/actions/preview", query, json=body, timeout=VALIDATION_TIMEOUT).json()
     except Failed as error:
         if error.status is None or error.status >= 500 or error.status == _NOT_LOGGED_IN:
             raise
-        # What is wrong with the request is told by the one that creates it, and better.
+        # The request that creates the action says what is wrong, with all messages.
         return
     found = answer.get("preview") or {}
     touched = found.get("deployed") or []
     if not touched and not any(found.get(part) for part in ("withheld", "released", "refused")):
         return
     print_messages(console(stderr=True), answer.get("notes") or [])
-    site = client.where.site
+    site = server.where.site
     if not is_terminal():
         if touched:
             raise Failed(
@@ -202,12 +198,7 @@ def _confirm_deployed(client: SiteServer, query: Mapping[str, Any], body: Mappin
                 "there is no terminal to ask (--yes goes on without asking)"
             )
         return
-    try:
-        if not click.confirm(f"{answer['name']} of site {site} at {client.where.url}: go on?", err=True):
-            raise Failed("nothing was done")
-    except click.Abort:
-        click.echo(err=True)
-        raise Failed("nobody answered: nothing was done (--yes goes on without asking)") from None
+    confirm(f"{answer['name']} of site {site} at {server.where.url}: go on?", "--yes")
 
 
 def is_terminal() -> bool:

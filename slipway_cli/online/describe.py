@@ -40,22 +40,22 @@ def describe() -> None:
 @click.argument("action")
 @click.option("--follow", "-F", "following", is_flag=True, help="Show the progress, and end with the verdict.")
 @online
-def describe_action(client: SiteServer, output: str, action: str, following: bool) -> None:
+def describe_action(server: SiteServer, output: str, action: str, following: bool) -> None:
     """Show an ACTION by its id: its groups with node counts and criteria, its steps, notes and commands.
 
     With --follow it shows the groups as they proceed until the action is over, then the report, and ends with the
     verdict: 0 success, 1 failure.
     """
-    answer = client.get(f"/actions/{action_id(action)}")
+    answer = server.get(f"/actions/{action_id(action)}")
     if following:
-        follow_to_the_end(client, answer.json(), output)
+        follow_to_the_end(server, answer.json(), output)
     show_answer(answer, output, _show_action)
 
 
 @describe.command("revision", epilog=examples("slipway describe revision/3"))
 @click.argument("number", type=REVISION)
 @online
-def describe_revision(client: SiteServer, output: str, number: int) -> None:
+def describe_revision(server: SiteServer, output: str, number: int) -> None:
     """Show a revision: who committed it, its collections, and what was overridden if it was forced."""
 
     def show(body: Any) -> None:
@@ -76,36 +76,36 @@ def describe_revision(client: SiteServer, output: str, number: int) -> None:
             for problem in body["problems"]:
                 target.print(Text(f"  {printable(problem)}"), soft_wrap=True)
 
-    show_answer(client.get(f"/revisions/{number}"), output, show)
+    show_answer(server.get(f"/revisions/{number}"), output, show)
 
 
 @describe.command("step", epilog=examples("slipway describe step/01ARZ3NDEKTSV4RRFFQ69G5FAV/validate_design -v 3"))
 @click.argument("step")
 @_action
 @online
-def describe_step(client: SiteServer, output: str, step: str, action: str | None) -> None:
+def describe_step(server: SiteServer, output: str, step: str, action: str | None) -> None:
     """Show a step of an action: `step/<action>/<step>`, or its name and --action."""
-    show_answer(client.get(_step_path(step_of(step, action))), output, _show_step)
+    show_answer(server.get(_step_path(step_of(step, action))), output, _show_step)
 
 
 @describe.command("validation", epilog=examples("slipway describe validation/01ARZ3NDEKTSV4RRFFQ69G5FAV/1"))
 @click.argument("validation")
 @_action
 @online
-def describe_validation(client: SiteServer, output: str, validation: str, action: str | None) -> None:
+def describe_validation(server: SiteServer, output: str, validation: str, action: str | None) -> None:
     """Show a failed validation of an action: `validation/<action>/<validation>`.
 
     None are kept so far: an action that fails its validation is not created.
     """
     found = step_of(validation, action)
     path = f"/actions/{found.action}/validations/{quote(found.step, safe='')}"
-    show_answer(client.get(path), output, lambda body: _facts(console(), body.items()))
+    show_answer(server.get(path), output, lambda body: _facts(console(), body.items()))
 
 
 @describe.command("workflow", epilog=examples("slipway describe workflow/deploy_site__2026-03-01T12:00:00.000000"))
 @click.argument("workflow")
 @online
-def describe_workflow(client: SiteServer, output: str, workflow: str) -> None:
+def describe_workflow(server: SiteServer, output: str, workflow: str) -> None:
     """Show a DAG run with its tasks: `workflow/<id>`, as `slipway get workflows` names it."""
 
     def show(body: Any) -> None:
@@ -117,15 +117,15 @@ def describe_workflow(client: SiteServer, output: str, workflow: str) -> None:
             rows.add_row(task["task_id"], printable(place), task["state"] or "", str(task["try_number"]))
         target.print(rows)
 
-    show_answer(client.get(f"/workflows/{quote(workflow, safe='')}"), output, show)
+    show_answer(server.get(f"/workflows/{quote(workflow, safe='')}"), output, show)
 
 
 @describe.command("notedetails", epilog=examples("slipway describe notedetails/00000000000000000000000042"))
 @click.argument("note")
 @online
-def describe_notedetails(client: SiteServer, output: str, note: str) -> None:
+def describe_notedetails(server: SiteServer, output: str, note: str) -> None:
     """Show all that is behind a note: `notedetails/<id>`."""
-    show_answer(client.get(f"/notedetails/{quote(note, safe='')}"), output, lambda body: click.echo(str(body)))
+    show_answer(server.get(f"/notedetails/{quote(note, safe='')}"), output, lambda body: click.echo(str(body)))
 
 
 @click.group(cls=TargetGroup, epilog=examples("slipway logs step/01ARZ3NDEKTSV4RRFFQ69G5FAV/validate_design/1"))
@@ -144,10 +144,10 @@ def logs() -> None:
 @_action
 @click.option("--try", "attempt", type=click.IntRange(1), help="Which try.  [the last]")
 @online
-def logs_step(client: SiteServer, output: str, step: str, action: str | None, attempt: int | None) -> None:
+def logs_step(server: SiteServer, output: str, step: str, action: str | None, attempt: int | None) -> None:
     """Show the log of a step: `step/<action>/<step>[/<try>]`, or its name and --action."""
     found = step_of(step, action, attempt)
-    answer = client.get(f"{_step_path(found)}/logs", **{"try": found.attempt})
+    answer = server.get(f"{_step_path(found)}/logs", **{"try": found.attempt})
     show_answer(answer, output, lambda body: click.echo(str(body)))
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -15,8 +16,6 @@ import requests
 import yaml
 from rich.syntax import Syntax
 
-from api_client.session import ApiError
-from slipway_cli import SlipwayCliError
 from slipway_cli.online.server import Failed, SiteServer
 from slipway_cli.online.server_config import server_config
 from slipway_cli.options import shared_options
@@ -42,15 +41,13 @@ def online(command: Command) -> Command:
         try:
             where = server_config(shared["profile"], shared["site"])
             verbosity = 1 if shared["verbosity"] is None else shared["verbosity"]
-            client = SiteServer(where, verbosity, shared["context_marker"], _trace if shared["debug"] else None)
-            return command(client=client, output=chosen, **rest)
+            server = SiteServer(where, verbosity, shared["context_marker"], _trace if shared["debug"] else None)
+            return command(server=server, output=chosen, **rest)
         except Failed as error:
             if chosen != OutputFormat.TABLE and error.body is not None:
                 echo_data(error.body, chosen)
                 raise Failed(error.message) from error
             raise
-        except (SlipwayCliError, ApiError) as error:
-            raise Failed(str(error)) from error
 
     option = click.option(
         "-o", "--output", type=click.Choice([form.value for form in OutputFormat]), help="Form of the result.  [table]"
@@ -62,7 +59,7 @@ _SHARED = ("profile", "site", "output_format", "verbosity", "context_marker", "d
 
 
 def _given(name: str, value: Any) -> Any:
-    """What was given after the command, else what was given before it."""
+    """Return the option given after the command, else the one given before it."""
     return value if value is not None else click.get_current_context().find_root().params.get(name)
 
 
@@ -139,7 +136,7 @@ class Step:
 
 
 def action_id(text: str) -> str:
-    """The id of an action, or that of its DAG run in Airflow; the server knows both.
+    """Return the id of an action, or that of its DAG run in Airflow; the server knows both.
 
     Raises
     ------
@@ -156,7 +153,7 @@ def action_id(text: str) -> str:
 
 
 def step_of(text: str, action: str | None, attempt: int | None = None) -> Step:
-    """The step that is meant by `<action>/<step>[/<try>]`, or by `<step>` and the id of its action.
+    """Return the step that is meant by `<action>/<step>[/<try>]`, or by `<step>` and the id of its action.
 
     Raises
     ------
@@ -175,7 +172,7 @@ def step_of(text: str, action: str | None, attempt: int | None = None) -> Step:
 
 
 def format_time(text: str | None) -> str:
-    """An ISO 8601 time to the second, in UTC: `2026-03-01 12:00:00`; what is none is left as it is."""
+    """Return an ISO 8601 time to the second, in UTC: `2026-03-01 12:00:00`; other text is returned as it is."""
     try:
         at = datetime.fromisoformat(text or "")
     except ValueError:
@@ -184,7 +181,7 @@ def format_time(text: str | None) -> str:
 
 
 def format_duration(begin: str | None, end: str | None) -> str:
-    """How long something took: `4.7 s`, `3 min 20 s`, `2 h 5 min`; nothing where that is not known."""
+    """Return how long something took: `4.7 s`, `3 min 20 s`, `2 h 5 min`; nothing where that is not known."""
     try:
         seconds = (datetime.fromisoformat(end or "") - datetime.fromisoformat(begin or "")).total_seconds()
     except (ValueError, TypeError):
@@ -193,3 +190,26 @@ def format_duration(begin: str | None, end: str | None) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def confirm(question: str, option: str, otherwise: str = "nothing was done") -> None:
+    """Ask a question on standard error.
+
+    Raises
+    ------
+    Failed
+        The answer is no; or there is none, and `option` goes on without asking.
+    """
+    with answered(option, otherwise):
+        if not click.confirm(question, err=True):
+            raise Failed(otherwise)
+
+
+@contextlib.contextmanager
+def answered(option: str, otherwise: str = "nothing was done") -> Iterator[None]:
+    """Raise `Failed` where nobody answers a question."""
+    try:
+        yield
+    except click.Abort:
+        click.echo(err=True)
+        raise Failed(f"nobody answered: {otherwise} ({option} goes on without asking)") from None

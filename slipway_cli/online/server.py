@@ -13,7 +13,7 @@ import requests
 from rich.console import Console
 from rich.text import Text
 
-from api_client.session import ApiError, ApiRefused, ApiSession, ApiUnreachable
+from api_client.session import ApiRefused, ApiSession, ApiUnreachable
 from api_client.slipway import SlipwayClient
 from slipway_cli import SlipwayCliError
 from slipway_cli.online.collection_files import Collection
@@ -105,11 +105,11 @@ READING = 60.0
 REQUEST_ID = "X-Shipyard-Req"
 """The header that every answer of Slipway's has."""
 
-Headers = Mapping[str, str]
+SentenceOf = Callable[[Mapping[str, str]], Sentence]
+"""From an answer's headers, how to say its messages."""
 
 
-def plainly(_headers: Headers) -> Sentence:
-    """Say messages as the server does."""
+def _plain(_headers: Mapping[str, str]) -> Sentence:
     return sentence
 
 
@@ -147,7 +147,7 @@ class Failed(SlipwayCliError, click.ClickException):
 
 
 @contextmanager
-def translated_errors(where: ServerConfig, say_of: Callable[[Headers], Sentence] = plainly) -> Iterator[None]:
+def translated_errors(where: ServerConfig, say_of: SentenceOf = _plain) -> Iterator[None]:
     """Turn what an API says into what a user can act on; `say_of` gets the headers of the refusal."""
     try:
         yield
@@ -155,11 +155,9 @@ def translated_errors(where: ServerConfig, say_of: Callable[[Headers], Sentence]
         raise _refused(where, error, say_of) from error
     except ApiUnreachable as error:
         raise Failed(f"{error}. {where.advice}") from error
-    except ApiError as error:
-        raise Failed(str(error)) from error
 
 
-def _refused(where: ServerConfig, error: ApiRefused, say_of: Callable[[Headers], Sentence]) -> Failed:
+def _refused(where: ServerConfig, error: ApiRefused, say_of: SentenceOf) -> Failed:
     if error.status == 401:
         renew = "renew SLIPWAY_TOKEN, which is set" if os.environ.get("SLIPWAY_TOKEN") else f"run `{where.login}`"
         return Failed(f"{where.url} does not accept the token (any more): {renew}", status=401)
@@ -196,7 +194,7 @@ class SiteServer:
         Parameters
         ----------
         marker : a UUID that ties together what services log.
-        trace : is told of every request.
+        trace : takes a line for every request.
 
         Raises
         ------
@@ -227,7 +225,7 @@ class SiteServer:
         method: str,
         path: str,
         query: Mapping[str, Any],
-        say_of: Callable[[Headers], Sentence] = plainly,
+        say_of: SentenceOf = _plain,
         headers: Mapping[str, str] | None = None,
         **arguments: Any,
     ) -> requests.Response:

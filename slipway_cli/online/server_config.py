@@ -24,7 +24,7 @@ class ServerConfig:
 
     Attributes
     ----------
-    user : whose token it is, or is to be; None where nobody said.
+    user : the user of the token; None where none is named.
     token : None before there is one.
     profile : the name of its profile, None where it was named in another way.
     login : the command that gets a token for it.
@@ -58,9 +58,9 @@ def server_config(
 ) -> ServerConfig:
     """Find out which server is meant.
 
-    `--profile` and `SLIPWAY_PROFILE` win over `SLIPWAY_URL`, which wins over the profile in use. Where nobody says
-    anything, it is the Slipway that `slipway up` runs in this `SLIPWAY_HOME`; if none runs there is no server: whatever
-    listens at a usual address is not to be sent a password. `SLIPWAY_TOKEN` wins over the login that is kept.
+    `--profile` and `SLIPWAY_PROFILE` win over `SLIPWAY_URL`, which wins over the profile in use. Without any of them
+    it is the Slipway that `slipway up` runs in this `SLIPWAY_HOME`. If none runs there, there is no server: a password
+    is never sent to a program that only listens at a usual address. `SLIPWAY_TOKEN` wins over the stored login.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def _named(profile: str | None, env: Mapping[str, str], folder: Folder) -> _Name
 
 
 def checked_url(url: str) -> str:
-    """The address without a slash at its end.
+    """Return the address without a slash at its end.
 
     Raises
     ------
@@ -134,5 +134,5 @@ def checked_url(url: str) -> str:
         raise ProfileError(f"{url!r} is not the address of a server; write for example https://airflow.example.org")
     if parts.username or parts.password:
         raise ProfileError("an address is kept and shown: leave user and password out of it, and use `slipway login`")
-    # Whoever copies the address of the API means the same server.
+    # The address of the API is that of the same server.
     return re.sub(r"/slipway(/.*)?$", "", url.rstrip("/"))

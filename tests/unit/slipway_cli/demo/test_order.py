@@ -4,17 +4,15 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner, Result
 
 from slipway_cli import SlipwayCliError
-from slipway_cli.demo.command import demo
 from slipway_cli.demo.order import FORGIVEN_FAILURE, read_order
 from slipway_cli.embedded.errors import EmbeddedError
+from slipway_cli.main import main
 from slipway_cli.online.profiles import ProfileError
 from slipway_cli.output import Refused
-from slipway_cli.up import up
 
 NODE = "schema: drydock/BaremetalNode/v1\nmetadata: {name: %s}\ndata: {}\n---\n"
 
@@ -33,7 +31,7 @@ def busy_port() -> Iterator[int]:
 
 
 def run(*options: str) -> Result:
-    return CliRunner().invoke(demo, options)
+    return CliRunner().invoke(main, ["demo", *options])
 
 
 @pytest.mark.parametrize(
@@ -139,9 +137,9 @@ def test_the_sites_name_is_one_that_a_commit_takes(tmp_path: Path, stem: str, na
 
 
 @pytest.mark.parametrize("folder", ["/proc/nope", "/dev/null/x"])
-@pytest.mark.parametrize("command", [demo, up])
-def test_a_home_that_cannot_be_used_is_told_in_one_line(command: click.Command, folder: str) -> None:
-    result = CliRunner().invoke(command, ["--home", folder])
+@pytest.mark.parametrize("command", ["demo", "up"])
+def test_a_home_that_cannot_be_used_is_told_in_one_line(command: str, folder: str) -> None:
+    result = CliRunner().invoke(main, [command, "--home", folder])
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(f"Error: {folder} cannot be used (")
     assert result.stderr.count("\n") == 1

@@ -21,15 +21,15 @@ from api_client.session import ApiSession, ApiUnreachable
 from slipway_cli.demo import simulated_drydock
 from slipway_cli.demo.simulated_drydock import (
     ALL_SITES,
-    Connecting,
     ConnectionTaken,
+    PendingConnection,
     SimulatedDrydock,
     connect,
     disconnect,
 )
 from slipway_cli.embedded.home import HomeLock, Runtime
 from slipway_cli.embedded.settings import EmbeddedSettings
-from slipway_cli.up import up
+from slipway_cli.main import main
 
 URL = "http://127.0.0.1:1"
 CONNECTION = f"{URL}/api/v2/connections/{ALL_SITES}"
@@ -83,27 +83,27 @@ def test_it_is_connected_once_airflows_api_server_is_back(
     """The API server may die between "ready" and this; it is started again by then."""
     monkeypatch.setattr(simulated_drydock, "_RETRY", 0.0)
     monkeypatch.setattr("api_client.airflow._PAUSES", ())
-    connecting = Connecting(connected, 60)
+    connecting = PendingConnection(connected, 60)
     wire.get(CONNECTION, body=requests.ConnectionError("refused"))
-    assert not connecting.go_on()
+    assert not connecting.try_now()
     wire.replace(responses.GET, CONNECTION, json={"detail": "the database is away"}, status=503)
-    assert not connecting.go_on()
+    assert not connecting.try_now()
     wire.replace(responses.GET, CONNECTION, json={"host": DRYDOCK, "description": None})
     wire.patch(CONNECTION, json={})
-    assert connecting.go_on(), "now it is connected"
-    assert not connecting.go_on(), "and not again"
+    assert connecting.try_now(), "now it is connected"
+    assert not connecting.try_now(), "and not again"
 
 
 def test_what_airflow_refuses_is_not_asked_for_again(wire: responses.RequestsMock) -> None:
     wire.get(CONNECTION, json={"host": "https://drydock.example.org", "description": "the plant"})
     with pytest.raises(ConnectionTaken):
-        Connecting(connected, 60).go_on()
+        PendingConnection(connected, 60).try_now()
 
 
 def test_an_api_server_that_stays_away_is_not_waited_for_for_ever(wire: responses.RequestsMock) -> None:
     wire.get(CONNECTION, body=requests.ConnectionError("refused"))
     with pytest.raises(ApiUnreachable):
-        Connecting(connected, -1).go_on()
+        PendingConnection(connected, -1).try_now()
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_machines_are_kept_unless_new_ones_are_wanted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [("--speed", "2"), ("--fail", "deploy:n1"), ("--simulator", "--fail", "n1")])
 def test_what_cannot_be_meant_is_wrong_use(tmp_path: Path, options: tuple[str, ...]) -> None:
-    result = CliRunner().invoke(up, ["--home", str(tmp_path / "home"), *options])
+    result = CliRunner().invoke(main, ["up", "--home", str(tmp_path / "home"), *options])
     assert (result.exit_code, "Error: " in result.stderr) == (2, True)
     assert not (tmp_path / "home").exists()
 
@@ -177,7 +177,7 @@ def test_a_home_in_use_is_told_before_a_simulator_is_started(tmp_path: Path) -> 
     lock = HomeLock(tmp_path)
     try:
         Runtime(str(tmp_path), DRYDOCK, 4711, os.getpid(), "ready", 0.0, "passwords.json").write()
-        result = CliRunner().invoke(up, ["--home", str(tmp_path), "--port", "0", "--simulator"])
+        result = CliRunner().invoke(main, ["up", "--home", str(tmp_path), "--port", "0", "--simulator"])
     finally:
         lock.release()
     assert (result.exit_code, f"{tmp_path} is in use by another embedded Airflow" in result.stderr) == (1, True)
