@@ -1,4 +1,4 @@
-"""Airflow's structured log messages as text: a line each, and below it the exception that it tells of. Pure."""
+"""Airflow's structured log messages as text: a line each, and below it its exception. Pure."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def log_line(raw: bytes) -> str:
 
 def _exceptions(detail: Any) -> Iterator[str]:
     """Yield an exception with its frames, then what it came from, as `structlog` writes them."""
-    told = [one for one in detail if isinstance(one, Mapping)] if isinstance(detail, list) else []
-    for place, exception in enumerate(told[:_MOST_EXCEPTIONS]):
+    exceptions = [one for one in detail if isinstance(one, Mapping)] if isinstance(detail, list) else []
+    for place, exception in enumerate(exceptions[:_MOST_EXCEPTIONS]):
         before = "" if place == 0 else "caused by " if exception.get("is_cause") else "while handling "
         value = str(exception.get("exc_value") or "").replace("\n", "\n    ")
         name = str(exception.get("exc_type") or "exception")

@@ -101,7 +101,7 @@ class ApiSession:
         self.url = url.rstrip("/")
         self.username = username
         self.trace: Callable[[str], None] | None = None
-        """Is told of every request, without its secrets."""
+        """Takes a line for every request, without its secrets."""
         self._name = name or f"Airflow at {self.url}"
         self._password = password
         self._timeout = timeout
@@ -220,15 +220,20 @@ class ApiSession:
         return answer
 
 
-def _renewal(token: str, now: float) -> float:
-    """Return when to fetch another token (seconds since 1970): after nine tenths of its life."""
+def token_expiry(token: str) -> float | None:
+    """Return when a token ends (seconds since 1970), as it says itself; None where it does not say."""
     try:
         payload = token.split(".")[1]
-        ends = float(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["exp"])
+        return float(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["exp"])
     except (IndexError, KeyError, TypeError, ValueError):
-        # One that is refused (401) is replaced all the same.
-        return math.inf
-    return now + 0.9 * (ends - now) if ends > now else math.inf
+        return None
+
+
+def _renewal(token: str, now: float) -> float:
+    """Return when to fetch another token (seconds since 1970): after nine tenths of its life."""
+    ends = token_expiry(token)
+    # One that is refused (401) is replaced all the same.
+    return now + 0.9 * (ends - now) if ends is not None and ends > now else math.inf
 
 
 def read_json(what: str, answer: requests.Response) -> Any:
@@ -237,7 +242,7 @@ def read_json(what: str, answer: requests.Response) -> Any:
     Raises
     ------
     ApiError
-        It is something else: whatever answers there is not what was meant.
+        It is something else: another program answers there.
     """
     try:
         return answer.json()
@@ -256,7 +261,7 @@ def _detail(answer: requests.Response) -> Any:
 
 
 def _reason(error: requests.RequestException) -> str:
-    """Return the cause in a few words: what the operating system said, else the sort of the error."""
+    """Return the cause in a few words: the operating system's, else the kind of the error."""
     cause: BaseException | None = error
     seen = 0
     while cause is not None and seen < 10:

@@ -50,7 +50,7 @@ class Action:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended, in whatever way."""
+        """Whether it has ended, with any result."""
         return self.state not in ("pending", "running")
 
     @classmethod
@@ -213,16 +213,15 @@ class SlipwayClient:
         return Action.from_json(read_json(what, self.request(what, "GET", f"/actions/{_quoted(action_id)}")))
 
     def provisioner_problem(self, site: str) -> str | None:
-        """Return why the site's provisioner does not list its nodes, in a sentence; None when it does.
+        """Return why the site's provisioner cannot be used, in a sentence; None when it can.
 
         Raises
         ------
         ApiRefused, ApiUnreachable
             The API itself does not answer as it should: of the provisioner nothing is known.
         """
-        query = {"site": site, "filters": "nodes-provision-status"}
         try:
-            self.request(f"asking the provisioner of site {site}", "GET", "/site_statuses", query)
+            self.request(f"asking the provisioner of site {site}", "GET", "/provisioner", {"site": site})
         except ApiRefused as refused:
             if refused.status not in (502, 503):
                 raise

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
 from design_rendering.digests import node_digests
-from design_rendering.documents import Document, find_document, find_documents
-from design_rendering.drydock_kinds import NODE_SCHEMA, missing_profiles, nodes_from_documents
-from design_rendering.errors import DocumentError
+from design_rendering.documents import Document, DocumentError, find_document, find_documents
+from design_rendering.drydock_kinds import NODE_SCHEMA
+from design_rendering.drydock_nodes import missing_profiles, nodes_from_documents
 from strategy_lib.configuration import (
     CONFIGURATION_SCHEMA,
     DEFAULT_STRATEGY_NAME,

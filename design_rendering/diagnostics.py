@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from design_rendering.documents import Document
-from design_rendering.errors import RenderingError
-from strategy_lib.errors import Problem
+from strategy_lib.errors import Problem, StrategyLibError
 
 _MOST = 1000
+
+
+class RenderingError(StrategyLibError):
+    """The documents cannot be rendered. Mend the layering and the substitutions listed below."""
 
 
 class Diagnostics:

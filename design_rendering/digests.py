@@ -19,8 +19,8 @@ from design_rendering.drydock_kinds import (
     PROFILE_SCHEMA,
     data_without_labels,
     part_names,
-    profile_chain,
 )
+from design_rendering.drydock_nodes import profile_chain
 from strategy_lib.node import Node
 
 VERSION = "2"
@@ -88,10 +88,10 @@ def _digest(node: Document, parts: Mapping[str, Mapping[str, Document]], known: 
         used.update(part_names(document.data))
     content = {}
     for schema, name in used:
-        document_there = parts[schema].get(name)
+        there = parts[schema].get(name)
         if (schema, name) not in known:
             # Profiles and networks serve many nodes: each is turned into text once.
-            known[schema, name] = _hash(data_without_labels(document_there) if document_there is not None else None)
+            known[schema, name] = _hash(data_without_labels(schema, there.data) if there is not None else None)
         content[f"{schema} {name}"] = known[schema, name]
     return _hash([[document.name for document in makers], content])
 

@@ -6,25 +6,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from design_rendering.errors import DocumentError
+from design_rendering.drydock_kinds import NODE_MAKERS
 from design_rendering.line_marks import LineMarks
 from design_rendering.yaml_reader import MOST_PROBLEMS, Limits, RawDocument, YamlReader
-from strategy_lib.errors import Problem
+from strategy_lib.configuration import CONFIGURATION_SCHEMA
+from strategy_lib.errors import Problem, StrategyLibError
 from strategy_lib.json_path import split
+from strategy_lib.strategy import STRATEGY_SCHEMA
 
 # What in these is unclear could change what is deployed: it is refused. Elsewhere Slipway takes what Deckhand takes.
-READ_KINDS = frozenset(
-    {
-        "shipyard/DeploymentStrategy/v1",
-        "shipyard/DeploymentConfiguration/v1",
-        "drydock/BaremetalNode/v1",
-        "drydock/HostProfile/v1",
-        "deckhand/LayeringPolicy/v1",
-    }
-)
+READ_KINDS = frozenset({STRATEGY_SCHEMA, CONFIGURATION_SCHEMA, *NODE_MAKERS, "deckhand/LayeringPolicy/v1"})
 
 # The more specific layer wins where one name is defined in several (Airship's order of layers).
 _LAYERS = ("global", "type", "region", "site")
+
+
+class DocumentError(StrategyLibError):
+    """The documents cannot be read. Mend the YAML, or add the documents that are missing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,38 +7,47 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from design_rendering.design import Design, read_design, unused_strategies, used_strategies
+from design_rendering.diagnostics import RenderingError
 from design_rendering.documents import Document, find_document, find_documents
-from design_rendering.drydock_kinds import NODE_SCHEMA, missing_parts, missing_profiles, nodes_from_documents
-from design_rendering.errors import RenderingError
+from design_rendering.drydock_kinds import NODE_SCHEMA, PASSED_ON, READ
+from design_rendering.drydock_nodes import missing_parts, missing_profiles, nodes_from_documents
 from design_rendering.rendering import RenderedDocument, Rendering, render
 from design_rendering.secrets import is_secret
 from strategy_lib.configuration import CONFIGURATION_SCHEMA, parse_configuration
-from strategy_lib.did_you_mean import did_you_mean
+from strategy_lib.did_you_mean import suggestion
 from strategy_lib.errors import Problem, StrategyLibError
 from strategy_lib.node import Node
 from strategy_lib.strategy import STRATEGY_SCHEMA
 from strategy_lib.strategy_parser import parse_strategy
-from strategy_lib.warnings import NO_GROUPS, draft_warnings
+from strategy_lib.warnings import draft_warnings, group_count_problem
 
-# What of these is in force stands in every report.
+# Every report names the groups and settings that were applied.
 _SHOWN = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA)
 _EXPOSED = "groups and settings are shown to everybody: write it in plain"
 
 CHECKED = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA, NODE_SCHEMA)
 
-READ = (
-    STRATEGY_SCHEMA,
-    CONFIGURATION_SCHEMA,
-    NODE_SCHEMA,
-    "drydock/HostProfile/v1",
-    "drydock/HardwareProfile/v1",
-    "drydock/Network/v1",
-    "drydock/NetworkLink/v1",
-    "drydock/Region/v1",
-)
-# Kinds of Drydock's that Slipway passes on without reading them: near to the above, and no slip.
-PASSED_ON = ("drydock/Rack/v1", "drydock/BootAction/v1", "drydock/PromenadeJoin/v1")
+_READ = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA, *READ)
 _NEAR = 0.85
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What was found in rendered documents.
+
+    Attributes
+    ----------
+    problems
+        All errors and warnings.
+    exposed
+        Those of them that are secrets in what everybody may see.
+    design
+        What a deployment takes from the documents, where that can be read.
+    """
+
+    problems: tuple[Problem, ...]
+    exposed: tuple[Problem, ...]
+    design: Design | None
 
 
 def render_files(documents: Sequence[Document]) -> tuple[list[Document], list[Problem]]:
@@ -52,47 +61,71 @@ def render_files(documents: Sequence[Document]) -> tuple[list[Document], list[Pr
     RenderingError
         There are nodes, and the documents cannot be rendered.
     """
-    rendering, found = _render_files(documents)
-    return [rendered.document for rendered in rendering.documents], found
-
-
-def _render_files(documents: Sequence[Document]) -> tuple[Rendering, list[Problem]]:
     try:
         rendering = render(documents)
     except RenderingError as error:
         if any(document.schema == NODE_SCHEMA for document in documents):
             raise
-        written = Rendering(tuple(map(RenderedDocument, documents)))
-        return written, [replace(problem, level="warning") for problem in error.problems]
-    return rendering, list(rendering.warnings)
+        return list(documents), [replace(problem, level="warning") for problem in error.problems]
+    return [rendered.document for rendered in rendering.documents], list(rendering.warnings)
 
 
-def validate_files(documents: Sequence[Document], *, complete: bool = True) -> list[Problem]:
-    """Return all errors and warnings of any mixture of documents, drafts included, in the order of the files.
+def validate(
+    documents: Sequence[Document], *, draft: bool = False, complete: bool = True, most_groups: int | None = None
+) -> list[Problem]:
+    """Return all errors and warnings of documents as they are written, in the order of the files.
 
     Parameters
     ----------
+    draft
+        The documents may be a part of a site: see `validate_rendering`.
     complete
         False where more files belong to these and cannot be read: nothing is said of what they may hold.
+    most_groups
+        How many groups one action can have; None: any number.
     """
     if not complete:
-        return _by_place(documents, unrendered_problems(documents))
+        return _in_order(documents, unrendered_problems(documents))
     try:
         rendering = render(documents)
     except RenderingError as error:
-        return _by_place(documents, [*error.problems, *unrendered_problems(documents)])
-    rendered = [rendered.document for rendered in rendering.documents]
-    return _by_place(documents, [*rendering.warnings, *exposed_secrets(rendering), *check(rendered)])
+        return _in_order(documents, [*error.problems, *unrendered_problems(documents)])
+    return _in_order(documents, validate_rendering(rendering, draft=draft, most_groups=most_groups).problems)
 
 
-def validate_site(documents: Sequence[Document], most_groups: int | None = None) -> list[Problem]:
-    """Return all errors and warnings that a commit of these documents would find by itself."""
+def validate_rendering(rendering: Rendering, *, draft: bool = False, most_groups: int | None = None) -> Validation:
+    """Validate a rendered design, as a commit does; the one function for the command line and the server.
+
+    Parameters
+    ----------
+    draft
+        The documents may be a part of a site. What may stand in another file is a warning then (a host profile, the
+        strategy that is named), or nothing is said of it (networks, hardware, that there is nothing to deploy).
+    most_groups
+        How many groups one action can have; None: any number.
+    """
+    documents = [rendered.document for rendered in rendering.documents]
+    exposed = exposed_secrets(rendering)
+    counts = document_counts(documents)
+    found = [*_problems(documents), *(() if draft else missing_parts(documents))]
+    found += [replace(problem, level="warning" if draft else "error") for problem in _profile_warnings(documents)]
+    design = None
     try:
-        rendering = render(documents)
-    except RenderingError as error:
-        return _by_place(documents, [*error.problems, *unrendered_problems(documents)])
-    found = check_site([rendered.document for rendered in rendering.documents], most_groups)
-    return _by_place(documents, [*rendering.warnings, *exposed_secrets(rendering), *found.problems])
+        design = read_design(documents)
+        found += [] if draft else _scope_problems(documents, design, most_groups)
+    except StrategyLibError as error:
+        # A configuration that is checked by itself may well name a strategy that stands in another file.
+        alone = draft and not counts[STRATEGY_SCHEMA] and not counts[NODE_SCHEMA]
+        found += [replace(problem, level="warning") if alone else problem for problem in error.problems]
+    if draft and documents and not any(counts.values()):
+        message = "nothing here is checked: there is no deployment strategy, no configuration and no node"
+        found.append(Problem("$", message, source=documents[0].source, level="warning"))
+    if not draft and not counts[NODE_SCHEMA]:
+        sources = {document.source for document in documents}
+        source = sources.pop() if len(sources) == 1 else None
+        found.append(Problem("$", f"there is no {NODE_SCHEMA}: there is nothing to deploy", source=source))
+    problems = [*rendering.warnings, *exposed, *_in_order(documents, found)]
+    return Validation(tuple(dict.fromkeys(problems)), tuple(exposed), design)
 
 
 def exposed_secrets(rendering: Rendering) -> list[Problem]:
@@ -117,84 +150,20 @@ def unrendered_problems(documents: Sequence[Document]) -> list[Problem]:
     plain = [one for one in shown if "substitutions" not in one.metadata and not _has_parent(one)]
     written = Rendering(tuple(map(RenderedDocument, shown)))
     read = [warning for document in documents for warning in document.warnings]
-    return [*read, *exposed_secrets(written), *check_alone(plain)]
-
-
-def _has_parent(document: Document) -> bool:
-    layering = document.metadata.get("layeringDefinition")
-    return isinstance(layering, Mapping) and "parentSelector" in layering
-
-
-def _by_place(documents: Sequence[Document], problems: Sequence[Problem]) -> list[Problem]:
-    sources = {document.source: place for place, document in enumerate(documents)}
-    return sorted(
-        dict.fromkeys(problems), key=lambda problem: (sources.get(problem.source or "", 0), problem.line or 0)
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class SiteCheck:
-    """What was found in the documents of a site: errors and warnings, and its design where that can be read."""
-
-    problems: tuple[Problem, ...]
-    design: Design | None
-
-
-def check(documents: Sequence[Document]) -> list[Problem]:
-    """Return all errors and warnings of a mixture of documents, each once, in the order of the files."""
-    counts = document_counts(documents)
-    found = [*_problems(documents), *_profile_warnings(documents)]
-    # A configuration that is checked by itself may well name a strategy that stands in another file.
-    alone = not counts[STRATEGY_SCHEMA] and not counts[NODE_SCHEMA]
-    known = set(found)
-    for problem in _errors(read_design, documents):
-        if problem not in known:
-            found.append(replace(problem, level="warning") if alone else problem)
-    if documents and not any(counts.values()):
-        message = "nothing here is checked: there is no deployment strategy, no configuration and no node"
-        found.append(Problem("$", message, source=documents[0].source, level="warning"))
-    return _in_order(documents, found)
-
-
-def check_alone(documents: Sequence[Document]) -> list[Problem]:
-    """Return what is wrong with each strategy and configuration by itself, whatever else there may be."""
-    found = [*unknown_kinds(documents), *_settings_problems(documents)]
-    for document in _concrete(documents, STRATEGY_SCHEMA):
-        found += _strategy_problems(document, ())
-    return _in_order(documents, found)
-
-
-def check_site(documents: Sequence[Document], most_groups: int | None = None) -> SiteCheck:
-    """Judge the rendered documents of a whole site.
-
-    Beyond what `check` finds, these are errors here: that there is nothing to deploy; that a host profile is missing;
-    that there are more groups than can be carried out.
-
-    Parameters
-    ----------
-    documents
-        All documents of the site, rendered.
-    most_groups
-        How many groups one action can have; None: any number.
-    """
-    found = [*_problems(documents), *missing_parts(documents)]
-    found += [replace(problem, level="error") for problem in _profile_warnings(documents)]
-    design = None
-    try:
-        design = read_design(documents)
-        found += _scope_problems(documents, design, most_groups)
-    except StrategyLibError as error:
-        found += error.problems
-    if not document_counts(documents)[NODE_SCHEMA]:
-        sources = {document.source for document in documents}
-        source = sources.pop() if len(sources) == 1 else None
-        found.append(Problem("$", f"there is no {NODE_SCHEMA}: there is nothing to deploy", source=source))
-    return SiteCheck(tuple(_in_order(documents, found)), design)
+    alone = [*unknown_kinds(plain), *_settings_problems(plain)]
+    for document in _concrete(plain, STRATEGY_SCHEMA):
+        alone += _strategy_problems(document, ())
+    return [*read, *exposed_secrets(written), *_in_order(plain, alone)]
 
 
 def document_counts(documents: Sequence[Document]) -> dict[str, int]:
     """Return how many documents there are of each kind that is checked."""
     return {schema: sum(1 for _ in _concrete(documents, schema)) for schema in CHECKED}
+
+
+def _has_parent(document: Document) -> bool:
+    layering = document.metadata.get("layeringDefinition")
+    return isinstance(layering, Mapping) and "parentSelector" in layering
 
 
 def _problems(documents: Sequence[Document]) -> list[Problem]:
@@ -236,15 +205,9 @@ def _profile_warnings(documents: Sequence[Document]) -> list[Problem]:
 
 def _scope_problems(documents: Sequence[Document], design: Design, most_groups: int | None) -> list[Problem]:
     """Return that a good design has no group at all, or more than can be carried out."""
-    groups = design.strategy.groups
-    if groups and (most_groups is None or len(groups) <= most_groups):
+    message = group_count_problem(len(design.strategy.groups), most_groups)
+    if message is None:
         return []
-    message = NO_GROUPS
-    if groups:
-        message = (
-            f"there are {len(groups)} groups, and Airflow can map at most {most_groups}: "
-            "merge some, or raise [core] max_map_length"
-        )
     document = find_documents(documents, STRATEGY_SCHEMA).get(design.configuration.strategy_name)
     return [document.problem("$.data.groups", message) if document else Problem("$.data.groups", message)]
 
@@ -279,12 +242,10 @@ def _errors(read: Callable[..., object], *arguments: object) -> list[Problem]:
 
 def unknown_kinds(documents: Sequence[Document]) -> list[Problem]:
     """Return a warning for each document whose schema is nearly one that Slipway reads: it is passed by."""
-    unknown = {document.schema for document in documents}.difference(READ, PASSED_ON)
-    near = {schema: did_you_mean(schema, READ, "", cutoff=_NEAR, quoted=False) for schema in unknown}
+    unknown = {document.schema for document in documents}.difference(_READ, PASSED_ON)
+    hints = {schema: suggestion(schema, _READ, most=1, cutoff=_NEAR) for schema in unknown}
     return [
-        document.problem(
-            "$.schema", f"not read: {document.schema!r} is no known kind. {hint[0].upper()}{hint[1:]}", "warning"
-        )
+        document.problem("$.schema", f"not read: {document.schema!r} is no known kind.{hint}", "warning")
         for document in documents
-        if (hint := near.get(document.schema, ""))
+        if (hint := hints.get(document.schema, ""))
     ]

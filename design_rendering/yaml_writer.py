@@ -16,8 +16,8 @@ from typing import Any
 import yaml
 
 from design_rendering.budget import Budget, TooMuchError
+from design_rendering.diagnostics import RenderingError
 from design_rendering.documents import Document
-from design_rendering.errors import RenderingError
 from design_rendering.traversal import CONTAINERS, items_of
 
 _RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers

@@ -95,6 +95,8 @@ class HttpSession:
         `http://` or `https://`, without user and password.
     tokens : TokenSource, optional
         Sent as `X-Auth-Token`; renewed once when refused with 401.
+    secrets : callable, optional
+        Gives what must never appear in a text; default: what `tokens` gives.
     headers : mapping, optional
         Sent with every request.
     named_by : str, optional
@@ -118,6 +120,7 @@ class HttpSession:
         base_url: str,
         *,
         tokens: TokenSource | None = None,
+        secrets: Callable[[], tuple[str, ...]] | None = None,
         timeouts: Timeouts | None = None,
         retry: RetryPolicy | None = None,
         verify: bool | str = True,
@@ -132,6 +135,7 @@ class HttpSession:
         self.retry = retry or RetryPolicy()
         self.timeouts = timeouts or Timeouts()
         self._tokens = tokens
+        self._secrets = secrets or (tokens.secrets if tokens else tuple)
         self._sleep = sleep
         self._chance = chance
         self._verify = verify
@@ -333,7 +337,7 @@ class HttpSession:
         return read_error(text.encode(), lambda said: redacted_or_not_shown(self._redact, said))
 
     def _without_secrets(self, text: str) -> str:
-        for secret in self._tokens.secrets() if self._tokens else ():
+        for secret in self._secrets():
             text = text.replace(secret, HIDDEN)
         for address in self._hidden:
             text = address.hide(text)

@@ -12,22 +12,11 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from strategy_lib.outcome import Evidence, NodeCondition
+from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
 
 LONG_AGO: Final = math.inf
 """So many seconds ago that a request can have no effect any more that is not to be seen."""
-
-
-class TaskAction(StrEnum):
-    """What a provisioner can be asked to do."""
-
-    VERIFY_SITE = "verify_site"
-    PREPARE_SITE = "prepare_site"
-    VERIFY_NODES = "verify_nodes"
-    PREPARE_NODES = "prepare_nodes"
-    DEPLOY_NODES = "deploy_nodes"
-    DESTROY_NODES = "destroy_nodes"
-    RELABEL_NODES = "relabel_nodes"
 
 
 class TaskState(StrEnum):
@@ -56,6 +45,7 @@ class TaskMessage:
 class ProvisionerTask:
     """A provisioner task as its provisioner describes it.
 
+    `action` is the provisioner's own word for what it was asked to do.
     `result` is incomplete, success, partial_success, failure or unreported, and proves nothing about any node; the
     lists do, once the state is complete (rule 13). A node may be in both lists. They may hold names that are not
     nodes at all (prepare_site reports networks).
@@ -195,7 +185,7 @@ class Provisioner(Protocol):
 
     def submit(
         self,
-        action: TaskAction,
+        phase: Phase,
         design: DesignSource,
         nodes: Sequence[str] | None,
         reference: str,
@@ -207,7 +197,8 @@ class Provisioner(Protocol):
 
         Parameters
         ----------
-        action : TaskAction
+        phase : Phase
+            What it is asked to do; a backend has its own word for it.
         design : DesignSource
         nodes : sequence of str or None
             Exactly these nodes, never none. None means the whole site, and is for verify_site and prepare_site only:
@@ -245,19 +236,19 @@ class Provisioner(Protocol):
         """
         ...
 
-    def task(self, task_id: str, *, action: TaskAction | None = None, reference: str | None = None) -> ProvisionerTask:
+    def task(self, task_id: str, *, phase: Phase | None = None, reference: str | None = None) -> ProvisionerTask:
         """Give a provisioner task as it is now.
 
         Parameters
         ----------
         task_id : str
-        action, reference : optional
+        phase, reference : optional
             What the task must be, as far as the caller knows.
 
         Raises
         ------
         ProvisionerProtocolError
-            Also when the answer is about another task, action or reference: a stale cache must prove nothing.
+            Also when the answer is about another task, phase or reference: a stale cache must prove nothing.
         TaskNotFound
             When the provisioner certainly does not know it (any more): two different answers say so.
         """
@@ -268,12 +259,12 @@ class Provisioner(Protocol):
         task_id: str,
         sent: Collection[str],
         *,
-        action: TaskAction | None = None,
+        phase: Phase | None = None,
         reference: str | None = None,
     ) -> Evidence:
         """Everything that the provisioner can say about the nodes of a task, over or not (rules 13 and 14).
 
-        An answer about another task, action or reference than these is left out, like one that could not be read.
+        An answer about another task, phase or reference than these is left out, like one that could not be read.
 
         Parts that cannot be had are left empty and logged, never guessed. A task that is gone is over: nothing more
         will come of it. `Evidence.listed` says whether the node list was read, or the task is queued and the list could

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
         ListedNode,
         Provisioner,
         ProvisionerTask,
-        TaskAction,
     )
     from strategy_lib.outcome import Evidence
+    from strategy_lib.phase import Phase
     from strategy_lib.strategy import Selector
 
 
@@ -78,7 +78,7 @@ class RedactingProvisioner:
 
     def submit(
         self,
-        action: TaskAction,
+        phase: Phase,
         design: DesignSource,
         nodes: Sequence[str] | None,
         reference: str,
@@ -88,7 +88,7 @@ class RedactingProvisioner:
     ) -> str:
         """As the real one."""
         with self._redacted_errors():
-            return self.provisioner.submit(action, design, nodes, reference, guard=guard, sent_ago=sent_ago)
+            return self.provisioner.submit(phase, design, nodes, reference, guard=guard, sent_ago=sent_ago)
 
     def find(self, reference: str) -> ProvisionerTask | None:
         """As the real one; in the task's messages there is no secret."""
@@ -96,22 +96,22 @@ class RedactingProvisioner:
             found = self.provisioner.find(reference)
         return None if found is None else self._task(found)
 
-    def task(self, task_id: str, *, action: TaskAction | None = None, reference: str | None = None) -> ProvisionerTask:
+    def task(self, task_id: str, *, phase: Phase | None = None, reference: str | None = None) -> ProvisionerTask:
         """As the real one; in its messages there is no secret."""
         with self._redacted_errors():
-            return self._task(self.provisioner.task(task_id, action=action, reference=reference))
+            return self._task(self.provisioner.task(task_id, phase=phase, reference=reference))
 
     def evidence(
         self,
         task_id: str,
         sent: Collection[str],
         *,
-        action: TaskAction | None = None,
+        phase: Phase | None = None,
         reference: str | None = None,
     ) -> Evidence:
         """As the real one; in its words about nodes there is no secret."""
         with self._redacted_errors():
-            evidence = self.provisioner.evidence(task_id, sent, action=action, reference=reference)
+            evidence = self.provisioner.evidence(task_id, sent, phase=phase, reference=reference)
         return replace(
             evidence, messages=self._words(evidence.messages), status_names=self._words(evidence.status_names)
         )

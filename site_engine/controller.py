@@ -152,7 +152,7 @@ class Controller:
         if self._held is None:
             raise LeaseLost("this controller does not lead")
         if self.monotonic() - self._renewed >= RENEWAL:
-            self._held = self.store.renew_lease(self._held, LEASE_SECONDS)
+            self._held = self.store.leases.renew(self._held, LEASE_SECONDS)
             self._renewed = self.monotonic()
         return self._held
 
@@ -165,7 +165,7 @@ class Controller:
             else:
                 log.warning("%s: %s", subject, problem)
         if problem != known or at is None or self.monotonic() - at >= _NOTED_EVERY:
-            self.store.record_check(self.lease(), subject, problem)
+            self.store.checks.record(self.lease(), subject, problem)
             self._noted[subject] = (problem, self.monotonic())
 
     def give_up(self) -> None:
@@ -173,7 +173,7 @@ class Controller:
         held, self._held = self._held, None
         if held is not None:
             try:
-                self.store.give_up_lease(held)
+                self.store.leases.give_up(held)
             except StoreError as error:
                 log.warning("The lease could not be given up, and runs out by itself: %s", error)
 
@@ -183,14 +183,14 @@ class Controller:
             return True
         if self.monotonic() < self._stands_back_until:
             return False
-        self._held = self.store.take_lease(NAME, self.owner, LEASE_SECONDS)
+        self._held = self.store.leases.take(NAME, self.owner, LEASE_SECONDS)
         self._renewed = self.monotonic()
         if self._held is not None:
             log.info("This controller leads (%s, epoch %d).", self.owner, self._held.epoch)
             self._leader = self.owner
             self._noted.clear()
             return True
-        other = self.store.lease_of(NAME)
+        other = self.store.leases.get(NAME)
         if other is not None and other.owner != self._leader:
             log.info("Another controller leads (%s): waiting until it does not.", other.owner)
             self._leader = other.owner
@@ -264,7 +264,7 @@ def check_provisioners(check: CheckProvisioner) -> Job:
 
     def work(controller: Controller) -> None:
         failed: dict[str, AirflowApiError] = {}
-        for site in controller.store.sites():
+        for site in controller.store.sites.committed():
             controller.lease()
             try:
                 problem = check(site)

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from site_engine.errors import AirflowRefused
+from site_engine.actions.admission import busy_site
+from site_engine.errors import AirflowRefused, StepError
 from site_store import ActionState, SiteBusy
 
 if TYPE_CHECKING:
-    from site_engine.log_messages import TaskLog
+    from site_engine.task_log import TaskLog
     from site_store import ActionRecord, LockOwner, SiteStore
 
 
@@ -76,7 +77,7 @@ def reconcile(store: SiteStore, action_id: str, run_state: RunState, by: str | N
     bool
         Whether the action was closed by this.
     """
-    action = store.action(action_id)
+    action = store.actions.get(action_id)
     if action.state.is_end:
         return False
     state = run_state(action.dag_id, action.run_id)
@@ -103,7 +104,7 @@ def reconcile_all(
     AirflowApiError
         Airflow does not answer.
     """
-    opened = store.open_actions()
+    opened = store.actions.unfinished()
     states = airflow.run_states({(action.dag_id, action.run_id) for action in opened}) if opened else {}
     closed, hidden = [], []
     for action in opened:
@@ -112,7 +113,7 @@ def reconcile_all(
         before_each()
         try:
             if reconcile(store, action.id, airflow.run_state, by):
-                closed.append(store.action(action.id))
+                closed.append(store.actions.get(action.id))
         except AirflowRefused:
             hidden.append(action)
     return Reconciled(tuple(closed), tuple(hidden))
@@ -123,7 +124,7 @@ def close_without_report(store: SiteStore, action_id: str, by: str | None = None
 
     The verdict names who stopped it last, where somebody did.
     """
-    return store.close_action(action_id, ActionState.CANCELLED, _verdict(store, action_id), by)
+    return store.actions.close(action_id, ActionState.CANCELLED, _verdict(store, action_id), by)
 
 
 def action_for_display(store: SiteStore, action_id: str, run_state: str | None) -> ActionRecord:
@@ -137,7 +138,7 @@ def action_for_display(store: SiteStore, action_id: str, run_state: str | None) 
         Airflow's state of the run, asked for before this call; None when no such run exists (any more).
     """
     # Read after Airflow was asked: a run that is over has written all that it will write.
-    action = store.action(action_id)
+    action = store.actions.get(action_id)
     if action.state.is_end or not _is_dead(store, action, run_state):
         return action
     return replace(action, state=ActionState.CANCELLED, verdict=_verdict(store, action_id), paused=None)
@@ -155,7 +156,7 @@ def _is_dead(store: SiteStore, action: ActionRecord, run_state: str | None) -> b
 
 
 def _verdict(store: SiteStore, action_id: str) -> str:
-    stopped = [audit.user for audit in store.audits(action_id) if audit.command == STOP]
+    stopped = [audit.user for audit in store.actions.commands(action_id) if audit.command == STOP]
     return f"stopped by {stopped[-1]}" if stopped else "the DAG run ended without its report"
 
 
@@ -169,22 +170,26 @@ def take_site(store: SiteStore, action_id: str, run_state: RunState, log: TaskLo
 
     Raises
     ------
-    site_store.SiteBusy
+    StepError
         Another action that is still going on has it; the error names it.
     """
     try:
-        store.acquire_site(action_id)
+        store.locks.acquire(action_id)
     except SiteBusy as busy:
         owner = busy.owner
         if not _stale(owner, action_id, run_state):
-            raise
+            raise _site_is_busy(store, owner) from busy
         log.warning(
             "The site was left locked by action %s, whose run %s is over: taking it over.",
             owner.action_id,
             owner.run_id,
         )
-        if not store.take_over_site(action_id, owner):
-            raise
+        if not store.locks.take_over(action_id, owner):
+            raise _site_is_busy(store, owner) from busy
+
+
+def _site_is_busy(store: SiteStore, owner: LockOwner) -> StepError:
+    return StepError(busy_site(store.actions.get(owner.action_id)).text)
 
 
 def _stale(owner: LockOwner, action_id: str, run_state: RunState) -> bool:

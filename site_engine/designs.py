@@ -147,7 +147,7 @@ def read_revision(store: SiteStore, site: str, number: int | None) -> tuple[Revi
     site_store.RevisionNotFound
         The site has no revision of this number, or no revision at all.
     """
-    revision = store.revision(site, number)
+    revision = store.revisions.get(site, number)
     if revision.text is None:
         said = "; ".join(revision.problems[:5]) or "see its problems"
         raise StepError(

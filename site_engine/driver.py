@@ -17,8 +17,9 @@ from site_engine.operations.wait import PhaseTimes, StillRunning
 
 if TYPE_CHECKING:
     from site_engine.operations.run import OperationRun
-    from site_store import Operation, OperationPhase, SiteStore
+    from site_store import Operation, SiteStore
     from strategy_lib.outcome import NodeCondition
+    from strategy_lib.phase import Phase
 
 Verdict = TypeVar("Verdict", covariant=True)
 
@@ -31,7 +32,7 @@ class NextOperation:
     versions that it brings about, where the plan does not have them. ``note`` begins what is said of nodes that fail.
     """
 
-    phase: OperationPhase
+    phase: Phase
     nodes: Sequence[str]
     times: PhaseTimes
     found: Mapping[str, NodeCondition] | None = None
@@ -134,7 +135,7 @@ class SubjectDriver:
             if ready is None:
                 return None
             due = ready
-            operation = self.store.begin_operation(
+            operation = self.store.operations.begin(
                 owner.action_id,
                 owner.site,
                 owner.group,
@@ -171,7 +172,7 @@ class SubjectDriver:
         return [name for name in due.nodes if name not in held.nodes]
 
 
-def begun_operation(store: SiteStore, owner: OperationOwner, phase: OperationPhase) -> Operation | None:
+def begun_operation(store: SiteStore, owner: OperationOwner, phase: Phase) -> Operation | None:
     """Return the operation of an owner's attempt for a phase; None before it was begun."""
-    begun = store.operations(owner.action_id, owner.group)
+    begun = store.operations.of_action(owner.action_id, owner.group)
     return next((operation for operation in begun if owner.owns(operation) and operation.phase is phase), None)

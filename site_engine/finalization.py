@@ -16,16 +16,16 @@ from site_engine.operations.run import OperationRun
 from site_engine.planning import simulate_plan
 from site_engine.redaction import redact_for_action
 from site_engine.reports import NodeStepStatus, StepTasks, make_dry_run_report, make_report
-from site_store import ActionState, OperationPhase, PlannedGroup
-from strategy_lib.phase import Verdict
+from site_store import ActionState, PlannedGroup
+from strategy_lib.phase import Phase, Verdict
 from strategy_lib.report import to_dict
 from strategy_lib.report_text import render
 
 if TYPE_CHECKING:
-    from site_engine.log_messages import TaskLog
     from site_engine.provisioners import Provisioners
+    from site_engine.task_log import TaskLog
     from site_store import ActionRecord, SiteStore
-    from strategy_lib.phase import NodeStep
+    from strategy_lib.phase import Phase
     from strategy_lib.report import Report
 
 
@@ -45,14 +45,14 @@ def finalize_action(
     provisioners
         Leads to the provisioner that is asked for late results.
     """
-    for standing in store.group_standings(action.id):
-        if not standing.is_judged and store.interrupt_group(action.id, standing.name):
+    for standing in store.groups.standings(action.id):
+        if not standing.is_judged and store.groups.interrupt(action.id, standing.name):
             log.warning("The task of group %s ended without a verdict.", standing.name)
     step = kind_of(action.kind).node_step
     # Before anything comes late: that never changes a verdict (rule 14).
     judged = step_tasks(store, action, step)
     _late_results(store, action, log, provisioners)
-    data = store.report_input(action.id)
+    data = store.reports.facts(action.id)
     on_nodes = NodeStepStatus(step, step_states.get(step), judged, step_tasks(store, action, step)) if step else None
     report = make_report(data, step_states, datetime.now(UTC), on_nodes)
     return _closed(store, action, report, log)
@@ -62,10 +62,10 @@ def finalize_dry_run(
     store: SiteStore, action: ActionRecord, step_states: Mapping[str, str | None], log: TaskLog
 ) -> Report:
     """Report what a dry run has found, and close the action; as `finalize_action`, but that nothing was done."""
-    data = store.report_input(action.id)
+    data = store.reports.facts(action.id)
     states = {tasks.node: tasks.state for tasks in data.nodes}
     targets = sorted(parameters_of(action).target_nodes or ())
-    withheld = store.withheld(action.id)
+    withheld = store.tasks.withheld(action.id)
     planned = [PlannedGroup(group.definition, group.nodes) for group in data.groups]
     rehearsal = simulate_plan(planned, states, kind_of(action.kind).node_step, targets, withheld)
     return _closed(store, action, make_dry_run_report(data, step_states, datetime.now(UTC), rehearsal), log)
@@ -74,15 +74,15 @@ def finalize_dry_run(
 def _closed(store: SiteStore, action: ActionRecord, report: Report, log: TaskLog) -> Report:
     for line in render(report).splitlines():
         log.info("%s", line)
-    store.save_report(action.id, to_dict(report))
+    store.reports.save(action.id, to_dict(report))
     state = ActionState.SUCCESS if report.verdict is Verdict.SUCCESS else ActionState.FAILED
-    store.close_action(action.id, state, report.verdict_text)
+    store.actions.close(action.id, state, report.verdict_text)
     return report
 
 
-def step_tasks(store: SiteStore, action: ActionRecord, step: NodeStep | None) -> StepTasks:
+def step_tasks(store: SiteStore, action: ActionRecord, step: Phase | None) -> StepTasks:
     """Return what came of each node in the action's step on nodes; nothing for an action without one."""
-    return tuple(store.step_tasks(action.id, OperationPhase(step.value))) if step else ()
+    return tuple(store.tasks.of_step(action.id, step)) if step else ()
 
 
 def _late_results(store: SiteStore, action: ActionRecord, log: TaskLog, provisioners: Provisioners) -> None:

@@ -15,7 +15,7 @@ from site_engine import log_messages
 from site_engine.driver import NextOperation, begun_operation
 from site_engine.operations.reconcile import OperationOwner, list_nodes
 from site_engine.planning import judge_deployed
-from site_store import AttemptNotOpen, OperationPhase
+from site_store import AttemptNotOpen
 from strategy_lib.deployment import Deployment, Finished
 from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
 from strategy_lib.phase import GroupState, Phase
@@ -81,7 +81,7 @@ class GroupSubject:
     def open(self) -> None:
         """Open the attempt; a group that a person has cleared begins another (rule 23)."""
         request = self.request
-        self.record = record = self._store.open_attempt(request.action_id, request.group, request.attempt_key)
+        self.record = record = self._store.groups.open_attempt(request.action_id, request.group, request.attempt_key)
         if record.is_judged:
             self._log.info("Group %s already has its verdict: %s. Nothing is submitted.", record.name, record.state)
             return
@@ -115,10 +115,10 @@ class GroupSubject:
         if view.criteria and view.criteria != record.criteria:
             self._note_criteria(view)
         if due.phase is Phase.PREPARE:
-            release = begun_operation(self._store, self.owner, OperationPhase.RELEASE)
+            release = begun_operation(self._store, self.owner, Phase.RELEASE)
             if release is not None and release.ended is None:
                 return NextOperation(release.phase, release.nodes, self.request.release_times, note=_NOT_RELEASED)
-        return NextOperation(OperationPhase(due.phase.value), due.nodes, self.request.times[due.phase])
+        return NextOperation(due.phase, due.nodes, self.request.times[due.phase])
 
     def prepare(self, due: NextOperation, free: Sequence[str]) -> NextOperation:
         """Return the due operation with the nodes that can be sent; or their release, which comes before a prepare."""
@@ -127,24 +127,24 @@ class GroupSubject:
         request = self.request
         listed = list_nodes(self._store, self._operations.provisioner, request.site, free)
         found = {name: node.condition for name, node in listed.items()}
-        if due.phase is OperationPhase.PREPARE:
+        if due.phase is Phase.PREPARE:
             nodes = self._to_release(listed)
             if nodes:
-                return NextOperation(OperationPhase.RELEASE, nodes, request.release_times, found, note=_NOT_RELEASED)
-        return replace(due, nodes=self._without_deployed(Phase(due.phase.value), free, found), found=found)
+                return NextOperation(Phase.RELEASE, nodes, request.release_times, found, note=_NOT_RELEASED)
+        return replace(due, nodes=self._without_deployed(due.phase, free, found), found=found)
 
     def _read(self) -> GroupRecord:
-        return self._store.group(self.request.action_id, self.request.group)
+        return self._store.groups.get(self.request.action_id, self.request.group)
 
     def _deployment(self) -> Deployment:
         record = self.record
         return Deployment(
             [record.definition],
             {record.name: record.nodes},
-            self._store.attempt_states(record.action_id, record.name, record.attempt),
-            self._store.group_states(record.action_id, record.definition.depends_on),
+            self._store.tasks.attempt_states(record.action_id, record.name, record.attempt),
+            self._store.groups.states(record.action_id, record.definition.depends_on),
             phases_done=record.phases_done,
-            withheld=self._store.withheld(record.action_id, record.name),
+            withheld=self._store.tasks.withheld(record.action_id, record.name),
         )
 
     def _note_criteria(self, view: GroupView) -> None:
@@ -152,7 +152,7 @@ class GroupSubject:
         for result in view.criteria:
             self._log.info(log_messages.criterion(result))
         record = self.record
-        self._store.note_criteria(record.action_id, record.name, record.attempt, view.criteria)
+        self._store.groups.save_criteria(record.action_id, record.name, record.attempt, view.criteria)
 
     def _finish(self, view: GroupView) -> GroupRecord:
         record = self.record
@@ -161,7 +161,7 @@ class GroupSubject:
         for result in view.criteria:
             self._log.info(log_messages.criterion(result))
         self._log.info(log_messages.verdict(view))
-        self._store.finish_group(
+        self._store.groups.finish(
             record.action_id, record.name, record.attempt, view.state, view.reason, criteria, asdict(view.counts)
         )
         return self._read()
@@ -169,13 +169,15 @@ class GroupSubject:
     def _to_release(self, listed: Mapping[str, ListedNode]) -> Sequence[str]:
         """Return the nodes that are released now, once an attempt; those that have to stay as they are fail."""
         record = self.record
-        if begun_operation(self._store, self.owner, OperationPhase.RELEASE) is not None:
+        if begun_operation(self._store, self.owner, Phase.RELEASE) is not None:
             return ()
         plan = release_of(self._store, self.request.site, record.definition, listed)
         if plan.refused:
             for name, why in plan.refused.items():
                 self._log.warning("%s is not submitted: %s.", name, why)
-            self._store.fail_unsent(record.action_id, self.request.site, record.name, record.attempt, plan.refused)
+            self._store.tasks.fail_unsent(
+                record.action_id, self.request.site, record.name, record.attempt, plan.refused
+            )
         for status in sorted({listed[name].status_name for name in plan.release}):
             those = [name for name in plan.release if listed[name].status_name == status]
             self._log.info(
@@ -190,10 +192,10 @@ class GroupSubject:
         if self.request.redo_done or NodeCondition.DEPLOYED not in found.values():
             return nodes
         record = self.record
-        digests = self._store.wanted_digests(record.action_id, record.name)
+        digests = self._store.tasks.digests(record.action_id, record.name)
         wanted = {name: digests.get(name, "") for name in nodes}
-        deployed = judge_deployed(wanted, self._store.node_records(self.request.site), found)
-        self._store.settle_deployed(record.action_id, phase, deployed.as_wanted, deployed.withheld)
+        deployed = judge_deployed(wanted, self._store.nodes.of_site(self.request.site), found)
+        self._store.tasks.settle_deployed(record.action_id, phase, deployed.as_wanted, deployed.withheld)
         if deployed.as_wanted:
             self._log.info("As wanted by now, not submitted: %s.", log_messages.names(deployed.as_wanted))
         for line in log_messages.withheld(deployed.withheld):
@@ -229,7 +231,7 @@ def release_of(store: SiteStore, site: str, group: Group, listed: Mapping[str, L
     if not stuck:
         return ReleasePlan((), {})
     conditions = {name: node.condition for name, node in stuck.items()}
-    plan = plan_release(conditions, store.left_undeployed(site, stuck), group.release_failed)
+    plan = plan_release(conditions, store.nodes.left_undeployed(site, stuck), group.release_failed)
     command = "slipway create action redeploy_server --param target_nodes={} --site {}"
     refused = {
         name: f"the node list says {stuck[name].status_name}: {why}. `{command.format(name, site)}` releases it and "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from site_engine.operations.wait import EndKind
 
@@ -11,24 +11,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from site_engine.operations.wait import OperationEnd
-    from site_store import GroupRecord, Operation, OperationPhase
+    from site_store import GroupRecord, Operation
     from strategy_lib.criteria import CriterionResult
     from strategy_lib.deployment import GroupView
     from strategy_lib.outcome import Outcome
-    from strategy_lib.phase import NodeStep, Phase
-
-
-class TaskLog(Protocol):
-    """Takes sentences with ``%`` arguments."""
-
-    def info(self, event: str, /, *args: Any) -> Any:
-        """Tell what happens."""
-
-    def warning(self, event: str, /, *args: Any) -> Any:
-        """Tell what deserves a second look."""
-
-    def error(self, event: str, /, *args: Any) -> Any:
-        """Tell what went wrong."""
+    from strategy_lib.phase import Phase
 
 
 _SHOWN = 40
@@ -62,12 +49,12 @@ def opening(record: GroupRecord) -> str:
     return f"Group {record.name} ({kind}{again}): {count(len(record.nodes), 'node')}: {names(record.nodes)}."
 
 
-def word(phase: Phase | NodeStep | OperationPhase) -> str:
+def word(phase: Phase) -> str:
     """Return ``Prepare``, ``Destroy``, …"""
     return phase.value.removesuffix("_nodes").capitalize()
 
 
-def submission(phase: Phase | NodeStep | OperationPhase, operation: Operation) -> str:
+def submission(phase: Phase, operation: Operation) -> str:
     """Say what is sent."""
     return (
         f"{word(phase)}: sending {count(len(operation.nodes), 'node')}: {names(operation.nodes)} "
@@ -123,7 +110,7 @@ def held(operation: Operation, unreachable: str = "") -> str:
     )
 
 
-def left_out(phase: OperationPhase, nodes: Collection[str], why: str) -> str:
+def left_out(phase: Phase, nodes: Collection[str], why: str) -> str:
     """Say which nodes are not submitted, because an older provisioner task holds them: ``why`` is from `held`."""
     return f"{word(phase)}: left out: {names(nodes)}: {why}"
 
@@ -133,7 +120,7 @@ def _moment(at: datetime | None) -> str:
 
 
 def outcome(
-    phase: Phase | NodeStep | OperationPhase,
+    phase: Phase,
     operation: Operation,
     ended: OperationEnd,
     result: Outcome,

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 from site_engine import log_messages
 from site_engine.driver import NextOperation, begun_operation
 from site_engine.operations.reconcile import OperationOwner, list_nodes
-from site_store import OperationPhase
 from strategy_lib.criteria import EVERY_NODE, evaluate
 from strategy_lib.node import TaskStatus
-from strategy_lib.phase import NodeStep
+from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
     from site_engine.operations.run import OperationRun
@@ -39,7 +38,7 @@ class NodeStepRequest:
 
     action_id: str
     site: str
-    step: NodeStep
+    phase: Phase
     nodes: tuple[str, ...]
     attempt: int
     design_ref: str
@@ -47,11 +46,6 @@ class NodeStepRequest:
     since: datetime
     ignore_older_tasks: bool = False
     digests: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def phase(self) -> OperationPhase:
-        """The step as the store calls it."""
-        return OperationPhase(self.step.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +108,7 @@ class NodeStepSubject:
             self._over = True
             return None
         found = None
-        if self.request.step is NodeStep.DESTROY:
+        if self.request.phase is Phase.DESTROY:
             listed = list_nodes(self._store, self._operations.provisioner, self.request.site, self.request.nodes)
             found = {name: node.condition for name, node in listed.items()}
         return replace(due, nodes=nodes, found=found)
@@ -123,19 +117,19 @@ class NodeStepSubject:
         return begun_operation(self._store, self.owner, self.request.phase)
 
     def _tasks(self) -> dict[str, TaskRecord]:
-        return dict(self._store.step_tasks(self.request.action_id, self.request.phase))
+        return dict(self._store.tasks.of_step(self.request.action_id, self.request.phase))
 
     def _not_done(self) -> list[str]:
         done = {name for name, record in self._tasks().items() if record.status is TaskStatus.SUCCESS}
         return [name for name in self.request.nodes if name not in done]
 
     def _judge(self) -> NodeStepVerdict:
-        verdict = judge_node_step(self.request.step, self.request.nodes, self._tasks())
+        verdict = judge_node_step(self.request.phase, self.request.nodes, self._tasks())
         self._log.info(log_messages.criterion(verdict.criterion))
         return verdict
 
 
-def judge_node_step(step: NodeStep, nodes: Sequence[str], tasks: Mapping[str, TaskRecord]) -> NodeStepVerdict:
+def judge_node_step(phase: Phase, nodes: Sequence[str], tasks: Mapping[str, TaskRecord]) -> NodeStepVerdict:
     """Return the verdict of a step on these nodes, of which every one must be proven done (rule 25).
 
     Parameters
@@ -148,12 +142,12 @@ def judge_node_step(step: NodeStep, nodes: Sequence[str], tasks: Mapping[str, Ta
         for name in nodes
         if name not in tasks or tasks[name].status is not TaskStatus.SUCCESS
     }
-    (criterion,) = evaluate(EVERY_NODE, step, len(nodes), len(nodes) - len(missing))
-    return NodeStepVerdict(criterion, _failure(step, missing) if missing else "")
+    (criterion,) = evaluate(EVERY_NODE, phase, len(nodes), len(nodes) - len(missing))
+    return NodeStepVerdict(criterion, _failure(phase, missing) if missing else "")
 
 
-def _failure(step: NodeStep, missing: Mapping[str, str]) -> str:
+def _failure(phase: Phase, missing: Mapping[str, str]) -> str:
     """Say which nodes are not proven done, and why; the first ones of many."""
     said = "; ".join(f"{name}: {missing[name]}" for name in sorted(missing)[:_NAMED])
     more = f"; and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-    return f"{step}: {log_messages.count(len(missing), 'node')} not proven done: {said}{more}"
+    return f"{phase}: {log_messages.count(len(missing), 'node')} not proven done: {said}{more}"

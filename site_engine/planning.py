@@ -21,7 +21,7 @@ from strategy_lib.verdict import Judgement, verdict_on
 
 if TYPE_CHECKING:
     from strategy_lib.node import NodeState
-    from strategy_lib.phase import NodeStep
+    from strategy_lib.phase import Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class DryRun:
 def simulate_plan(
     groups: Sequence[PlannedGroup],
     states: Mapping[str, NodeState],
-    step: NodeStep | None = None,
+    step: Phase | None = None,
     targets: Sequence[str] = (),
     withheld: Collection[str] = (),
 ) -> DryRun:

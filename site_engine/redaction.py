@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import structlog
 
-from design_rendering.documents import load_documents
-from design_rendering.errors import DocumentError, RenderingError
+from design_rendering.diagnostics import RenderingError
+from design_rendering.documents import DocumentError, load_documents
 from design_rendering.redaction import Redactor
 from design_rendering.rendering import render, secret_texts
 from design_rendering.secrets import may_hide_secrets, secret_values
@@ -41,11 +41,11 @@ def secrets_of(store: SiteStore, revision: RevisionRecord, documents: Iterable[D
     documents
         The rendered documents of the revision.
     """
-    known = store.revision_secrets(revision.site, revision.number)
+    known = store.revisions.secrets(revision.site, revision.number)
     if known is not None:
         return known.texts
     found = secret_values(documents)
-    collections = store.collections(revision.site, revision.number)
+    collections = store.sites.collections(revision.site, revision.number)
     if may_hide_secrets(record.text for record in collections):
         # Nothing that is wrong by today's rules keeps an action from going by what was rendered at the commit.
         with contextlib.suppress(DocumentError, RenderingError):
@@ -67,10 +67,10 @@ def redact_for_site(store: SiteStore, site: str) -> Redact:
     @cache
     def redactor() -> Redactor:
         try:
-            revision = store.revision(site, None)
+            revision = store.revisions.get(site, None)
         except RevisionNotFound:
             return Redactor(())
-        known = store.revision_secrets(site, revision.number)
+        known = store.revisions.secrets(site, revision.number)
         if known is not None:
             return Redactor(known.texts)
         documents = () if revision.text is None else load_documents(revision.text, site)
@@ -87,7 +87,7 @@ def redactor_of(store: SiteStore, action: ActionRecord) -> Redactor:
     StepError, site_store.RevisionNotFound
         There is no rendered design.
     """
-    known = None if action.revision is None else store.revision_secrets(action.site, action.revision)
+    known = None if action.revision is None else store.revisions.secrets(action.site, action.revision)
     if known is not None:
         return Redactor(known.texts)
     return Redactor(secrets_of(store, *read_revision(store, action.site, action.revision)))
@@ -98,10 +98,10 @@ def exposed_in(store: SiteStore, revision: RevisionRecord) -> list[str]:
 
     Everybody who may look at an action sees these.
     """
-    known = store.revision_secrets(revision.site, revision.number)
+    known = store.revisions.secrets(revision.site, revision.number)
     if known is not None:
         return list(known.exposed)
-    collections = store.collections(revision.site, revision.number)
+    collections = store.sites.collections(revision.site, revision.number)
     # Secrets get there by a substitution, or with a document that is secret as a whole.
     if any(word in record.text for record in collections for word in ("substitutions", "encrypted")):
         with contextlib.suppress(DocumentError, RenderingError):

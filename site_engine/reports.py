@@ -13,7 +13,7 @@ from site_store import OperationStatus
 from site_store.events import EventKind
 from strategy_lib.criteria import EVERY_NODE, evaluate
 from strategy_lib.node import NodeState, TaskStatus
-from strategy_lib.phase import GroupState, NodeStep, Reason, Verdict
+from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.report import (
     FailedStep,
     Report,
@@ -209,7 +209,7 @@ class NodeStepStatus:
     after what came late.
     """
 
-    step: NodeStep
+    step: Phase
     airflow_state: str | None
     judged: StepTasks
     tasks: StepTasks
@@ -237,7 +237,7 @@ def report_node_step(
         criteria = ()
     begun = [record.started for record in records.values() if record.started is not None]
     ended = [record.ended for record in records.values() if record.ended is not None]
-    attempts = sum(1 for operation in data.operations if operation.phase.value == status.step.value)
+    attempts = sum(1 for operation in data.operations if operation.phase is status.step)
     group = ReportedGroup(
         name=TARGET_GROUP,
         critical=True,
@@ -256,7 +256,7 @@ def _verdict(data: ReportInput, status: NodeStepStatus, *, good: bool) -> tuple[
     if good:
         return GroupState.SUCCESS, None
     latest = max(
-        (operation for operation in data.operations if operation.phase.value == status.step.value),
+        (operation for operation in data.operations if operation.phase is status.step),
         key=lambda operation: operation.op,
         default=None,
     )

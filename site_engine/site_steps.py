@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from site_engine.errors import StepError
 from site_engine.operations.wait import EndKind, OperationEnd, StillRunning
 from site_engine.reports import STEP_WARNING
-from site_store import OperationPhase, OperationStatus
+from site_store import OperationStatus
 from strategy_lib.outcome import Outcome
+from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
-    from site_engine.log_messages import TaskLog
     from site_engine.operations.run import OperationRun
     from site_engine.operations.wait import PhaseTimes
+    from site_engine.task_log import TaskLog
     from site_store import Operation, SiteStore
 
 
@@ -29,7 +30,7 @@ class SiteStepRequest:
 
     action_id: str
     site: str
-    phase: OperationPhase
+    phase: Phase
     attempt: int
     design_ref: str
     times: PhaseTimes
@@ -46,7 +47,7 @@ def run_site_step(
         The provisioner says so, or did not say anything in time. ``prepare_site`` may succeed in part: Drydock reports
         networks there, and says so although nothing is wrong with the nodes; that is a warning.
     """
-    operation = store.begin_operation(
+    operation = store.operations.begin(
         request.action_id, request.site, "", request.attempt, request.phase, (), request.design_ref
     )
     if operation.status in _ENDED:
@@ -55,7 +56,7 @@ def run_site_step(
     ended = operations.run(operation, request.times)
     if isinstance(ended, StillRunning):
         return ended
-    store.record_outcome(operation.op, _NOBODY, status=ended.status, result=ended.result)
+    store.operations.record_outcome(operation.op, _NOBODY, status=ended.status, result=ended.result)
     name = request.phase.value
     if ended.task is None or ended.kind is not EndKind.COMPLETE:
         raise StepError(_why(name, ended, request.times))
@@ -67,9 +68,9 @@ def run_site_step(
         return None
     errors = [message.text for message in task.messages if message.error]
     said = "; ".join(errors[:5]) or "the provisioner gave no message"
-    if task.result == _IN_PART and request.phase is OperationPhase.PREPARE_SITE:
+    if task.result == _IN_PART and request.phase is Phase.PREPARE_SITE:
         log.warning("%s succeeded in part: %s", name, said)
-        store.add_event(request.site, STEP_WARNING, f"{name} succeeded in part: {said}", action_id=request.action_id)
+        store.events.add(request.site, STEP_WARNING, f"{name} succeeded in part: {said}", action_id=request.action_id)
         return None
     raise StepError(f"{name} ended with {task.result}: {said}")
 
@@ -83,7 +84,7 @@ def _require_success(operation: Operation, log: TaskLog) -> None:
         It was no success.
     """
     name, result = operation.phase.value, operation.result
-    if result == _DONE or (result == _IN_PART and operation.phase is OperationPhase.PREPARE_SITE):
+    if result == _DONE or (result == _IN_PART and operation.phase is Phase.PREPARE_SITE):
         log.info("%s ended with %s before this task started again; the provisioner is not asked.", name, result)
         return
     raise StepError(

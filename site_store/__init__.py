@@ -34,7 +34,6 @@ from site_store.errors import (
     ValueRefused,
     VersionNotFound,
 )
-from site_store.names import LONGEST_NAME
 from site_store.records import (
     ActionListing,
     ActionRecord,
@@ -49,12 +48,12 @@ from site_store.records import (
     NodeRecord,
     NodeTasks,
     Operation,
-    OperationPhase,
     OperationStatus,
     PlannedGroup,
     ReportInput,
     TaskRecord,
 )
+from site_store.storable import LONGEST_NAME
 from site_store.store import SiteStore
 
 __all__ = [
@@ -90,7 +89,6 @@ __all__ = [
     "Operation",
     "OperationConflict",
     "OperationNotFound",
-    "OperationPhase",
     "OperationStatus",
     "PlannedGroup",
     "ReportInput",

@@ -51,7 +51,7 @@ def prune(url: str | None, days: int) -> None:
     """Delete old events. Revisions, actions and results stay."""
     try:
         with SiteStore.open(url) as store:
-            deleted = store.prune_events(datetime.now(UTC) - timedelta(days=days))
+            deleted = store.events.prune(datetime.now(UTC) - timedelta(days=days))
             click.echo(f"{store.location}: {deleted} events older than {days} days deleted")
     except StoreError as error:
         raise click.ClickException(str(error)) from error

@@ -1,15 +1,44 @@
-"""What becomes of work that stops without a result: nothing may look as if it were still going on (rule 24)."""
+"""Ending an action or a group that goes on no longer: nothing may look as if it were still going on (rule 24)."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Connection, func, update
+from sqlalchemy import Connection, delete, func, update
 
+from site_store.action_rows import OPEN, read_action, write_audit
+from site_store.events import EventKind, NewEvent, write_events
 from site_store.operations import abandon_operations
-from site_store.tables import group_run, task
+from site_store.records import ActionState
+from site_store.tables import action, group_run, site_lock, task
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GroupState, Reason
+
+CLOSE = "close"
+"""The command of a process that ends an action unasked, among the commands to the action."""
+
+
+def close_action(
+    tx: Connection, now: datetime, action_id: str, state: ActionState, verdict: str, by: str | None = None
+) -> bool:
+    """Carry out `Actions.close` in the caller's transaction."""
+    closing = read_action(tx, action_id)
+    # First of all: from here on the action can begin nothing, and what it began is visible to what follows.
+    tx.execute(delete(site_lock).where(site_lock.c.action_id == action_id))
+    allowed = OPEN if state is ActionState.CANCELLED else tuple(ActionState)
+    decided = tx.execute(
+        update(action)
+        .where(action.c.id == action_id, action.c.state.in_(allowed))
+        .values(state=state, verdict=verdict, ended=now, paused=None)
+    ).rowcount
+    interrupt_work(tx, now, action_id)
+    interrupt_groups(tx, now, action_id)
+    if decided:
+        ended = NewEvent(EventKind.ACTION_CLOSED, f"action {state}: {verdict}")
+        write_events(tx, now, closing.site, action_id, [ended])
+    if decided and by is not None:
+        write_audit(tx, now, action_id, CLOSE, by)
+    return bool(decided) or closing.state is state
 
 
 def interrupt_work(tx: Connection, now: datetime, action_id: str, group: str | None = None) -> None:

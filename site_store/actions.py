@@ -1,97 +1,101 @@
-"""Requests: one row for each, tied to the DAG run that carries it out.
-
-Making one before its DAG run is `action_requests.py`, who may work on a site is `site_locks.py`.
-"""
+"""Requests for actions: one row for each, with the DAG run that carries it out, and the commands given to it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, exists, select
+from sqlalchemy import Connection, Row, select, update
 from ulid import ULID
 
-from site_store.dialects import insert
-from site_store.errors import ActionNotFound
-from site_store.events import read_events
-from site_store.groups import read_groups
-from site_store.node_tasks import read_node_tasks
-from site_store.operations import read_operations
-from site_store.part import StorePart
-from site_store.plain_json import plain
-from site_store.records import ActionRecord, ActionState, AuditRecord, ReportInput
-from site_store.snapshots import newest_number
-from site_store.tables import action, action_audit, action_report
-
-_REPORTED_EVENTS = 10_000
-OPEN = (ActionState.PENDING, ActionState.RUNNING)
-"""The states of an action that is not over."""
-#: What an action's record is made of.
-FACTS = [*action.c, exists().where(action_report.c.action_id == action.c.id).label("has_report")]
+from site_store.abort import close_action
+from site_store.action_rows import FACTS, OPEN, action_record, new_action, read_action, write_audit
+from site_store.contents import newest_number
+from site_store.database import Repository
+from site_store.dialects import insert, json_rows, one_at_a_time
+from site_store.errors import SiteBusy
+from site_store.records import ActionListing, ActionRecord, ActionState, AuditRecord, LockOwner
+from site_store.tables import action, action_audit, group_run, site_lock
+from strategy_lib.phase import GroupState
 
 
-def read_action(tx: Connection, action_id: str) -> ActionRecord:
-    """Return an action in the caller's transaction.
+class Actions(Repository):
+    """Actions, from the request to the end."""
 
-    Raises
-    ------
-    ActionNotFound
-        No action has this id.
-    """
-    row = tx.execute(select(*FACTS).where(action.c.id == action_id)).one_or_none()
-    if row is None:
-        raise _not_found(action_id)
-    return action_record(row)
+    def create(
+        self,
+        kind: str,
+        site: str,
+        revision: int | None,
+        parameters: Mapping[str, Any],
+        user: str,
+        *,
+        context_marker: str | None,
+        exclusive: bool,
+        dry_run: bool = False,
+        whole_site: bool = True,
+        connection: str | None = None,
+    ) -> ActionRecord:
+        """Write an action down before its DAG run is triggered, so that a lost answer leaves no run without a row.
 
+        The DAG run is to have the kind for its DAG, and an id of the site and the action's own id, so that the lists in
+        Airflow's pages show the site; `ensure` then finds the row.
 
-def write_audit(tx: Connection, now: datetime, action_id: str, command: str, user: str) -> AuditRecord:
-    """Keep who gave which command to an action, in the caller's transaction."""
-    record = AuditRecord(str(ULID.from_datetime(now)), action_id, command, user, now)
-    row = {"id": record.id, "action_id": action_id, "command": command, "created_by": user, "at": now}
-    tx.execute(insert(tx, action_audit).values(row))
-    return record
+        Parameters
+        ----------
+        kind
+            What is to be done: the id of a DAG.
+        site, revision
+            For which site, and the revision to bring about.
+        parameters
+            What the user asked for, as JSON values.
+        user
+            Who asked.
+        context_marker
+            The user's own name for the request.
+        exclusive
+            Whether no other action may be open on the site. Dry runs do not count.
+        dry_run
+            Whether it changes nothing.
+        whole_site
+            Whether it brings its whole site to the revision.
+        connection
+            The Airflow connection of the provisioner that the action is to use; None while it is not decided.
 
+        Raises
+        ------
+        SiteBusy
+            Another action is pending or running on the site, or holds it; the error names it.
+        """
+        action_id = str(ULID.from_datetime(self._now()))
 
-def new_action(
-    *,
-    action_id: str,
-    kind: str,
-    site: str,
-    revision: int | None,
-    parameters: Mapping[str, Any],
-    dag_id: str,
-    run_id: str,
-    user: str,
-    created: datetime,
-    dry_run: bool,
-    whole_site: bool,
-    context_marker: str | None = None,
-    connection: str | None = None,
-) -> dict[str, Any]:
-    """Return the row of an action that nobody has begun."""
-    return {
-        "id": action_id,
-        "kind": kind,
-        "site": site,
-        "revision": revision,
-        "parameters": plain(parameters),
-        "dag_id": dag_id,
-        "run_id": run_id,
-        "created_by": user,
-        "created": created,
-        "state": ActionState.PENDING,
-        "context_marker": context_marker,
-        "connection": connection,
-        "dry_run": dry_run,
-        "targeted": not whole_site,
-    }
+        def work(tx: Connection) -> ActionRecord:
+            if exclusive:
+                # Two who ask at the same moment go one after the other from here.
+                one_at_a_time(tx, f"actions of {site}")
+                _require_free(tx, site)
+            row = new_action(
+                action_id=action_id,
+                kind=kind,
+                site=site,
+                revision=revision,
+                parameters=parameters,
+                dag_id=kind,
+                run_id=f"{site}__{action_id}",
+                user=user,
+                created=self._shared_now(tx),
+                dry_run=dry_run,
+                whole_site=whole_site,
+                context_marker=context_marker,
+                connection=connection,
+            )
+            tx.execute(insert(tx, action).values(row))
+            return read_action(tx, action_id)
 
+        return self._database.write(work)
 
-class Actions(StorePart):
-    """Actions and their reports."""
-
-    def ensure_action(
+    def ensure(
         self,
         dag_id: str,
         run_id: str,
@@ -106,7 +110,7 @@ class Actions(StorePart):
     ) -> ActionRecord:
         """Return the action of a DAG run, made now unless there is one: a repetition changes nothing.
 
-        One that was made before its DAG run (`create_action`) is found by this.
+        One that was made before its DAG run (`create`) is found by this.
 
         Parameters
         ----------
@@ -148,7 +152,7 @@ class Actions(StorePart):
 
         return self._database.write(work)
 
-    def action(self, action_id: str) -> ActionRecord:
+    def get(self, action_id: str) -> ActionRecord:
         """Return an action.
 
         Raises
@@ -158,46 +162,59 @@ class Actions(StorePart):
         """
         return self._database.read(lambda tx: read_action(tx, action_id))
 
-    def action_of_run(self, dag_id: str, run_id: str) -> ActionRecord | None:
+    def of_run(self, dag_id: str, run_id: str) -> ActionRecord | None:
         """Return the action of a DAG run, None when it has none."""
         row = self._database.read(lambda tx: tx.execute(_of_run(dag_id, run_id)).one_or_none())
         return None if row is None else action_record(row)
 
-    def actions_of_run_id(self, run_id: str) -> list[ActionRecord]:
+    def with_run_id(self, run_id: str) -> list[ActionRecord]:
         """Return the actions whose DAG run has this id: of several DAGs there may be several."""
         query = select(*FACTS).where(action.c.run_id == run_id).order_by(action.c.id)
         return self._database.read(lambda tx: [action_record(row) for row in tx.execute(query)])
 
-    def actions(self, site: str | None = None, limit: int = 50) -> list[ActionRecord]:
-        """Return the newest actions, newest first, of one site or of all."""
-        query = select(*FACTS).order_by(action.c.id.desc()).limit(limit)
+    def newest(self, site: str | None = None, limit: int = 50, before: str | None = None) -> list[ActionListing]:
+        """Return the newest actions with the states of their groups, newest first, in one statement.
+
+        Parameters
+        ----------
+        site
+            Only those of this site, None for all.
+        limit
+            How many at most.
+        before
+            Only those older than the action of this id, for the next page.
+        """
+        newest = select(*FACTS).order_by(action.c.id.desc()).limit(limit)
+        if site is not None:
+            newest = newest.where(action.c.site == site)
+        if before is not None:
+            newest = newest.where(action.c.id < before)
+        groups = (
+            select(group_run.c.position, group_run.c.name, group_run.c.state)
+            .where(group_run.c.action_id == action.c.id)
+            .correlate(action)
+        )
+
+        def work(tx: Connection) -> list[ActionListing]:
+            rows = tx.execute(newest.add_columns(json_rows(tx, groups).label("groups")))
+            return [ActionListing(action_record(row), _group_states(row.groups)) for row in rows]
+
+        return self._database.read(work)
+
+    def unfinished(self, site: str | None = None) -> list[ActionRecord]:
+        """Return the actions of a site, or of all, that are not over, oldest first."""
+        query = select(*FACTS).where(action.c.state.in_(OPEN)).order_by(action.c.id)
         if site is not None:
             query = query.where(action.c.site == site)
         return self._database.read(lambda tx: [action_record(row) for row in tx.execute(query)])
 
-    def open_actions(self) -> list[ActionRecord]:
-        """Return the actions of all sites that are not over, oldest first."""
-        query = select(*FACTS).where(action.c.state.in_(OPEN)).order_by(action.c.id)
-        return self._database.read(lambda tx: [action_record(row) for row in tx.execute(query)])
+    def set_paused(self, action_id: str, paused: bool) -> bool:
+        """Say that no further group of an action is to start, or that it may go on. Again changes nothing.
 
-    def save_report(self, action_id: str, report: Mapping[str, Any]) -> None:
-        """Keep the report of an action; a later one replaces it (rule 20).
-
-        Raises
-        ------
-        ActionNotFound
-            No action has this id.
-        """
-
-        def work(tx: Connection) -> None:
-            read_action(tx, action_id)
-            row = insert(tx, action_report).values(action_id=action_id, report=plain(report))
-            tx.execute(row.on_conflict_do_update(index_elements=["action_id"], set_={"report": row.excluded.report}))
-
-        self._database.write(work)
-
-    def report(self, action_id: str) -> Mapping[str, Any] | None:
-        """Return the report of an action, None before it has one (rule 20). It may be large: 8 MB for 100,000 nodes.
+        Returns
+        -------
+        bool
+            Whether it is so now: False when the action is over, and then nothing has changed.
 
         Raises
         ------
@@ -205,64 +222,131 @@ class Actions(StorePart):
             No action has this id.
         """
 
-        def work(tx: Connection) -> Mapping[str, Any] | None:
-            read_action(tx, action_id)
-            report: Mapping[str, Any] | None = tx.scalar(
-                select(action_report.c.report).where(action_report.c.action_id == action_id)
-            )
-            return report
+        def work(tx: Connection) -> bool:
+            known = read_action(tx, action_id)
+            since = (known.paused or self._now()) if paused else None
+            change = update(action).where(action.c.id == action_id, action.c.state.in_(OPEN))
+            return bool(tx.execute(change.values(paused=since)).rowcount)
 
-        return self._database.read(work)
+        return self._database.write(work)
 
-    def report_input(self, action_id: str) -> ReportInput:
-        """Return all that a report says, read in one snapshot (rule 20).
+    def mark_step(self, action_id: str, step: str) -> None:
+        """Note which step of an action was begun last."""
+        change = update(action).where(action.c.id == action_id, action.c.step.is_distinct_from(step))
+        self._database.write(lambda tx: tx.execute(change.values(step=step)))
 
-        Raises
-        ------
-        ActionNotFound
-            No action has this id.
-        """
-        return self._database.read(
-            lambda tx: ReportInput(
-                action=read_action(tx, action_id),
-                groups=tuple(read_groups(tx, action_id)),
-                nodes=tuple(read_node_tasks(tx, action_id)),
-                operations=tuple(read_operations(tx, action_id)),
-                events=tuple(read_events(tx, action_id, _REPORTED_EVENTS)),
-            )
+    def design_fetch(self, site: str, revision: int | None) -> int:
+        """Return at which address of a revision's design the provisioner found it last; 0 while it found it at once."""
+        newest = (
+            select(action.c.design_fetch)
+            .where(action.c.site == site, action.c.revision == revision, action.c.design_fetch > 0)
+            .order_by(action.c.created.desc(), action.c.id.desc())
+            .limit(1)
         )
+        return self._database.read(lambda tx: int(tx.scalar(newest) or 0))
+
+    def mark_design_fetch(self, action_id: str, fetch: int) -> None:
+        """Note at which address of its design an action's provisioner finds it."""
+        change = update(action).where(action.c.id == action_id)
+        self._database.write(lambda tx: tx.execute(change.values(design_fetch=fetch)))
+
+    def decide_connection(self, action_id: str, connection: str) -> str:
+        """Decide which Airflow connection an action uses, and return it: the one that was decided on first stays.
+
+        Raises
+        ------
+        ActionNotFound
+            No action has this id.
+        """
+        undecided = update(action).where(action.c.id == action_id, action.c.connection.is_(None))
+
+        def work(tx: Connection) -> str:
+            tx.execute(undecided.values(connection=connection))
+            return read_action(tx, action_id).connection or connection
+
+        return self._database.write(work)
+
+    def record_command(self, action_id: str, command: str, user: str) -> AuditRecord:
+        """Keep who gave which command to an action.
+
+        Raises
+        ------
+        ActionNotFound
+            No action has this id.
+        """
+        now = self._now()
+
+        def work(tx: Connection) -> AuditRecord:
+            read_action(tx, action_id)
+            return write_audit(tx, now, action_id, command, user)
+
+        return self._database.write(work)
+
+    def commands(self, action_id: str) -> list[AuditRecord]:
+        """Return the commands that were given to an action, oldest first."""
+        query = (
+            select(action_audit)
+            .where(action_audit.c.action_id == action_id)
+            .order_by(action_audit.c.at, action_audit.c.id)
+        )
+        return self._database.read(
+            lambda tx: [
+                AuditRecord(row.id, row.action_id, row.command, row.created_by, row.at) for row in tx.execute(query)
+            ]
+        )
+
+    def close(self, action_id: str, state: ActionState, verdict: str, by: str | None = None) -> bool:
+        """End an action and free its site, leaving nothing that looks as if it were still going on (rule 24).
+
+        Its nodes still being processed become `unknown`, its provisioner tasks under way are abandoned (they stay in
+        `Operations.unfinished` until they are seen to be over), and a group without a verdict is `interrupted`.
+
+        Parameters
+        ----------
+        action_id
+            The action.
+        state
+            `SUCCESS`, `FAILED` or `CANCELLED`. `CANCELLED` never replaces an end that the action already has.
+        verdict
+            The same in a sentence.
+        by
+            Who ends it without having been asked; kept among the commands to the action, as `CLOSE`.
+
+        Returns
+        -------
+        bool
+            Whether the action is now in this state.
+
+        Raises
+        ------
+        ActionNotFound
+            No action has this id.
+        ValueError
+            The state is not an end.
+        """
+        if not state.is_end:
+            raise ValueError(f"{state} is not an end of an action")
+        return self._database.write(lambda tx: close_action(tx, self._now(), action_id, state, verdict, by))
 
 
 def _of_run(dag_id: str, run_id: str) -> Any:
     return select(*FACTS).where(action.c.dag_id == dag_id, action.c.run_id == run_id)
 
 
-def _not_found(action_id: str) -> ActionNotFound:
-    return ActionNotFound(f"there is no action {action_id!r}: list the site's actions and name one of them")
+def _require_free(tx: Connection, site: str) -> None:
+    """Make sure that no other action is open on a site."""
+    held = tx.execute(select(site_lock).where(site_lock.c.site == site)).one_or_none()
+    if held is not None:
+        raise SiteBusy(site, LockOwner(held.action_id, held.dag_id, held.run_id, held.acquired))
+    is_open: Row[*tuple[Any, ...]] | None = tx.execute(
+        select(action.c.id, action.c.dag_id, action.c.run_id, action.c.created)
+        .where(action.c.site == site, action.c.state.in_(OPEN), action.c.dry_run.is_(False))
+        .order_by(action.c.id)
+        .limit(1)
+    ).one_or_none()
+    if is_open is not None:
+        raise SiteBusy(site, LockOwner(is_open.id, is_open.dag_id, is_open.run_id, is_open.created, waiting=True))
 
 
-def action_record(row: Row[*tuple[Any, ...]]) -> ActionRecord:
-    """Return a row of `FACTS` as a value."""
-    return ActionRecord(
-        id=row.id,
-        kind=row.kind,
-        site=row.site,
-        revision=row.revision,
-        parameters=row.parameters,
-        dag_id=row.dag_id,
-        run_id=row.run_id,
-        user=row.created_by,
-        created=row.created,
-        started=row.started,
-        ended=row.ended,
-        state=ActionState(row.state),
-        verdict=row.verdict,
-        has_report=bool(row.has_report),
-        context_marker=row.context_marker,
-        dry_run=row.dry_run,
-        whole_site=not row.targeted,
-        step=row.step,
-        paused=row.paused,
-        connection=row.connection,
-        design_fetch=row.design_fetch,
-    )
+def _group_states(rows: str | None) -> tuple[tuple[str, GroupState], ...]:
+    return tuple((name, GroupState(state)) for _, name, state in sorted(json.loads(rows or "[]")))

@@ -9,21 +9,24 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, select
 
 from design_rendering.documents import Document
-from site_store.contents import EMPTY, digest_of, drop_unused, keep
-from site_store.design_records import BufferMode, BufferRecord, CollectionRecord, DocumentKey
-from site_store.dialects import insert, one_at_a_time
-from site_store.errors import BufferChanged, BufferNotEmpty, CollectionInBuffer, CollectionUnchanged, DocumentElsewhere
-from site_store.names import require_names
-from site_store.part import StorePart
-from site_store.snapshots import (
+from site_store.contents import (
+    EMPTY,
     Part,
     buffer_row,
     changed,
+    digest_of,
+    drop_unused,
+    keep,
     newest_number,
     posted_parts,
     read_texts,
     revision_parts,
 )
+from site_store.database import Repository
+from site_store.design_records import BufferMode, BufferRecord, CollectionRecord, DocumentKey
+from site_store.dialects import insert, one_at_a_time
+from site_store.errors import BufferChanged, BufferNotEmpty, CollectionInBuffer, CollectionUnchanged, DocumentElsewhere
+from site_store.storable import require_names
 from site_store.tables import buffer, buffer_collection, document
 
 
@@ -84,18 +87,18 @@ def read_buffer(tx: Connection, site: str) -> BufferRecord:
     return BufferRecord(site, row.version, newest, posted, row.changed, row.changed_by)
 
 
-class Buffers(StorePart):
+class Buffers(Repository):
     """Buffers of sites."""
 
-    def buffer(self, site: str) -> BufferRecord:
+    def get(self, site: str) -> BufferRecord:
         """Return what is about to be committed to a site."""
         return self._database.read(lambda tx: read_buffer(tx, site))
 
-    def buffer_version(self, site: str) -> int:
+    def version(self, site: str) -> int:
         """Return the version of a site's buffer without reading its texts."""
         return self._database.read(lambda tx: require_version(tx, site, None))
 
-    def draft(self, site: str) -> tuple[BufferRecord, list[CollectionRecord]]:
+    def preview(self, site: str) -> tuple[BufferRecord, list[CollectionRecord]]:
         """Return the buffer together with all collections that a commit of it would make, read in one snapshot."""
 
         def work(tx: Connection) -> tuple[BufferRecord, list[CollectionRecord]]:
@@ -105,7 +108,7 @@ class Buffers(StorePart):
 
         return self._database.read(work)
 
-    def put_collection(
+    def put(
         self,
         site: str,
         name: str,
@@ -180,7 +183,7 @@ class Buffers(StorePart):
 
         return self._database.write(work)
 
-    def discard_buffer(self, site: str, user: str, *, if_version: int | None = None) -> BufferRecord:
+    def discard(self, site: str, user: str, *, if_version: int | None = None) -> BufferRecord:
         """Forget what is in the buffer; an empty one stays as it is.
 
         Raises

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, case, select
 
+from site_store.database import Repository
 from site_store.dialects import insert
 from site_store.leases import require_lease
-from site_store.part import StorePart
 from site_store.records import CheckRecord, Lease
 from site_store.tables import check_result
 
 
-class Checks(StorePart):
+class Checks(Repository):
     """The newest result of each check."""
 
-    def record_check(self, held: Lease, subject: str, problem: str | None) -> None:
+    def record(self, held: Lease, subject: str, problem: str | None) -> None:
         """Keep what a check found; `since` stays while it finds the same.
 
         Parameters
@@ -43,7 +43,7 @@ class Checks(StorePart):
 
         self._database.write(work)
 
-    def checks(self) -> list[CheckRecord]:
+    def newest(self) -> list[CheckRecord]:
         """Return the newest result of each check, by subject."""
         query = select(check_result).order_by(check_result.c.subject)
         return self._database.read(

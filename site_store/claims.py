@@ -2,198 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, exists, literal, or_, select, true, update
+from sqlalchemy import Connection, Text, and_, bindparam, exists, literal, or_, select, true, update
 
 from site_store import dialects
 from site_store.errors import AttemptNotOpen, SiteNotHeld
 from site_store.events import EventKind, NewEvent, write_events
-from site_store.node_steps import claim_for_step
-from site_store.operations import operation_record, read_operation, reference_of
-from site_store.part import StorePart
-from site_store.records import Operation, OperationPhase, OperationStatus
+from site_store.records import OperationStatus
 from site_store.tables import group_run, node, operation, site_lock, task
 from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import GroupState, Phase
 
+_TO_DO = (TaskStatus.PENDING, TaskStatus.ERROR, TaskStatus.UNKNOWN)
 _NOT_DONE = {"done_revision": None, "done_digest": None, "done_at": None, "doubt": None}
 
 
-class Claims(StorePart):
-    """The beginning of operations."""
-
-    def begin_operation(
-        self,
-        action_id: str,
-        site: str,
-        group: str,
-        attempt: int,
-        phase: Phase | OperationPhase | str,
-        nodes: Collection[str],
-        design_ref: str,
-        found: Mapping[str, str] | None = None,
-        digests: Mapping[str, str] | None = None,
-    ) -> Operation:
-        """Write down the intent to submit something to the provisioner, and claim the nodes for it.
-
-        Asked again for the same action, group, attempt and phase, it returns the operation that there is, whatever
-        the other arguments. Of two that ask for one node at the same time, in whatever groups, exactly one gets it.
-
-        Parameters
-        ----------
-        action_id, site
-            The action, which must hold this site.
-        group, attempt
-            The group and its attempt, which must be open; "" and any number for a step without a group.
-        phase
-            What to do.
-        nodes
-            Nodes to claim. For prepare only those are taken whose prepare is still pending; for deploy those that are
-            prepared and whose deploy is still pending, whichever group prepared them (rule 11); for release the same as
-            for prepare, and those that are released become pending again; for a step of nodes
-            those that an earlier attempt of it has not done, and is not at. None for a step of the whole site.
-        design_ref
-            Where the provisioner finds the design.
-        found
-            What the provisioner says of these nodes now (`strategy_lib.outcome.NodeCondition`); one that it does not
-            list is left out, and noted as not listed. None: its list was not read. A node that is deployed keeps what
-            it is done in until something proves otherwise.
-        digests
-            For new labels: the version of each node's design that has them. For a deploy the action's plan has it.
-
-        Returns
-        -------
-        Operation
-            `nodes` are those that were claimed. When it is of nodes and could claim none it is `COMPLETE` at once and
-            must not be submitted.
-
-        Raises
-        ------
-        SiteNotHeld
-            The action does not hold the site.
-        AttemptNotOpen
-            The group's attempt has its verdict or was replaced.
-        """
-        kind = OperationPhase(str(phase))
-        wanted = sorted(frozenset(nodes))
-        return self._database.write(
-            lambda tx: self._begin(tx, action_id, site, group, attempt, kind, wanted, design_ref, found, digests or {})
-        )
-
-    def fail_unsent(
-        self, action_id: str, site: str, group: str, attempt: int, reasons: Mapping[str, str]
-    ) -> frozenset[str]:
-        """Fail nodes that cannot be sent for prepare as they are, each for its reason (rule 11).
-
-        Parameters
-        ----------
-        action_id, site, group, attempt
-            Who has come to that, as for `begin_operation`.
-        reasons
-            Why, for each node.
-
-        Returns
-        -------
-        frozenset of str
-            Those whose prepare was still pending, and so has failed now.
-
-        Raises
-        ------
-        SiteNotHeld
-            The action does not hold the site.
-        AttemptNotOpen
-            The group's attempt has its verdict or was replaced.
-        """
-
-        def work(tx: Connection) -> frozenset[str]:
-            _require_site(tx, action_id, site)
-            _require_attempt(tx, action_id, group, attempt)
-            now = self._now()
-            prepare = (task.c.action_id == action_id, task.c.phase == Phase.PREPARE)
-            failed = frozenset(
-                tx.scalars(
-                    update(task)
-                    .where(*prepare, task.c.status == TaskStatus.PENDING, dialects.among(tx, task.c.node, reasons))
-                    .values(status=TaskStatus.ERROR, owner_group=group, ended=now)
-                    .returning(task.c.node)
-                )
-            )
-            if failed:
-                tx.execute(
-                    update(task).where(*prepare, task.c.node == bindparam("the_node")).values(error=bindparam("why")),
-                    [{"the_node": name, "why": reasons[name]} for name in sorted(failed)],
-                )
-            events = [
-                NewEvent(EventKind.OUTCOME, f"prepare failure: not sent: {reasons[name]}", group, name)
-                for name in sorted(failed)
-            ]
-            write_events(tx, now, site, action_id, events)
-            return failed
-
-        return self._database.write(work)
-
-    def _begin(
-        self,
-        tx: Connection,
-        action_id: str,
-        site: str,
-        group: str,
-        attempt: int,
-        phase: OperationPhase,
-        nodes: list[str],
-        design_ref: str,
-        found: Mapping[str, str] | None,
-        digests: Mapping[str, str],
-    ) -> Operation:
-        key = {"action_id": action_id, "group_name": group, "attempt": attempt, "phase": phase}
-        same = select(operation).where(*(operation.c[column] == value for column, value in key.items()))
-        known = tx.execute(same).one_or_none()
-        if known is not None:
-            return operation_record(known)
-        _require_site(tx, action_id, site)
-        if group:
-            _require_attempt(tx, action_id, group, attempt)
-        now = self._now()
-        op = tx.scalar(
-            dialects.insert(tx, operation)
-            .values(**key, site=site, nodes=[], design_ref=design_ref, created=now, status=OperationStatus.INTENDED)
-            .on_conflict_do_nothing()
-            .returning(operation.c.op)
-        )
-        if op is None:
-            # Another began it since the look above; its commit is what this insert has waited for.
-            return operation_record(tx.execute(same).one())
-        claimed = nodes
-        if phase.is_node_step:
-            claimed = claim_for_step(tx, now, action_id, phase, op, nodes)
-        elif phase.is_of_nodes:
-            claimed = _claim(tx, now, action_id, group, phase, op, nodes)
-        if phase.is_of_nodes:
-            _note_found(tx, op, claimed, found)
-            _note_digests(tx, op, {name: digests[name] for name in claimed if name in digests})
-            # Neither new labels nor the phases change what is deployed on a node; only to destroy it does.
-            kept = frozenset(name for name in claimed if _stays(phase, (found or {}).get(name)))
-            _touch_nodes(tx, site, op, sorted(kept), undone=False)
-            _touch_nodes(tx, site, op, [name for name in claimed if name not in kept], undone=True)
-        values: dict[str, Any] = {"reference": reference_of(action_id, op), "nodes": claimed}
-        if phase.is_of_nodes and not claimed:
-            values |= {"status": OperationStatus.COMPLETE, "ended": now, "over": now, "result": "nothing to do"}
-        tx.execute(update(operation).where(operation.c.op == op).values(values))
-        begun = NewEvent(
-            EventKind.OPERATION_BEGUN,
-            f"operation {op}: {phase}" + (f" of {len(claimed)} nodes" if phase.is_of_nodes else ""),
-            group or None,
-            data={"op": op, "phase": phase, "attempt": attempt},
-        )
-        write_events(tx, now, site, action_id, [begun])
-        return read_operation(tx, op)
+def reference_of(action_id: str, op: int) -> str:
+    """Return the text that travels to the provisioner and back, by which a task is found again."""
+    return f"slipway-{action_id}-{op}"
 
 
-def _require_site(tx: Connection, action_id: str, site: str) -> None:
+def claim(
+    tx: Connection,
+    now: datetime,
+    action_id: str,
+    site: str,
+    group: str,
+    attempt: int,
+    phase: Phase,
+    nodes: list[str],
+    design_ref: str,
+    found: Mapping[str, str] | None,
+    digests: Mapping[str, str],
+) -> int:
+    """Carry out `Operations.begin` in the caller's transaction; return the operation's number."""
+    key = {"action_id": action_id, "group_name": group, "attempt": attempt, "phase": phase}
+    same = select(operation.c.op).where(*(operation.c[column] == value for column, value in key.items()))
+    known: int | None = tx.scalar(same)
+    if known is not None:
+        return known
+    require_site(tx, action_id, site)
+    if group:
+        require_attempt(tx, action_id, group, attempt)
+    op: int | None = tx.scalar(
+        dialects.insert(tx, operation)
+        .values(**key, site=site, nodes=[], design_ref=design_ref, created=now, status=OperationStatus.INTENDED)
+        .on_conflict_do_nothing()
+        .returning(operation.c.op)
+    )
+    if op is None:
+        # Another began it since the look above; its commit is what this insert has waited for.
+        return int(tx.execute(same).scalar_one())
+    claimed = nodes
+    if phase.is_node_step:
+        claimed = _claim_for_step(tx, now, action_id, phase, op, nodes)
+    elif phase.is_of_nodes:
+        claimed = _claim(tx, now, action_id, group, phase, op, nodes)
+    if phase.is_of_nodes:
+        _note_found(tx, op, claimed, found)
+        _note_digests(tx, op, {name: digests[name] for name in claimed if name in digests})
+        # Neither new labels nor the phases change what is deployed on a node; only to destroy it does.
+        kept = frozenset(name for name in claimed if _stays(phase, (found or {}).get(name)))
+        _touch_nodes(tx, site, op, sorted(kept), undone=False)
+        _touch_nodes(tx, site, op, [name for name in claimed if name not in kept], undone=True)
+    values: dict[str, Any] = {"reference": reference_of(action_id, op), "nodes": claimed}
+    if phase.is_of_nodes and not claimed:
+        values |= {"status": OperationStatus.COMPLETE, "ended": now, "over": now, "result": "nothing to do"}
+    tx.execute(update(operation).where(operation.c.op == op).values(values))
+    begun = NewEvent(
+        EventKind.OPERATION_BEGUN,
+        f"operation {op}: {phase}" + (f" of {len(claimed)} nodes" if phase.is_of_nodes else ""),
+        group or None,
+        data={"op": op, "phase": phase, "attempt": attempt},
+    )
+    write_events(tx, now, site, action_id, [begun])
+    return op
+
+
+def require_site(tx: Connection, action_id: str, site: str) -> None:
     """Make sure that the action holds its site, and keep it so until the transaction ends."""
     held = select(site_lock.c.site).where(site_lock.c.site == site, site_lock.c.action_id == action_id)
     if tx.execute(held.with_for_update(read=True)).one_or_none() is None:
@@ -202,7 +92,7 @@ def _require_site(tx: Connection, action_id: str, site: str) -> None:
         )
 
 
-def _require_attempt(tx: Connection, action_id: str, group: str, attempt: int) -> None:
+def require_attempt(tx: Connection, action_id: str, group: str, attempt: int) -> None:
     """Make sure that this attempt is the one at work, and keep it so until the transaction ends."""
     is_open = select(group_run.c.name).where(
         group_run.c.action_id == action_id,
@@ -217,7 +107,7 @@ def _require_attempt(tx: Connection, action_id: str, group: str, attempt: int) -
 
 
 def _claim(
-    tx: Connection, now: datetime, action_id: str, group: str, phase: OperationPhase, op: int, nodes: list[str]
+    tx: Connection, now: datetime, action_id: str, group: str, phase: Phase, op: int, nodes: list[str]
 ) -> list[str]:
     """Take the nodes that are still eligible at this moment, and return them by name.
 
@@ -226,11 +116,11 @@ def _claim(
     prepared = task.alias("prepared")
     eligible = [
         task.c.action_id == action_id,
-        task.c.phase == (Phase.PREPARE if phase is OperationPhase.RELEASE else phase),
+        task.c.phase == (Phase.PREPARE if phase is Phase.RELEASE else phase),
         task.c.status == TaskStatus.PENDING,
         dialects.among(tx, task.c.node, nodes),
     ]
-    if phase is OperationPhase.DEPLOY:
+    if phase is Phase.DEPLOY:
         eligible.append(
             exists().where(
                 and_(
@@ -250,11 +140,31 @@ def _claim(
     return sorted(claimed)
 
 
-def _stays(phase: OperationPhase, found: str | None) -> bool:
+def _claim_for_step(
+    tx: Connection, now: datetime, action_id: str, phase: Phase, op: int, nodes: list[str]
+) -> list[str]:
+    """Take these nodes but for those that the step has done or is at, and return them by name."""
+    wanted = dialects.names(tx, nodes).subquery()
+    facts = {"op": literal(op, task.c.op.type), "status": literal(str(TaskStatus.PROCESSING)), "started": literal(now)}
+    rows = dialects.insert(tx, task).from_select(
+        ["action_id", "node", "phase", *facts],
+        select(literal(action_id, Text()), wanted.c.value, literal(str(phase), Text()), *facts.values()).where(true()),
+    )
+    claimed = tx.scalars(
+        rows.on_conflict_do_update(
+            index_elements=["action_id", "node", "phase"],
+            set_={name: rows.excluded[name] for name in facts} | {"ended": None, "error": None},
+            where=task.c.status.in_(_TO_DO),
+        ).returning(task.c.node)
+    )
+    return sorted(claimed)
+
+
+def _stays(phase: Phase, found: str | None) -> bool:
     """Whether an operation leaves what is deployed on a node as it is."""
-    if phase in (OperationPhase.DESTROY, OperationPhase.RELEASE):
+    if phase in (Phase.DESTROY, Phase.RELEASE):
         return False
-    return phase is OperationPhase.RELABEL or found == NodeCondition.DEPLOYED
+    return phase is Phase.RELABEL or found == NodeCondition.DEPLOYED
 
 
 def _note_found(tx: Connection, op: int, claimed: list[str], found: Mapping[str, str] | None) -> None:

@@ -15,11 +15,11 @@ from typing import Any
 from sqlalchemy import URL, Connection, Row, String, Table, select, text
 
 from site_store import schema_version
+from site_store.abort import close_action
 from site_store.address import resolve, sqlite_file
 from site_store.database import Database
 from site_store.errors import CopyRefused, StoreNotConfigured
 from site_store.records import ActionState
-from site_store.site_locks import close
 from site_store.tables import action, metadata
 
 _IN_CHUNKS = {"yield_per": 1000}
@@ -93,7 +93,7 @@ def _cancel_open_actions(tx: Connection) -> int:
     is_open = action.c.state.in_([ActionState.PENDING, ActionState.RUNNING])
     open_ids = tx.scalars(select(action.c.id).where(is_open)).all()
     for action_id in open_ids:
-        close(tx, datetime.now(UTC), action_id, ActionState.CANCELLED, _CANCELLED)
+        close_action(tx, datetime.now(UTC), action_id, ActionState.CANCELLED, _CANCELLED)
     return len(open_ids)
 
 

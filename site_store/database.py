@@ -8,6 +8,7 @@ import random
 import time
 import weakref
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import psycopg
@@ -17,6 +18,7 @@ from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from site_store.address import describe, sqlite_file
+from site_store.dialects import database_time
 from site_store.errors import StoreError, StoreNotConfigured, StoreUnavailable, ValueRefused
 
 T = TypeVar("T")
@@ -59,15 +61,18 @@ class Database:
     Every failure comes out as a `StoreError`; no parameter and no password is ever part of a message.
     """
 
-    def __init__(self, url: URL, *, bounded: bool = True) -> None:
+    def __init__(self, url: URL, now: Callable[[], datetime] | None = None, *, bounded: bool = True) -> None:
         """Nothing is opened yet.
 
         Parameters
         ----------
+        now
+            The clock of tests, in aware times, in place of the machine's and of the database's.
         bounded
             Whether statements have to end in time. Migrations take as long as they take.
         """
         self.url = url
+        self._given_clock = now
         self.name = describe(url)
         self.engine = _postgresql_engine(url, bounded) if sqlite_file(url) is None else _sqlite_engine(url)
         self._writing = self.engine.execution_options(**{_WRITE: True})
@@ -93,6 +98,14 @@ class Database:
             The database refused a value.
         """
         return self._run(self._writing, work, keep=True)
+
+    def machine_time(self) -> datetime:
+        """Return the time of this machine: for what people read."""
+        return self._given_clock() if self._given_clock else datetime.now(UTC)
+
+    def shared_time(self, tx: Connection) -> datetime:
+        """Return the time of the database: for what several machines compare, such as the end of a lease."""
+        return self._given_clock() if self._given_clock else database_time(tx)
 
     def close(self) -> None:
         """Close all idle connections; the database opens new ones when used again."""
@@ -122,6 +135,19 @@ class Database:
         if isinstance(error, OperationalError | InterfaceError) and not wrong:
             return StoreUnavailable(f"{self.name} cannot be used at the moment ({reason}); try again")
         return ValueRefused(f"{self.name} refused what it was given: {reason}")
+
+
+class Repository:
+    """All that the store does with one noun: each public method is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def _now(self) -> datetime:
+        return self._database.machine_time()
+
+    def _shared_now(self, tx: Connection) -> datetime:
+        return self._database.shared_time(tx)
 
 
 def _asks_for_repetition(error: DBAPIError) -> bool:

@@ -78,7 +78,7 @@ class BufferRecord:
 class RevisionRecord:
     """One immutable revision of a site's documents.
 
-    `text` is the rendered design: empty in listings (`SiteStore.revisions`), None when the revision was forced
+    `text` is the rendered design: empty in listings (`Revisions.newest`), None when the revision was forced
     although it could not be rendered. `created` says whether the call that returned it made it. `problems` are what
     was overridden when it was `forced`. `base` is the revision that was the newest before it, and `collections` gives
     the digest of each collection's text.

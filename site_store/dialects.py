@@ -1,17 +1,24 @@
-"""The few things that SQLite and PostgreSQL spell differently."""
+"""The few things that SQLite and PostgreSQL spell differently, and column types that mean the same on both."""
 
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, cast
 
 from sqlalchemy import (
+    JSON,
+    BigInteger,
     BindParameter,
     ColumnElement,
     Connection,
+    DateTime,
+    Dialect,
+    Integer,
+    LargeBinary,
     Select,
     Table,
     Text,
@@ -22,7 +29,7 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.types import TypeEngine
+from sqlalchemy.types import TypeDecorator, TypeEngine
 
 
 def insert(tx: Connection, table: Table) -> postgresql.Insert:
@@ -118,3 +125,47 @@ def _rows(tx: Connection, parameter: BindParameter[Any]) -> Select[str]:
     if tx.dialect.name == "sqlite":
         return select(func.json_each(parameter).table_valued("value").c.value)
     return select(func.unnest(parameter).table_valued("value").render_derived().c.value)
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment in time: always aware and in UTC on the way out; a naive one is refused on the way in."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Turn an aware moment into UTC; SQLite keeps no zone, so it is left out there."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a time without a zone cannot be stored: use an aware datetime")
+        value = value.astimezone(UTC)
+        return value.replace(tzinfo=None) if dialect.name == "sqlite" else value
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Give the zone back."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class CompressedText(TypeDecorator[str]):
+    """A long text, kept compressed: designs repeat themselves so much that little of them is left."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> bytes | None:
+        """Compress it, quickly rather than well."""
+        return None if value is None else zlib.compress(value.encode(), 1)
+
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> str | None:
+        """Give the text back."""
+        return None if value is None else zlib.decompress(value).decode()
+
+
+#: JSON, where Python's None is SQL's NULL.
+Json = JSON(none_as_null=True)
+
+#: A number from a sequence that only grows. SQLite has this for the type INTEGER alone.
+Serial: TypeEngine[Any] = BigInteger().with_variant(Integer(), "sqlite")

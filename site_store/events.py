@@ -1,4 +1,4 @@
-"""What happened: a history for people, bounded by `prune_events`. No decision is ever taken from it."""
+"""What happened: a history for people, bounded by `Events.prune`. No decision is ever taken from it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select
 
+from site_store.database import Repository
 from site_store.errors import EventNotFound
-from site_store.part import StorePart
-from site_store.plain_json import plain
 from site_store.records import EventRecord
+from site_store.storable import plain
 from site_store.tables import event
 
 
@@ -78,10 +78,10 @@ def _record(row: Row[*tuple[Any, ...]]) -> EventRecord:
     )
 
 
-class Events(StorePart):
+class Events(Repository):
     """The history."""
 
-    def add_event(
+    def add(
         self,
         site: str,
         kind: str,
@@ -96,11 +96,11 @@ class Events(StorePart):
         new = NewEvent(kind, message, group, node, data or {})
         self._database.write(lambda tx: write_events(tx, self._now(), site, action_id, [new]))
 
-    def events(self, action_id: str, limit: int = 1000, *, of_nodes: bool = True) -> list[EventRecord]:
+    def of_action(self, action_id: str, limit: int = 1000, *, of_nodes: bool = True) -> list[EventRecord]:
         """Return the newest `limit` events of an action, oldest first; without those of single nodes on demand."""
         return self._database.read(lambda tx: read_events(tx, action_id, limit, of_nodes=of_nodes))
 
-    def event(self, number: int) -> EventRecord:
+    def get(self, number: int) -> EventRecord:
         """Return an event by its number.
 
         Raises
@@ -113,6 +113,6 @@ class Events(StorePart):
             raise EventNotFound(f"there is no event {number}: events are deleted after a while")
         return _record(row)
 
-    def prune_events(self, older_than: datetime) -> int:
+    def prune(self, older_than: datetime) -> int:
         """Delete all events before a moment, and return how many. Nothing else depends on them."""
         return self._database.write(lambda tx: tx.execute(delete(event).where(event.c.at < older_than)).rowcount)

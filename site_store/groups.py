@@ -1,4 +1,4 @@
-"""Groups in an action: where they are and their verdicts. Starting one, also again, is `attempts.py`."""
+"""Groups of an action: its plan, their attempts and their verdicts."""
 
 from __future__ import annotations
 
@@ -8,16 +8,22 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select, update
 
+from site_store.abort import interrupt_groups, interrupt_work
+from site_store.action_rows import read_action
+from site_store.attempts import start_again
+from site_store.database import Repository
 from site_store.dialects import among
 from site_store.errors import GroupNotFound
 from site_store.events import EventKind, NewEvent, write_events
-from site_store.part import StorePart
-from site_store.records import GroupRecord, GroupStanding
+from site_store.plans import write_plan
+from site_store.records import GroupRecord, GroupStanding, PlannedGroup
+from site_store.storable import require_names
 from site_store.tables import action, group_node, group_run, operation
 from strategy_lib.criteria import CriterionResult
-from strategy_lib.phase import GroupState, Phase, Reason
+from strategy_lib.phase import GROUP_PHASES, GroupState, Phase, Reason
 from strategy_lib.strategy_parser import group_from_data
 
+_BLANK: dict[str, Any] = {"reason": None, "criteria": [], "counts": {}, "ended": None}
 _OPEN = (GroupState.PENDING, GroupState.RUNNING)
 
 
@@ -30,7 +36,7 @@ def read_groups(tx: Connection, action_id: str, name: str | None = None) -> list
         .order_by(group_node.c.group_name, group_node.c.node)
     )
     ended = select(operation.c.group_name, operation.c.attempt, operation.c.phase).where(
-        operation.c.action_id == action_id, operation.c.ended.is_not(None), operation.c.phase.in_(list(Phase))
+        operation.c.action_id == action_id, operation.c.ended.is_not(None), operation.c.phase.in_(GROUP_PHASES)
     )
     if name is not None:
         runs = runs.where(group_run.c.name == name)
@@ -62,14 +68,63 @@ def read_group(tx: Connection, action_id: str, name: str) -> GroupRecord:
     return found[0]
 
 
-class Groups(StorePart):
-    """Groups of an action."""
+class Groups(Repository):
+    """Groups of actions."""
 
-    def plan(self, action_id: str) -> list[GroupRecord]:
+    def save_plan(
+        self,
+        action_id: str,
+        groups: Sequence[PlannedGroup],
+        done_nodes: Collection[str],
+        digests: Mapping[str, str],
+        other_nodes: Collection[str] = (),
+        withheld: Mapping[str, str] | None = None,
+    ) -> bool:
+        """Write down what an action is going to do; if it has a plan already, that one stays.
+
+        Parameters
+        ----------
+        action_id
+            The action.
+        groups
+            The groups in processing order, each with its nodes.
+        done_nodes
+            Nodes that are already as wanted: they count as successful and are never submitted (rule 21).
+        digests
+            The version of each node's design that this action brings about. A node without one can be deployed, but
+            is not known to be up to date afterwards.
+        other_nodes
+            Nodes that the action considers though they are in no group, so that its report can name them (rule 20).
+        withheld
+            Nodes that are never submitted though they are not as wanted, each with the reason (rule 21).
+
+        Returns
+        -------
+        bool
+            Whether the plan was written; False when there was one.
+
+        Raises
+        ------
+        ActionNotFound
+            No action has this id.
+        ValueRefused
+            The name of a group or of a node cannot be stored.
+        """
+        require_names("the group", (planned.group.name for planned in groups))
+        require_names("the node", {node for planned in groups for node in planned.nodes} | frozenset(other_nodes))
+
+        def work(tx: Connection) -> bool:
+            read_action(tx, action_id)
+            done, other = frozenset(done_nodes), frozenset(other_nodes)
+            return write_plan(tx, self._now(), action_id, groups, done, digests, other, withheld or {})
+
+        return self._database.write(work)
+
+    def of_action(self, action_id: str) -> list[GroupRecord]:
         """Return all groups of an action in processing order; empty before it has a plan."""
         return self._database.read(lambda tx: read_groups(tx, action_id))
 
-    def group(self, action_id: str, name: str) -> GroupRecord:
+    def get(self, action_id: str, name: str) -> GroupRecord:
         """Return one group.
 
         Raises
@@ -79,7 +134,7 @@ class Groups(StorePart):
         """
         return self._database.read(lambda tx: read_group(tx, action_id, name))
 
-    def group_states(self, action_id: str, names: Collection[str] | None = None) -> dict[str, GroupState]:
+    def states(self, action_id: str, names: Collection[str] | None = None) -> dict[str, GroupState]:
         """Return the state of these groups, or of all; a name that is not in the plan is left out."""
 
         def work(tx: Connection) -> dict[str, GroupState]:
@@ -90,7 +145,7 @@ class Groups(StorePart):
 
         return self._database.read(work)
 
-    def group_standings(self, action_id: str) -> list[GroupStanding]:
+    def standings(self, action_id: str) -> list[GroupStanding]:
         """Return how far each group is, in processing order; empty before there is a plan.
 
         One statement over the groups alone, however many nodes they have: each group's task may ask it.
@@ -107,7 +162,51 @@ class Groups(StorePart):
             ]
         )
 
-    def note_criteria(self, action_id: str, group: str, attempt: int, criteria: Sequence[CriterionResult]) -> bool:
+    def open_attempt(self, action_id: str, group: str, attempt_key: str) -> GroupRecord:
+        """Start a group's task, whether for the first time or again, and say what it has to do (rule 23).
+
+        Without a verdict, the attempt begins or goes on. With the verdict success, or the verdict failure under the
+        same key (Airflow repeats a task that is over), the group is returned as it is. With the verdict failure under
+        another key (a person cleared the task), a new attempt begins: the group's nodes that failed, are unknown, or
+        were left in the middle become `not_started`, prepared ones stay prepared, and what came of them before is
+        moved to the history. Nodes that are in the hands of another group's live operation are left alone.
+
+        Reconcile `Operations.unfinished` of the group's nodes first: a provisioner task that is still at work on
+        a node does not stop because the node is to be submitted again.
+
+        Parameters
+        ----------
+        action_id, group
+            The group.
+        attempt_key
+            What Airflow keeps over its own retries of the task and changes when a person clears it.
+
+        Raises
+        ------
+        GroupNotFound
+            The action's plan has no group of this name.
+        """
+
+        def work(tx: Connection) -> GroupRecord:
+            now = self._now()
+            this = (group_run.c.action_id == action_id, group_run.c.name == group)
+            # Two that open the same group go one after the other from here.
+            tx.execute(select(group_run.c.name).where(*this).with_for_update())
+            found = read_group(tx, action_id, group)
+            again = found.state is GroupState.FAILURE
+            if found.state is GroupState.SUCCESS or (again and found.attempt_key == attempt_key):
+                return found
+            values: dict[str, Any] = {"state": GroupState.RUNNING, "attempt_key": attempt_key}
+            if again:
+                start_again(tx, now, read_action(tx, action_id).site, found)
+            if found.state is not GroupState.RUNNING:
+                values |= {"attempt": found.attempt + 1, "started": now, **_BLANK}
+            tx.execute(update(group_run).where(*this, group_run.c.attempt == found.attempt).values(values))
+            return read_group(tx, action_id, group)
+
+        return self._database.write(work)
+
+    def save_criteria(self, action_id: str, group: str, attempt: int, criteria: Sequence[CriterionResult]) -> bool:
         """Keep criteria that were judged before the verdict, so that a resumed attempt can still report them.
 
         Returns
@@ -127,7 +226,7 @@ class Groups(StorePart):
         )
         return self._database.write(lambda tx: tx.execute(query).rowcount > 0)
 
-    def finish_group(
+    def finish(
         self,
         action_id: str,
         group: str,
@@ -181,6 +280,35 @@ class Groups(StorePart):
             message = f"attempt {attempt}: {state}" + (f" ({reason})" if reason else "")
             verdict = NewEvent(EventKind.GROUP_FINISHED, message, group, data={"criteria": data})
             write_events(tx, now, site, action_id, [verdict])
+            return True
+
+        return self._database.write(work)
+
+    def interrupt(self, action_id: str, group: str) -> bool:
+        """Judge a group whose task ended without a verdict and will not go on: failure, `interrupted`.
+
+        Its nodes still being processed become `unknown`, and its provisioner task stays in `Operations.unfinished`
+        until it is seen to be over. A person can have it started again (rule 23).
+
+        Returns
+        -------
+        bool
+            False when it had a verdict, and then nothing has changed.
+
+        Raises
+        ------
+        GroupNotFound
+            The action's plan has no group of this name.
+        """
+
+        def work(tx: Connection) -> bool:
+            now = self._now()
+            read_group(tx, action_id, group)
+            if not interrupt_groups(tx, now, action_id, group):
+                return False
+            interrupt_work(tx, now, action_id, group)
+            ended = NewEvent(EventKind.GROUP_FINISHED, "its task ended without a verdict: interrupted", group)
+            write_events(tx, now, read_action(tx, action_id).site, action_id, [ended])
             return True
 
         return self._database.write(work)

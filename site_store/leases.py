@@ -11,17 +11,35 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, case, select, update
 
+from site_store.database import Repository
 from site_store.dialects import insert
 from site_store.errors import LeaseLost
-from site_store.part import StorePart
 from site_store.records import Lease
 from site_store.tables import lease
 
 
-class Leases(StorePart):
+def require_lease(tx: Connection, held: Lease, now: datetime) -> None:
+    """Refuse what the caller's transaction writes unless the lease is still held; nobody else gets it meanwhile.
+
+    Parameters
+    ----------
+    now
+        The database's time.
+
+    Raises
+    ------
+    LeaseLost
+        It has run out or was given up, and another may have it.
+    """
+    row = tx.execute(select(lease).where(lease.c.name == held.name).with_for_update()).one_or_none()
+    if row is None or row.epoch != held.epoch or row.expires_at <= now:
+        raise LeaseLost(f"the lease {held.name!r} of {held.owner} (epoch {held.epoch}) is lost: take it again")
+
+
+class Leases(Repository):
     """Leases by their names."""
 
-    def take_lease(self, name: str, owner: str, seconds: float) -> Lease | None:
+    def take(self, name: str, owner: str, seconds: float) -> Lease | None:
         """Take a lease that is free or has run out; ask again for one's own to prolong it.
 
         Parameters
@@ -65,7 +83,7 @@ class Leases(StorePart):
 
         return self._database.write(work)
 
-    def renew_lease(self, held: Lease, seconds: float) -> Lease:
+    def renew(self, held: Lease, seconds: float) -> Lease:
         """Prolong a lease, and return it as it is now.
 
         Raises
@@ -83,7 +101,7 @@ class Leases(StorePart):
 
         return self._database.write(work)
 
-    def give_up_lease(self, held: Lease) -> bool:
+    def give_up(self, held: Lease) -> bool:
         """Let a lease run out now, so that the next one need not wait; False when it was lost already."""
 
         def work(tx: Connection) -> bool:
@@ -99,25 +117,7 @@ class Leases(StorePart):
 
         return self._database.write(work)
 
-    def lease_of(self, name: str) -> Lease | None:
+    def get(self, name: str) -> Lease | None:
         """Return who has a lease, or had it last; None when nobody ever has."""
         row = self._database.read(lambda tx: tx.execute(select(lease).where(lease.c.name == name)).one_or_none())
         return None if row is None else Lease(row.name, row.owner, row.epoch, row.expires_at)
-
-
-def require_lease(tx: Connection, held: Lease, now: datetime) -> None:
-    """Refuse what the caller's transaction writes unless the lease is still held; nobody else gets it meanwhile.
-
-    Parameters
-    ----------
-    now
-        The database's time.
-
-    Raises
-    ------
-    LeaseLost
-        It has run out or was given up, and another may have it.
-    """
-    row = tx.execute(select(lease).where(lease.c.name == held.name).with_for_update()).one_or_none()
-    if row is None or row.epoch != held.epoch or row.expires_at <= now:
-        raise LeaseLost(f"the lease {held.name!r} of {held.owner} (epoch {held.epoch}) is lost: take it again")

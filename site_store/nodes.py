@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Row, literal, or_, select, true, update
+from sqlalchemy import Connection, Row, and_, exists, literal, or_, select, true, update
 
+from site_store.database import Repository
 from site_store.dialects import among, insert, names, pairs
-from site_store.names import require_names
-from site_store.part import StorePart
 from site_store.records import NodeRecord
-from site_store.tables import node
+from site_store.storable import require_names
+from site_store.tables import node, operation, task
+from strategy_lib.node import TaskStatus
+from strategy_lib.outcome import NodeCondition
+from strategy_lib.phase import Phase
 
 
-class Nodes(StorePart):
+class Nodes(Repository):
     """Nodes of sites. `op` and `done_*` are written by `claims.py` and `outcomes.py`."""
 
     def set_wanted(self, site: str, revision: int, digests: Mapping[str, str]) -> None:
@@ -67,7 +70,7 @@ class Nodes(StorePart):
 
         self._database.write(work)
 
-    def set_conditions(
+    def record_conditions(
         self, site: str, conditions: Mapping[str, str], left_by: int | None = None, missing: Collection[str] = ()
     ) -> None:
         """Note what the provisioner says of these nodes (`strategy_lib.outcome.NodeCondition`); others stay.
@@ -113,7 +116,7 @@ class Nodes(StorePart):
 
         return self._database.read(work)
 
-    def node_records(self, site: str) -> list[NodeRecord]:
+    def of_site(self, site: str) -> list[NodeRecord]:
         """Return all nodes that the site has or had, by name."""
         query = select(node).where(node.c.site == site).order_by(node.c.name)
         found = self._database.read(lambda tx: [_record(row) for row in tx.execute(query)])
@@ -126,6 +129,33 @@ class Nodes(StorePart):
             node.c.site == site, node.c.done_digest.is_not(None), node.c.doubt.is_(None)
         )
         return self._database.read(lambda tx: {row.name: row.done_digest for row in tx.execute(query)})
+
+    def left_undeployed(self, site: str, nodes: Collection[str]) -> dict[str, NodeCondition]:
+        """Return those of these nodes that an operation of ours was about to deploy, and how it left them (rule 11).
+
+        Their newest operation is a deploy that the provisioner took, or a release that failed, and it is over without
+        success. A node is left out when the list of nodes did not have it at the end of that operation, or has shown
+        anything else of it since: then it may be somebody else's doing.
+        """
+        left = or_(
+            and_(operation.c.phase == Phase.DEPLOY, operation.c.provisioner_task.is_not(None)),
+            and_(operation.c.phase == Phase.RELEASE, operation.c.result == "failure"),
+        )
+        deployed = exists().where(
+            task.c.op == node.c.op, task.c.node == node.c.name, task.c.status == TaskStatus.SUCCESS
+        )
+        query = (
+            select(node.c.name, node.c.left_as)
+            .join(operation, operation.c.op == node.c.op)
+            .where(node.c.site == site, node.c.done_at.is_(None), operation.c.over.is_not(None), left, ~deployed)
+            .where(node.c.left_as.is_not(None))
+        )
+
+        def work(tx: Connection) -> dict[str, NodeCondition]:
+            rows = tx.execute(query.where(among(tx, node.c.name, nodes)))
+            return {row.name: NodeCondition(row.left_as) for row in rows}
+
+        return self._database.read(work)
 
 
 def _record(row: Row[*tuple[Any, ...]]) -> NodeRecord:

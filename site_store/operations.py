@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, case, exists, func, or_, select, update
 
-from site_store.dialects import among
+from site_store.claims import claim
+from site_store.database import Repository
 from site_store.errors import OperationConflict, OperationNotFound
-from site_store.part import StorePart
-from site_store.records import Operation, OperationPhase, OperationStatus
-from site_store.tables import node, operation, site_lock, task
-from strategy_lib.node import TaskStatus
-from strategy_lib.outcome import NodeCondition
+from site_store.outcomes import apply_late_outcome, apply_outcome
+from site_store.records import Operation, OperationStatus
+from site_store.tables import operation, site_lock
+from strategy_lib.outcome import Outcome
+from strategy_lib.phase import Phase
 
 LIVE = (OperationStatus.INTENDED, OperationStatus.SUBMITTED)
 _UNFINISHED = (OperationStatus.SUBMITTED, OperationStatus.TIMED_OUT, OperationStatus.ABANDONED)
-
-
-def reference_of(action_id: str, op: int) -> str:
-    """Return the text that travels to the provisioner and back, by which a task is found again."""
-    return f"slipway-{action_id}-{op}"
 
 
 def read_operation(tx: Connection, op: int) -> Operation:
@@ -65,7 +61,7 @@ def abandon_operations(tx: Connection, now: datetime, action_id: str, group: str
 
 
 def finish(tx: Connection, now: datetime, op: int, status: OperationStatus, result: str | None) -> bool:
-    """Carry out `Operations.finish_operation` in the caller's transaction."""
+    """Carry out `Operations.finish` in the caller's transaction."""
     if status in LIVE:
         raise ValueError(f"{status} is not an end of an operation")
     # To have been seen over is the last word; the other ends only say that nobody waits any more.
@@ -82,10 +78,10 @@ def finish(tx: Connection, now: datetime, op: int, status: OperationStatus, resu
     return bool(changed) or read_operation(tx, op).status is status
 
 
-class Operations(StorePart):
-    """Operations from their submission to their end. Beginning one is `claims.py`, its results are `outcomes.py`."""
+class Operations(Repository):
+    """Operations, from the intent to the end."""
 
-    def operation(self, op: int) -> Operation:
+    def get(self, op: int) -> Operation:
         """Return an operation.
 
         Raises
@@ -95,11 +91,72 @@ class Operations(StorePart):
         """
         return self._database.read(lambda tx: read_operation(tx, op))
 
-    def operations(self, action_id: str, group: str | None = None) -> list[Operation]:
+    def of_action(self, action_id: str, group: str | None = None) -> list[Operation]:
         """Return the operations of an action, or of one of its groups ("" for the steps of the site), oldest first."""
         return self._database.read(lambda tx: read_operations(tx, action_id, group))
 
-    def lease(self, op: int, owner: str, seconds: float, *, sending: bool = False) -> bool:
+    def begin(
+        self,
+        action_id: str,
+        site: str,
+        group: str,
+        attempt: int,
+        phase: Phase,
+        nodes: Collection[str],
+        design_ref: str,
+        found: Mapping[str, str] | None = None,
+        digests: Mapping[str, str] | None = None,
+    ) -> Operation:
+        """Write down the intent to submit something to the provisioner, and claim the nodes for it.
+
+        Asked again for the same action, group, attempt and phase, it returns the operation that there is, whatever
+        the other arguments. Of two that ask for one node at the same time, in whatever groups, exactly one gets it.
+
+        Parameters
+        ----------
+        action_id, site
+            The action, which must hold this site.
+        group, attempt
+            The group and its attempt, which must be open; "" and any number for a step without a group.
+        phase
+            What to do.
+        nodes
+            Nodes to claim. For prepare only those are taken whose prepare is still pending; for deploy those that are
+            prepared and whose deploy is still pending, whichever group prepared them (rule 11); for release the same as
+            for prepare, and those that are released become pending again; for a step of nodes
+            those that an earlier attempt of it has not done, and is not at. None for a step of the whole site.
+        design_ref
+            Where the provisioner finds the design.
+        found
+            What the provisioner says of these nodes now (`strategy_lib.outcome.NodeCondition`); one that it does not
+            list is left out, and noted as not listed. None: its list was not read. A node that is deployed keeps what
+            it is done in until something proves otherwise.
+        digests
+            For new labels: the version of each node's design that has them. For a deploy the action's plan has it.
+
+        Returns
+        -------
+        Operation
+            `nodes` are those that were claimed. When it is of nodes and could claim none it is `COMPLETE` at once and
+            must not be submitted.
+
+        Raises
+        ------
+        SiteNotHeld
+            The action does not hold the site.
+        AttemptNotOpen
+            The group's attempt has its verdict or was replaced.
+        """
+        wanted = sorted(frozenset(nodes))
+
+        def work(tx: Connection) -> Operation:
+            now = self._now()
+            op = claim(tx, now, action_id, site, group, attempt, phase, wanted, design_ref, found, digests or {})
+            return read_operation(tx, op)
+
+        return self._database.write(work)
+
+    def acquire_lease(self, op: int, owner: str, seconds: float, *, sending: bool = False) -> bool:
         """Ask for the right to submit an operation, so that of two processes only one does.
 
         Parameters
@@ -140,7 +197,7 @@ class Operations(StorePart):
 
         return self._database.write(work)
 
-    def submitted(self, op: int, provisioner_task: str) -> None:
+    def mark_submitted(self, op: int, provisioner_task: str) -> None:
         """Record which provisioner task an operation became. Recorded also when its action has ended meanwhile.
 
         Raises
@@ -175,7 +232,7 @@ class Operations(StorePart):
 
         self._database.write(work)
 
-    def running(self, op: int, at: datetime | None = None) -> None:
+    def mark_running(self, op: int, at: datetime | None = None) -> None:
         """Record since when the provisioner works on it, now by default; the first time stays (rule 14)."""
         moment = at or self._now()
         self._database.write(
@@ -186,7 +243,91 @@ class Operations(StorePart):
             )
         )
 
-    def finish_operation(self, op: int, status: OperationStatus, result: str | None = None) -> bool:
+    def record_outcome(
+        self,
+        op: int,
+        outcome: Outcome,
+        note: str = "",
+        *,
+        status: OperationStatus | None = None,
+        result: str | None = None,
+    ) -> frozenset[str]:
+        """Write what came of an operation's nodes, each only where this operation is still the node's newest.
+
+        A result that comes for a node that belongs to a newer operation goes to the history only. What was once
+        proven, success or failure, is not changed by the same operation again; the contradiction goes to the history.
+        A node that was deployed is done, in the version that the action's plan has for it, unless it was found deployed
+        before: then the operation has done nothing to it. Nor is a node that was not listed before (rule 13).
+
+        Parameters
+        ----------
+        op
+            The operation.
+        outcome
+            What became of the nodes (`strategy_lib.outcome.judge`).
+        note
+            A sentence for the history.
+        status, result
+            When given, the operation is finished in the same transaction (see `finish`).
+
+        Returns
+        -------
+        frozenset of str
+            Nodes whose result was superseded by a newer operation.
+
+        Raises
+        ------
+        OperationNotFound
+            No operation has this number.
+        """
+
+        def work(tx: Connection) -> frozenset[str]:
+            now = self._now()
+            superseded = apply_outcome(tx, now, read_operation(tx, op), outcome, note)
+            if status is not None:
+                finish(tx, now, op, status, result)
+            return superseded
+
+        return self._database.write(work)
+
+    def record_late_outcome(self, op: int, outcome: Outcome, note: str = "", *, over: bool = True) -> frozenset[str]:
+        """Write what was learnt too late of an operation's nodes: `unknown` becomes the true state (rule 14).
+
+        Only nodes are changed for which this operation is still the newest in its own action; what was done is noted
+        with the node only if no later action has touched it. Verdicts of groups and actions stay.
+
+        Parameters
+        ----------
+        op
+            The operation.
+        outcome
+            What became of the nodes.
+        note
+            Why it was learnt only now.
+        over
+            Whether the provisioner task was seen to be over; then it is no longer in `unfinished`.
+
+        Returns
+        -------
+        frozenset of str
+            Nodes whose state became known by this.
+
+        Raises
+        ------
+        OperationNotFound
+            No operation has this number.
+        """
+
+        def work(tx: Connection) -> frozenset[str]:
+            now = self._now()
+            known = apply_late_outcome(tx, now, read_operation(tx, op), outcome, note)
+            if over:
+                finish(tx, now, op, OperationStatus.COMPLETE, None)
+            return known
+
+        return self._database.write(work)
+
+    def finish(self, op: int, status: OperationStatus, result: str | None = None) -> bool:
         """Record the end of an operation, after its outcome was recorded (or pass `status` to `record_outcome`).
 
         Parameters
@@ -195,7 +336,7 @@ class Operations(StorePart):
             The operation.
         status
             `COMPLETE`: the provisioner task was seen to be over. `TIMED_OUT`, `ABANDONED`: nobody waits for it any
-            more, and it stays in `unfinished_operations`.
+            more, and it stays in `unfinished`.
         result
             The provisioner's own word for how it went.
 
@@ -211,7 +352,7 @@ class Operations(StorePart):
         """
         return self._database.write(lambda tx: finish(tx, self._now(), op, status, result))
 
-    def unfinished_operations(self, site: str, nodes: Collection[str] | None = None) -> list[Operation]:
+    def unfinished(self, site: str, nodes: Collection[str] | None = None) -> list[Operation]:
         """Return operations of any action whose provisioner task may still be at work (rules 14 and 24).
 
         Parameters
@@ -227,9 +368,9 @@ class Operations(StorePart):
         list of Operation
             In the order in which they were begun. One without `provisioner_task` may have been sent by a process that
             died: look for its reference, and believe that there is none only when a request of `sending` cannot take
-            effect any more. Settle each by `record_late`, or by `finish_operation` when it concerns no nodes.
+            effect any more. Settle each by `record_late_outcome`, or by `finish` when it concerns no nodes.
         """
-        # Its sending was begun, and the action lost its site (`release_site`) before anybody said more.
+        # Its sending was begun, and the action lost its site (`SiteLocks.release`) before anybody said more.
         holds = exists().where(site_lock.c.site == operation.c.site, site_lock.c.action_id == operation.c.action_id)
         lost = and_(operation.c.status == OperationStatus.INTENDED, operation.c.sending.is_not(None), ~holds)
         query = (
@@ -247,33 +388,6 @@ class Operations(StorePart):
         wanted = frozenset(nodes)
         return [item for item in found if not wanted.isdisjoint(item.nodes)]
 
-    def left_undeployed(self, site: str, nodes: Collection[str]) -> dict[str, NodeCondition]:
-        """Return those of these nodes that an operation of ours was about to deploy, and how it left them (rule 11).
-
-        Their newest operation is a deploy that the provisioner took, or a release that failed, and it is over without
-        success. A node is left out when the list of nodes did not have it at the end of that operation, or has shown
-        anything else of it since: then it may be somebody else's doing.
-        """
-        left = or_(
-            and_(operation.c.phase == OperationPhase.DEPLOY, operation.c.provisioner_task.is_not(None)),
-            and_(operation.c.phase == OperationPhase.RELEASE, operation.c.result == "failure"),
-        )
-        deployed = exists().where(
-            task.c.op == node.c.op, task.c.node == node.c.name, task.c.status == TaskStatus.SUCCESS
-        )
-        query = (
-            select(node.c.name, node.c.left_as)
-            .join(operation, operation.c.op == node.c.op)
-            .where(node.c.site == site, node.c.done_at.is_(None), operation.c.over.is_not(None), left, ~deployed)
-            .where(node.c.left_as.is_not(None))
-        )
-
-        def work(tx: Connection) -> dict[str, NodeCondition]:
-            rows = tx.execute(query.where(among(tx, node.c.name, nodes)))
-            return {row.name: NodeCondition(row.left_as) for row in rows}
-
-        return self._database.read(work)
-
 
 def operation_record(row: Row[*tuple[Any, ...]]) -> Operation:
     """Return a row of the table as a value."""
@@ -283,7 +397,7 @@ def operation_record(row: Row[*tuple[Any, ...]]) -> Operation:
         site=row.site,
         group=row.group_name,
         attempt=row.attempt,
-        phase=OperationPhase(row.phase),
+        phase=Phase(row.phase),
         reference=row.reference,
         nodes=tuple(row.nodes),
         design_ref=row.design_ref,

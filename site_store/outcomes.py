@@ -10,144 +10,59 @@ from sqlalchemy import Connection, and_, bindparam, func, select, update
 from design_rendering.digests import with_labels_of
 from site_store.dialects import among
 from site_store.events import EventKind, NewEvent, write_events
-from site_store.operations import finish, read_operation
-from site_store.part import StorePart
-from site_store.records import Operation, OperationPhase, OperationStatus
+from site_store.records import Operation
 from site_store.tables import action, node, task
 from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import UNPROVABLE_BY_DEPLOY, Outcome
+from strategy_lib.phase import Phase
 
 _UNPROVEN = (TaskStatus.PROCESSING, TaskStatus.UNKNOWN)
 
 
-class Outcomes(StorePart):
-    """What came of operations."""
-
-    def record_outcome(
-        self,
-        op: int,
-        outcome: Outcome,
-        note: str = "",
-        *,
-        status: OperationStatus | None = None,
-        result: str | None = None,
-    ) -> frozenset[str]:
-        """Write what came of an operation's nodes, each only where this operation is still the node's newest.
-
-        A result that comes for a node that belongs to a newer operation goes to the history only. What was once
-        proven, success or failure, is not changed by the same operation again; the contradiction goes to the history.
-        A node that was deployed is done, in the version that the action's plan has for it, unless it was found deployed
-        before: then the operation has done nothing to it. Nor is a node that was not listed before (rule 13).
-
-        Parameters
-        ----------
-        op
-            The operation.
-        outcome
-            What became of the nodes (`strategy_lib.outcome.judge`).
+def apply_outcome(tx: Connection, now: datetime, this: Operation, outcome: Outcome, note: str) -> frozenset[str]:
+    """Carry out `Operations.record_outcome` in the caller's transaction, but for the end of the operation."""
+    settled = _succeed(tx, now, this, outcome.succeeded)
+    settled |= _settle(tx, now, this, TaskStatus.ERROR, outcome.failed, _UNPROVEN)
+    settled |= _settle(tx, now, this, TaskStatus.UNKNOWN, outcome.unknown, (TaskStatus.PROCESSING,))
+    _explain(tx, this, outcome.notes, settled)
+    _mark_done(tx, now, this, outcome.succeeded)
+    _mark_relabelled(tx, this)
+    superseded, contradicted = _left_over(tx, this, outcome, settled)
+    summary = NewEvent(
+        EventKind.OUTCOME,
         note
-            A sentence for the history.
-        status, result
-            When given, the operation is finished in the same transaction (see `finish_operation`).
+        or f"operation {this.op}: {len(outcome.succeeded)} succeeded, {len(outcome.failed)} failed, "
+        f"{len(outcome.unknown)} unknown",
+        this.group or None,
+        data={"op": this.op, "phase": this.phase, "superseded": len(superseded)},
+    )
+    events = [
+        summary,
+        *_node_events(EventKind.SUPERSEDED, "a newer operation has it; not applied", this, outcome, superseded),
+        *_node_events(EventKind.CONTRADICTION, "it was proven otherwise before", this, outcome, contradicted),
+        *_node_events(EventKind.IGNORED, "it was not sent", this, outcome, outcome.ignored),
+    ]
+    write_events(tx, now, this.site, this.action_id, events)
+    return superseded
 
-        Returns
-        -------
-        frozenset of str
-            Nodes whose result was superseded by a newer operation.
 
-        Raises
-        ------
-        OperationNotFound
-            No operation has this number.
-        """
-
-        def work(tx: Connection) -> frozenset[str]:
-            now = self._now()
-            this = read_operation(tx, op)
-            settled = _succeed(tx, now, this, outcome.succeeded)
-            settled |= _settle(tx, now, this, TaskStatus.ERROR, outcome.failed, _UNPROVEN)
-            settled |= _settle(tx, now, this, TaskStatus.UNKNOWN, outcome.unknown, (TaskStatus.PROCESSING,))
-            _explain(tx, this, outcome.notes, settled)
-            _mark_done(tx, now, this, outcome.succeeded)
-            _mark_relabelled(tx, this)
-            superseded, contradicted = _left_over(tx, this, outcome, settled)
-            summary = NewEvent(
-                EventKind.OUTCOME,
-                note
-                or f"operation {op}: {len(outcome.succeeded)} succeeded, {len(outcome.failed)} failed, "
-                f"{len(outcome.unknown)} unknown",
-                this.group or None,
-                data={"op": op, "phase": this.phase, "superseded": len(superseded)},
-            )
-            events = [
-                summary,
-                *_node_events(EventKind.SUPERSEDED, "a newer operation has it; not applied", this, outcome, superseded),
-                *_node_events(EventKind.CONTRADICTION, "it was proven otherwise before", this, outcome, contradicted),
-                *_node_events(EventKind.IGNORED, "it was not sent", this, outcome, outcome.ignored),
-            ]
-            write_events(tx, now, this.site, this.action_id, events)
-            if status is not None:
-                finish(tx, now, op, status, result)
-            return superseded
-
-        return self._database.write(work)
-
-    def record_late(self, op: int, outcome: Outcome, note: str = "", *, over: bool = True) -> frozenset[str]:
-        """Write what was learnt too late of an operation's nodes: `unknown` becomes the true state (rule 14).
-
-        Only nodes are changed for which this operation is still the newest in its own action; what was done is noted
-        with the node only if no later action has touched it. Verdicts of groups and actions stay.
-
-        Parameters
-        ----------
-        op
-            The operation.
-        outcome
-            What became of the nodes.
-        note
-            Why it was learnt only now.
-        over
-            Whether the provisioner task was seen to be over; then it is no longer in `unfinished_operations`.
-
-        Returns
-        -------
-        frozenset of str
-            Nodes whose state became known by this.
-
-        Raises
-        ------
-        OperationNotFound
-            No operation has this number.
-        """
-
-        def work(tx: Connection) -> frozenset[str]:
-            now = self._now()
-            this = read_operation(tx, op)
-            known = _succeed(tx, now, this, outcome.succeeded)
-            _clear_errors(tx, this, known)
-            known |= _settle(tx, now, this, TaskStatus.ERROR, outcome.failed, _UNPROVEN)
-            lost = _settle(tx, now, this, TaskStatus.UNKNOWN, outcome.unknown, (TaskStatus.PROCESSING,))
-            _explain(tx, this, outcome.notes, known | lost)
-            _mark_done(tx, now, this, outcome.succeeded)
-            _mark_relabelled(tx, this)
-            why = note or "learnt late"
-            write_events(
-                tx,
-                now,
-                this.site,
-                this.action_id,
-                _node_events(EventKind.LATE_RESULT, why, this, outcome, known),
-            )
-            if over:
-                finish(tx, now, op, OperationStatus.COMPLETE, None)
-            return known
-
-        return self._database.write(work)
+def apply_late_outcome(tx: Connection, now: datetime, this: Operation, outcome: Outcome, note: str) -> frozenset[str]:
+    """Carry out `Operations.record_late_outcome` in the caller's transaction, but for the end of the operation."""
+    known = _succeed(tx, now, this, outcome.succeeded)
+    _clear_errors(tx, this, known)
+    known |= _settle(tx, now, this, TaskStatus.ERROR, outcome.failed, _UNPROVEN)
+    lost = _settle(tx, now, this, TaskStatus.UNKNOWN, outcome.unknown, (TaskStatus.PROCESSING,))
+    _explain(tx, this, outcome.notes, known | lost)
+    _mark_done(tx, now, this, outcome.succeeded)
+    _mark_relabelled(tx, this)
+    events = _node_events(EventKind.LATE_RESULT, note or "learnt late", this, outcome, known)
+    write_events(tx, now, this.site, this.action_id, events)
+    return known
 
 
 def _succeed(tx: Connection, now: datetime, this: Operation, nodes: Collection[str]) -> frozenset[str]:
     """Note what has succeeded; a node that was released can be prepared, as if nothing had been sent for it yet."""
-    if this.phase is not OperationPhase.RELEASE:
+    if this.phase is not Phase.RELEASE:
         return _settle(tx, now, this, TaskStatus.SUCCESS, nodes, _UNPROVEN)
     if not nodes:
         return frozenset()
@@ -202,7 +117,7 @@ def _clear_errors(tx: Connection, this: Operation, nodes: frozenset[str]) -> Non
 
 def _mark_done(tx: Connection, now: datetime, this: Operation, succeeded: Collection[str]) -> None:
     """Note with each deployed node the version it was deployed in, unless a later operation has the node."""
-    if this.phase is not OperationPhase.DEPLOY or not succeeded:
+    if this.phase is not Phase.DEPLOY or not succeeded:
         return
     proven = (task.c.op == this.op, task.c.node == node.c.name, task.c.status == TaskStatus.SUCCESS)
     tx.execute(
@@ -230,7 +145,7 @@ def _mark_done(tx: Connection, now: datetime, this: Operation, succeeded: Collec
 
 def _mark_relabelled(tx: Connection, this: Operation) -> None:
     """Note with each node that has new labels that it is done in these, unless a later operation has the node."""
-    if this.phase is not OperationPhase.RELABEL:
+    if this.phase is not Phase.RELABEL:
         return
     query = (
         select(node.c.name, node.c.done_digest, task.c.digest, action.c.revision)

@@ -29,32 +29,6 @@ class ActionState(StrEnum):
         return self not in (ActionState.PENDING, ActionState.RUNNING)
 
 
-class OperationPhase(StrEnum):
-    """What one provisioner task is asked to do.
-
-    The first two are the phases of a group, and what may come before them; the next two concern a whole site, and the
-    last two are steps of an action that concern some of its nodes without a group.
-    """
-
-    PREPARE = "prepare"
-    DEPLOY = "deploy"
-    RELEASE = "release"
-    VERIFY_SITE = "verify_site"
-    PREPARE_SITE = "prepare_site"
-    DESTROY = "destroy_nodes"
-    RELABEL = "relabel_nodes"
-
-    @property
-    def is_node_step(self) -> bool:
-        """Whether it claims nodes without a group."""
-        return self in (OperationPhase.DESTROY, OperationPhase.RELABEL)
-
-    @property
-    def is_of_nodes(self) -> bool:
-        """Whether it claims nodes at all."""
-        return self not in (OperationPhase.VERIFY_SITE, OperationPhase.PREPARE_SITE)
-
-
 class OperationStatus(StrEnum):
     """How far an operation is.
 
@@ -77,7 +51,7 @@ class ActionRecord:
     `dry_run`: it changes nothing. `whole_site`: it brings its whole site to the revision. `step` is the one that
     was begun last, `paused` since when no further group is to start. `design_fetch` says at which address of its
     design the provisioner finds it: the first is 0. `connection` is the Airflow connection of its provisioner,
-    None before it was decided. The report itself is large, and read by `SiteStore.report` alone.
+    None before it was decided. The report itself is large, and read by `Reports.get` alone.
     """
 
     id: str
@@ -201,7 +175,7 @@ class Operation:
     site: str
     group: str
     attempt: int
-    phase: OperationPhase
+    phase: Phase
     reference: str
     nodes: tuple[str, ...]
     design_ref: str

@@ -6,28 +6,31 @@ import json
 import secrets
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, exists, select
+from sqlalchemy import Connection, Row, Select, delete, select
 from sqlalchemy import insert as plain_insert
 
 from design_rendering.documents import Document
 from site_store.buffers import clear, lock_documents, require_empty, require_version
-from site_store.contents import digest_of, keep
+from site_store.contents import changed, digest_of, digests, keep, newest_number, posted_parts, revision_parts
+from site_store.database import Repository
 from site_store.design_records import DocumentRecord, RevisionRecord, RevisionSecrets
 from site_store.dialects import insert
 from site_store.errors import BufferChanged, BufferEmpty, RevisionNotFound
-from site_store.names import require_names
-from site_store.part import StorePart
-from site_store.snapshots import changed, digests, newest_number, posted_parts, revision_parts
-from site_store.tables import action, buffer, content, document, revision, revision_collection
+from site_store.storable import require_names
+from site_store.tables import candidate, content, document, revision, revision_collection
 from site_store.tables import site as site_table
 
+#: For how long a candidate can be read. The one who adds it also removes it; this is for those who died before.
+CANDIDATE_LIFE = timedelta(hours=1)
 
-class Revisions(StorePart):
-    """Revisions of sites."""
 
-    def commit_revision(
+class Revisions(Repository):
+    """Revisions of sites, and designs by the token that opens them: theirs, and candidates before a commit."""
+
+    def commit(
         self,
         site: str,
         collections: Mapping[str, str],
@@ -140,7 +143,7 @@ class Revisions(StorePart):
 
         return self._database.write(work)
 
-    def revision(self, site: str, number: int | None = None) -> RevisionRecord:
+    def get(self, site: str, number: int | None = None) -> RevisionRecord:
         """Return a revision with its rendered design; None is the newest.
 
         Raises
@@ -155,7 +158,7 @@ class Revisions(StorePart):
 
         return self._database.read(work)
 
-    def revision_secrets(self, site: str, number: int) -> RevisionSecrets | None:
+    def secrets(self, site: str, number: int) -> RevisionSecrets | None:
         """Return what of a revision must not be seen; None where that was not known when it was committed."""
         query = (
             select(content.c.text)
@@ -168,7 +171,7 @@ class Revisions(StorePart):
         texts, exposed = json.loads(text)
         return RevisionSecrets(frozenset(texts), tuple(exposed))
 
-    def revisions(self, site: str, limit: int = 50, before: int | None = None) -> list[RevisionRecord]:
+    def newest(self, site: str, limit: int = 50, before: int | None = None) -> list[RevisionRecord]:
         """Return the newest revisions of a site, newest first, without their designs.
 
         Parameters
@@ -214,23 +217,42 @@ class Revisions(StorePart):
         )
         return sorted(found, key=lambda record: (record.collection, record.position))
 
-    def sites(self) -> list[str]:
-        """Return the names of all sites that have a revision, sorted."""
-        return self._database.read(lambda tx: sorted(tx.scalars(select(site_table.c.name))))
+    def design_by_token(self, token: str) -> str:
+        """Return the rendered design of the revision, or of the candidate, whose token this is.
 
-    def site_exists(self, site: str) -> bool:
-        """Whether a site has a revision, a buffer or an action: one that is only asked for does not exist."""
-        places = (site_table.c.name, buffer.c.site, action.c.site)
-        return self._database.read(
-            lambda tx: any(tx.scalar(select(exists().where(column == site))) for column in places)
-        )
+        Raises
+        ------
+        RevisionNotFound
+            The token opens nothing, or nothing any more.
+        """
 
-    def known_sites(self) -> list[str]:
-        """Return the names of all sites that exist, as `site_exists` has it, sorted."""
-        places = (site_table.c.name, buffer.c.site, action.c.site)
-        return self._database.read(
-            lambda tx: sorted({name for column in places for name in tx.scalars(select(column).distinct())})
-        )
+        def work(tx: Connection) -> str:
+            committed = select(content.c.text).join(revision, revision.c.design_id == content.c.id)
+            design: str | None = tx.scalar(committed.where(revision.c.design_token == token))
+            if design is None:
+                alive = candidate.c.created > self._now() - CANDIDATE_LIFE
+                design = tx.scalar(select(candidate.c.text).where(candidate.c.token == token, alive))
+            if design is None:
+                raise RevisionNotFound("no design has this token")
+            return design
+
+        return self._database.read(work)
+
+    def add_candidate(self, site: str, text: str) -> str:
+        """Keep a design that was not committed, for an hour at most, and return the unguessable token that opens it."""
+        token = secrets.token_urlsafe(32)
+
+        def work(tx: Connection) -> None:
+            now = self._now()
+            tx.execute(delete(candidate).where(candidate.c.created <= now - CANDIDATE_LIFE))
+            tx.execute(plain_insert(candidate).values(token=token, site=site, created=now, text=text))
+
+        self._database.write(work)
+        return token
+
+    def remove_candidate(self, token: str) -> None:
+        """Forget a candidate; once more changes nothing."""
+        self._database.write(lambda tx: tx.execute(delete(candidate).where(candidate.c.token == token)))
 
 
 def _select(*, with_design: bool = False) -> Select[Any]:

@@ -1,4 +1,4 @@
-"""Who may work on a site: one action at a time, and what becomes of one that stops (rule 24)."""
+"""Who may work on a site: one action at a time (rule 24)."""
 
 from __future__ import annotations
 
@@ -6,38 +6,26 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, func, select, update
 
-from site_store.abort import interrupt_groups, interrupt_work
-from site_store.actions import OPEN, read_action, write_audit
+from site_store.abort import close_action
+from site_store.action_rows import read_action
+from site_store.database import Repository
 from site_store.dialects import insert
 from site_store.errors import SiteBusy, StoreUnavailable
 from site_store.events import EventKind, NewEvent, write_events
-from site_store.part import StorePart
 from site_store.records import ActionRecord, ActionState, LockOwner
 from site_store.tables import action, site_lock
 
-CLOSE = "close"
-"""The command of who ends an action without having been asked, in the action's audits."""
 
-
-class SiteLocks(StorePart):
+class SiteLocks(Repository):
     """The lock of each site. An action is `running` exactly while it holds its site."""
 
-    def acquire_site(self, action_id: str) -> None:
+    def acquire(self, action_id: str) -> bool:
         """Take the action's site for it and make the action running; again for the same action changes nothing.
 
-        An action that was closed runs again by this, as rule 23 needs it.
-
-        Raises
-        ------
-        SiteBusy
-            Another action holds the site; the error names it.
-        ActionNotFound
-            No action has this id.
-        """
-        self.reopen_action(action_id)
-
-    def reopen_action(self, action_id: str) -> bool:
-        """Do the same as `acquire_site`, and return whether the action had been closed.
+        Returns
+        -------
+        bool
+            Whether the action had been closed, and runs again by this (rule 23).
 
         Raises
         ------
@@ -73,11 +61,11 @@ class SiteLocks(StorePart):
 
         return self._database.write(work)
 
-    def site_owner(self, site: str) -> LockOwner | None:
+    def owner(self, site: str) -> LockOwner | None:
         """Return who holds a site, None when it is free."""
         return self._database.read(lambda tx: _owner(tx, site))
 
-    def take_over_site(self, action_id: str, from_owner: LockOwner) -> bool:
+    def take_over(self, action_id: str, from_owner: LockOwner) -> bool:
         """Take the site from an owner that was found to be gone, and close that owner's action as cancelled (rule 24).
 
         Returns
@@ -107,7 +95,7 @@ class SiteLocks(StorePart):
                 return False
             if from_owner.action_id != action_id:
                 gone = f"its run ended without a report; action {action_id} took the site over"
-                close(tx, now, from_owner.action_id, ActionState.CANCELLED, gone)
+                close_action(tx, now, from_owner.action_id, ActionState.CANCELLED, gone)
             taken = NewEvent(EventKind.SITE_TAKEN_OVER, f"site taken over from action {from_owner.action_id}")
             write_events(tx, now, wanted.site, action_id, [taken])
             _run(tx, wanted, now)
@@ -115,65 +103,9 @@ class SiteLocks(StorePart):
 
         return self._database.write(work)
 
-    def release_site(self, action_id: str) -> None:
-        """Free the site if this action holds it. The action's state stays: `close_action` is for that."""
+    def release(self, action_id: str) -> None:
+        """Free the site if this action holds it. The action's state stays: `Actions.close` is for that."""
         self._database.write(lambda tx: tx.execute(delete(site_lock).where(site_lock.c.action_id == action_id)))
-
-    def close_action(self, action_id: str, state: ActionState, verdict: str, by: str | None = None) -> bool:
-        """End an action and free its site, leaving nothing that looks as if it were still going on (rule 24).
-
-        Its nodes still being processed become `unknown`, its provisioner tasks under way are abandoned (they stay in
-        `unfinished_operations` until they are seen to be over), and a group without a verdict is `interrupted`.
-
-        Parameters
-        ----------
-        action_id
-            The action.
-        state
-            `SUCCESS`, `FAILED` or `CANCELLED`. `CANCELLED` never replaces an end that the action already has.
-        verdict
-            The same in a sentence.
-        by
-            Who ends it without having been asked; kept among the commands to the action, as `CLOSE`.
-
-        Returns
-        -------
-        bool
-            Whether the action is now in this state.
-
-        Raises
-        ------
-        ActionNotFound
-            No action has this id.
-        ValueError
-            The state is not an end.
-        """
-        if not state.is_end:
-            raise ValueError(f"{state} is not an end of an action")
-        return self._database.write(lambda tx: close(tx, self._now(), action_id, state, verdict, by))
-
-
-def close(
-    tx: Connection, now: datetime, action_id: str, state: ActionState, verdict: str, by: str | None = None
-) -> bool:
-    """Carry out `SiteLocks.close_action` in the caller's transaction."""
-    closing = read_action(tx, action_id)
-    # First of all: from here on the action can begin nothing, and what it began is visible to what follows.
-    tx.execute(delete(site_lock).where(site_lock.c.action_id == action_id))
-    allowed = OPEN if state is ActionState.CANCELLED else tuple(ActionState)
-    decided = tx.execute(
-        update(action)
-        .where(action.c.id == action_id, action.c.state.in_(allowed))
-        .values(state=state, verdict=verdict, ended=now, paused=None)
-    ).rowcount
-    interrupt_work(tx, now, action_id)
-    interrupt_groups(tx, now, action_id)
-    if decided:
-        ended = NewEvent(EventKind.ACTION_CLOSED, f"action {state}: {verdict}")
-        write_events(tx, now, closing.site, action_id, [ended])
-    if decided and by is not None:
-        write_audit(tx, now, action_id, CLOSE, by)
-    return bool(decided) or closing.state is state
 
 
 def _run(tx: Connection, wanted: ActionRecord, now: datetime) -> bool:

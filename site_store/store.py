@@ -1,4 +1,4 @@
-"""The store as everyone else sees it: one object, one transaction for each method."""
+"""The store as all other rooms see it: one object with a repository for each noun."""
 
 from __future__ import annotations
 
@@ -7,56 +7,46 @@ from datetime import datetime
 from types import TracebackType
 
 from site_store import schema_version
-from site_store.action_requests import ActionRequests
 from site_store.actions import Actions
 from site_store.address import resolve
-from site_store.attempts import Attempts
 from site_store.buffers import Buffers
-from site_store.candidates import Candidates
 from site_store.checks import Checks
-from site_store.claims import Claims
 from site_store.database import Database
 from site_store.events import Events
 from site_store.groups import Groups
 from site_store.leases import Leases
-from site_store.node_steps import NodeSteps
-from site_store.node_tasks import NodeTaskLists
 from site_store.nodes import Nodes
 from site_store.operations import Operations
-from site_store.outcomes import Outcomes
-from site_store.plans import Plans
+from site_store.reports import Reports
 from site_store.revisions import Revisions
 from site_store.site_locks import SiteLocks
-from site_store.versions import Versions
+from site_store.sites import Sites
+from site_store.tasks import Tasks
 
 
-class SiteStore(
-    Buffers,
-    Revisions,
-    Versions,
-    Candidates,
-    Actions,
-    ActionRequests,
-    SiteLocks,
-    Plans,
-    Groups,
-    Attempts,
-    NodeTaskLists,
-    Claims,
-    Operations,
-    Outcomes,
-    NodeSteps,
-    Nodes,
-    Events,
-    Leases,
-    Checks,
-):
-    """All facts about sites and what is done to them. Its methods stand in the files named after their nouns.
+class SiteStore:
+    """All facts about sites and what is done to them, in one repository for each noun.
 
     It may be used by several threads and after a fork, and can be used as a context manager. Whatever goes wrong is a
     `StoreError`; after `StoreUnavailable` the call may be repeated, since every method that decides something is safe
     to repeat.
     """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.sites = Sites(database)
+        self.revisions = Revisions(database)
+        self.buffers = Buffers(database)
+        self.nodes = Nodes(database)
+        self.locks = SiteLocks(database)
+        self.actions = Actions(database)
+        self.reports = Reports(database)
+        self.groups = Groups(database)
+        self.tasks = Tasks(database)
+        self.operations = Operations(database)
+        self.events = Events(database)
+        self.leases = Leases(database)
+        self.checks = Checks(database)
 
     @classmethod
     def open(cls, url: str | None = None, now: Callable[[], datetime] | None = None) -> SiteStore:
@@ -78,13 +68,13 @@ class SiteStore(
         StoreUnavailable
             The database could not be reached.
         """
-        database = Database(resolve(url))
+        database = Database(resolve(url), now)
         try:
             schema_version.check(database)
         except BaseException:
             database.close()
             raise
-        return cls(database, now)
+        return cls(database)
 
     @staticmethod
     def upgrade(url: str | None = None) -> str:
@@ -114,6 +104,10 @@ class SiteStore(
     def location(self) -> str:
         """The database in words, without its password."""
         return self._database.name
+
+    def now(self) -> datetime:
+        """Return the time of the database, which is that of `created` and of leases."""
+        return self._database.read(self._database.shared_time)
 
     def close(self) -> None:
         """Close the idle connections."""

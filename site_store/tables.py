@@ -19,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-from site_store.columns import CompressedText, Json, Serial, UtcDateTime
+from site_store.dialects import CompressedText, Json, Serial, UtcDateTime
 
 metadata = MetaData(
     naming_convention={

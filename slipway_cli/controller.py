@@ -15,8 +15,7 @@ import click
 from api_client.airflow import AirflowClient
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
-from slipway_cli.errors import SlipwayCliError
-from slipway_cli.examples import examples
+from slipway_cli.options import examples
 from slipway_cli.service_account import MISSING, ServiceAccount, service_account
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ _LIST_ANSWER = 30.0
 
 
 class StopSignal:
-    """Waits, and is woken by the signals that end a process. Nothing but a byte is written when one comes."""
+    """Waits until time is over or a signal ends the process. The handler only writes a byte."""
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe()
@@ -46,14 +45,14 @@ class StopSignal:
             os.write(self._writer, b"!")
 
     def pause(self, seconds: float) -> bool:
-        """Wait for so long; return whether a signal has come, now or before."""
+        """Wait for a signal, at most so long; return whether one has come, now or before."""
         return bool(select.select([self._reader], [], [], seconds)[0])
 
 
 @click.command(epilog=examples("slipway controller --url https://airflow.example"))
 @click.option("--url", envvar="SLIPWAY_URL", default="http://127.0.0.1:8080", show_default=True, help="Airflow's URL.")
 def controller(url: str) -> None:
-    """Close actions whose run is over or gone, and check provisioners, until stopped. `slipway up` runs one by itself.
+    """Close actions whose run is over or gone, and check provisioners, until stopped. `slipway up` starts one.
 
     It may run on several machines: one of them is at work, the others wait. The store is the one in
     SLIPWAY_DATABASE_URL. The account in Airflow is SLIPWAY_SERVICE_USER with SLIPWAY_SERVICE_PASSWORD, or with a file
@@ -61,12 +60,9 @@ def controller(url: str) -> None:
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     stopped = StopSignal()
-    try:
-        account = service_account(os.environ)
-    except SlipwayCliError as error:
-        raise click.ClickException(str(error)) from error
+    account = service_account(os.environ)
     if account is None:
-        # It could do nothing, and whoever has an account shall lead.
+        # Without an account it could do nothing: another controller, which has one, shall lead.
         log.warning("%s. Until then this controller only waits for its end.", MISSING)
         while not stopped.pause(_IDLE):
             pass

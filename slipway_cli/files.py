@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from design_rendering.documents import Document, load_documents
-from design_rendering.errors import DocumentError
+from design_rendering.documents import Document, DocumentError, load_documents
 from design_rendering.yaml_reader import Limits
 from strategy_lib.errors import Problem
 

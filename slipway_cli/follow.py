@@ -1,23 +1,43 @@
-"""Following a run until it has ended, with patience for an Airflow that is away for a while."""
+"""Follow an action until it ends: lines with the time, patience for an Airflow that is away, the report at the end."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
 
 from api_client.airflow import AirflowClient
 from api_client.session import ApiError, ApiRefused, ApiUnreachable
 from api_client.slipway import RunProgress, SlipwayClient
-from slipway_cli.clock import Clock
+from slipway_cli.output import OutputFormat, deliver, printable, serialised
 from slipway_cli.progress import open_view
+from strategy_lib.phase import Verdict
+
+
+class Clock:
+    """Prints lines with the seconds since the start."""
+
+    def __init__(self, screen: Console) -> None:
+        """Start the clock; lines go to `screen`."""
+        self.screen = screen
+        self._began = time.monotonic()
+
+    def say(self, text: str) -> None:
+        """Print a line; control characters in it are replaced."""
+        seconds = time.monotonic() - self._began
+        self.screen.print(Text(f"{seconds:7.1f} s  {printable(text)}"), soft_wrap=True)
+
 
 _POLL = 0.5
 _SILENCE = 5.0
-"""Seconds without an answer after which the person who watches is told."""
+"""Seconds without an answer after which a line says so."""
 _BEGINNING = 30.0
-"""Seconds after which the person who watches is told that Airflow still has not begun."""
+"""Seconds after which a line says that Airflow has not begun."""
 _PATIENCE = 180.0
-"""Seconds without an answer after which it is given up."""
+"""Seconds without an answer after which following ends with an error."""
 
 
 class AirflowGone(ApiError):
@@ -40,7 +60,7 @@ def follow(
     Parameters
     ----------
     check : called while there is no answer; raises when none can come any more.
-    silence, patience : seconds without an answer until that is said, and until it is given up.
+    silence, patience : seconds without an answer until a line says so, and until it is given up.
     advice : what to do once it is given up.
 
     Raises
@@ -79,3 +99,27 @@ def follow(
                 if state in ("success", "failed"):
                     return state, progress
             time.sleep(_POLL)
+
+
+def show_report(progress: RunProgress | None, output: str, clock: Clock) -> None:
+    """Print the report: as text between the other lines, or by itself as it is stored."""
+    if progress is not None and progress.report is not None and output != OutputFormat.TABLE:
+        deliver(
+            serialised(progress.report, OutputFormat.YAML if output == OutputFormat.YAML else OutputFormat.JSON), None
+        )
+    elif progress is not None and progress.report_text:
+        clock.screen.print()
+        for line in progress.report_text.splitlines():
+            clock.screen.print(Text(printable(line)), soft_wrap=True)
+        _show_verdict(progress.report, clock.screen)
+        clock.screen.print()
+    else:
+        clock.say("the run left no report; look at the log of the failed tasks")
+
+
+def _show_verdict(report: Mapping[str, Any] | None, screen: Console) -> None:
+    """Print the verdict again, at the end of what may be a long report."""
+    if report is not None:
+        style = "bold green" if report["verdict"] == Verdict.SUCCESS else "bold red"
+        text = f"{report['verdict'].upper()}: {report['verdict_text']}"
+        screen.print(Text(printable(text), style=style), soft_wrap=True)

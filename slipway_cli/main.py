@@ -2,45 +2,50 @@
 
 import click
 
-from slipway_cli.lazy import LazyCommand
-from slipway_cli.output_errors import CandidGroup
-from slipway_cli.shared_options import shared_options
+from slipway_cli.command_group import LazyCommand, LazyGroup
+from slipway_cli.options import shared_options
 
 SERVER, HERE, FILES, MORE = "Operate sites", "Run Slipway here", "Work on files alone", "More"
 
 COMMANDS = {
     "login": LazyCommand("slipway_cli.online.login:login", "Log in to a server, with a user of its Airflow.", SERVER),
     "logout": LazyCommand("slipway_cli.online.login:logout", "Forget the token of a server.", SERVER),
-    "profile": LazyCommand("slipway_cli.online.profile:profile", "Names for the servers that are used.", SERVER),
+    "profile": LazyCommand("slipway_cli.online.login:profile", "Names for the servers that are used.", SERVER),
     "create": LazyCommand("slipway_cli.online.create:create", "Load documents, or start an action.", SERVER),
-    "diff": LazyCommand("slipway_cli.online.diff:diff", "Compare two states of a site's documents.", SERVER),
-    "commit": LazyCommand("slipway_cli.online.commit:commit", "Make what was loaded a revision.", SERVER),
-    "rollback": LazyCommand("slipway_cli.online.commit:rollback", "Go back to an earlier revision.", SERVER),
-    "delete": LazyCommand("slipway_cli.online.commit:delete", "Discard what was loaded.", SERVER),
+    "diff": LazyCommand("slipway_cli.online.configdocs:diff", "Compare two states of a site's documents.", SERVER),
+    "commit": LazyCommand("slipway_cli.online.configdocs:commit", "Make what was loaded a revision.", SERVER),
+    "rollback": LazyCommand("slipway_cli.online.configdocs:rollback", "Go back to an earlier revision.", SERVER),
+    "delete": LazyCommand("slipway_cli.online.configdocs:delete", "Discard what was loaded.", SERVER),
     "get": LazyCommand("slipway_cli.online.get:get", "List actions, documents, revisions, statuses.", SERVER),
     "describe": LazyCommand("slipway_cli.online.describe:describe", "Show one action, step, revision or note.", SERVER),
     "logs": LazyCommand("slipway_cli.online.describe:logs", "Show what a step of an action has logged.", SERVER),
     "stop": LazyCommand("slipway_cli.online.control:stop", "End an action.", SERVER),
     "pause": LazyCommand("slipway_cli.online.control:pause", "Let no further group of an action start.", SERVER),
     "unpause": LazyCommand("slipway_cli.online.control:unpause", "Let a paused action go on.", SERVER),
-    "demo": LazyCommand("slipway_cli.demo:demo", "Deploy a site with a real Airflow and simulated machines.", HERE),
+    "demo": LazyCommand(
+        "slipway_cli.demo.command:demo", "Deploy a site with a real Airflow and simulated machines.", HERE
+    ),
     "up": LazyCommand("slipway_cli.up:up", "Run Slipway in the foreground until Ctrl-C.", HERE),
     "controller": LazyCommand(
         "slipway_cli.controller:controller", "Close dead actions and check provisioners, beside Airflow.", HERE
     ),
     "simulator": LazyCommand("provisioner_client.simulator.cli:main", "Serve Drydock's API, simulated.", HERE),
     "store": LazyCommand("site_store.__main__:main", "Look after Slipway's own database.", HERE),
-    "dags": LazyCommand("slipway_cli.dags:dags", "Find the DAGs, for an Airflow of your own.", HERE),
-    "validate": LazyCommand("slipway_cli.validate:validate", "Check documents; show all problems at once.", FILES),
-    "plan": LazyCommand("slipway_cli.plan:plan", "Show or draw the groups, their order and their nodes.", FILES),
-    "simulate": LazyCommand("slipway_cli.simulate:simulate", "Rehearse: what if these nodes failed?", FILES),
-    "help": LazyCommand("slipway_cli.help_topic:help_topic", "Show the commands of a topic.", MORE),
-    "completion": LazyCommand("slipway_cli.completion:completion", "Print a shell's completion script.", MORE),
+    "dags": LazyCommand("slipway_cli.help:dags", "Find the DAGs, for an Airflow of your own.", HERE),
+    "validate": LazyCommand(
+        "slipway_cli.offline.validate:validate", "Check documents; show all problems at once.", FILES
+    ),
+    "plan": LazyCommand(
+        "slipway_cli.offline.plan:plan", "Show or draw the groups, their order and their nodes.", FILES
+    ),
+    "simulate": LazyCommand("slipway_cli.offline.simulate:simulate", "Rehearse: what if these nodes failed?", FILES),
+    "help": LazyCommand("slipway_cli.help:help_topic", "Show the commands of a topic.", MORE),
+    "completion": LazyCommand("slipway_cli.help:completion", "Print a shell's completion script.", MORE),
 }
 
 
 @click.group(
-    cls=CandidGroup,
+    cls=LazyGroup,
     lazy=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit status: 0 good, 1 the operation failed, 2 wrong use.",

@@ -1,9 +1,11 @@
 """How results reach the user: tables for people, JSON and YAML for programs, errors on standard error."""
 
+from __future__ import annotations
+
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from io import StringIO
 from pathlib import Path
@@ -16,9 +18,30 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from slipway_cli.errors import SlipwayCliError
-from slipway_cli.printable import counted, printable
+from slipway_cli import SlipwayCliError
 from strategy_lib.errors import Problem
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def printable(text: str) -> str:
+    """Return the text on one line with every control character replaced by one that can be seen."""
+    return "".join(c if c.isprintable() else " " if c == "\n" else REPLACEMENT for c in text)
+
+
+def listed(names: Collection[str], limit: int = 12) -> str:
+    """Return names in a sentence: `a, b and 3 more`; all of them when there are at most `limit`."""
+    shown = [printable(name) for name in list(names)[:limit]]
+    rest = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest else "")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 node`, `2 nodes`, `2 strategies`."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun[:-1]}ies" if noun.endswith("gy") else f"{number} {noun}s"
+
 
 UNFOLDED = 1000  # columns of a table in a pipe: wide enough that no name is folded
 

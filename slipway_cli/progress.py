@@ -12,8 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from api_client.slipway import GroupProgress, RunProgress
-from slipway_cli.output import table
-from slipway_cli.printable import printable
+from slipway_cli.output import printable, table
 
 _STYLES = {"success": "green", "failure": "red", "running": "cyan", "pending": "dim"}
 _LOSSES = "yellow"
@@ -43,7 +42,7 @@ def is_over(group: GroupProgress) -> bool:
 
 
 def describe(group: GroupProgress) -> str:
-    """Where the group stands, in a few words: `deploying, 4 of 12 deployed, 1 failed`."""
+    """Return where the group stands, in a few words: `deploying, 4 of 12 deployed, 1 failed`."""
     counts = group.counts
     total, failed, unknown = counts.get("total", 0), counts.get("failure", 0), counts.get("unknown", 0)
     prepared, deployed = counts.get("prepared", 0), counts.get("success", 0)
@@ -67,7 +66,7 @@ def describe(group: GroupProgress) -> str:
 
 
 def describe_action(progress: RunProgress) -> str | None:
-    """Where the action as a whole stands, as far as its groups do not tell it."""
+    """Return where the action stands, None where its groups show it."""
     if progress.state == "pending":
         return "waiting for Airflow to start it"
     if progress.state != "running":
@@ -78,19 +77,19 @@ def describe_action(progress: RunProgress) -> str | None:
 
 
 class LineView:
-    """Says a line whenever a group's description has changed; for logs and pipes."""
+    """Prints a line for each change of a group's description; for logs and pipes."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._shown: dict[str, str] = {}
-        self._told: str | None = None
+        self._state: str | None = None
 
     def update(self, progress: RunProgress) -> None:
-        """Say what has changed since the last time; a group is first heard of when it is no longer pending."""
-        told = describe_action(progress)
-        if told != self._told and told is not None:
-            self._say(told)
-        self._told = told
+        """Print what has changed since the last time; a group appears once it is no longer pending."""
+        state = describe_action(progress)
+        if state != self._state and state is not None:
+            self._say(state)
+        self._state = state
         for group in progress.groups:
             text = describe(group)
             if self._shown.get(group.name, "pending") != text:
@@ -134,9 +133,9 @@ def draw(progress: RunProgress, width: int, *, ascii_only: bool = False) -> Tabl
     for group, (name, total, text) in zip(progress.groups, rows, strict=True):
         result.add_row(*((name, _bar(group, length, ascii_only), total, text) if wide else (name, total, text)))
     notes = ["* critical"] if any(group.critical for group in progress.groups) else []
-    told = describe_action(progress)
-    if notes or told:
-        result.caption = "; ".join([*notes, *([told] if told else [])])
+    state = describe_action(progress)
+    if notes or state:
+        result.caption = "; ".join([*notes, *([state] if state else [])])
         result.caption_justify = "left"
     return result
 
@@ -158,7 +157,7 @@ def _name(group: GroupProgress) -> Text:
 
 
 def _bar(group: GroupProgress, length: int, ascii_only: bool) -> Text:
-    """How much is done, by more than colour. Deployed nodes have both phases behind them, prepared ones the first."""
+    """Draw how much is done, not by colour alone: two parts for a deployed node, one for a prepared one."""
     done = 2 * group.counts.get("success", 0) + group.counts.get("prepared", 0)
     full = length * done // (2 * group.counts.get("total", 0) or 1)
     one, none = ("#", ".") if ascii_only else ("━", "·")

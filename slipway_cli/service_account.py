@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slipway_cli.errors import SlipwayCliError
+from slipway_cli import SlipwayCliError
 
 USER_VARIABLE = "SLIPWAY_SERVICE_USER"
 PASSWORD_VARIABLE = "SLIPWAY_SERVICE_PASSWORD"  # noqa: S105 - the name of it

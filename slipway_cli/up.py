@@ -9,14 +9,14 @@ from pathlib import Path
 
 import click
 
-from api_client.session import ApiError, ApiSession
+from api_client.airflow import AirflowClient
+from api_client.session import ApiSession
 from slipway_cli.embedded.credentials import Credentials
 from slipway_cli.embedded.errors import AlreadyRunning
-from slipway_cli.embedded.runtime import STOPPING, Runtime, find_running
+from slipway_cli.embedded.home import STOPPING, Runtime, find_running
 from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.embedded.supervisor import Supervisor
-from slipway_cli.errors import SlipwayCliError
-from slipway_cli.examples import examples
+from slipway_cli.options import examples
 
 _ANSWER = 5.0
 """Seconds for an answer of Airflow's, while nothing else is looked after."""
@@ -45,10 +45,7 @@ def up(port: int | None, home: Path | None, simulator: bool, speed: float | None
     """
     if not simulator and (speed is not None or fail):
         raise click.UsageError("--speed and --fail are about simulated machines: add --simulator")
-    try:
-        _run(EmbeddedSettings.from_environment(home, port), simulator, speed, fail)
-    except (SlipwayCliError, ApiError) as error:
-        raise click.ClickException(str(error)) from error
+    _run(EmbeddedSettings.from_environment(home, port), simulator, speed, fail)
     click.echo("stopped")
 
 
@@ -56,12 +53,17 @@ def _run(settings: EmbeddedSettings, simulator: bool, speed: float | None, fail:
     began = time.monotonic()
     supervisor = Supervisor(settings, click.echo)
     if not simulator:
-        supervisor.run(lambda runtime, credentials: _welcome(runtime, credentials, began))
+        supervisor.run(lambda runtime, credentials: click.echo(welcome(runtime, credentials, began)))
         return
     # Only now: without a simulator its libraries are not needed.
-    from api_client.airflow import AirflowClient
-    from slipway_cli.demo_order import read_fail
-    from slipway_cli.simulated_drydock import ALL_SITES, DEFAULT_SPEED, Connecting, SimulatedDrydock, connect
+    from slipway_cli.demo.order import read_fail
+    from slipway_cli.demo.simulated_drydock import (
+        ALL_SITES,
+        DEFAULT_SPEED,
+        PendingConnection,
+        SimulatedDrydock,
+        connect,
+    )
 
     for text in fail:
         read_fail(text)
@@ -69,7 +71,7 @@ def _run(settings: EmbeddedSettings, simulator: bool, speed: float | None, fail:
     if running is not None and running.state != STOPPING:
         raise AlreadyRunning(settings.home, f"process {running.pid}, {running.url}")
     with SimulatedDrydock(settings, "simulator", speed or DEFAULT_SPEED, fail) as drydock:
-        begun: list[tuple[Connecting, Callable[[], None]]] = []
+        begun: list[tuple[PendingConnection, Callable[[], None]]] = []
 
         def on_ready(runtime: Runtime, credentials: Credentials) -> None:
             url = drydock.start().wait_ready()  # now that the home is ours
@@ -80,25 +82,26 @@ def _run(settings: EmbeddedSettings, simulator: bool, speed: float | None, fail:
                     connect(AirflowClient(session), ALL_SITES, url, "of `slipway up --simulator`")
 
             more = f"  simulated Drydock for all sites: {drydock.address}"
-            connecting = Connecting(attempt, settings.start_timeout)
-            begun.append((connecting, lambda: _welcome(runtime, credentials, began, more)))
+            connecting = PendingConnection(attempt, settings.start_timeout)
+            begun.append((connecting, lambda: click.echo(welcome(runtime, credentials, began, more))))
 
         def look_after() -> None:
             for connecting, say_welcome in begun:
-                if connecting.go_on():
+                if connecting.try_now():
                     say_welcome()
             drydock.look_after(click.echo)
 
         supervisor.run(on_ready, look_after)
 
 
-def _welcome(runtime: Runtime, credentials: Credentials, began: float, more: str = "") -> None:
-    click.echo(welcome(runtime, credentials, time.monotonic() - began, more))
+def welcome(runtime: Runtime, credentials: Credentials, began: float, more: str = "") -> str:
+    """Return what a person needs to know once Airflow is ready, without passwords that came from the environment.
 
-
-def welcome(runtime: Runtime, credentials: Credentials, seconds: float, more: str = "") -> str:
-    """What a person needs to know once Airflow is ready. Passwords that came from the environment are not shown."""
-    lines = [f"Slipway is ready after {seconds:.1f} s: {runtime.url}"]
+    Parameters
+    ----------
+    began : when the start began (monotonic seconds).
+    """
+    lines = [f"Slipway is ready after {time.monotonic() - began:.1f} s: {runtime.url}"]
     for user, password in credentials.passwords.items():
         shown = (
             f"password from SLIPWAY_{user.upper()}_PASSWORD" if user in credentials.given else f"password {password}"

@@ -13,8 +13,7 @@ from strategy_lib.errors import (
 )
 from strategy_lib.goals.retries import retry_delay
 from strategy_lib.goals.update import plan_update
-from strategy_lib.node import Node, NodeState
-from strategy_lib.node_list import nodes_from_inventory
+from strategy_lib.node import Node, NodeState, nodes_from_inventory
 from strategy_lib.node_states.generated import generated_state
 from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge

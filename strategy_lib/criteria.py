@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from strategy_lib.phase import NodeStep, Phase
+from strategy_lib.phase import Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class CriterionResult:
     `actual` of `percent_successful_nodes` is the exact fraction as text, such as "29/50".
     """
 
-    phase: Phase | NodeStep
+    phase: Phase
     criterion: str
     needed: int
     actual: int | str
@@ -35,7 +35,7 @@ class CriterionResult:
 
 
 def evaluate(
-    criteria: SuccessCriteria | None, phase: Phase | NodeStep, total: int, successful: int
+    criteria: SuccessCriteria | None, phase: Phase, total: int, successful: int
 ) -> tuple[CriterionResult, ...]:
     """Judge every criterion on its own (rules 16 and 17).
 

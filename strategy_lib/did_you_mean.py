@@ -11,7 +11,7 @@ _LONGEST = 64
 
 def nearest(name: str, known: Collection[str], most: int = 1, cutoff: float = 0.6) -> list[str]:
     """Return the known names that look most like one, the best first; of 0 to 1, `cutoff` is how alike at least."""
-    same = [one for one in known if one.casefold() == name.casefold()]
+    same = [one for one in sorted(known) if one.casefold() == name.casefold()]
     return same[:most] or get_close_matches(name[:_LONGEST], known, most, cutoff)
 
 
@@ -41,3 +41,9 @@ def did_you_mean(
     if near:
         return f"did you mean {' or '.join(map(repr, near) if quoted else near)}?"
     return f"known are {', '.join(known)}" if otherwise is None else otherwise
+
+
+def suggestion(name: str, known: Collection[str], *, most: int = 3, cutoff: float = 0.5) -> str:
+    """Return the same as a sentence of its own, to be put behind another: " Did you mean a or b?"; "" without any."""
+    hint = did_you_mean(name, known, "", most=most, cutoff=cutoff, quoted=False)
+    return f" {hint[0].upper()}{hint[1:]}" if hint else ""

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Any
 
-_NO_LABELS: Mapping[str, str] = MappingProxyType({})
+from strategy_lib.errors import InventoryError, Problem
+from strategy_lib.json_path import extend
+from strategy_lib.schema_check import check_data
+
+NO_TAGS: frozenset[str] = frozenset()
+NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 
 class NodeState(StrEnum):
@@ -40,7 +46,7 @@ class Node:
 
     name: str
     tags: frozenset[str] = frozenset()
-    labels: Mapping[str, str] = field(default_factory=lambda: _NO_LABELS, hash=False)
+    labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS, hash=False)
     rack: str | None = None
 
 
@@ -79,3 +85,52 @@ def node_state(prepare: TaskStatus, deploy: TaskStatus) -> NodeState:
     if deploy in (TaskStatus.PENDING, TaskStatus.WITHHELD):
         return _FROM_PREPARE[prepare]
     return _FROM_DEPLOY[deploy]
+
+
+def nodes_from_inventory(inventory: Sequence[Mapping[str, Any]]) -> list[Node]:
+    """Return the nodes of a plain list: `[{"name": "n1", "tags": [], "labels": {"k": "v"}, "rack": "r1"}]`.
+
+    Only `name` is required.
+
+    Raises
+    ------
+    InventoryError
+        With every problem: wrong types, unknown fields, names that are there twice.
+    """
+    problems = check_data("node_inventory", inventory, root="$")
+    if problems:
+        raise InventoryError(problems)
+    nodes: dict[str, Node] = {}
+    tag_sets: dict[tuple[str, ...], frozenset[str]] = {(): NO_TAGS}
+    for position, entry in enumerate(inventory):
+        name = entry["name"]
+        if name in nodes:
+            message = f"there is already a node {name!r}; names must be unique"
+            problems.append(Problem(extend("$", position, "name"), message))
+        tags = tuple(entry.get("tags") or ())
+        # Thousands of nodes have the same few tags; one set serves them all.
+        tag_set = tag_sets.get(tags)
+        if tag_set is None:
+            tag_set = tag_sets[tags] = frozenset(tags)
+        nodes[name] = Node(name, tag_set, label_texts(entry.get("labels")), entry.get("rack"))
+    if problems:
+        raise InventoryError(problems)
+    return list(nodes.values())
+
+
+def label_texts(labels: Mapping[str, Any] | None) -> Mapping[str, str]:
+    """Return labels with the text of each value."""
+    if not labels:
+        return NO_LABELS
+    return {key: value if type(value) is str else str(label_text(value)) for key, value in labels.items()}
+
+
+def label_text(value: object) -> str | None:
+    """Return the text of a label's value, None when it is neither text, number nor truth value."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    return None

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from strategy_lib.phase import NodeStep, Phase
+from strategy_lib.phase import Phase
 
 
 class NodeCondition(StrEnum):
@@ -95,21 +95,21 @@ UNTOUCHED_BY_DEPLOY = frozenset({NodeCondition.DEPLOYED, NodeCondition.DEPLOYING
 # A deploy of a node that was found so is not recorded as done: nobody can tell that it was this deploy.
 UNPROVABLE_BY_DEPLOY = UNTOUCHED_BY_DEPLOY | {NodeCondition.NOT_LISTED}
 
-_PROVES: Mapping[Phase | NodeStep, frozenset[NodeCondition]] = {
+_PROVES: Mapping[Phase, frozenset[NodeCondition]] = {
     Phase.PREPARE: frozenset({NodeCondition.READY, NodeCondition.DEPLOYING, NodeCondition.DEPLOYED}),
     Phase.DEPLOY: frozenset({NodeCondition.DEPLOYED}),
     # Not that a node is missing from the list: that may have any reason.
-    NodeStep.DESTROY: frozenset({NodeCondition.NEW, NodeCondition.READY}),
-    NodeStep.RELABEL: frozenset(),
+    Phase.DESTROY: frozenset({NodeCondition.NEW, NodeCondition.READY}),
+    Phase.RELABEL: frozenset(),
 }
-_REFUTES: Mapping[Phase | NodeStep, frozenset[NodeCondition]] = {
+_REFUTES: Mapping[Phase, frozenset[NodeCondition]] = {
     Phase.PREPARE: frozenset({NodeCondition.FAILED_COMMISSIONING}),
     Phase.DEPLOY: frozenset({NodeCondition.FAILED_DEPLOYMENT}),
     # Whatever has a deployment on it is not destroyed.
-    NodeStep.DESTROY: frozenset(
+    Phase.DESTROY: frozenset(
         {NodeCondition.DEPLOYED, NodeCondition.DEPLOYING, NodeCondition.FAILED_DEPLOYMENT},
     ),
-    NodeStep.RELABEL: frozenset(),
+    Phase.RELABEL: frozenset(),
 }
 
 # What the provisioner refuses to prepare, or to deploy once it is prepared, until it is released.
@@ -118,13 +118,13 @@ REFUSED_BY_PREPARE = frozenset(
 )
 
 
-def judge(phase: Phase | NodeStep, sent: Collection[str], evidence: Evidence) -> Outcome:
+def judge(phase: Phase, sent: Collection[str], evidence: Evidence) -> Outcome:
     """Decide what became of each node that was sent (rules 13 and 14).
 
-    The order of proof: a reported failure; a reported success, unless the node list contradicts it (Drydock's
-    MAAS driver reports a node that failed commissioning as a success); the per-node tasks, with the same
-    reservation; the node list, unless it said the same before the task was submitted; and what is still unproven is
-    unknown. That a node was relabelled can be seen nowhere: only the provisioner task's own report proves it (rule 25).
+    The order of proof: a reported failure; a reported success, unless the node list contradicts it (a driver may report
+    a node that failed commissioning as a success); the per-node tasks, with the same reservation; the node list, unless
+    it said the same before the task was submitted; and what is still unproven is unknown. That a node was relabelled
+    can be seen nowhere: only the provisioner task's own report proves it (rule 25).
 
     A node that was deployed before its deploy was submitted has not been touched: a provisioner answers with success at
     once then. It has succeeded only if it had been done in this very design, and has failed else. A node that the list
@@ -134,7 +134,7 @@ def judge(phase: Phase | NodeStep, sent: Collection[str], evidence: Evidence) ->
     Parameters
     ----------
     phase
-        The phase, or the node step, that the nodes were sent for.
+        What the nodes were sent for. A release is judged as what it is: to destroy what is on them.
     sent
         Names of the nodes that were sent.
     evidence
@@ -146,7 +146,7 @@ def judge(phase: Phase | NodeStep, sent: Collection[str], evidence: Evidence) ->
     notes: dict[str, str] = {}
     sets = {True: succeeded, False: failed, None: unknown}
     for name in sent:
-        verdict, why = _judge_node(phase, name, evidence)
+        verdict, why = _judge_node(Phase.DESTROY if phase is Phase.RELEASE else phase, name, evidence)
         sets[verdict].add(name)
         said = evidence.messages.get(name)
         if verdict is not True and said:
@@ -182,7 +182,7 @@ def _judge_appeared(name: str, status: str | None, evidence: Evidence) -> tuple[
     )
 
 
-def _judge_node(phase: Phase | NodeStep, name: str, evidence: Evidence) -> tuple[bool | None, str]:
+def _judge_node(phase: Phase, name: str, evidence: Evidence) -> tuple[bool | None, str]:
     """Return True (succeeded), False (failed) or None (unknown) for one node, and why."""
     condition = evidence.condition.get(name)
     status = evidence.status_names.get(name) or condition
@@ -200,12 +200,12 @@ def _judge_node(phase: Phase | NodeStep, name: str, evidence: Evidence) -> tuple
         return (False, f"reported as a success, but {listed}") if refuted else (True, "")
     if name in evidence.child_failure:
         return False, "failed by its own provisioner task"
-    if name in evidence.child_success and phase is not NodeStep.RELABEL:
+    if name in evidence.child_success and phase is not Phase.RELABEL:
         if refuted:
             return False, f"its own provisioner task succeeded, but {listed}"
         return True, "proven by its own provisioner task"
     # A node that is not destroyed may still be: its task is at work. The failures of the phases are ends.
-    if refuted and (evidence.over or phase is not NodeStep.DESTROY):
+    if refuted and (evidence.over or phase is not Phase.DESTROY):
         return False, listed
     ended = "the provisioner task ended without a word about it" if evidence.over else "no result in time"
     if condition in _PROVES[phase]:

@@ -1,27 +1,42 @@
-"""The words of a deployment: the phases of a group, steps on named nodes, states and reasons, the verdict."""
+"""The words of a deployment: the phases, states and reasons, the verdict."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 
 class Phase(StrEnum):
-    """The two steps that a group goes through."""
+    """What one provisioner task is asked to do: the one list of it. The values are stored, and stand in the REST API.
+
+    `RELEASE` destroys what is on nodes before their group prepares them (rule 11): the same request as `DESTROY`, but
+    on behalf of a group. `DESTROY` and `RELABEL` are for named nodes without a group (rule 25).
+    """
 
     PREPARE = "prepare"
     DEPLOY = "deploy"
-
-
-class NodeStep(StrEnum):
-    """What can be done to named nodes besides deploying them: undo a deployment, and renew labels (rule 25)."""
-
+    RELEASE = "release"
+    VERIFY_SITE = "verify_site"
+    PREPARE_SITE = "prepare_site"
     DESTROY = "destroy_nodes"
     RELABEL = "relabel_nodes"
 
+    @property
+    def is_node_step(self) -> bool:
+        """Whether it is for named nodes without a group."""
+        return self in NODE_STEPS
 
-def phase_from(text: str) -> Phase | NodeStep:
-    """Return the phase or node step of this name; ValueError if there is none."""
-    return Phase(text) if text in tuple(Phase) else NodeStep(text)
+    @property
+    def is_of_nodes(self) -> bool:
+        """Whether it is for nodes at all, and not for a whole site."""
+        return self not in (Phase.VERIFY_SITE, Phase.PREPARE_SITE)
+
+
+GROUP_PHASES: Final = (Phase.PREPARE, Phase.DEPLOY)
+"""What a group goes through, in order."""
+
+NODE_STEPS: Final = (Phase.DESTROY, Phase.RELABEL)
+"""What an action can do to named nodes besides deploying them; a step of its DAG has the same name."""
 
 
 class GroupState(StrEnum):

@@ -9,7 +9,7 @@ from typing import Any
 
 from strategy_lib.criteria import CriterionResult
 from strategy_lib.node import NodeState
-from strategy_lib.phase import GroupState, Reason, Verdict, phase_from
+from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.verdict import GroupCounts, Judgement, verdict_on
 
 NO_NODES = GroupCounts(total=0, prepared=0, succeeded=0, failed=0, unknown=0, not_started=0)
@@ -163,7 +163,7 @@ def from_dict(data: Mapping[str, Any]) -> Report:
 
 def criterion_from_dict(data: Mapping[str, Any]) -> CriterionResult:
     """Read one judged criterion from its JSON form."""
-    return CriterionResult(phase_from(data["phase"]), data["criterion"], data["needed"], data["actual"], data["met"])
+    return CriterionResult(Phase(data["phase"]), data["criterion"], data["needed"], data["actual"], data["met"])
 
 
 def _rehearsal(data: Sequence[Mapping[str, Any]] | None) -> tuple[Submission, ...] | None:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from strategy_lib.criteria import CriterionResult
 from strategy_lib.node import NodeState
-from strategy_lib.phase import GroupState, NodeStep, Reason
+from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.report import Report, ReportedGroup, ReportedNode, Submission, seconds_between
 
 _MOST_TROUBLED = 500
@@ -21,7 +21,7 @@ _WHY = {
     Reason.NODE_STEP: "not every node is proven done",
 }
 # What has become of the nodes that succeeded, by the action's kind: never "deployed" of one that was destroyed.
-_DONE = {NodeStep.DESTROY: "destroyed", NodeStep.RELABEL: "relabelled"}
+_DONE = {Phase.DESTROY: "destroyed", Phase.RELABEL: "relabelled"}
 
 
 def render(report: Report) -> str:

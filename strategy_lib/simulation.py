@@ -10,10 +10,9 @@ from typing import Any
 from strategy_lib.deployment import Deployment, Finished, Step
 from strategy_lib.errors import OutcomesError, Problem
 from strategy_lib.json_path import extend
-from strategy_lib.node import Node, NodeState
-from strategy_lib.node_list import nodes_from_inventory
+from strategy_lib.node import Node, NodeState, nodes_from_inventory
 from strategy_lib.ordering import order_groups
-from strategy_lib.phase import Phase, Reason, Verdict
+from strategy_lib.phase import GROUP_PHASES, Phase, Reason, Verdict
 from strategy_lib.rounds import RoundDeployment
 from strategy_lib.selectors import resolve
 from strategy_lib.strategy import Strategy
@@ -201,7 +200,7 @@ def parse_outcomes(outcomes: object) -> dict[Phase, dict[str, NodeOutcome]]:
     if outcomes is not None and not isinstance(outcomes, Mapping):
         raise OutcomesError([Problem("$", 'must be a mapping such as {"deploy": {"n1": "failure"}}')])
     for phase, fates in (outcomes or {}).items():
-        if phase not in tuple(Phase):
+        if phase not in GROUP_PHASES:
             problems.append(Problem(extend("$", str(phase)), "must be prepare or deploy"))
         elif not isinstance(fates, Mapping):
             problems.append(Problem(extend("$", str(phase)), "must be a mapping of node names to outcomes"))

@@ -137,14 +137,3 @@ def group_to_data(group: Group) -> dict[str, Any]:
     if not group.release_failed:
         data["release_failed"] = False
     return data
-
-
-def label_text(value: object) -> str | None:
-    """Return the text of a label's value, None when it is neither text, number nor truth value."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return str(value)
-    return None

@@ -9,9 +9,10 @@ from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.errors import Origin, Problem, StrategyError, problem_at
 from strategy_lib.json_path import extend
+from strategy_lib.node import label_text
 from strategy_lib.ordering import MOST_CYCLES, find_cycles
 from strategy_lib.schema_check import check_data
-from strategy_lib.strategy import Group, Label, Selector, Strategy, label_text
+from strategy_lib.strategy import Group, Label, Selector, Strategy
 
 _GROUPS = "$.data.groups"
 _MOST_HINTS = 50

@@ -15,6 +15,17 @@ from strategy_lib.selectors import NodeIndex, members_of
 from strategy_lib.strategy import Group, Selector, Strategy
 
 NO_GROUPS = "there are no groups: nothing would be deployed"
+
+
+def group_count_problem(count: int, most: int | None) -> str | None:
+    """Return why so many groups cannot be deployed, None if they can; `most` is Airflow's limit, None if not known."""
+    if not count:
+        return NO_GROUPS
+    if most is None or count <= most:
+        return None
+    return f"there are {count} groups, and Airflow can map at most {most}: merge some, or raise [core] max_map_length"
+
+
 _NAMED = 10
 
 _MOST_NAMED = 10

@@ -41,7 +41,7 @@ os.environ |= {
     "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
     "AIRFLOW__CORE__PLUGINS_FOLDER": str(AIRFLOW_HOME / "plugins"),
     "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
-    "AIRFLOW__CORE__HOSTNAME_CALLABLE": "slipway_cli.embedded.hostname.loopback",
+    "AIRFLOW__CORE__HOSTNAME_CALLABLE": "slipway_cli.embedded.settings.loopback",
     "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{AIRFLOW_HOME / 'airflow.db'}",
     "AIRFLOW__API_AUTH__JWT_SECRET": "x" * 64,
     "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",

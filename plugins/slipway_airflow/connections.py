@@ -76,10 +76,10 @@ def for_action(store: SiteStore, action: ActionRecord) -> ProvisionerConnection:
     ConnectionMissing
         The one that was decided on is not there any more.
     """
-    decided = action.connection or store.action(action.id).connection
+    decided = action.connection or store.actions.get(action.id).connection
     if decided is None:
         chosen = for_site(action.site)
-        decided = store.decide_connection(action.id, chosen.id)
+        decided = store.actions.decide_connection(action.id, chosen.id)
         if decided == chosen.id:
             return chosen
     found = find_connection(decided)

@@ -18,7 +18,7 @@ from slipway_airflow.operators.plan import PlanGroupsOperator
 from slipway_airflow.operators.release import ReleaseSiteOperator
 from slipway_airflow.operators.report import ReportOperator
 from slipway_airflow.operators.site_step import SiteStepOperator
-from strategy_lib.phase import NodeStep
+from strategy_lib.phase import NODE_STEPS
 
 # Every task may start again at any point, so trouble on the way is retried patiently: for about half an hour.
 _RETRIES = {
@@ -169,7 +169,7 @@ _OPERATORS = table(
         _StepOperator("validate_design", lambda kind, load: ValidateDesignOperator(task_id="validate_design")),
         _of_site("verify_site"),
         _of_site("prepare_site"),
-        *(_of_nodes(step.value) for step in NodeStep),
+        *(_of_nodes(step.value) for step in NODE_STEPS),
         _StepOperator(
             PLAN_GROUPS,
             lambda kind, load: PlanGroupsOperator(

@@ -87,7 +87,7 @@ class ProvisionerTaskTrigger(BaseTrigger):
 
         @cache
         def hide() -> Redact:
-            return redact_for_action(store, store.action(store.operation(self.op).action_id))
+            return redact_for_action(store, store.actions.get(store.operations.get(self.op).action_id))
 
         def redact(text: str) -> str:
             return redacted_or_not_shown(lambda said: hide()(said), text)
@@ -100,7 +100,7 @@ class ProvisionerTaskTrigger(BaseTrigger):
         started = time.monotonic()
         try:
             operation = replace(
-                await asyncio.to_thread(store.operation, self.op), provisioner_task=self.provisioner_task
+                await asyncio.to_thread(store.operations.get, self.op), provisioner_task=self.provisioner_task
             )
             watch = TaskWatch(
                 store,

@@ -27,6 +27,7 @@ from provisioner_client.drydock.task_list import TaskList
 from provisioner_client.drydock.tokens import NoToken
 from provisioner_client.drydock.validation_answer import validation_from
 from provisioner_client.drydock.wire import (
+    ACTIONS,
     checked_task,
     evidence_from,
     nodes_from,
@@ -53,18 +54,17 @@ from provisioner_client.protocol import (
     DesignValidation,
     ListedNode,
     ProvisionerTask,
-    TaskAction,
     TaskState,
 )
 from provisioner_client.redacting import Redact, nothing_is_secret
 from provisioner_client.retry import RetryPolicy
 from strategy_lib.outcome import Evidence
+from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
 
 log = logging.getLogger(__name__)
 
 API: Final = "/api/v1.0"
-_WHOLE_SITE: Final = frozenset({TaskAction.VERIFY_SITE, TaskAction.PREPARE_SITE})
 _NO_NODES: Final = "the design has no nodes"
 _NO_SUCH_TASK: Final = "00000000-0000-4000-8000-000000000000"
 
@@ -227,7 +227,7 @@ class DrydockProvisioner:
 
     def submit(
         self,
-        action: TaskAction,
+        phase: Phase,
         design: DesignSource,
         nodes: Sequence[str] | None,
         reference: str,
@@ -242,14 +242,15 @@ class DrydockProvisioner:
         """
         if not reference:
             raise SubmissionRefused("a task without a reference could not be found again")
-        if nodes is None and action not in _WHOLE_SITE:
+        action = ACTIONS[phase]
+        if nodes is None and phase.is_of_nodes:
             raise SubmissionRefused(f"{action} must name its nodes: it is never sent for a whole site")
         try:
             check_design_ref(design.address)
         except ProvisionerRefused as refusal:
             raise SubmissionRefused(refusal.detail) from refusal
         self._http.hide(HiddenAddress(design.address))
-        body: dict[str, object] = {"action": str(action), "design_ref": design.address}
+        body: dict[str, object] = {"action": action, "design_ref": design.address}
         if nodes is not None:
             body["node_filter"] = names_filter(checked_names(nodes), reference)
 
@@ -257,7 +258,7 @@ class DrydockProvisioner:
             body["node_filter"] = names_filter(self._whole_site(design), reference)
 
         def send() -> ProvisionerTask:
-            task = checked_task(task_from(self._http.post(f"{API}/tasks", body).data), None, action, reference)
+            task = checked_task(task_from(self._http.post(f"{API}/tasks", body).data), None, phase, reference)
             if task.reference is None:
                 log.warning("task %s does not echo its reference: after a lost answer it is not found", task.task_id)
             return task
@@ -286,13 +287,13 @@ class DrydockProvisioner:
         """Look through all of Drydock's tasks for one that proves that this one does not run (trap 17)."""
         return self._list.is_dead(task_id)
 
-    def task(self, task_id: str, *, action: TaskAction | None = None, reference: str | None = None) -> ProvisionerTask:
+    def task(self, task_id: str, *, phase: Phase | None = None, reference: str | None = None) -> ProvisionerTask:
         """Give a task as it is now. Its lists are empty until it is complete (trap 3).
 
         That it is gone is believed only when the list of tasks, which must not be empty, does not have it either.
         """
         try:
-            return checked_task(task_from(self._task_data(task_id, {})), task_id, action, reference)
+            return checked_task(task_from(self._task_data(task_id, {})), task_id, phase, reference)
         except TaskNotFound:
             self._list.confirm_gone(task_id)
             raise
@@ -302,7 +303,7 @@ class DrydockProvisioner:
         task_id: str,
         sent: Collection[str],
         *,
-        action: TaskAction | None = None,
+        phase: Phase | None = None,
         reference: str | None = None,
     ) -> Evidence:
         """Collect all that Drydock can say about the nodes of a task (rules 13, 14; traps 2, 3, 4, 9).
@@ -315,7 +316,7 @@ class DrydockProvisioner:
         try:
             data = self._task_data(task_id, {"layers": "2", "subtaskerrors": "true"})
             task, evidence = evidence_from(data, task_id, sent)
-            root = checked_task(task, task_id, action, reference)
+            root = checked_task(task, task_id, phase, reference)
         except TaskNotFound:
             self._list.confirm_gone(task_id)
             log.warning("task %s is gone: only the node list can tell what it did", task_id)

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from provisioner_client.drydock.submission import Sighting
-from provisioner_client.drydock.wire import task_ids, tasks_with_reference
+from provisioner_client.drydock.wire import ACTIONS, task_ids, tasks_with_reference
 from provisioner_client.errors import (
     AuthenticationFailed,
     ProvisionerProtocolError,
@@ -21,12 +21,12 @@ from provisioner_client.errors import (
     ProvisionerUnavailable,
 )
 from provisioner_client.http_session import HttpSession
-from provisioner_client.protocol import ProvisionerTask, TaskAction
+from provisioner_client.protocol import ProvisionerTask
 
 log = logging.getLogger(__name__)
 
 # What POST /tasks accepts. Other tasks without a parent run inside a root task, or beside it (the health check's noop).
-_ROOT_ACTIONS: Final = frozenset({*(str(action) for action in TaskAction), "validate_design"})
+_ROOT_ACTIONS: Final = frozenset({*ACTIONS.values(), "verify_nodes", "validate_design"})
 _RUNNING: Final = frozenset({"running", "terminating"})
 # One that was terminated may never have begun, and one that is queued has not.
 _BEGUN: Final = frozenset({"running", "complete"})

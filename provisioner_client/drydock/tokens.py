@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import random
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from json import dumps
+from typing import Any
+
+import requests
+from keystoneauth1 import exceptions, session
+from keystoneauth1.access import AccessInfo
+from keystoneauth1.identity import v3
 
 from provisioner_client.errors import AuthenticationFailed, ProvisionerProtocolError, ProvisionerRefused
-from provisioner_client.http_session import Answer, HttpSession, Timeouts
+from provisioner_client.http_session import HttpSession, Timeouts, checked_url
 from provisioner_client.retry import RetryPolicy
 
 log = logging.getLogger(__name__)
-
-_RENEW_BEFORE: Final = timedelta(seconds=60)
 
 
 class NoToken:
@@ -39,10 +42,10 @@ class NoToken:
         """Do nothing."""
 
     def __repr__(self) -> str:
-        return "NoToken()"
+        return f"{type(self).__name__}()"
 
 
-class StaticToken:
+class StaticToken(NoToken):
     """A token that was given once and for all.
 
     Raises
@@ -52,25 +55,17 @@ class StaticToken:
     """
 
     def __init__(self, token: str) -> None:
-        self._token = _header_text(token)
+        self._token = token.strip()
+        if not self._token or not self._token.isascii() or not self._token.isprintable() or " " in self._token:
+            raise ValueError("the token is empty or has characters that cannot stand in a header")
 
     def token(self) -> str | None:
         """Return the token."""
         return self._token
 
-    def renew(self, refused: str | None) -> bool:
-        """Return False: there is no other."""
-        return False
-
     def secrets(self) -> tuple[str, ...]:
         """Return the token."""
         return (self._token,)
-
-    def close(self) -> None:
-        """Do nothing."""
-
-    def __repr__(self) -> str:
-        return "StaticToken(***)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +75,7 @@ class KeystoneAccount:
     Parameters
     ----------
     auth_url : str
-        Keystone's identity API with its version, `https://keystone/v3`.
+        Keystone's identity API, with or without its version, `https://keystone/v3`.
     username, password : str
     project : str
         The project that the token is for.
@@ -97,15 +92,13 @@ class KeystoneAccount:
 
 
 class KeystoneToken:
-    """A token from Keystone v3 by password, asked for when needed and again shortly before it ends.
+    """A token from Keystone v3 by password, asked for when needed and again two minutes before it ends.
 
     Parameters
     ----------
     account : KeystoneAccount
     timeouts, retry, verify, named_by, sleep, chance
         As for `HttpSession`. Asking twice does no harm, so that it is repeated like a GET.
-    now : callable
-        The time, with a zone.
     """
 
     def __init__(
@@ -118,17 +111,19 @@ class KeystoneToken:
         named_by: str | None = None,
         sleep: Callable[[float], None] = time.sleep,
         chance: Callable[[], float] = random.random,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._account = account
-        self._now = now
-        self._lock = threading.Lock()
-        self._token: str | None = None
-        self._ends: datetime | None = None
-        # Keystone gets no token; the session asks this object only for what must not be said.
+        self._plugin = v3.Password(
+            checked_url(account.auth_url),
+            username=account.username,
+            password=account.password,
+            user_domain_name=account.user_domain,
+            project_name=account.project,
+            project_domain_name=account.project_domain,
+        )
         self._http = HttpSession(
             account.auth_url,
-            tokens=_SecretsOnly(self.secrets),
+            secrets=self.secrets,
             timeouts=timeouts,
             retry=retry,
             verify=verify,
@@ -136,9 +131,10 @@ class KeystoneToken:
             sleep=sleep,
             chance=chance,
         )
+        self._session = _Transport(self._http)
 
     def token(self) -> str | None:
-        """Return a token that is good for another minute at least, a new one when need be.
+        """Return a token that is good for two minutes at least, a new one when need be.
 
         Raises
         ------
@@ -147,21 +143,39 @@ class KeystoneToken:
         ProvisionerUnavailable, ProvisionerProtocolError
             When Keystone gives no usable answer.
         """
-        with self._lock:
-            if self._token is None or (self._ends is not None and self._now() >= self._ends - _RENEW_BEFORE):
-                self._token, self._ends = self._ask()
-            return self._token
+        account, known = self._account, self._plugin.auth_ref
+        try:
+            access = self._plugin.get_access(self._session)
+        except AuthenticationFailed as refusal:
+            raise AuthenticationFailed(
+                f"Keystone does not accept user {account.username!r} for project {account.project!r}: {refusal.detail}",
+                status=refusal.status,
+            ) from None
+        except ProvisionerRefused as refusal:
+            raise AuthenticationFailed(f"Keystone: {refusal.detail}", status=refusal.status) from None
+        except (KeyError, TypeError, ValueError, exceptions.ClientException):
+            # So say keystoneauth1's readers of an answer that is not Keystone's. Their texts may quote it.
+            self._plugin.invalidate()
+            raise ProvisionerProtocolError(
+                "Keystone's answer has no X-Subject-Token: does the URL end with /v3?"
+            ) from None
+        if access is not known:
+            # Without an end it is used until it is refused.
+            self._plugin.reauthenticate = _has_end(access)
+            log.info("new token from Keystone for user %s", account.username)
+        return access.auth_token
 
     def renew(self, refused: str | None) -> bool:
-        """Forget the token, unless somebody else has renewed it already. Return True."""
-        with self._lock:
-            if self._token == refused:
-                self._token = self._ends = None
+        """Forget the token, unless another one has been asked for already. Return True."""
+        known = self._plugin.auth_ref
+        if known is not None and known.auth_token == refused:
+            self._plugin.invalidate()
         return True
 
     def secrets(self) -> tuple[str, ...]:
         """Return the password and the token."""
-        return tuple(secret for secret in (self._account.password, self._token) if secret)
+        known = self._plugin.auth_ref
+        return tuple(filter(None, (self._account.password, known.auth_token if known else None)))
 
     def close(self) -> None:
         """Close the connection to Keystone."""
@@ -170,62 +184,27 @@ class KeystoneToken:
     def __repr__(self) -> str:
         return f"KeystoneToken({self._account!r})"
 
-    def _ask(self) -> tuple[str, datetime | None]:
-        account = self._account
-        try:
-            answer = self._http.post("/auth/tokens", _password_body(account), attempts=self._http.retry.attempts)
-        except AuthenticationFailed as refusal:
-            raise AuthenticationFailed(
-                f"Keystone does not accept user {account.username!r} for project {account.project!r}: {refusal.detail}",
-                status=refusal.status,
-            ) from None
-        except ProvisionerRefused as refusal:
-            raise AuthenticationFailed(f"Keystone: {refusal.detail}", status=refusal.status) from None
-        token = answer.headers.get("x-subject-token", "")
-        if not token:
-            raise ProvisionerProtocolError("Keystone's answer has no X-Subject-Token: does the URL end with /v3?")
-        log.info("new token from Keystone for user %s", account.username)
-        return token, _ends(answer)
+
+class _Transport(session.Session):
+    """Sends what keystoneauth1 asks for by our own HTTP: its time-outs, repeats and errors, and no secret in a text."""
+
+    def __init__(self, http: HttpSession) -> None:
+        super().__init__()
+        self._http = http
+
+    def request(self, url: str, method: str, json: object = None, **_: Any) -> requests.Response:  # type: ignore[override]  # what a plugin gives
+        """Send a request; only the plugin calls this."""
+        path = url.removeprefix(self._http.base_url)
+        answer = self._http.post(path, json, attempts=self._http.retry.attempts)
+        response = requests.Response()
+        response.status_code = answer.status
+        response.headers.update(answer.headers)
+        response.raw = io.BytesIO(dumps(answer.data).encode())
+        return response
 
 
-class _SecretsOnly:
-    """Tokens of a session that sends none, yet has secrets to keep."""
-
-    def __init__(self, secrets: Callable[[], tuple[str, ...]]) -> None:
-        self._secrets = secrets
-
-    def token(self) -> str | None:
-        return None
-
-    def renew(self, refused: str | None) -> bool:
-        return False
-
-    def secrets(self) -> tuple[str, ...]:
-        return self._secrets()
-
-    def close(self) -> None:
-        pass
-
-
-def _header_text(token: str) -> str:
-    text = token.strip()
-    if not text or not text.isascii() or not text.isprintable() or " " in text:
-        raise ValueError("the token is empty or has characters that cannot stand in a header")
-    return text
-
-
-def _password_body(account: KeystoneAccount) -> dict[str, Any]:
-    user = {"name": account.username, "domain": {"name": account.user_domain}, "password": account.password}
-    project = {"name": account.project, "domain": {"name": account.project_domain}}
-    return {"auth": {"identity": {"methods": ["password"], "password": {"user": user}}, "scope": {"project": project}}}
-
-
-def _ends(answer: Answer) -> datetime | None:
-    """When the token ends, by Keystone's clock; None when it does not say (it is then used until refused)."""
-    body = answer.data.get("token") if isinstance(answer.data, dict) else None
-    text = body.get("expires_at") if isinstance(body, dict) else None
+def _has_end(access: AccessInfo) -> bool:
     try:
-        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
-    except ValueError:
-        return None
-    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
+        return access.expires is not None
+    except (KeyError, TypeError, ValueError):
+        return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from provisioner_client.drydock.request_parts import REFERENCE_KEY
@@ -14,13 +14,24 @@ from provisioner_client.http_errors import one_line
 from provisioner_client.protocol import (
     ListedNode,
     ProvisionerTask,
-    TaskAction,
     TaskMessage,
     TaskState,
 )
 from strategy_lib.outcome import Evidence, NodeCondition
+from strategy_lib.phase import Phase
 
 log = logging.getLogger(__name__)
+
+ACTIONS: Final[Mapping[Phase, str]] = {
+    Phase.VERIFY_SITE: "verify_site",
+    Phase.PREPARE_SITE: "prepare_site",
+    Phase.PREPARE: "prepare_nodes",
+    Phase.DEPLOY: "deploy_nodes",
+    Phase.RELEASE: "destroy_nodes",
+    Phase.DESTROY: "destroy_nodes",
+    Phase.RELABEL: "relabel_nodes",
+}
+"""Drydock's word for what is asked of it."""
 
 _STATES: Final = {
     "requested": TaskState.QUEUED,
@@ -77,7 +88,7 @@ def task_from(data: object) -> ProvisionerTask:
 
 
 def checked_task(
-    task: ProvisionerTask, task_id: str | None, action: TaskAction | None, reference: str | None
+    task: ProvisionerTask, task_id: str | None, phase: Phase | None, reference: str | None
 ) -> ProvisionerTask:
     """Return the task if it is the one that was asked for; None stands for what the caller does not know.
 
@@ -90,8 +101,9 @@ def checked_task(
     """
     if task_id is not None and task.task_id != task_id:
         raise ProvisionerProtocolError(f"the answer for task {task_id} is about task {one_line(task.task_id)}")
-    if action is not None and task.action != action:
-        raise ProvisionerProtocolError(f"task {task.task_id} should be {action}, and is {one_line(task.action)}")
+    if phase is not None and task.action != ACTIONS[phase]:
+        told = one_line(task.action)
+        raise ProvisionerProtocolError(f"task {task.task_id} should be {ACTIONS[phase]}, and is {told}")
     if reference is not None and task.reference not in (None, reference):
         told = one_line(task.reference)
         raise ProvisionerProtocolError(
@@ -119,7 +131,7 @@ def tasks_with_reference(data: object, reference: str) -> list[ProvisionerTask]:
         if isinstance(task, dict)
         and _reference(task) == reference
         and not task.get("parent_task_id")
-        and task.get("action") in set(TaskAction)
+        and task.get("action") in ACTIONS.values()
     ]
     return [task_from(task) for task in sorted(ours, key=lambda task: str(task.get("created")))]
 

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs
 
 from provisioner_client.simulator.answers import (
     Answer,
+    TaskAnswers,
     api_error,
     framework_error,
     json_answer,
@@ -20,17 +21,14 @@ from provisioner_client.simulator.answers import (
     status_object,
     text_error,
 )
-from provisioner_client.simulator.design_cache import DesignCache
-from provisioner_client.simulator.designs import SiteDesign
+from provisioner_client.simulator.design_cache import DesignCache, validation_messages
+from provisioner_client.simulator.designs import SiteDesign, select_names
 from provisioner_client.simulator.errors import DesignUnresolvable, FilterCrash
 from provisioner_client.simulator.executor import Executor
-from provisioner_client.simulator.filters import select_names
-from provisioner_client.simulator.machine_park import MachinePark
+from provisioner_client.simulator.machines import MachinePark
 from provisioner_client.simulator.settings import Settings
 from provisioner_client.simulator.store import Store
-from provisioner_client.simulator.task_answers import TaskAnswers
 from provisioner_client.simulator.task_ledger import Action, TaskLedger
-from provisioner_client.simulator.validations import validation_messages
 
 BASE = "/api/v1.0"
 LONGEST_DESIGN_REF = 128

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from provisioner_client.simulator.design_cache import DesignCache
 from provisioner_client.simulator.errors import DesignUnresolvable
-from provisioner_client.simulator.machine_park import MachinePark
+from provisioner_client.simulator.machines import MachinePark
 from provisioner_client.simulator.plans import NodePlan
 from provisioner_client.simulator.settings import Settings
 from provisioner_client.simulator.store import Store

@@ -11,12 +11,20 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from provisioner_client.simulator.latencies import AT_ONCE_SECONDS
-from provisioner_client.simulator.machines import DONE, DURING, FAILED, MachineStatus, Phase, Start, start_of
+from provisioner_client.simulator.machines import (
+    AT_ONCE_SECONDS,
+    DONE,
+    DURING,
+    FAILED,
+    MachineStatus,
+    Start,
+    Work,
+    start_of,
+)
 from provisioner_client.simulator.scripts import HARDWARE_STAGE, STAGES, Behaviour, Script
 
 # Drydock tries again what has failed, but for labels.
-ATTEMPTS_OF_A_FAILURE = {Phase.PREPARE: 4, Phase.DEPLOY: 4, Phase.DESTROY: 4, Phase.RELABEL: 1}
+ATTEMPTS_OF_A_FAILURE = {Work.PREPARE: 4, Work.DEPLOY: 4, Work.DESTROY: 4, Work.RELABEL: 1}
 LONGEST_HOSTNAME = 32
 _RETRY_SHARE = 0.1
 
@@ -79,7 +87,7 @@ class Submission:
     """
 
     node: str
-    phase: Phase
+    phase: Work
     status: MachineStatus
     attempt: int
     script: Script | None
@@ -168,17 +176,17 @@ def release(plan: NodePlan, submission: Submission, now: float, speed: float) ->
     return replace(plan, end=attempts[-1].end, attempts=tuple(attempts), succeeded=True, change=change)
 
 
-def _change(phase: Phase, start: float, end: float | None) -> MachineChange | None:
+def _change(phase: Work, start: float, end: float | None) -> MachineChange | None:
     """Return what MAAS does for a phase that goes well; None where it has no part in it."""
     return MachineChange(start, DURING[phase], end, DONE[phase]) if phase in DONE else None
 
 
 def _is_deleted(submission: Submission) -> bool:
     """Return whether a machine is only deleted: one that need not be released, and that MAAS knows of."""
-    return submission.phase is Phase.DESTROY and submission.status is not MachineStatus.NEW
+    return submission.phase is Work.DESTROY and submission.status is not MachineStatus.NEW
 
 
-def _attempts(phase: Phase, ending: _Ending, stage: int, start: float, span: float, course: _Course) -> list[Attempt]:
+def _attempts(phase: Work, ending: _Ending, stage: int, start: float, span: float, course: _Course) -> list[Attempt]:
     if ending is _Ending.OK:
         return [Attempt(stage, 0, start, start + span, True)]
     if ending is _Ending.CRASH:
@@ -205,22 +213,22 @@ def _course(submission: Submission) -> _Course:
         return _Course(_Ending.CRASH, hardware)
     if start_of(phase, submission.status) is Start.REFUSED:
         # A prepare gets as far as the hardware; that the stages before it went well puts the node into both lists.
-        both = phase is Phase.PREPARE
+        both = phase is Work.PREPARE
         refusal = f"Located node {submission.node} in MaaS, unknown status {submission.status}. Skipping."
         return _Course(_Ending.FAIL, hardware if both else 0, succeeded=both, failed=True, message=refusal)
     if behaviour is Behaviour.UNREPORTED_DONE:
         return _Course(_Ending.CRASH, hardware, after=done)
     if behaviour is Behaviour.FALSE_SUCCESS:
         # A destroyed machine that is still there simply stays as it was.
-        return _Course(_Ending.OK, last, succeeded=True, after=None if phase is Phase.DESTROY else failed)
+        return _Course(_Ending.OK, last, succeeded=True, after=None if phase is Work.DESTROY else failed)
     if behaviour is Behaviour.BOTH_LISTS:
-        if phase is Phase.DESTROY:
+        if phase is Work.DESTROY:
             # Drydock deletes also a machine whose release ran out of time, and reports that as a success as well.
             failed, message = done, f"Node {submission.node} release timed out"
         echo = _echo(submission, failed)
         return _Course(_Ending.FAIL, hardware, succeeded=True, failed=True, after=failed, message=message, echo=echo)
     if behaviour is Behaviour.POWER:
-        if phase is Phase.PREPARE:
+        if phase is Work.PREPARE:
             # Drydock's own IPMI; its driver's error is not caught: nobody is reported, and the leaf stays running.
             return _Course(_Ending.CRASH, 0, power="unknown")
         return _Course(_Ending.FAIL, 0, failed=True, message=f"Node {submission.node} has no power", power="unknown")
@@ -229,10 +237,10 @@ def _course(submission: Submission) -> _Course:
     if behaviour is Behaviour.FAIL:
         # A prepare that got past its first stage is reported as succeeded there and failed here: both lists.
         after = {True: failed, False: done if stage > hardware else None}[stage == hardware]
-        both = phase is Phase.PREPARE and stage > 0
+        both = phase is Work.PREPARE and stage > 0
         echo = _echo(submission, after)
         return _Course(_Ending.FAIL, stage, succeeded=both, failed=True, after=after, message=message, echo=echo)
-    if phase is Phase.DEPLOY and not submission.booted and start_of(phase, submission.status) is Start.WORK:
+    if phase is Work.DEPLOY and not submission.booted and start_of(phase, submission.status) is Start.WORK:
         # The driver takes the node's key for boot actions for granted: nobody is reported.
         return _Course(_Ending.CRASH, hardware, after=MachineStatus.ALLOCATED)
     return _Course(_Ending.OK, last, succeeded=True, after=done)
@@ -240,15 +248,15 @@ def _course(submission: Submission) -> _Course:
 
 def _echo(submission: Submission, after: MachineStatus | None) -> str | None:
     """Return what Drydock's retries say where they only find the machine as the first attempt left it."""
-    if submission.phase is not Phase.DEPLOY or after is not MachineStatus.FAILED_DEPLOYMENT:
+    if submission.phase is not Work.DEPLOY or after is not MachineStatus.FAILED_DEPLOYMENT:
         return None
     return f"Unexpected status {after} for node {submission.node}, skipping deployment."
 
 
-def _failure_message(node: str, phase: Phase) -> str:
-    if phase is Phase.DESTROY:
+def _failure_message(node: str, phase: Work) -> str:
+    if phase is Work.DESTROY:
         return f"Error Releasing node {node}, skipping"
-    if phase is Phase.RELABEL:
+    if phase is Work.RELABEL:
         return f"Failed to label node {node}"
     said = FAILED[phase].value
     return f"Node {node} {said[0].lower()}{said[1:]}"

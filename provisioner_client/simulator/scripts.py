@@ -1,29 +1,31 @@
-"""Scripts: what shall happen to a node in a phase and attempt. Reading and choosing them; `plans` plays them."""
+"""What shall become of a node: scripts, read from requests and options, kept in the store, chosen for an attempt."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
 from provisioner_client.simulator.errors import BadAdminRequest
-from provisioner_client.simulator.machines import Phase
+from provisioner_client.simulator.machines import Work
+from provisioner_client.simulator.store import Store
 
-STAGES: Mapping[Phase, tuple[str, ...]] = {
-    Phase.PREPARE: ("set_node_boot", "power_cycle_node", "identify_node", "configure_hardware"),
-    Phase.DEPLOY: ("apply_node_networking", "apply_node_platform", "deploy_node", "bootaction_report"),
-    Phase.DESTROY: ("destroy_node",),
-    Phase.RELABEL: ("relabel_node",),
+STAGES: Mapping[Work, tuple[str, ...]] = {
+    Work.PREPARE: ("set_node_boot", "power_cycle_node", "identify_node", "configure_hardware"),
+    Work.DEPLOY: ("apply_node_networking", "apply_node_platform", "deploy_node", "bootaction_report"),
+    Work.DESTROY: ("destroy_node",),
+    Work.RELABEL: ("relabel_node",),
 }
 _E = TypeVar("_E", bound=StrEnum)
 
 HARDWARE_STAGE = {
-    Phase.PREPARE: "configure_hardware",
-    Phase.DEPLOY: "deploy_node",
-    Phase.DESTROY: "destroy_node",
-    Phase.RELABEL: "relabel_node",
+    Work.PREPARE: "configure_hardware",
+    Work.DEPLOY: "deploy_node",
+    Work.DESTROY: "destroy_node",
+    Work.RELABEL: "relabel_node",
 }
 
 
@@ -47,7 +49,7 @@ class Script:
     """One script; `node` may be a glob, `attempt` None means every submission of the node for this phase."""
 
     node: str
-    phase: Phase
+    phase: Work
     behaviour: Behaviour
     attempt: int | None = None
     factor: float = 5.0
@@ -81,7 +83,7 @@ def parse_script(data: object) -> Script:
     node = data.get("node")
     if not isinstance(node, str) or not node:
         raise BadAdminRequest("a script needs a node: a name or a glob")
-    phase = _one_of(Phase, data.get("phase"), "phase")
+    phase = _one_of(Work, data.get("phase"), "phase")
     stage = data.get("stage")
     if stage is not None and stage not in STAGES[phase]:
         raise BadAdminRequest(f"stage {stage!r} is none of {', '.join(STAGES[phase])}")
@@ -121,7 +123,7 @@ def parse_fail_option(text: str) -> Script:
     return parse_script({"phase": parts[0], "node": parts[1], "behaviour": parts[2] if len(parts) == 3 else "fail"})
 
 
-def choose_script(scripts: Sequence[Script], node: str, phase: Phase, attempt: int) -> Script | None:
+def choose_script(scripts: Sequence[Script], node: str, phase: Work, attempt: int) -> Script | None:
     """Return the script for this submission: exact name before glob, given attempt before none, later first."""
     best: tuple[bool, bool, int] | None = None
     chosen: Script | None = None
@@ -142,3 +144,32 @@ def _one_of(kind: type[_E], value: object, name: str) -> _E:
         return kind(str(value))
     except ValueError:
         raise BadAdminRequest(f"{name} {value!r} is none of {', '.join(kind)}") from None
+
+
+class ScriptBook:
+    """All scripts, oldest first; adding one with the key of another replaces it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def all(self) -> list[Script]:
+        """Return the scripts, oldest first."""
+        return [
+            parse_script(json.loads(row["data"])) for row in self._store.rows("SELECT data FROM script ORDER BY id")
+        ]
+
+    def add(self, scripts: Iterable[Script]) -> None:
+        """Add scripts."""
+        with self._store.transaction():
+            known = {script.key: script for script in self.all()}
+            for script in scripts:
+                known.pop(script.key, None)
+                known[script.key] = script
+            self.clear()
+            self._store.execute_many(
+                "INSERT INTO script (data) VALUES (?)", [(json.dumps(script.to_data()),) for script in known.values()]
+            )
+
+    def clear(self) -> None:
+        """Forget all scripts."""
+        self._store.execute("DELETE FROM script")

@@ -14,9 +14,9 @@ from provisioner_client.simulator.errors import DesignUnresolvable, SimulatorErr
 from provisioner_client.simulator.executor import Executor
 from provisioner_client.simulator.faults import Fault, FaultBook
 from provisioner_client.simulator.journal import Journal
-from provisioner_client.simulator.machine_park import MachinePark
+from provisioner_client.simulator.machines import MachinePark
 from provisioner_client.simulator.restart import recover
-from provisioner_client.simulator.script_book import ScriptBook
+from provisioner_client.simulator.scripts import ScriptBook
 from provisioner_client.simulator.settings import Settings
 from provisioner_client.simulator.store import Store
 from provisioner_client.simulator.task_ledger import TaskLedger, reference_in

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
-from provisioner_client.simulator.filters import named_nodes
-from provisioner_client.simulator.machines import Phase
+from provisioner_client.simulator.designs import named_nodes
+from provisioner_client.simulator.machines import Work
 from provisioner_client.simulator.plans import NodePlan
 from provisioner_client.simulator.store import Store
 
@@ -30,13 +30,13 @@ class Action(StrEnum):
 
 
 NODE_PHASES = {
-    Action.PREPARE_NODES.value: Phase.PREPARE,
-    Action.DEPLOY_NODES.value: Phase.DEPLOY,
-    Action.DESTROY_NODES.value: Phase.DESTROY,
-    Action.RELABEL_NODES.value: Phase.RELABEL,
+    Action.PREPARE_NODES.value: Work.PREPARE,
+    Action.DEPLOY_NODES.value: Work.DEPLOY,
+    Action.DESTROY_NODES.value: Work.DESTROY,
+    Action.RELABEL_NODES.value: Work.RELABEL,
 }
 # Phases that Drydock splits into one task for each node; of the others one driver task goes from node to node.
-PARALLEL = frozenset({Phase.PREPARE, Phase.DEPLOY})
+PARALLEL = frozenset({Work.PREPARE, Work.DEPLOY})
 _PLANS_KEPT = 32
 SITE_ACTIONS = frozenset({Action.VALIDATE_DESIGN.value, Action.VERIFY_SITE.value, Action.PREPARE_SITE.value})
 

@@ -9,26 +9,22 @@ import sqlite3
 import time
 from collections.abc import Sequence
 
-from provisioner_client.simulator import latencies
 from provisioner_client.simulator.design_cache import DesignCache
-from provisioner_client.simulator.designs import SiteDesign
+from provisioner_client.simulator.designs import SiteDesign, named_nodes, select_names
 from provisioner_client.simulator.errors import FilterCrash
-from provisioner_client.simulator.filters import named_nodes, select_names
-from provisioner_client.simulator.machine_park import MachinePark
-from provisioner_client.simulator.machines import Phase
+from provisioner_client.simulator.machines import MachinePark, Work, site_seconds, stage_seconds
 from provisioner_client.simulator.plans import NodePlan, Submission, plan_node, release, schedule
-from provisioner_client.simulator.script_book import ScriptBook
-from provisioner_client.simulator.scripts import choose_script
+from provisioner_client.simulator.scripts import ScriptBook, choose_script
 from provisioner_client.simulator.settings import Settings
 from provisioner_client.simulator.store import Store
 from provisioner_client.simulator.task_ledger import NODE_PHASES, PARALLEL, SITE_ACTIONS, Action, TaskLedger
 
 NO_NODES = "No nodes in scope, no work to do."
 _COUNTERS = {
-    Phase.PREPARE: "prepares",
-    Phase.DEPLOY: "deploys",
-    Phase.DESTROY: "destroys",
-    Phase.RELABEL: "relabels",
+    Work.PREPARE: "prepares",
+    Work.DEPLOY: "deploys",
+    Work.DESTROY: "destroys",
+    Work.RELABEL: "relabels",
 }
 
 
@@ -114,13 +110,13 @@ class TaskPlanner:
         self._shuffle(row, networks)
         self._ledger.plan(row["task_id"], design.site, [], self._site_end(row), result, networks, [])
 
-    def _plan_phase(self, row: sqlite3.Row, site: str, phase: Phase, names: list[str]) -> None:
+    def _plan_phase(self, row: sqlite3.Row, site: str, phase: Work, names: list[str]) -> None:
         counter = _COUNTERS[phase]
         self._store.execute_many(
             f"UPDATE node SET {counter} = {counter} + 1 WHERE site = ? AND name = ?",  # noqa: S608 - a name from this file
             [(site, name) for name in names],
         )
-        if phase is Phase.PREPARE:
+        if phase is Work.PREPARE:
             self._store.execute_many(
                 "UPDATE node SET hidden = 0 WHERE site = ? AND name = ?", [(site, name) for name in names]
             )
@@ -157,7 +153,7 @@ class TaskPlanner:
             # MAAS is at it already: it has only lacked an end.
             self._park.begin(row["site"], new.node, new.change.during, new.change.then, new.change.after)
 
-    def _submissions(self, site: str, phase: Phase, names: Sequence[str]) -> list[Submission]:
+    def _submissions(self, site: str, phase: Work, names: Sequence[str]) -> list[Submission]:
         statuses = self._park.statuses(site)
         counts = self._store.rows(f"SELECT name, {_COUNTERS[phase]} FROM node WHERE site = ?", (site,))  # noqa: S608
         attempts: dict[str, int] = {row[0]: row[1] for row in counts}
@@ -170,16 +166,14 @@ class TaskPlanner:
                 status=statuses[name],
                 attempt=attempts[name],
                 script=choose_script(scripts, name, phase, attempts[name]),
-                seconds=latencies.stage_seconds(self._settings.seed, name, phase, attempts[name]),
+                seconds=stage_seconds(self._settings.seed, name, phase, attempts[name]),
                 booted=name in booted,
             )
             for name in names
         ]
 
     def _site_end(self, row: sqlite3.Row) -> float:
-        return (
-            time.time() + latencies.site_seconds(self._settings.seed, row["action"], row["seq"]) / self._settings.speed
-        )
+        return time.time() + site_seconds(self._settings.seed, row["action"], row["seq"]) / self._settings.speed
 
     def _shuffle(self, row: sqlite3.Row, names: list[str]) -> None:
         """Bring a list into an order that means nothing, the same for the same seed."""

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from provisioner_client.simulator.machines import Phase
+from provisioner_client.simulator.machines import Work
 from provisioner_client.simulator.plans import Attempt, NodePlan
 from provisioner_client.simulator.scripts import STAGES
 from provisioner_client.simulator.task_ledger import NODE_PHASES, PARALLEL
@@ -133,10 +133,10 @@ class TaskTree:
         Those are the storage tasks of a deploy, and the identification of each node in a prepare.
         """
         phase = NODE_PHASES.get(self.row["action"])
-        if phase is Phase.PREPARE:
+        if phase is Work.PREPARE:
             for index in range(self._count):
                 yield from (task for task in self._stages(index) if task.apart)
-        if phase is not Phase.DEPLOY:
+        if phase is not Work.DEPLOY:
             return
         for index, plan in enumerate(self.plans):
             begun = [attempt for attempt in plan.attempts if attempt.stage == 2 and attempt.start <= self.moment]

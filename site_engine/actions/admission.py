@@ -20,6 +20,7 @@ from strategy_lib.outcome import NodeCondition
 
 if TYPE_CHECKING:
     from design_rendering.design import Design
+    from site_store import ActionRecord
 
 _MOST_DETAILS = 200
 _DETAILS_IN_A_SENTENCE = 5
@@ -35,6 +36,7 @@ class Ground(StrEnum):
     KIND = "name"
     TARGETS = "target_nodes"
     REVISION = "revision"
+    SITE = "SiteBusy"
     INTERMEDIATE_COMMITS = "IntermediateCommits"
     SECRETS = "Secrets"
     CRITICAL_GROUPS = "CriticalGroups"
@@ -78,6 +80,17 @@ def requested_kind(name: object) -> ActionKind | Refusal:
         return known
     hint = did_you_mean(name, kind_names(), f"supported are {supported}")
     return Refusal(Ground.KIND, f"there is no kind of action {name[:64]!r}; {hint}")
+
+
+def busy_site(other: ActionRecord) -> Refusal:
+    """Return that a site is taken by another action, which is named."""
+    # A run that was started in Airflow has an id of its own.
+    run = "" if other.run_id.endswith(other.id) else f", run {other.run_id!r}"
+    text = (
+        f"site {other.site} is busy: action {other.id} ({other.kind}, by {other.user}, {other.state}{run}) "
+        f"is on it since {other.created:%Y-%m-%d %H:%M:%S} UTC; wait for it to end, or stop it"
+    )
+    return Refusal(Ground.SITE, text)
 
 
 def judge_revision(

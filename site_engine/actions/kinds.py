@@ -12,7 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
-from strategy_lib.phase import NodeStep
+from strategy_lib.phase import NODE_STEPS, Phase
 
 DEPLOY_GROUP = "deploy_group"
 REPORT = "report"
@@ -72,7 +72,7 @@ STEPS = table(
         Step("validate_design"),
         Step("verify_site", submits=True),
         Step("prepare_site", submits=True),
-        *(Step(step.value, submits=True) for step in NodeStep),
+        *(Step(step.value, submits=True) for step in NODE_STEPS),
         Step(PLAN_GROUPS),
         Step(DEPLOY_GROUP, submits=True),
         Step(REPORT),
@@ -143,14 +143,14 @@ class ActionKind:
         table(f"step of {self.name}", (STEPS[step] for step in self.task_ids))
 
     @property
-    def node_step(self) -> NodeStep | None:
+    def node_step(self) -> Phase | None:
         """Its step on named nodes, None for the kinds without."""
-        return next((step for step in NodeStep if step.value in self.steps), None)
+        return next((step for step in NODE_STEPS if step.value in self.steps), None)
 
     @property
     def is_destructive(self) -> bool:
         """Whether it erases its target nodes, deployed ones too. Deploying leaves deployed nodes alone."""
-        return self.node_step is NodeStep.DESTROY
+        return self.node_step is Phase.DESTROY
 
     @property
     def has_groups(self) -> bool:
@@ -187,20 +187,20 @@ KINDS = table(
             "redeploy_server",
             "Destroy servers and deploy them anew.",
             # What can fail without harm comes before the first node is touched.
-            (*_BEGIN, "prepare_site", NodeStep.DESTROY.value, PLAN_GROUPS),
+            (*_BEGIN, "prepare_site", Phase.DESTROY.value, PLAN_GROUPS),
             targeted=True,
             overrides=(Override.IGNORE_OLDER_TASKS, Override.BELOW_CRITERIA),
         ),
         ActionKind(
             "relabel_nodes",
             "Give deployed servers the Kubernetes labels of the design.",
-            (*_BEGIN, NodeStep.RELABEL.value),
+            (*_BEGIN, Phase.RELABEL.value),
             targeted=True,
         ),
         ActionKind(
             "destroy_nodes",
             "Destroy servers: release their machines and erase their disks.",
-            (*_BEGIN, NodeStep.DESTROY.value),
+            (*_BEGIN, Phase.DESTROY.value),
             targeted=True,
             overrides=(Override.IGNORE_OLDER_TASKS, Override.BELOW_CRITERIA),
         ),

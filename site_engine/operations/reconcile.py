@@ -17,14 +17,14 @@ from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, Settin
 from site_engine.operations.run import LOOK_AGAIN, is_leased, last_in_flight
 from site_engine.operations.wait import ONE_LOOK, EndKind, OperationEnd, PhaseTimes, StillRunning
 from site_engine.reports import STEP_WARNING
-from site_store import OperationPhase, OperationStatus
+from site_store import OperationStatus
 from strategy_lib.outcome import Evidence, NodeCondition, judge
-from strategy_lib.phase import NodeStep, phase_from
+from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode, Provisioner
-    from site_engine.log_messages import TaskLog
     from site_engine.operations.run import OperationRun
+    from site_engine.task_log import TaskLog
     from site_store import GroupRecord, Operation, SiteStore
     from strategy_lib.outcome import Outcome
 
@@ -36,29 +36,26 @@ def list_nodes(store: SiteStore, provisioner: Provisioner, site: str, nodes: Col
     listed = provisioner.nodes()
     found = {name: listed[name] for name in nodes if name in listed}
     conditions = {name: node.condition.value for name, node in found.items()}
-    store.set_conditions(site, conditions, missing=set(nodes).difference(found))
+    store.nodes.record_conditions(site, conditions, missing=set(nodes).difference(found))
     return found
 
 
 def outcome_of(store: SiteStore, operation: Operation, evidence: Evidence) -> Outcome:
     """Judge the operation's nodes; a node list that says what it said right before it was submitted proves nothing."""
-    before = {name: NodeCondition(said) for name, said in store.found_before(operation.op).items()}
-    as_wanted = store.as_wanted_before(operation.op) if operation.phase is OperationPhase.DEPLOY else frozenset()
+    before = {name: NodeCondition(said) for name, said in store.tasks.found_before(operation.op).items()}
+    as_wanted = store.tasks.as_wanted_before(operation.op) if operation.phase is Phase.DEPLOY else frozenset()
     known = replace(evidence, condition_before=before, as_wanted_before=as_wanted)
-    # A release is nothing but destroying what is on the nodes.
-    released = operation.phase is OperationPhase.RELEASE
-    phase = NodeStep.DESTROY if released else phase_from(operation.phase.value)
-    return judge(phase, operation.nodes, known)
+    return judge(operation.phase, operation.nodes, known)
 
 
 def note_conditions(store: SiteStore, operation: Operation, evidence: Evidence) -> None:
     """Keep what the node list says now, for the next operation. Call it after the outcome is recorded."""
     conditions = {name: said.value for name, said in evidence.condition.items()}
-    if operation.phase in (OperationPhase.DESTROY, OperationPhase.RELEASE) and evidence.over and evidence.listed:
+    if operation.phase in (Phase.DESTROY, Phase.RELEASE) and evidence.over and evidence.listed:
         # Destroying nodes takes them off the list; what it said of them before is not true any more.
         gone = set(operation.nodes).difference(conditions)
         conditions |= dict.fromkeys(gone, NodeCondition.OTHER.value)
-    store.set_conditions(operation.site, conditions, operation.op if evidence.over else None)
+    store.nodes.record_conditions(operation.site, conditions, operation.op if evidence.over else None)
 
 
 def record_end(store: SiteStore, op: int, end: OperationEnd, log: TaskLog, prefix: str = "") -> None:
@@ -69,11 +66,11 @@ def record_end(store: SiteStore, op: int, end: OperationEnd, log: TaskLog, prefi
     prefix
         Begins the note about each node that failed or is unknown.
     """
-    operation = store.operation(op)
+    operation = store.operations.get(op)
     outcome = outcome_of(store, operation, end.evidence)
     if prefix:
         outcome = replace(outcome, notes={name: f"{prefix}{why}" for name, why in outcome.notes.items()})
-    superseded = store.record_outcome(op, outcome, status=end.status, result=end.result)
+    superseded = store.operations.record_outcome(op, outcome, status=end.status, result=end.result)
     note_conditions(store, operation, end.evidence)
     for line in log_messages.outcome(operation.phase, operation, end, outcome, superseded):
         log.info(line)
@@ -83,7 +80,9 @@ def record_late_result(store: SiteStore, operation: Operation, end: OperationEnd
     """Record the end of an operation that nobody waits for any more, without touching any verdict (rule 14)."""
     if operation.nodes:
         outcome = outcome_of(store, operation, end.evidence)
-        known = store.record_late(operation.op, outcome, f"seen late: provisioner task is {end.kind}")
+        known = store.operations.record_late_outcome(
+            operation.op, outcome, f"seen late: provisioner task is {end.kind}"
+        )
         note_conditions(store, operation, end.evidence)
         log.info(
             "Provisioner task %s is over after all; now known: %s.",
@@ -91,7 +90,7 @@ def record_late_result(store: SiteStore, operation: Operation, end: OperationEnd
             log_messages.names(known),
         )
     else:
-        store.finish_operation(operation.op, OperationStatus.COMPLETE, end.kind.value)
+        store.operations.finish(operation.op, OperationStatus.COMPLETE, end.kind.value)
 
 
 def record_late_results(store: SiteStore, operations: OperationRun, action_id: str, log: TaskLog) -> None:
@@ -102,8 +101,8 @@ def record_late_results(store: SiteStore, operations: OperationRun, action_id: s
     provisioner_client.errors.ProvisionerError
         The provisioner could not be asked.
     """
-    site = store.action(action_id).site
-    for operation in store.unfinished_operations(site):
+    site = store.actions.get(action_id).site
+    for operation in store.operations.unfinished(site):
         if operation.action_id == action_id:
             end = await_unfinished(operations, operation, ONE_LOOK, operations.clock.now())
             if isinstance(end, OperationEnd):
@@ -136,12 +135,12 @@ def await_unfinished(
     while operation.sending is not None and operation.provisioner_task is None and is_leased(operation, store.now()):
         # Its process is submitting it this very moment.
         clock.sleep(LOOK_AGAIN)
-        operation = store.operation(operation.op)
+        operation = store.operations.get(operation.op)
     if operation.provisioner_task is None:
         found = _find_sent(operations, operation, give_up)
         if not isinstance(found, str):
             return found
-        store.submitted(operation.op, found)
+        store.operations.mark_submitted(operation.op, found)
         operation = replace(operation, provisioner_task=found)
     watch = operations.watch(operation, times, give_up)
     end = watch.wait(operations.patience, operations.stopping)
@@ -233,7 +232,7 @@ class UnfinishedOperations:
                 record_late_result(self.store, operation, end, self.log)
 
     def wait(
-        self, owner: OperationOwner, phase: OperationPhase, nodes: Collection[str], give_up: datetime
+        self, owner: OperationOwner, phase: Phase, nodes: Collection[str], give_up: datetime
     ) -> HeldNodes | StillRunning:
         """Wait until nobody else works on these nodes, at most until ``give_up``.
 
@@ -270,7 +269,7 @@ class UnfinishedOperations:
             except (ConnectionMissing, SettingsError) as error:
                 end, unreachable = None, str(error)
             # It may have been found, or seen to run, only now.
-            operation = self.store.operation(operation.op)
+            operation = self.store.operations.get(operation.op)
             if isinstance(end, StillRunning):
                 self._explain(owner, phase, free, log_messages.held(operation))
                 return end
@@ -293,19 +292,19 @@ class UnfinishedOperations:
                 log_messages.names(set(operation.nodes).intersection(nodes)),
             )
 
-    def _explain(self, owner: OperationOwner, phase: OperationPhase, nodes: Collection[str], why: str | None) -> None:
+    def _explain(self, owner: OperationOwner, phase: Phase, nodes: Collection[str], why: str | None) -> None:
         if nodes:
-            self.store.explain_pending(owner.action_id, phase, nodes, why)
+            self.store.tasks.explain_pending(owner.action_id, phase, nodes, why)
 
     def _report_left_out(
-        self, owner: OperationOwner, phase: OperationPhase, operation: Operation, nodes: Collection[str], why: str
+        self, owner: OperationOwner, phase: Phase, operation: Operation, nodes: Collection[str], why: str
     ) -> None:
         message = log_messages.left_out(phase, nodes, why)
         self.log.warning("%s.", message)
         group, data = owner.group or None, {"phase": phase.value, "provisioner_task": operation.provisioner_task}
-        self.store.add_event(owner.site, STEP_WARNING, message, action_id=owner.action_id, group=group, data=data)
+        self.store.events.add(owner.site, STEP_WARNING, message, action_id=owner.action_id, group=group, data=data)
 
     def _of(self, owner: OperationOwner, nodes: Collection[str]) -> list[Operation]:
         """Return operations that may still work on these nodes, but the owner's own."""
-        unfinished = self.store.unfinished_operations(owner.site, nodes)
+        unfinished = self.store.operations.unfinished(owner.site, nodes)
         return [operation for operation in unfinished if not owner.owns(operation)]

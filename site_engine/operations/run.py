@@ -12,23 +12,21 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
 from provisioner_client.errors import SubmissionRefused
 from provisioner_client.protocol import DesignSource
-from site_engine.dead_actions import STOP
-from site_engine.errors import TaskStopped
-from site_engine.operations.wait import ACTIONS, EndKind, OperationEnd, PhaseTimes, StillRunning, TaskWatch
+from site_engine.operations.wait import EndKind, OperationEnd, PhaseTimes, StillRunning, TaskWatch
+from site_engine.stopping import Stopping
 from site_store import SiteNotHeld, StoreError
 from strategy_lib.outcome import Evidence
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import Provisioner
     from site_engine.clock import Clock
-    from site_engine.log_messages import TaskLog
+    from site_engine.task_log import TaskLog
     from site_store import Operation, SiteStore
 
 
@@ -110,9 +108,9 @@ class OperationRun:
         return OperationRun(self.store, provisioner, self.clock, self.patience, self.log, self.stopping)
 
     def _submit(self, operation: Operation) -> Operation:
-        before = self.store.operation(operation.op)
-        while not self.store.lease(operation.op, self.lease_owner, LEASE_SECONDS):
-            before = self.store.operation(operation.op)
+        before = self.store.operations.get(operation.op)
+        while not self.store.operations.acquire_lease(operation.op, self.lease_owner, LEASE_SECONDS):
+            before = self.store.operations.get(operation.op)
             if before.provisioner_task is not None:
                 return before
             if not is_leased(before, self.store.now()):
@@ -122,28 +120,28 @@ class OperationRun:
         last = last_in_flight(before)
         with renewed_lease(self.store, operation.op, self.lease_owner):
             task_id = self.provisioner.submit(
-                ACTIONS[operation.phase],
+                operation.phase,
                 DesignSource(operation.design_ref, partial(self._design_text, operation)),
                 operation.nodes or None,
                 operation.reference,
                 guard=lambda: self._guard(operation),
                 sent_ago=None if last is None else max(0.0, (self.store.now() - last).total_seconds()),
             )
-            self.store.submitted(operation.op, task_id)
+            self.store.operations.mark_submitted(operation.op, task_id)
         self.log.info("Provisioner task: %s.", task_id)
-        return self.store.operation(operation.op)
+        return self.store.operations.get(operation.op)
 
     def _design_text(self, operation: Operation) -> str:
         """Return the documents of an operation's design, for a provisioner that does not fetch them."""
-        action = self.store.action(operation.action_id)
-        text = self.store.revision(action.site, action.revision).text
+        action = self.store.actions.get(operation.action_id)
+        text = self.store.revisions.get(action.site, action.revision).text
         assert text is not None, "nothing is submitted for a revision without a design"
         return text
 
     def _guard(self, operation: Operation) -> None:
         """Note that it is sent, if the right to do so still holds: pauses and looks may have taken longer."""
         self.stopping.require_going_on()
-        if not self.store.lease(operation.op, self.lease_owner, LEASE_SECONDS, sending=True):
+        if not self.store.operations.acquire_lease(operation.op, self.lease_owner, LEASE_SECONDS, sending=True):
             raise SiteNotHeld(f"operation {operation.op}: the right to submit it was lost; nothing is sent")
         # The store may have taken its time.
         self.stopping.require_not_told()
@@ -184,7 +182,7 @@ def renewed_lease(store: SiteStore, op: int, owner: str) -> Iterator[None]:
         while not ended.wait(LEASE_SECONDS / 3):
             # A database that is busy once is no reason to stop; whether the right still holds is asked before sending.
             with suppress(StoreError):
-                store.lease(op, owner, LEASE_SECONDS)
+                store.operations.acquire_lease(op, owner, LEASE_SECONDS)
 
     thread = threading.Thread(target=renew, name=f"lease-{op}", daemon=True)
     thread.start()
@@ -193,51 +191,3 @@ def renewed_lease(store: SiteStore, op: int, owner: str) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
-
-
-@dataclass
-class Stopping:
-    """What a task knows of its being stopped.
-
-    Parameters
-    ----------
-    store : SiteStore, optional
-        Asked for commands to the action.
-    action_id : str
-        The action; "" where only a signal counts.
-    since : datetime
-        When the task started: an earlier command to stop was about an earlier try.
-    told : bool
-        Set by the signal's handler.
-    """
-
-    store: SiteStore | None = None
-    action_id: str = ""
-    since: datetime = field(default_factory=lambda: datetime.now(UTC))
-    told: bool = False
-
-    def require_going_on(self) -> None:
-        """Make sure that this task may still submit something.
-
-        Raises
-        ------
-        TaskStopped
-            It was told to stop, or its action was stopped since it started.
-        """
-        self.require_not_told()
-        if self.store is None or not self.action_id:
-            return
-        for audit in self.store.audits(self.action_id):
-            if audit.command == STOP and audit.at >= self.since:
-                raise TaskStopped(f"the action was stopped by {audit.user}: nothing more is submitted")
-
-    def require_not_told(self) -> None:
-        """Make sure that no signal has told this task to stop; asks nobody.
-
-        Raises
-        ------
-        TaskStopped
-            One has.
-        """
-        if self.told:
-            raise TaskStopped("this task was told to stop: nothing more is submitted")

@@ -13,15 +13,15 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerUnavailable, TaskNotFound
-from provisioner_client.protocol import TaskAction, TaskState
-from site_store import OperationPhase, OperationStatus, StoreError
+from provisioner_client.protocol import TaskState
+from site_store import OperationStatus, StoreError
 from strategy_lib.outcome import Evidence
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import Provisioner, ProvisionerTask
     from site_engine.clock import Clock
-    from site_engine.log_messages import TaskLog
-    from site_engine.operations.run import Stopping
+    from site_engine.stopping import Stopping
+    from site_engine.task_log import TaskLog
     from site_store import Operation, SiteStore
 
 WHILE_HELD = timedelta(seconds=60)
@@ -37,16 +37,6 @@ _GROWTH = 1.25
 _NEWS_EVERY = timedelta(seconds=60)
 # Between tries to read the result of a task, seconds.
 _EVIDENCE_PAUSES = (1.0, 2.0, 5.0, 10.0, 10.0)
-
-ACTIONS: Final = {
-    OperationPhase.VERIFY_SITE: TaskAction.VERIFY_SITE,
-    OperationPhase.PREPARE_SITE: TaskAction.PREPARE_SITE,
-    OperationPhase.PREPARE: TaskAction.PREPARE_NODES,
-    OperationPhase.DEPLOY: TaskAction.DEPLOY_NODES,
-    OperationPhase.RELEASE: TaskAction.DESTROY_NODES,
-    OperationPhase.DESTROY: TaskAction.DESTROY_NODES,
-    OperationPhase.RELABEL: TaskAction.RELABEL_NODES,
-}
 
 
 def intervals(longest: float) -> Iterator[float]:
@@ -240,15 +230,14 @@ class TaskWatch:
 
     def _ask(self) -> ProvisionerTask:
         """Ask after the task; an answer about anything else is trouble, and asked for again."""
-        action, reference = ACTIONS[self.operation.phase], self.operation.reference
-        return self.provisioner.task(self.task_id, action=action, reference=reference)
+        return self.provisioner.task(self.task_id, phase=self.operation.phase, reference=self.operation.reference)
 
     def _note_running(self) -> None:
         """Keep when the clock of rule 14 started; a store that is busy is told at the next look."""
         self._running_since = self._running_since or self.clock.now()
         if not self._noted:
             try:
-                self.store.running(self.operation.op, self._running_since)
+                self.store.operations.mark_running(self.operation.op, self._running_since)
             except StoreError as error:
                 self.log.warning("Since when provisioner task %s runs could not be kept: %s", self.task_id, error)
             else:
@@ -314,10 +303,10 @@ class TaskWatch:
         operation = self.operation
         if not operation.nodes:
             return Evidence(over=over)
-        action, reference = ACTIONS[operation.phase], operation.reference
+        phase, reference = operation.phase, operation.reference
         for pause in _EVIDENCE_PAUSES:
             try:
-                evidence = self.provisioner.evidence(self.task_id, operation.nodes, action=action, reference=reference)
+                evidence = self.provisioner.evidence(self.task_id, operation.nodes, phase=phase, reference=reference)
                 if evidence.listed and (evidence.over or not over):
                     return evidence
             except AuthenticationFailed:

@@ -9,7 +9,7 @@ import signal
 import sys
 
 from slipway_cli.embedded.errors import EmbeddedError
-from slipway_cli.embedded.lifeline import die_with_parent
+from slipway_cli.embedded.processes import die_with_parent
 from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.embedded.supervisor import Supervisor
 

@@ -1,4 +1,4 @@
-"""One component as a process, with its log and its deaths. It decides when it is to be started again."""
+"""One process with its log: a component that is started again when it ends, or a step of the set-up that ends."""
 
 from __future__ import annotations
 
@@ -6,17 +6,41 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
-from slipway_cli.embedded.launcher import AFTER, PRELOAD
-from slipway_cli.embedded.logfiles import open_log
-from slipway_cli.embedded.sessions import kill_sessions
+from slipway_cli.embedded.errors import StepFailed
+from slipway_cli.embedded.launcher import AFTER, PRELOAD, tied_command
+from slipway_cli.embedded.processes import kill_sessions
+
+_TURN_OVER = 20 * 1024 * 1024
+
+
+def open_log(path: Path) -> BinaryIO:
+    """Open for appending; a log of more than 20 MiB becomes `<name>.1` first."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and path.stat().st_size > _TURN_OVER:
+        path.replace(path.with_name(path.name + ".1"))
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab", buffering=0)
+
+
+def tail(path: Path, lines: int = 15, start: int = 0) -> str:
+    """Return the last lines of what was written from offset `start` on, indented by two blanks."""
+    try:
+        with path.open("rb") as log:
+            size = log.seek(0, os.SEEK_END)
+            log.seek(max(start if start <= size else 0, size - 64 * 1024))
+            text = log.read().decode(errors="replace")
+    except OSError:
+        return "  (no log)"
+    last = [line.rstrip() for line in text.splitlines() if line.strip()][-lines:]
+    return "\n".join("  " + line for line in last) or "  (nothing was logged)"
+
 
 COMPONENTS: Mapping[str, tuple[str, ...]] = {
-    # The order is that of starting: who takes longest comes first.
+    # In the order of starting: the slowest first.
     "api-server": ("api-server",),
     "scheduler": ("scheduler", "--skip-serve-logs"),
     "dag-processor": ("dag-processor",),
@@ -36,37 +60,32 @@ PRELOADED: Mapping[str, str] = {
 process for each task, or for each look at a file of DAGs)."""
 
 STEADY_AFTER = 60.0
-"""A component that lived this long (seconds) has forgotten its earlier deaths."""
+"""Seconds after which earlier deaths of a component no longer count."""
 MOST_DEATHS = 5
-"""So many deaths in a row are too many."""
+"""After this many deaths in a row a component is given up."""
 MOST_DEATHS_AT_START = 3
-"""So many are too many as long as it has never been healthy: most likely it cannot start at all."""
+"""The same while it has never been healthy: most likely it cannot start at all."""
 
 
 def back_off(deaths: int) -> float:
-    """Seconds to wait before the start after the n-th death in a row: 0.2, 1, 2, 4, 8."""
+    """Return the seconds to wait before the start after the n-th death in a row: 0.2, 1, 2, 4, 8."""
     return 0.2 if deaths <= 1 else min(8.0, 2.0 ** min(deaths - 2, 3))
 
 
-def tied_command(module: str, *arguments: str) -> list[str]:
-    """How to run `python -m module` so that it ends when this process does."""
-    return [sys.executable, "-P", "-m", "slipway_cli.embedded.launcher", str(os.getpid()), module, *arguments]
-
-
 def airflow_component(name: str, environment: Mapping[str, str], log: Path, home: Path, after: Path) -> Component:
-    """One of Airflow's components; it waits until the file `after` exists."""
+    """Return one of Airflow's components; it waits until the file `after` exists."""
     environment = dict(environment) | {PRELOAD: PRELOADED.get(name, ""), AFTER: str(after)}
     return Component(name, tied_command("airflow", *COMPONENTS[name]), environment, log, home, f"Airflow's {name}")
 
 
 def controller_component(environment: Mapping[str, str], log: Path, home: Path) -> Component:
-    """Slipway's controller."""
+    """Return Slipway's controller."""
     command = tied_command("slipway_cli", CONTROLLER)
     return Component(CONTROLLER, command, environment, log, home, "the controller")
 
 
 class Component:
-    """A component's process, in a session of its own. Start it from the main thread: its life hangs on that thread."""
+    """A component's process, in a session of its own. Start it from the main thread: it ends with that thread."""
 
     stop_signal = signal.SIGTERM
     """What asks it to stop."""
@@ -117,7 +136,7 @@ class Component:
         return self._process.pid
 
     def died(self) -> int | None:
-        """The exit status, once, if the process has ended since the last look; it is then due to be started again."""
+        """Return the exit status, once, if the process has ended since the last call; a restart is then due."""
         if self._process is None or self.start_at is not None:
             return None
         status = self._process.poll()
@@ -133,7 +152,7 @@ class Component:
         return self._process is not None and self._process.poll() is None
 
     def ask_to_stop(self) -> None:
-        """Ask the component's main process alone: a scheduler whose whole group is told waits for ever."""
+        """Send the stop signal to the main process alone: a scheduler whose whole process group gets it never ends."""
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(self.stop_signal)
 
@@ -153,3 +172,40 @@ class Component:
         if self._process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=5)
+
+
+class SetupStep:
+    """A process that ends by itself: a migration, or the making of the database."""
+
+    def __init__(self, what: str, command: list[str], environment: Mapping[str, str], log: Path, home: Path) -> None:
+        self._what = what
+        self._log = log
+        self._start = log.stat().st_size if log.exists() else 0
+        with open_log(log) as out:
+            self._process = subprocess.Popen(
+                command,
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                cwd=home,
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        """The process (and session)."""
+        return self._process.pid
+
+    def is_over(self) -> bool:
+        """Whether it has succeeded.
+
+        Raises
+        ------
+        StepFailed
+            It has failed; the message has the end of its log.
+        """
+        status = self._process.poll()
+        if status:
+            raise StepFailed(self._what, self._log, tail(self._log, start=self._start))
+        return status == 0

@@ -6,10 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 
 from slipway_cli.embedded.credentials import ROLES, SERVICE_ROLE, Credentials
-from slipway_cli.embedded.leftovers import MARK
-from slipway_cli.embedded.ports import LOOPBACK
 from slipway_cli.embedded.postgres_cluster import AIRFLOW, STORE
-from slipway_cli.embedded.settings import EmbeddedSettings
+from slipway_cli.embedded.processes import MARK
+from slipway_cli.embedded.settings import LOOPBACK, EmbeddedSettings
 from slipway_cli.service_account import DEFAULT_USER, FILE_VARIABLE, PASSWORD_VARIABLE, USER_VARIABLE
 
 HEARTBEAT = 2
@@ -40,7 +39,7 @@ def airflow_environment(
     loopback = f"localhost,{LOOPBACK}"
     for name in ("no_proxy", "NO_PROXY"):
         env[name] = f"{env[name]},{loopback}" if env.get(name) else loopback
-    # Of the controller alone: tasks run the same environment.
+    # Only the controller gets these: tasks run in this environment.
     for name in (PASSWORD_VARIABLE, USER_VARIABLE, FILE_VARIABLE):
         env.pop(name, None)
     env |= settings.to_environment()
@@ -89,11 +88,11 @@ def _sections(
             "SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{user}:{role}" for user, role in users.items()),
             "SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(settings.passwords_file),
             # The default looks the machine's name up in the DNS, which can take seconds and leads off loopback.
-            "HOSTNAME_CALLABLE": "slipway_cli.embedded.hostname.loopback",
+            "HOSTNAME_CALLABLE": "slipway_cli.embedded.settings.loopback",
             # The button "Test" of a connection is off by default.
             "TEST_CONNECTION": "Enabled",
         },
-        # psycopg 3 knows both ways; by itself Airflow would look for another driver for the second.
+        # psycopg 3 is both: without the second setting Airflow would look for an asynchronous driver.
         "DATABASE": {"SQL_ALCHEMY_CONN": database, "SQL_ALCHEMY_CONN_ASYNC": database},
         "API": {
             "HOST": LOOPBACK,

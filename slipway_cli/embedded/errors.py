@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slipway_cli.errors import SlipwayCliError
+from slipway_cli import SlipwayCliError
 
 
 class EmbeddedError(SlipwayCliError):
@@ -12,7 +12,7 @@ class EmbeddedError(SlipwayCliError):
 
 
 class PortInUse(EmbeddedError):
-    """Stop whatever listens on the port, or choose another one."""
+    """The port is in use: stop the program that listens there, or choose another port."""
 
     def __init__(self, port: int, purpose: str, variable: str) -> None:
         super().__init__(f"port {port} ({purpose}, {variable}) is in use; stop what listens there or set {variable}")

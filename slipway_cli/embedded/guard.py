@@ -1,7 +1,7 @@
-"""Stands by in case that the supervisor is killed: then it kills all that the supervisor had started.
+"""A process that kills all that the supervisor has started, if the supervisor is killed.
 
-It reads lines `+session` and `-session` from a pipe. The end of the pipe is the end of the supervisor. It holds the
-lock of the home together with the supervisor, so that nobody starts anew before all is gone.
+It reads lines `+session` and `-session` from a pipe, whose end is the end of the supervisor. It holds the lock of the
+home together with the supervisor, so that nothing starts again before all is gone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
-from slipway_cli.embedded.sessions import kill_sessions
+from slipway_cli.embedded.processes import kill_sessions
 
 
 class Guard:
@@ -47,13 +47,13 @@ class Guard:
         self._process.stdin.flush()
 
     def watch(self, session: int) -> None:
-        """From now on this session is to be killed if the supervisor dies."""
+        """Kill this session if the supervisor dies, from now on."""
         self._sessions.add(session)
         with contextlib.suppress(BrokenPipeError):  # revive() tells a new guard
             self._tell(f"+{session}")
 
     def forget(self, session: int) -> None:
-        """The session is over."""
+        """Stop watching a session that is over."""
         self._sessions.discard(session)
         with contextlib.suppress(BrokenPipeError):
             self._tell(f"-{session}")
@@ -72,7 +72,7 @@ class Guard:
                 self._process.stdin.close()
 
     def dismiss(self) -> None:
-        """Let the guard go; it kills what it still watches."""
+        """End the guard; it kills what it still watches."""
         self._close()
         self._process.wait(timeout=10)
 
@@ -87,7 +87,7 @@ def stand_by(lines: BinaryIO) -> None:
 
 
 def main() -> None:
-    """Stand by with the pipe as standard input, deaf to the signals that end the supervisor."""
+    """Stand by with the pipe as standard input; ignore the signals that end the supervisor."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     with os.fdopen(0, "rb") as lines:

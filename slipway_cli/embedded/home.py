@@ -1,11 +1,20 @@
-"""The folder that holds everything of an embedded Airflow: made, private, and found to be usable."""
+"""The home of an embedded Airflow: a private folder with a lock, and runtime.json that says what runs in it."""
 
 from __future__ import annotations
 
+import fcntl
+import json
+import os
 import tempfile
+import time
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
-from slipway_cli.embedded.errors import UnusableHome
+from slipway_cli.embedded.credentials import write_private
+from slipway_cli.embedded.errors import AlreadyRunning, UnusableHome
+
+STARTING, READY, STOPPING = "starting", "ready", "stopping"
 
 
 def make_home(home: Path) -> None:
@@ -23,3 +32,122 @@ def make_home(home: Path) -> None:
             pass
     except OSError as error:
         raise UnusableHome(home, error) from error
+
+
+@dataclass(slots=True)
+class Runtime:
+    """Contents of runtime.json.
+
+    Attributes
+    ----------
+    url, port : of Airflow's API server.
+    pid : the supervisor's process; `components` has the process of each component.
+    state : starting, ready or stopping.
+    started : seconds since 1970.
+    """
+
+    home: str
+    url: str
+    port: int
+    pid: int
+    state: str
+    started: float
+    passwords_file: str
+    components: dict[str, int] = field(default_factory=dict)
+
+    def write(self) -> None:
+        """Replace runtime.json, readable by the owner only."""
+        write_private(_runtime_file(Path(self.home)), json.dumps(asdict(self), indent=1))
+
+    def remove(self) -> None:
+        """Remove runtime.json, if it is there."""
+        _runtime_file(Path(self.home)).unlink(missing_ok=True)
+
+    def password(self, user: str = "admin") -> str:
+        """Return a user's password, from the file that only the owner can read."""
+        passwords: dict[str, str] = json.loads(Path(self.passwords_file).read_text(encoding="utf-8"))
+        return passwords[user]
+
+
+def _runtime_file(home: Path) -> Path:
+    return home / "runtime.json"
+
+
+def read_runtime(home: Path) -> Runtime | None:
+    """Return what runtime.json says, None if it cannot be read. Its process may have been killed."""
+    try:
+        data: dict[str, Any] = json.loads(_runtime_file(home).read_text(encoding="utf-8"))
+        return Runtime(**data)
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def find_running(home: Path) -> Runtime | None:
+    """Return the embedded Airflow that works in this home now, in any state; None when there is none."""
+    runtime = read_runtime(home)
+    return runtime if runtime is not None and _is_locked(home) else None
+
+
+def _is_locked(home: Path) -> bool:
+    try:
+        file = (home / "lock").open("rb")
+    except OSError:
+        return False
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+
+
+class HomeLock:
+    """Held by the supervisor and its guard as long as any process of theirs lives in the home."""
+
+    def __init__(self, home: Path, patience: float = 6.0) -> None:
+        """Take the lock.
+
+        Parameters
+        ----------
+        patience : seconds to wait for a predecessor that is already stopping.
+
+        Raises
+        ------
+        AlreadyRunning
+            Another one holds it.
+        UnusableHome
+            The folder cannot be written.
+        """
+        make_home(home)
+        self._file = (home / "lock").open("ab")
+        end = time.monotonic() + patience
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                other = read_runtime(home)
+                going = other is None or other.state == STOPPING or not _lives(other.pid)
+                if not going or time.monotonic() > end:
+                    self._file.close()
+                    where = f"process {other.pid}, {other.url}" if other else "its guard is still cleaning up"
+                    raise AlreadyRunning(home, where) from None
+                time.sleep(0.1)
+
+    def fileno(self) -> int:
+        """The open lock file: a process that inherits it holds the lock as well."""
+        return self._file.fileno()
+
+    def release(self) -> None:
+        """Release the lock; it is free once the guard has released it, too."""
+        self._file.close()
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

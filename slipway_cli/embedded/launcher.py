@@ -1,7 +1,7 @@
-"""Runs a module as `python -m` does, in a process that ends when its parent does: `… PARENT-PID MODULE ARGUMENTS…`.
+"""Starts a module or a program in a process that ends when its parent does.
 
-The processes that it forks end with it in the same way. It first imports what they need (`SLIPWAY_PRELOAD`), and then
-waits for what must be there before the module runs (`SLIPWAY_AFTER`).
+`tied_command` and `tied_program` make its command lines: `… PARENT-PID module MODULE ARGUMENTS…`, and
+`… PARENT-PID program SIGNAL UID:GID PROGRAM ARGUMENTS…`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import time
 import warnings
 from pathlib import Path
 
-from slipway_cli.embedded.lifeline import die_with_parent, tie_forks
+from slipway_cli.embedded.processes import die_with_parent, tie_forks
 
 # Airflow imports hundreds of thousands of objects that stay: looking through them every 700 allocations costs seconds.
 _COLLECT_EVERY = 20_000
@@ -28,6 +28,32 @@ PRELOAD = "SLIPWAY_PRELOAD"
 AFTER = "SLIPWAY_AFTER"
 """Environment variable: a file that is waited for after these imports. Airflow's database is migrated meanwhile."""
 _TICK = 0.05
+
+
+_LAUNCHER = "slipway_cli.embedded.launcher"
+_SAME_USER = "-"
+"""In place of UID:GID: the user stays the same."""
+
+
+def tied_command(module: str, *arguments: str) -> list[str]:
+    """Return the command that runs `python -m module` so that it ends when this process does.
+
+    The processes that it forks end with it in the same way. It first imports what they need (`PRELOAD`), and then waits
+    for what must be there before the module runs (`AFTER`).
+    """
+    return [sys.executable, "-P", "-m", _LAUNCHER, str(os.getpid()), "module", module, *arguments]
+
+
+def tied_program(number: int, user: tuple[int, int] | None, program: str, *arguments: str) -> list[str]:
+    """Return the command that runs a program so that it gets signal `number` when this process dies.
+
+    Parameters
+    ----------
+    user : user id and group id to run it as (only root may), without any further group; None: as the caller.
+    """
+    ids = _SAME_USER if user is None else f"{user[0]}:{user[1]}"
+    launcher = [sys.executable, "-P", "-m", _LAUNCHER, str(os.getpid()), "program"]
+    return [*launcher, str(number), ids, program, *arguments]
 
 
 def preload(names: str) -> None:
@@ -43,10 +69,8 @@ def preload(names: str) -> None:
             importlib.import_module(name)
 
 
-def main() -> None:
-    """Run the module named by the arguments as `__main__`; ends at once if the parent is gone already."""
-    parent, module, *arguments = sys.argv[1:]
-    if not die_with_parent(int(parent), signal.SIGKILL):
+def _run_module(parent: int, module: str, *arguments: str) -> None:
+    if not die_with_parent(parent, signal.SIGKILL):
         sys.exit("the parent is gone")
     tie_forks(signal.SIGKILL)
     gc.set_threshold(_COLLECT_EVERY)
@@ -58,6 +82,24 @@ def main() -> None:
         time.sleep(_TICK)
     sys.argv = [module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+def _become_program(parent: int, number: str, ids: str, program: str, *arguments: str) -> None:
+    if ids != _SAME_USER:
+        uid, gid = (int(part) for part in ids.split(":"))
+        os.setgroups([])
+        os.setgid(gid)
+        os.setuid(uid)
+    # After the change of the user, which resets it.
+    if not die_with_parent(parent, int(number)):
+        sys.exit("the parent is gone")
+    os.execv(program, [program, *arguments])  # noqa: S606 - no shell is meant
+
+
+def main() -> None:
+    """Run what the arguments name; end at once if the parent is gone already."""
+    parent, what, *arguments = sys.argv[1:]
+    (_run_module if what == "module" else _become_program)(int(parent), *arguments)
 
 
 if __name__ == "__main__":

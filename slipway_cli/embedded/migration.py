@@ -1,52 +1,17 @@
-"""Bringing both databases up to date: Airflow's when its version has changed, the store's always (it is quick)."""
+"""Brings both databases up to date: Airflow's when its version has changed, the store's always (it is quick)."""
 
 from __future__ import annotations
 
 import importlib.metadata
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from slipway_cli.embedded.component import tied_command
-from slipway_cli.embedded.errors import StepFailed
-from slipway_cli.embedded.logfiles import open_log, tail
-
-
-class Migration:
-    """A migration that runs as a process of its own."""
-
-    def __init__(self, what: str, command: list[str], environment: Mapping[str, str], log: Path, home: Path) -> None:
-        self._what = what
-        self._log = log
-        self._start = log.stat().st_size if log.exists() else 0
-        with open_log(log) as out:
-            self._process = subprocess.Popen(
-                command,
-                env=dict(environment),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                cwd=home,
-                start_new_session=True,
-            )
-
-    @property
-    def pid(self) -> int:
-        """The process (and session) of the migration."""
-        return self._process.pid
-
-    def is_over(self) -> bool:
-        """Whether it has succeeded.
-
-        Raises
-        ------
-        StepFailed
-            It has failed; the message has the end of its log.
-        """
-        status = self._process.poll()
-        if status:
-            raise StepFailed(self._what, self._log, tail(self._log, start=self._start))
-        return status == 0
+from site_store.address import URL_FILE
+from slipway_cli.embedded.component import SetupStep
+from slipway_cli.embedded.credentials import write_private
+from slipway_cli.embedded.launcher import tied_command
+from slipway_cli.embedded.postgres_cluster import STORE, PostgresCluster
+from slipway_cli.embedded.settings import EmbeddedSettings
 
 
 def airflow_is_current(stamp: Path) -> bool:
@@ -71,25 +36,72 @@ def _version() -> str:
     return importlib.metadata.version("apache-airflow-core")
 
 
-def migrate_airflow(environment: Mapping[str, str], logs: Path, home: Path) -> Migration:
+def migrate_airflow(environment: Mapping[str, str], logs: Path, home: Path) -> SetupStep:
     """Begin `airflow db migrate`, which also creates the database."""
     command = tied_command("airflow", "db", "migrate")
-    return Migration(
+    return SetupStep(
         "preparing Airflow's database (airflow db migrate)", command, environment, logs / "migrate.log", home
     )
 
 
-def copy_store(file: Path, environment: Mapping[str, str], logs: Path, home: Path) -> Migration:
-    """Begin copying a store from its SQLite file, which stays as it is, into the one that is used from now on."""
-    command = tied_command("site_store", "copy", str(file))
-    return Migration(
-        f"copying the store from {file} (python -m site_store copy)", command, environment, logs / "store.log", home
-    )
+BACKUP = "slipway.db.before-postgresql"
 
 
-def migrate_store(environment: Mapping[str, str], logs: Path, home: Path) -> Migration:
-    """Begin bringing Slipway's own store up to date."""
-    command = tied_command("site_store", "upgrade")
-    return Migration(
-        "preparing Slipway's store (python -m site_store upgrade)", command, environment, logs / "store.log", home
-    )
+class StoreMove:
+    """What is to be done about the store at a start; if that is killed meanwhile, the next one does it."""
+
+    def __init__(self, settings: EmbeddedSettings, cluster: PostgresCluster, environment: Mapping[str, str]) -> None:
+        self.file = settings.home / "slipway.db"
+        self._settings = settings
+        self._cluster = cluster
+        self._environment = environment
+
+    def is_due(self) -> bool:
+        """Whether there is a file to move; where the user names a database, theirs is left alone."""
+        return self._settings.database_url is None and self.file.exists()
+
+    def begin(self) -> SetupStep:
+        """Begin the copy, or bring the store up to date where there is nothing to copy."""
+        what, command = "preparing Slipway's store", ["upgrade"]
+        if self.is_due():
+            what, command = f"copying the store from {self.file}", ["copy", str(self.file)]
+        settings = self._settings
+        return SetupStep(
+            f"{what} (python -m site_store {command[0]})",
+            tied_command("site_store", *command),
+            self._environment,
+            settings.logs / "store.log",
+            settings.home,
+        )
+
+    def finish(self) -> list[str]:
+        """Keep the file that was copied as a backup, and say where the store is.
+
+        Returns
+        -------
+        What was done, in sentences.
+        """
+        url_file = self._settings.home / URL_FILE
+        if self._settings.database_url is not None:
+            url_file.unlink(missing_ok=True)
+            return []
+        write_private(url_file, self._cluster.url(STORE))
+        if not self.is_due():
+            return []
+        backup = self._backup_name()
+        self.file.rename(backup)
+        for ending in ("-wal", "-shm"):
+            rest = self.file.with_name(self.file.name + ending)
+            if rest.exists():
+                rest.rename(backup.with_name(backup.name + ending))
+        return [
+            f"the store is in PostgreSQL now; {backup.name} is a backup of what it was, and is not used any more",
+            "what was in Airflow's own database is not copied: enter its connections again (Admin, Connections)",
+        ]
+
+    def _backup_name(self) -> Path:
+        backup, number = self.file.with_name(BACKUP), 1
+        while backup.exists():
+            number += 1
+            backup = self.file.with_name(f"{BACKUP}-{number}")
+        return backup

@@ -1,7 +1,7 @@
 """The embedded PostgreSQL's files in a home: made once, and where its socket is. Its process is `postgres_process.py`.
 
-It listens on a Unix socket alone, below the home, which is closed to other users; and it lets in the home's own user
-alone, whom the kernel names to it (`peer`): there is no password.
+It listens only on a Unix socket below the home, which is closed to other users. Only the home's owner may connect: the
+kernel names the user to it (`peer`), so there is no password.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from pathlib import Path
 
 from sqlalchemy import URL
 
+from slipway_cli.embedded.component import SetupStep
 from slipway_cli.embedded.errors import PostgresUnusable
-from slipway_cli.embedded.migration import Migration
+from slipway_cli.embedded.launcher import tied_program
 from slipway_cli.embedded.postgres_account import MAJOR, free_ids, programs, setup_user
-from slipway_cli.embedded.program_launcher import launch_command
 
 OWN_FOLDER = "/proc/self/cwd"
 """PostgreSQL's data folder as it names it: its current one. So the folders above need not be open to its user."""
@@ -32,10 +32,10 @@ PORT = 5432
 """No port is open; it is part of the socket's name."""
 _SOCKET = f".s.PGSQL.{PORT}"
 _LONGEST_SOCKET = 107
-# What can stand in a database URL and in a setting of Airflow's without a meaning of its own.
+# Characters without a special meaning in a database URL and in a setting of Airflow's.
 _PLAIN = re.compile(r"[A-Za-z0-9_./@+=-]+")
+# Arguments of `initdb`.
 INITDB = (
-    # What `initdb` is told.
     "--username=postgres",
     "--auth=peer",
     "--encoding=UTF8",
@@ -84,8 +84,8 @@ class PostgresCluster:
         major = int((self.data / "PG_VERSION").read_text(encoding="ascii")) if self.exists() else MAJOR
         return str(programs(major, self.user) / name)
 
-    def begin_creation(self, log: Path) -> Migration:
-        """Begin to make the files; what an interrupted start has left of them is made anew.
+    def begin_creation(self, log: Path) -> SetupStep:
+        """Begin to make the files; those of an interrupted start are made again.
 
         Raises
         ------
@@ -104,11 +104,11 @@ class PostgresCluster:
                 self.folder.chmod(0o710)
                 user = (setup_user(), user[1])
                 os.chown(self._new, *user)
-        command = launch_command(signal.SIGKILL, user, self.program("initdb"), "-D", OWN_FOLDER, *INITDB)
-        return Migration("making the database (initdb)", command, server_environment(), log, self._new)
+        command = tied_program(signal.SIGKILL, user, self.program("initdb"), "-D", OWN_FOLDER, *INITDB)
+        return SetupStep("making the database (initdb)", command, server_environment(), log, self._new)
 
     def finish_creation(self) -> None:
-        """Say who is let in, and put the files where they belong: from here on they exist.
+        """Write which user may connect, and move the files to their place: from here on they exist.
 
         Raises
         ------
@@ -128,9 +128,9 @@ class PostgresCluster:
             self._new.rename(self.data)
 
     def open(self) -> None:
-        """Make ready for a start: the folder of the socket, and a short way to it where its own path is too long.
+        """Prepare a start: make the folder of the socket, and a short path to it where its own is too long.
 
-        Nothing of this home may be running: what a killed server has left is cleared away.
+        Nothing of this home may be running: files that a killed server has left are removed.
 
         Raises
         ------
@@ -154,7 +154,7 @@ class PostgresCluster:
             self._host = self._short_way()
 
     def look_after(self) -> None:
-        """Make the short way again if a cleaner of temporary files has taken it away."""
+        """Make the short path again if a cleaner of temporary files has removed it."""
         if self.host != self.sockets and not self.host.is_symlink():
             with contextlib.suppress(OSError):
                 self.host.parent.mkdir(mode=0o700, exist_ok=True)
@@ -162,7 +162,7 @@ class PostgresCluster:
                     self.host.symlink_to(self.sockets)
 
     def close(self) -> None:
-        """Take the short way away again."""
+        """Remove the short path."""
         with contextlib.suppress(OSError):
             self._remove_link()
 
@@ -213,7 +213,7 @@ def _identity() -> str:
 
 
 def server_environment() -> dict[str, str]:
-    """Nothing of the caller's: PGDATA and its like would lead elsewhere."""
+    """Return the environment of a server, without the caller's: PGDATA and its like would lead elsewhere."""
     return {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
 
 

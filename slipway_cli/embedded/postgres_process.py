@@ -9,7 +9,7 @@ import psycopg
 from psycopg import sql
 
 from slipway_cli.embedded.component import Component
-from slipway_cli.embedded.leftovers import servers_of
+from slipway_cli.embedded.launcher import tied_program
 from slipway_cli.embedded.postgres_cluster import (
     AIRFLOW,
     OWN_FOLDER,
@@ -20,8 +20,7 @@ from slipway_cli.embedded.postgres_cluster import (
     PostgresCluster,
     server_environment,
 )
-from slipway_cli.embedded.program_launcher import launch_command
-from slipway_cli.embedded.sessions import kill_found
+from slipway_cli.embedded.processes import kill_found, servers_of
 
 NAME = "postgres"
 _SETTINGS = {
@@ -60,7 +59,7 @@ class PostgresProcess(Component):
     def __init__(self, cluster: PostgresCluster, log: Path) -> None:
         options = [part for key, value in _SETTINGS.items() for part in ("-c", f"{key}={value}")]
         # Should the supervisor die, "immediate": it ends at once, and recovers at the next start.
-        command = launch_command(signal.SIGQUIT, cluster.user, cluster.program("postgres"), "-D", OWN_FOLDER, *options)
+        command = tied_program(signal.SIGQUIT, cluster.user, cluster.program("postgres"), "-D", OWN_FOLDER, *options)
         super().__init__(NAME, command, server_environment(), log, cluster.data, "PostgreSQL")
         self._cluster = cluster
 

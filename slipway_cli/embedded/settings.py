@@ -1,18 +1,22 @@
-"""What an embedded Airflow is to be like: its home, port, folders and time limits. Values only."""
+"""What an embedded Airflow is to be like: its home, port, folders and time limits; and the ports of this machine."""
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import os
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slipway_cli.embedded.errors import EmbeddedError
+from slipway_cli.embedded.errors import EmbeddedError, PortInUse
 
 DEFAULT_HOME = ".slipway"
 DEFAULT_PORT = 8080
 OVERRIDE_PREFIX = "SLIPWAY_AIRFLOW__"
+LOOPBACK = "127.0.0.1"
+"""Where all that is embedded listens, and nowhere else."""
 
 
 def _package_folder(name: str) -> Path | None:
@@ -137,3 +141,29 @@ def environment_port(variable: str, default: int, environ: Mapping[str, str] | N
     if not text.isdecimal() or int(text) > 65535:
         raise EmbeddedError(f"{variable}={text!r} is not a port; give a number from 0 (any free port) to 65535")
     return int(text)
+
+
+def claim_port(port: int, purpose: str, variable: str) -> int:
+    """Make sure that the port is free; 0 finds a free one.
+
+    Raises
+    ------
+    PortInUse
+        Something listens there, or the port is not for ordinary users.
+    """
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+            probe.listen(1)
+        except OSError as error:
+            if error.errno in (errno.EADDRINUSE, errno.EACCES):
+                raise PortInUse(port, purpose, variable) from None
+            raise
+        number: int = probe.getsockname()[1]
+        return number
+
+
+def loopback() -> str:
+    """Return the host name of every component, for Airflow's `[core] hostname_callable`: all of them run here."""
+    return "localhost"

@@ -5,6 +5,7 @@ A single loop in the main thread: signals only set a flag, and every process is 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -12,32 +13,32 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from types import FrameType
 
+from api_client.airflow import AirflowClient
+from api_client.session import ApiSession
 from slipway_cli.embedded.component import (
     COMPONENTS,
     MOST_DEATHS,
     MOST_DEATHS_AT_START,
     Component,
+    SetupStep,
     airflow_component,
     controller_component,
+    tail,
 )
 from slipway_cli.embedded.credentials import Credentials, load_or_create
 from slipway_cli.embedded.environment import airflow_environment, controller_environment
 from slipway_cli.embedded.errors import ComponentFailed, Interrupted
 from slipway_cli.embedded.guard import Guard
-from slipway_cli.embedded.health import loopback_session, unhealthy_components
-from slipway_cli.embedded.leftovers import end_leftovers
-from slipway_cli.embedded.lifeline import adopt_orphans, reap_orphans
-from slipway_cli.embedded.logfiles import tail
-from slipway_cli.embedded.migration import Migration, airflow_is_current, migrate_airflow, stamp_airflow
-from slipway_cli.embedded.ports import LOOPBACK, claim_port
+from slipway_cli.embedded.home import READY, STARTING, STOPPING, HomeLock, Runtime
+from slipway_cli.embedded.migration import StoreMove, airflow_is_current, migrate_airflow, stamp_airflow
 from slipway_cli.embedded.postgres_cluster import PostgresCluster
 from slipway_cli.embedded.postgres_process import PostgresProcess
-from slipway_cli.embedded.runtime import READY, STARTING, STOPPING, HomeLock, Runtime
-from slipway_cli.embedded.sessions import kill_sessions
-from slipway_cli.embedded.settings import EmbeddedSettings
-from slipway_cli.embedded.store_move import StoreMove
+from slipway_cli.embedded.processes import adopt_orphans, end_leftovers, kill_sessions, reap_orphans
+from slipway_cli.embedded.settings import LOOPBACK, EmbeddedSettings, claim_port
 
 _TICK = 0.1
+_ANSWER = 5.0
+"""Seconds for an answer of Airflow's, while nothing else is looked after."""
 _CHECKPOINT_GRACE = 12.0
 """Seconds for PostgreSQL to write down what it has in memory; killed before, it has to recover at the next start."""
 
@@ -59,7 +60,7 @@ class Supervisor:
         self._postgres: PostgresProcess | None = None
         self._airflow: list[Component] = []
         self._controller: Component | None = None
-        self._migrations: list[Migration] = []
+        self._migrations: list[SetupStep] = []
 
     def run(
         self, on_ready: Callable[[Runtime, Credentials], None], look_after: Callable[[], None] = lambda: None
@@ -77,7 +78,7 @@ class Supervisor:
             Home or port in use, home not writable, a migration failed, a component cannot be started or keeps dying.
             All is stopped then.
         """
-        # The home first: one that is in use also has its port in use, and is what there is to tell.
+        # The home first: where it is in use, so is its port, and the home is the reason.
         lock = HomeLock(self._settings.home)
         try:
             port = claim_port(self._settings.port, "Airflow's API server", "SLIPWAY_PORT")
@@ -181,7 +182,7 @@ class Supervisor:
             self._say("preparing Airflow's database (first start)")
             stamp.unlink(missing_ok=True)
             airflow = self._begin(migrate_airflow(environment, settings.logs, settings.home))
-            # It takes longest to start, and waits for the stamp once it has imported what it needs.
+            # It takes longest to start: it imports what it needs now, and then waits for the stamp.
             self._start(first)
             while not airflow.is_over():
                 self._look_after()
@@ -193,10 +194,10 @@ class Supervisor:
         for component in others:
             self._start(component)
         self._runtime.write()
-        session = loopback_session()
-        while bad := unhealthy_components(session, self._runtime.url, began):
-            self._look_after()
-            self._pause(end, next(c for c in self._airflow if c.name == bad[0]))
+        with contextlib.closing(AirflowClient(ApiSession.with_token(self._runtime.url, "", None, _ANSWER))) as client:
+            while bad := client.unhealthy_components(began):
+                self._look_after()
+                self._pause(end, next(c for c in self._airflow if c.name == bad[0]))
         while not store.is_over():
             self._look_after()
             self._pause()
@@ -214,13 +215,13 @@ class Supervisor:
         self._controller = controller_component(environment, settings.logs / "controller.log", settings.home)
         self._start(self._controller)
 
-    def _begin(self, migration: Migration) -> Migration:
+    def _begin(self, migration: SetupStep) -> SetupStep:
         self._guard.watch(migration.pid)
         self._migrations.append(migration)
         return migration
 
     def _pause(self, end: float | None = None, waiting_for: Component | None = None) -> None:
-        """Pause for a tick; a step that ends or fails by itself is waited for without an end."""
+        """Pause for a tick; without `end` there is no time limit, for a step that ends or fails by itself."""
         if self._signals:
             raise Interrupted
         if end is not None and waiting_for is not None and time.monotonic() > end:
@@ -262,7 +263,7 @@ class Supervisor:
         # Nothing depends on the controller: it is started again for as long as the rest runs.
         if component.deaths >= most and component is not self._controller:
             self._give_up(component, f"died {component.deaths} times in a row (last: {how})")
-        # What it started must not go on without it: a second scheduler would run the same tasks beside the first one's.
+        # Its child processes end with it: a second scheduler would run the same tasks beside those of the first.
         assert component.pid is not None
         component.kill_rest()
         self._guard.forget(component.pid)
@@ -271,15 +272,15 @@ class Supervisor:
         elif component.deaths == MOST_DEATHS:
             self._say(f"{component.title} keeps ending ({how}), and is started again each time: see {component.log}")
         if component is self._postgres:
-            # By themselves some go on and some end; and a scheduler that wants to end waits for its workers for ever.
+            # Without a database some go on and some end; a scheduler that ends waits for its workers for ever.
             for other in self._stateful:
                 other.kill_rest()
 
     def _stop(self) -> None:
         """Ask each component to stop, and kill what is left after the grace; at once if a second signal says so.
 
-        The API server keeps no state of its own, so it need not be waited for. The others are asked twice: at times a
-        scheduler loses the first signal, and a triggerer waits 10 s for its child unless it is asked again.
+        The API server keeps no state, so nothing waits for it. The others get the signal twice: at times a scheduler
+        loses the first one, and a triggerer waits 10 s for its child unless there is a second one.
         """
         stateful = [*self._stateful, *([] if self._controller is None else [self._controller])]
         grace = self._settings.stop_grace

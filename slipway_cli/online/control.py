@@ -1,15 +1,21 @@
-"""`slipway stop`, `pause` and `unpause`: commands to an action that is under way."""
+"""`slipway stop`, `pause` and `unpause`, and following an action to its end."""
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
 import click
 
-from slipway_cli.examples import examples
-from slipway_cli.online.client import Client, Failed
-from slipway_cli.online.options import online
-from slipway_cli.online.targets import TargetGroup, action_id
+from api_client.airflow import AirflowClient
+from api_client.slipway import SlipwayClient
+from slipway_cli.follow import Clock, follow, show_report
+from slipway_cli.online.online_command import TargetGroup, action_id, online
+from slipway_cli.online.server import Failed, SiteServer, translated_errors
+from slipway_cli.options import examples
+from slipway_cli.output import OutputFormat, console
 
 _CONFLICT = 409
 _SAID = {
@@ -46,10 +52,10 @@ def _control(verb: str, help_text: str) -> click.Group:
     @group.command("action", help=help_text, epilog=examples(f"slipway {verb} action/01ARZ3NDEKTSV4RRFFQ69G5FAV"))
     @click.argument("action")
     @online
-    def action(client: Client, output: str, action: str) -> None:
+    def action(server: SiteServer, output: str, action: str) -> None:
         identity = action_id(action)
         try:
-            client.send("POST", f"/actions/{identity}/control/{verb}", {})
+            server.send("POST", f"/actions/{identity}/control/{verb}", {})
         except Failed as error:
             if error.status != _CONFLICT:
                 raise
@@ -65,3 +71,41 @@ def _control(verb: str, help_text: str) -> click.Group:
 stop = _control("stop", "End an action.")
 pause = _control("pause", "Let no further group of an action start.")
 unpause = _control("unpause", "Let a paused action go on.")
+
+
+INTERRUPTED_EXIT = 130
+_ANSWER = 10.0
+"""Seconds for one answer: somebody watches."""
+
+
+def follow_to_the_end(server: SiteServer, action: Mapping[str, Any], output: str) -> NoReturn:
+    """Show the action's progress until it is over, then its report; exit with 0 for success, 1 for failure.
+
+    Raises
+    ------
+    SystemExit
+        Always, unless the server is lost.
+    Failed
+    """
+    clock = Clock(console(stderr=output != OutputFormat.TABLE))
+    name = f"action/{action['id']}"
+    clock.say(f"{name}: {action['name']} of site {action.get('site')}, revision {action.get('revision')}")
+    advice = f"The action goes on; look again with `slipway describe {name} --follow`"
+    try:
+        with translated_errors(server.where), contextlib.closing(server.new_session(_ANSWER)) as session:
+            state, progress = follow(
+                action["dag_id"], action["run_id"], AirflowClient(session), SlipwayClient(session), clock, advice=advice
+            )
+    except KeyboardInterrupt:
+        click.echo(
+            f"\n{name} goes on. Stop it: slipway stop {name}; watch it again: slipway describe {name} --follow",
+            err=True,
+        )
+        raise SystemExit(INTERRUPTED_EXIT) from None
+    if progress is None:
+        raise Failed(f"{name} left nothing to show; its run in Airflow ended: {state}")
+    if progress.report is None and progress.verdict:
+        clock.say(f"{progress.state}: {progress.verdict}")
+    else:
+        show_report(progress, output, clock)
+    raise SystemExit(0 if progress.state == "success" else 1)

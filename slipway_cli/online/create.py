@@ -1,12 +1,209 @@
-"""`slipway create`: documents into the buffer, and actions."""
+"""`slipway create`: an action, its parameters, and what is asked before servers lose what is on them."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
 import click
 
-from slipway_cli.online.create_action import create_action
-from slipway_cli.online.create_configdocs import create_configdocs
-from slipway_cli.online.targets import TargetGroup
+from api_client.slipway import VALIDATION_TIMEOUT
+from site_engine.actions.kinds import ActionKind, Override, kind_names, kind_of
+from slipway_cli.online.configdocs import create_configdocs
+from slipway_cli.online.control import follow_to_the_end
+from slipway_cli.online.online_command import TargetGroup, answered, confirm, online, show_answer
+from slipway_cli.online.server import Failed, SiteServer, print_messages
+from slipway_cli.options import REVISION, examples, option_alias
+from slipway_cli.output import console, listed
+
+_MOST = 20
+"""How many warnings, and how many notes, are printed beside a new action."""
+_NOT_LOGGED_IN = 401
+
+
+def _override_options(command: Callable[..., None]) -> Callable[..., None]:
+    for override in reversed(Override):
+        name = f"--{override.value.replace('_', '-')}"
+        command = click.option(name, override.value, is_flag=True, help=override.description)(command)
+    return command
+
+
+@click.command(
+    "action",
+    context_settings=option_alias("dryrun", "dry-run"),
+    epilog=examples(
+        "slipway create action deploy_site --follow",
+        "slipway create action redeploy_server --target-node r1-compute-07 --follow",
+        "slipway create action update_site --param target_nodes=n1,n2 --dry-run",
+    ),
+)
+@click.argument("kind", type=click.Choice(kind_names()))
+@click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
+@click.option(
+    "--target-node", "-n", "targets", multiple=True, metavar="NODE", help="Only this node; may be repeated, or a,b."
+)
+@click.option("--revision", type=REVISION, metavar="NUMBER", help="The revision to bring about.  [the newest]")
+@click.option("--force", is_flag=True, help="All of --redo-done, --ignore-older-tasks, --below-criteria.")
+@_override_options
+@click.option("--dry-run", is_flag=True, help="Only find out what would be done.")
+@click.option("--allow-intermediate-commits", is_flag=True, help="Pass over revisions that were never deployed.")
+@click.option("--continue-on-fail", is_flag=True, help="Start although the revision is not valid, if it can be read.")
+@click.option("--follow", "-F", "following", is_flag=True, help="Show the progress, and end with the verdict.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask where servers are deployed already.")
+@click.option("--yes-destroy", is_flag=True, help="Do not ask for the site's name before nodes are destroyed.")
+@online
+def create_action(
+    server: SiteServer,
+    output: str,
+    kind: str,
+    params: tuple[str, ...],
+    targets: tuple[str, ...],
+    revision: int | None,
+    force: bool,
+    redo_done: bool,
+    ignore_older_tasks: bool,
+    below_criteria: bool,
+    dry_run: bool,
+    allow_intermediate_commits: bool,
+    continue_on_fail: bool,
+    following: bool,
+    yes: bool,
+    yes_destroy: bool,
+) -> None:
+    """Start an action on the site.
+
+    deploy_site deploys all nodes that are not deployed as wanted, update_site those that are new or no longer as they
+    were left. redeploy_server destroys and deploys the target nodes anew, relabel_nodes renews their labels,
+    destroy_nodes erases them.
+
+    Where nodes are deployed already and not as wanted, deploy_site and update_site tell which they would touch and
+    which not, and ask. Without a terminal they go on, unless deployed nodes would be touched: then give --yes.
+
+    With --follow it shows the groups as they proceed, and ends with the verdict: 0 success, 1 failure. Ctrl-C ends the
+    following and not the action (130).
+    """
+    if targets and not _names(",".join(targets)):
+        # Left out, it would mean the whole site.
+        raise click.UsageError("--target-node names no node: write --target-node NODE")
+    options = {
+        "target_nodes": _names(",".join(targets)),
+        "revision": revision,
+        "force": force,
+        "redo_done": redo_done,
+        "ignore_older_tasks": ignore_older_tasks,
+        "below_criteria": below_criteria,
+        "dry_run": dry_run,
+        "continue-on-fail": continue_on_fail,
+    }
+    parameters = _parameters(params, options)
+    nodes, known = _names(parameters.get("target_nodes")), kind_of(kind)
+    if known.targeted and not nodes:
+        raise click.UsageError(f"{kind} needs its nodes: --target-node NODE, once for each, or NODE,NODE")
+    body = {"name": kind} | ({"parameters": parameters} if parameters else {})
+    query = {"allow-intermediate-commits": allow_intermediate_commits}
+    if str(parameters.get("dry_run", "")).lower() != "true":
+        _confirm(server, known, nodes, yes, yes_destroy)
+        if not known.targeted and not yes:
+            _confirm_deployed(server, query, body)
+    answer = server.send("POST", "/actions", query, json=body, timeout=VALIDATION_TIMEOUT)
+    if following:
+        action = answer.json()
+        print_messages(console(stderr=True), action.get("warnings") or [], most=_MOST)
+        follow_to_the_end(server, action, output)
+
+    def table(created: Any) -> None:
+        print_messages(console(stderr=True), created.get("warnings") or [], most=_MOST)
+        name = f"action/{created['id']}"
+        click.echo(
+            f"{name}: {kind} of site {server.where.site}, revision {created.get('revision')}: "
+            f"{created['action_lifecycle']}"
+        )
+        click.echo(f"next: slipway describe {name} --follow; slipway stop {name}")
+
+    show_answer(answer, output, table)
+
+
+def _parameters(params: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of `--param` and of the other options; one that is given twice is a mistake."""
+    found: dict[str, Any] = {}
+    for text in params:
+        key, separator, value = text.partition("=")
+        if not separator or not key:
+            raise click.UsageError(f"--param {text}: write KEY=VALUE")
+        if key in found:
+            raise click.UsageError(f"--param {key} is given twice")
+        found[key] = value
+    for key, value in options.items():
+        if value not in (None, False, []):
+            if key in found:
+                raise click.UsageError(f"{key} is given twice, as --param and as an option of its own")
+            found[key] = value
+    return found
+
+
+def _names(targets: object) -> list[str]:
+    if isinstance(targets, str):
+        return [name.strip() for name in targets.split(",") if name.strip()]
+    return list(targets) if isinstance(targets, list) else []
+
+
+def _confirm(server: SiteServer, kind: ActionKind, nodes: Sequence[str], yes: bool, yes_destroy: bool) -> None:
+    """Ask before servers lose what is on them.
+
+    Raises
+    ------
+    Failed
+        The answer is no, or there is none.
+    """
+    if not kind.is_destructive:
+        return
+    site = server.where.site
+    about = f"{listed(nodes, 50)} of site {site} at {server.where.url} will be erased"
+    if kind.has_groups:
+        if not yes:
+            confirm(f"{about} and deployed anew. Go on?", "--yes")
+    elif not yes_destroy:
+        with answered("--yes-destroy"):
+            typed = click.prompt(f"{about}. Type the name of the site to go on", err=True)
+        if typed != site:
+            raise Failed(f"that is not {site!r}: nothing was done")
+
+
+def _confirm_deployed(server: SiteServer, query: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+    """Say what becomes of nodes that are deployed already, and ask.
+
+    Raises
+    ------
+    Failed
+        The answer is no; or nobody can be asked, and deployed nodes would be touched.
+    """
+    try:
+        answer = server.send("POST", "/actions/preview", query, json=body, timeout=VALIDATION_TIMEOUT).json()
+    except Failed as error:
+        if error.status is None or error.status >= 500 or error.status == _NOT_LOGGED_IN:
+            raise
+        # The request that creates the action says what is wrong, with all messages.
+        return
+    found = answer.get("preview") or {}
+    touched = found.get("deployed") or []
+    if not touched and not any(found.get(part) for part in ("withheld", "released", "refused")):
+        return
+    print_messages(console(stderr=True), answer.get("notes") or [])
+    site = server.where.site
+    if not is_terminal():
+        if touched:
+            raise Failed(
+                f"nothing was done: {listed(touched, 50)} of site {site} would be touched though deployed already, and "
+                "there is no terminal to ask (--yes goes on without asking)"
+            )
+        return
+    confirm(f"{answer['name']} of site {site} at {server.where.url}: go on?", "--yes")
+
+
+def is_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin.isatty()
 
 
 @click.group(cls=TargetGroup)

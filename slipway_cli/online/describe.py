@@ -11,15 +11,20 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from slipway_cli.examples import examples
-from slipway_cli.online.client import Client
-from slipway_cli.online.following import follow_to_the_end
-from slipway_cli.online.options import online, shown
-from slipway_cli.online.targets import Step, TargetGroup, action_id, step_of
-from slipway_cli.online.time_format import moment, span
-from slipway_cli.online.versions import REVISION
-from slipway_cli.output import console, table
-from slipway_cli.printable import printable
+from slipway_cli.online.control import follow_to_the_end
+from slipway_cli.online.online_command import (
+    Step,
+    TargetGroup,
+    action_id,
+    format_duration,
+    format_time,
+    online,
+    show_answer,
+    step_of,
+)
+from slipway_cli.online.server import SiteServer
+from slipway_cli.options import REVISION, examples
+from slipway_cli.output import console, printable, table
 
 _STYLES = {"success": "green", "failed": "red", "failure": "red", "running": "cyan"}
 _MOST_NODES = 500
@@ -35,22 +40,22 @@ def describe() -> None:
 @click.argument("action")
 @click.option("--follow", "-F", "following", is_flag=True, help="Show the progress, and end with the verdict.")
 @online
-def describe_action(client: Client, output: str, action: str, following: bool) -> None:
+def describe_action(server: SiteServer, output: str, action: str, following: bool) -> None:
     """Show an ACTION by its id: its groups with node counts and criteria, its steps, notes and commands.
 
     With --follow it shows the groups as they proceed until the action is over, then the report, and ends with the
     verdict: 0 success, 1 failure.
     """
-    answer = client.get(f"/actions/{action_id(action)}")
+    answer = server.get(f"/actions/{action_id(action)}")
     if following:
-        follow_to_the_end(client, answer.json(), output)
-    shown(answer, output, _show_action)
+        follow_to_the_end(server, answer.json(), output)
+    show_answer(answer, output, _show_action)
 
 
 @describe.command("revision", epilog=examples("slipway describe revision/3"))
 @click.argument("number", type=REVISION)
 @online
-def describe_revision(client: Client, output: str, number: int) -> None:
+def describe_revision(server: SiteServer, output: str, number: int) -> None:
     """Show a revision: who committed it, its collections, and what was overridden if it was forced."""
 
     def show(body: Any) -> None:
@@ -60,7 +65,7 @@ def describe_revision(client: Client, output: str, number: int) -> None:
             (
                 ("Revision", f"{body['revision']} of site {body['site']}"),
                 ("Versions", ", ".join(body["versions"]) or None),
-                ("Committed", f"{moment(body['created'])} UTC by {body['user']}"),
+                ("Committed", f"{format_time(body['created'])} UTC by {body['user']}"),
                 ("Goes back to", body.get("rollback_of")),
                 ("Collections", ", ".join(each["name"] for each in body["collections"])),
                 ("Digest", body["digest"]),
@@ -71,36 +76,36 @@ def describe_revision(client: Client, output: str, number: int) -> None:
             for problem in body["problems"]:
                 target.print(Text(f"  {printable(problem)}"), soft_wrap=True)
 
-    shown(client.get(f"/revisions/{number}"), output, show)
+    show_answer(server.get(f"/revisions/{number}"), output, show)
 
 
 @describe.command("step", epilog=examples("slipway describe step/01ARZ3NDEKTSV4RRFFQ69G5FAV/validate_design -v 3"))
 @click.argument("step")
 @_action
 @online
-def describe_step(client: Client, output: str, step: str, action: str | None) -> None:
+def describe_step(server: SiteServer, output: str, step: str, action: str | None) -> None:
     """Show a step of an action: `step/<action>/<step>`, or its name and --action."""
-    shown(client.get(_step_path(step_of(step, action))), output, _show_step)
+    show_answer(server.get(_step_path(step_of(step, action))), output, _show_step)
 
 
 @describe.command("validation", epilog=examples("slipway describe validation/01ARZ3NDEKTSV4RRFFQ69G5FAV/1"))
 @click.argument("validation")
 @_action
 @online
-def describe_validation(client: Client, output: str, validation: str, action: str | None) -> None:
+def describe_validation(server: SiteServer, output: str, validation: str, action: str | None) -> None:
     """Show a failed validation of an action: `validation/<action>/<validation>`.
 
     None are kept so far: an action that fails its validation is not created.
     """
     found = step_of(validation, action)
     path = f"/actions/{found.action}/validations/{quote(found.step, safe='')}"
-    shown(client.get(path), output, lambda body: _facts(console(), body.items()))
+    show_answer(server.get(path), output, lambda body: _facts(console(), body.items()))
 
 
 @describe.command("workflow", epilog=examples("slipway describe workflow/deploy_site__2026-03-01T12:00:00.000000"))
 @click.argument("workflow")
 @online
-def describe_workflow(client: Client, output: str, workflow: str) -> None:
+def describe_workflow(server: SiteServer, output: str, workflow: str) -> None:
     """Show a DAG run with its tasks: `workflow/<id>`, as `slipway get workflows` names it."""
 
     def show(body: Any) -> None:
@@ -112,15 +117,15 @@ def describe_workflow(client: Client, output: str, workflow: str) -> None:
             rows.add_row(task["task_id"], printable(place), task["state"] or "", str(task["try_number"]))
         target.print(rows)
 
-    shown(client.get(f"/workflows/{quote(workflow, safe='')}"), output, show)
+    show_answer(server.get(f"/workflows/{quote(workflow, safe='')}"), output, show)
 
 
 @describe.command("notedetails", epilog=examples("slipway describe notedetails/00000000000000000000000042"))
 @click.argument("note")
 @online
-def describe_notedetails(client: Client, output: str, note: str) -> None:
+def describe_notedetails(server: SiteServer, output: str, note: str) -> None:
     """Show all that is behind a note: `notedetails/<id>`."""
-    shown(client.get(f"/notedetails/{quote(note, safe='')}"), output, lambda body: click.echo(str(body)))
+    show_answer(server.get(f"/notedetails/{quote(note, safe='')}"), output, lambda body: click.echo(str(body)))
 
 
 @click.group(cls=TargetGroup, epilog=examples("slipway logs step/01ARZ3NDEKTSV4RRFFQ69G5FAV/validate_design/1"))
@@ -139,11 +144,11 @@ def logs() -> None:
 @_action
 @click.option("--try", "attempt", type=click.IntRange(1), help="Which try.  [the last]")
 @online
-def logs_step(client: Client, output: str, step: str, action: str | None, attempt: int | None) -> None:
+def logs_step(server: SiteServer, output: str, step: str, action: str | None, attempt: int | None) -> None:
     """Show the log of a step: `step/<action>/<step>[/<try>]`, or its name and --action."""
     found = step_of(step, action, attempt)
-    answer = client.get(f"{_step_path(found)}/logs", **{"try": found.attempt})
-    shown(answer, output, lambda body: click.echo(str(body)))
+    answer = server.get(f"{_step_path(found)}/logs", **{"try": found.attempt})
+    show_answer(answer, output, lambda body: click.echo(str(body)))
 
 
 def _step_path(step: Step) -> str:
@@ -152,8 +157,8 @@ def _step_path(step: Step) -> str:
 
 def _show_action(action: Any) -> None:
     target = console()
-    took = span(action["started"], action["ended"])
-    ended = f"{moment(action['ended'])} UTC{f', after {took}' if took else ''}" if action["ended"] else None
+    took = format_duration(action["started"], action["ended"])
+    ended = f"{format_time(action['ended'])} UTC{f', after {took}' if took else ''}" if action["ended"] else None
     _facts(
         target,
         (
@@ -162,8 +167,8 @@ def _show_action(action: Any) -> None:
             ("Parameters", _listed(action.get("parameters") or {})),
             ("State", action["action_lifecycle"]),
             ("Verdict", action.get("verdict")),
-            ("Created", f"{moment(action.get('datetime'))} UTC by {action.get('user')}"),
-            ("Started", f"{moment(action['started'])} UTC" if action.get("started") else None),
+            ("Created", f"{format_time(action.get('datetime'))} UTC by {action.get('user')}"),
+            ("Started", f"{format_time(action['started'])} UTC" if action.get("started") else None),
             ("Ended", ended),
         ),
     )
@@ -187,7 +192,7 @@ def _show_action(action: Any) -> None:
     if action.get("command_audit"):
         _blank(target)
     for audit in action.get("command_audit") or []:
-        line = f"{moment(audit['datetime'])}  {audit['command']} by {audit['user']}"
+        line = f"{format_time(audit['datetime'])}  {audit['command']} by {audit['user']}"
         target.print(Text(printable(line)), soft_wrap=True)
 
 
@@ -245,7 +250,7 @@ def _criteria(target: Console, groups: Iterable[Any]) -> None:
 def _show_step(step: Any) -> None:
     target = console()
     keys = ("task_id", "index", "state", "start_date", "end_date", "duration", "try_number", "operator")
-    shown_times = {"start_date": moment, "end_date": moment}
+    shown_times = {"start_date": format_time, "end_date": format_time}
     _facts(target, ((key, shown_times.get(key, lambda value: value)(step.get(key)) or None) for key in keys))
     _notes(target, step.get("notes") or [])
 
@@ -258,7 +263,7 @@ def _notes(target: Console, notes: Iterable[Any]) -> None:
     for note in ordered:
         about = note["assoc_id"].split("/", 2)[2] + ": " if note["assoc_id"].startswith("step/") else ""
         details = f"  (notedetails/{note['note_id']})" if note.get("resolved_url_value") else ""
-        line = f"{moment(note['note_timestamp'])}  {about}{note['note_val']}{details}"
+        line = f"{format_time(note['note_timestamp'])}  {about}{note['note_val']}{details}"
         target.print(Text(printable(line)), soft_wrap=True)
 
 

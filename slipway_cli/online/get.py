@@ -10,14 +10,10 @@ import click
 import requests
 from rich.text import Text
 
-from slipway_cli.examples import examples
-from slipway_cli.online.client import Client, Failed
-from slipway_cli.online.options import echo_documents, online, shown
-from slipway_cli.online.targets import TargetGroup
-from slipway_cli.online.time_format import moment
-from slipway_cli.online.versions import VERSION
-from slipway_cli.output import OutputFormat, console, table
-from slipway_cli.printable import printable
+from slipway_cli.online.online_command import TargetGroup, echo_documents, format_time, online, show_answer
+from slipway_cli.online.server import Failed, SiteServer
+from slipway_cli.options import VERSION, examples
+from slipway_cli.output import OutputFormat, console, printable, table
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -50,7 +46,7 @@ def _version_options(command: Command) -> Command:
 @get.command("actions", epilog=examples("slipway get actions", "slipway get actions --site lab-7 -o json"))
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many at most.")
 @online
-def get_actions(client: Client, output: str, limit: int) -> None:
+def get_actions(server: SiteServer, output: str, limit: int) -> None:
     """List the newest actions of the site, newest first."""
 
     def rows(actions: Any) -> None:
@@ -72,7 +68,7 @@ def get_actions(client: Client, output: str, limit: int) -> None:
                 action["name"],
                 Text(life, style=_STYLES.get(life, "")),
                 str(action.get("revision") or ""),
-                moment(action.get("datetime")),
+                format_time(action.get("datetime")),
             ]
             if wide:
                 good, bad = steps.count("success"), steps.count("failed")
@@ -82,10 +78,10 @@ def get_actions(client: Client, output: str, limit: int) -> None:
                     Text(printable(action.get("verdict") or "")),
                 ]
             result.add_row(*cells)
-        _print(result, actions, f"site {client.where.site} has no action yet")
+        _print(result, actions, f"site {server.where.site} has no action yet")
 
-    answer = client.get("/actions", limit=limit)
-    shown(answer, output, rows)
+    answer = server.get("/actions", limit=limit)
+    show_answer(answer, output, rows)
     _tell_of_older(answer, output)
 
 
@@ -95,7 +91,7 @@ def get_actions(client: Client, output: str, limit: int) -> None:
 @click.option("--cleartext-secrets", is_flag=True, help="Show secrets, and the text exactly as it was written.")
 @online
 def get_configdocs(
-    client: Client,
+    server: SiteServer,
     output: str,
     collection: str | None,
     versions: tuple[str, ...],
@@ -105,7 +101,7 @@ def get_configdocs(
     """Compare two versions by collection (committed and buffer unless told otherwise), or show a collection."""
     wanted = [*versions, *named]
     if collection is not None:
-        _show_documents(client, f"/configdocs/{quote(collection, safe='')}", _one(wanted), cleartext_secrets, output)
+        _show_documents(server, f"/configdocs/{quote(collection, safe='')}", _one(wanted), cleartext_secrets, output)
         return
     if cleartext_secrets:
         raise click.UsageError("--cleartext-secrets is about --collection, which is not given")
@@ -125,9 +121,9 @@ def get_configdocs(
                 # The buffer is no revision; the API has the number that its commit would get.
                 "" if item["new_version"] == "buffer" else str(item.get("new_revision") or ""),
             )
-        _print(result, statuses, f"site {client.where.site} has no documents yet: slipway create configdocs --help")
+        _print(result, statuses, f"site {server.where.site} has no documents yet: slipway create configdocs --help")
 
-    shown(client.get("/configdocs", versions=wanted or None), output, rows)
+    show_answer(server.get("/configdocs", versions=wanted or None), output, rows)
 
 
 @get.command("renderedconfigdocs", epilog=examples("slipway get renderedconfigdocs -c"))
@@ -135,16 +131,16 @@ def get_configdocs(
 @click.option("--cleartext-secrets", is_flag=True, help="Show secrets.")
 @online
 def get_renderedconfigdocs(
-    client: Client, output: str, versions: tuple[str, ...], named: tuple[str, ...], cleartext_secrets: bool
+    server: SiteServer, output: str, versions: tuple[str, ...], named: tuple[str, ...], cleartext_secrets: bool
 ) -> None:
     """Show the documents with layering and substitution applied, as the provisioner gets them."""
-    _show_documents(client, "/renderedconfigdocs", _one([*versions, *named]), cleartext_secrets, output)
+    _show_documents(server, "/renderedconfigdocs", _one([*versions, *named]), cleartext_secrets, output)
 
 
 @get.command("revisions", epilog=examples("slipway get revisions --limit 10"))
 @click.option("--limit", type=click.IntRange(1, 500), default=50, show_default=True, help="How many at most.")
 @online
-def get_revisions(client: Client, output: str, limit: int) -> None:
+def get_revisions(server: SiteServer, output: str, limit: int) -> None:
     """List the revisions of the site, newest first: who committed them, and what they are."""
 
     def rows(revisions: Any) -> None:
@@ -157,12 +153,12 @@ def get_revisions(client: Client, output: str, limit: int) -> None:
                 what.append(f"forced: {len(item['problems'])} problems overridden")
             names = ", ".join(each["name"] for each in item["collections"])
             result.add_row(
-                str(item["revision"]), moment(item["created"]), printable(item["user"]), names, ", ".join(what)
+                str(item["revision"]), format_time(item["created"]), printable(item["user"]), names, ", ".join(what)
             )
-        _print(result, revisions, f"site {client.where.site} has no revision yet: slipway commit configdocs")
+        _print(result, revisions, f"site {server.where.site} has no revision yet: slipway commit configdocs")
 
-    answer = client.get("/revisions", limit=limit)
-    shown(answer, output, rows)
+    answer = server.get("/revisions", limit=limit)
+    show_answer(answer, output, rows)
     _tell_of_older(answer, output)
 
 
@@ -171,26 +167,30 @@ def get_revisions(client: Client, output: str, limit: int) -> None:
 @click.option("--until", metavar="TIME", help="Up to when.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many at most.")
 @online
-def get_workflows(client: Client, output: str, since: str | None, until: str | None, limit: int) -> None:
+def get_workflows(server: SiteServer, output: str, since: str | None, until: str | None, limit: int) -> None:
     """List the DAG runs that Airflow has of Slipway's actions, of all sites, newest first."""
 
     def rows(workflows: Any) -> None:
         result = table("Workflow", "State", "Started", "Ended", "Run")
         for item in workflows:
             result.add_row(
-                item["workflow_id"], item["state"], moment(item["start_date"]), moment(item["end_date"]), item["run_id"]
+                item["workflow_id"],
+                item["state"],
+                format_time(item["start_date"]),
+                format_time(item["end_date"]),
+                item["run_id"],
             )
         _print(result, workflows, "there is no workflow")
 
-    answer = client.get("/workflows", since=since, until=until, limit=limit)
-    shown(answer, output, rows)
+    answer = server.get("/workflows", since=since, until=until, limit=limit)
+    show_answer(answer, output, rows)
     _tell_of_older(answer, output)
 
 
 @get.command("site-statuses", epilog=examples("slipway get site-statuses -s machines-power-state"))
 @click.option("-s", "--status-type", "types", type=click.Choice(STATUS_TYPES), multiple=True, help="Only this one.")
 @online
-def get_site_statuses(client: Client, output: str, types: tuple[str, ...]) -> None:
+def get_site_statuses(server: SiteServer, output: str, types: tuple[str, ...]) -> None:
     """Ask the site's provisioner what it knows of the machines, now."""
 
     def rows(statuses: Any) -> None:
@@ -203,7 +203,7 @@ def get_site_statuses(client: Client, output: str, types: tuple[str, ...]) -> No
             )
         _print(result, provision or power, "the provisioner knows no machine")
 
-    shown(client.get("/site_statuses", filters=",".join(types) or None), output, rows)
+    show_answer(server.get("/site_statuses", filters=",".join(types) or None), output, rows)
 
 
 def _one(versions: list[str]) -> str | None:
@@ -212,15 +212,15 @@ def _one(versions: list[str]) -> str | None:
     return versions[0] if versions else None
 
 
-def _show_documents(client: Client, path: str, version: str | None, cleartext: bool, output: str) -> None:
+def _show_documents(server: SiteServer, path: str, version: str | None, cleartext: bool, output: str) -> None:
     """Print documents: of the version that is named, else of the buffer, else of what is committed."""
     secrets = {"cleartext-secrets": True if cleartext else None}
     try:
-        answer = client.get(path, version=version or "buffer", **secrets)
+        answer = server.get(path, version=version or "buffer", **secrets)
     except Failed as error:
         if version is not None or error.status != 404:
             raise
-        answer = client.get(path, version="committed", **secrets)
+        answer = server.get(path, version="committed", **secrets)
     echo_documents(answer.text, output)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import stat
@@ -14,9 +13,10 @@ from typing import Any
 
 import yaml
 
-from slipway_cli.did_you_mean import suggestion
+from api_client.session import token_expiry
+from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.credentials import write_private
-from slipway_cli.errors import SlipwayCliError
+from strategy_lib.did_you_mean import suggestion
 
 _TOO_OPEN = stat.S_IRWXG | stat.S_IRWXO
 
@@ -51,19 +51,18 @@ class Login:
 
     @property
     def expires(self) -> datetime | None:
-        """When the token ends, as it says itself; None where it does not say."""
+        """When the token ends; None where it does not say."""
+        ends = token_expiry(self.token)
         try:
-            _, payload, _ = self.token.split(".")
-            claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-            return datetime.fromtimestamp(claims["exp"], UTC)
-        except (ValueError, KeyError, TypeError, OverflowError, OSError):
+            return None if ends is None else datetime.fromtimestamp(ends, UTC)
+        except (ValueError, OverflowError, OSError):
             return None
 
 
 class Folder:
     """The configuration folder: `profiles.yaml`, and `tokens.json`, which only its owner may read.
 
-    `loaded.json` is a memory of files that were sent, see `slipway_cli.online.upload_cache`.
+    `loaded.json` is a memory of files that were sent, see `slipway_cli.online.collection_files`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -73,13 +72,13 @@ class Folder:
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Folder:
-        """The user's own: `$XDG_CONFIG_HOME/slipway`, else `~/.config/slipway`."""
+        """Return the user's own: `$XDG_CONFIG_HOME/slipway`, else `~/.config/slipway`."""
         base = environ.get("XDG_CONFIG_HOME")
         # A relative path is to be ignored, says the specification of this variable.
         return cls((Path(base) if base and base.startswith("/") else Path.home() / ".config") / "slipway")
 
     def profiles(self) -> tuple[str | None, dict[str, Profile]]:
-        """The name of the profile in use, and all profiles by name.
+        """Return the name of the profile in use, and all profiles by name.
 
         Raises
         ------
@@ -101,7 +100,7 @@ class Folder:
         self._write(self.profiles_file, yaml.safe_dump({"current": current, "profiles": shown}, sort_keys=False))
 
     def profile(self, name: str) -> Profile:
-        """A profile by its name.
+        """Return a profile by its name.
 
         Raises
         ------
@@ -115,7 +114,7 @@ class Folder:
         return profiles[name]
 
     def login(self, url: str, user: str | None = None) -> Login | None:
-        """The user's login at this very server, or whosever is the newest there; None when there is none.
+        """Return the user's login at this server, without a user the newest one there; None when there is none.
 
         Raises
         ------
@@ -126,7 +125,7 @@ class Folder:
         return found[-1] if found else None
 
     def save_login(self, login: Login) -> None:
-        """Keep a login, in a file of mode 0600, instead of an older one of this user at this server."""
+        """Store a login, in a file of mode 0600, in place of an older one of this user at this server."""
         self._write_logins([*(kept for kept in self._logins() if not kept.at(login.url, login.user)), login])
 
     def forget_login(self, url: str, user: str | None = None) -> bool:
@@ -138,7 +137,7 @@ class Folder:
         return len(left) != len(kept)
 
     def forget_logins(self) -> None:
-        """Remove the file with all tokens, whatever is in it."""
+        """Remove the file with all tokens, also a damaged one."""
         try:
             self.tokens_file.unlink(missing_ok=True)
         except OSError as error:

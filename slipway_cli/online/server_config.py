@@ -9,22 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from slipway_cli.embedded.runtime import find_running
+from slipway_cli.embedded.home import find_running
 from slipway_cli.embedded.settings import DEFAULT_HOME
 from slipway_cli.online.profiles import Folder, Profile, ProfileError
-from slipway_cli.printable import listed
+from slipway_cli.output import listed
 
 DEFAULT_SITE = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
-class Installation:
+class ServerConfig:
     """A server as this command uses it.
 
     Attributes
     ----------
-    user : whose token it is, or is to be; None where nobody said.
+    user : the user of the token; None where none is named.
     token : None before there is one.
     profile : the name of its profile, None where it was named in another way.
     login : the command that gets a token for it.
@@ -53,14 +53,14 @@ class _Named:
     profile: str | None = None
 
 
-def installation(
+def server_config(
     profile: str | None, site: str | None, environ: Mapping[str, str] | None = None, *, with_token: bool = True
-) -> Installation:
+) -> ServerConfig:
     """Find out which server is meant.
 
-    `--profile` and `SLIPWAY_PROFILE` win over `SLIPWAY_URL`, which wins over the profile in use. Where nobody says
-    anything, it is the Slipway that `slipway up` runs in this `SLIPWAY_HOME`; if none runs there is no server: whatever
-    listens at a usual address is not to be sent a password. `SLIPWAY_TOKEN` wins over the login that is kept.
+    `--profile` and `SLIPWAY_PROFILE` win over `SLIPWAY_URL`, which wins over the profile in use. Without any of them
+    it is the Slipway that `slipway up` runs in this `SLIPWAY_HOME`. If none runs there, there is no server: a password
+    is never sent to a program that only listens at a usual address. `SLIPWAY_TOKEN` wins over the stored login.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def installation(
     chosen = site or env.get("SLIPWAY_SITE") or named.server.site or DEFAULT_SITE
     if _NAME.fullmatch(chosen) is None:
         raise ProfileError(f"{chosen!r} is no name of a site: use up to 64 letters, digits, _ . and -")
-    return Installation(
+    return ServerConfig(
         url=url,
         site=chosen,
         user=user,
@@ -118,7 +118,7 @@ def _named(profile: str | None, env: Mapping[str, str], folder: Folder) -> _Name
 
 
 def checked_url(url: str) -> str:
-    """The address without a slash at its end.
+    """Return the address without a slash at its end.
 
     Raises
     ------
@@ -134,5 +134,5 @@ def checked_url(url: str) -> str:
         raise ProfileError(f"{url!r} is not the address of a server; write for example https://airflow.example.org")
     if parts.username or parts.password:
         raise ProfileError("an address is kept and shown: leave user and password out of it, and use `slipway login`")
-    # Whoever copies the address of the API means the same server.
+    # The address of the API is that of the same server.
     return re.sub(r"/slipway(/.*)?$", "", url.rstrip("/"))

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from strategy_lib.phase import NodeStep, Phase
+from strategy_lib.phase import Phase
 
 
 class ErrorCode(StrEnum):
@@ -47,7 +47,7 @@ class NodeError:
     text: str
     site: str
     node: str
-    phase: Phase | NodeStep
+    phase: Phase
     action: str
     op: int
     provisioner_task: str | None

@@ -11,7 +11,6 @@ from strategy_lib.node_states.generated import USER, NodeAvailability
 from strategy_lib.phase import Phase
 
 _A = NodeAvailability
-DESTROY = "destroy_nodes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +121,7 @@ def left_out(kind: str, user: UserState | None) -> str | None:
     """
     if user is None or user.state is _A.UP:
         return None
-    if kind == DESTROY and user.state in (_A.RETIRED, _A.DOWN):
+    if kind == Phase.DESTROY and user.state in (_A.RETIRED, _A.DOWN):
         return None
     return f"set to {user.state} by the user: {user.reason}" if user.reason else f"set to {user.state} by the user"
 

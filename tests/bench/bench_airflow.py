@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from api_client.airflow import AirflowClient, TaskInstance
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
-from slipway_cli.embedded.background import BackgroundAirflow
+from slipway_cli.demo.airflow import BackgroundAirflow
 from slipway_cli.embedded.settings import EmbeddedSettings
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site

@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from site_store import SiteStore
 from tests.support.large_sites import large_site
+from tests.support.processes import tied
 from tests.support.simulators import Simulator
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +64,7 @@ def api_server(home: Path, provisioner: str) -> Iterator[tuple[httpx.Client, int
     airflow = [sys.executable, "-m", "airflow"]
     subprocess.run([*airflow, "db", "migrate"], env=env, check=True, stdout=subprocess.DEVNULL)
     command = [*airflow, "api-server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
-    process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(tied(*command), env=env, stdout=subprocess.DEVNULL)
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=300, trust_env=False) as client:
             _wait(client, process)

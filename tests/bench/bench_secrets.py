@@ -49,8 +49,8 @@ def main() -> int:
         with SiteStore.open(url) as store:
             members = [("design", document) for document in documents]
             rendered = design_text(rendering)
-            store.commit_revision("large", {"design": text}, members, rendered, "bench", hidden=RevisionSecrets(found))
-            secrets = measured("in a task: read the secrets", lambda: store.revision_secrets("large", 1))
+            store.revisions.commit("large", {"design": text}, members, rendered, "bench", hidden=RevisionSecrets(found))
+            secrets = measured("in a task: read the secrets", lambda: store.revisions.secrets("large", 1))
     assert secrets is not None
     redactor = measured("in a task: prepare", lambda: Redactor(secrets.texts))
     shown = measured("in a task: look through 16,000 messages", lambda: [redactor.redact(word) for word in words])

@@ -28,9 +28,10 @@ from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
 from provisioner_client.drydock.tokens import StaticToken
 from provisioner_client.factory import ProvisionerFactory
-from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskAction, TaskState
+from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskState
 from provisioner_client.redacting import Redact, nothing_is_secret
 from provisioner_client.retry import RetryPolicy
+from strategy_lib.phase import Phase
 from tests.support.file_server import FileServer
 from tests.support.simulators import SimulatorProcess
 
@@ -61,9 +62,9 @@ class ServerInUse(DrydockProvisioner):
         super().__init__(*given, **options)
         self._own = f"-{secrets.token_hex(4)}"
 
-    def submit(self, action: TaskAction, design: DesignSource, nodes: Any, reference: str, **more: Any) -> str:
+    def submit(self, phase: Phase, design: DesignSource, nodes: Any, reference: str, **more: Any) -> str:
         """Submit under a reference of this test."""
-        return super().submit(action, design, nodes, reference + self._own, **more)
+        return super().submit(phase, design, nodes, reference + self._own, **more)
 
     def find(self, reference: str) -> ProvisionerTask | None:
         """Look for a reference of this test."""
@@ -195,11 +196,11 @@ def finish() -> Finish:
 def run(provisioner: Provisioner, design: DesignSource, finish: Finish) -> Callable[..., str]:
     """Submit a task, wait for its end and return its id. Of a server in use, the machines are destroyed before."""
 
-    def submit(action: TaskAction, nodes: list[str] | None, reference: str) -> str:
-        task_id = provisioner.submit(action, design, nodes, reference)
+    def submit(phase: Phase, nodes: list[str] | None, reference: str) -> str:
+        task_id = provisioner.submit(phase, design, nodes, reference)
         finish(provisioner, task_id)
         return task_id
 
     if URL:
-        submit(TaskAction.DESTROY_NODES, ["c1", "c2", "w1", "w4"], "slipway-z-0")
+        submit(Phase.DESTROY, ["c1", "c2", "w1", "w4"], "slipway-z-0")
     return submit

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskAction, TaskState
+from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskState
+from strategy_lib.phase import Phase
 from tests.contract.test_tasks import (
     deployed,
     test_a_node_whose_ipmi_does_not_answer_is_in_no_list,
@@ -86,8 +87,8 @@ REFERENCE = "slipway-a-1"
 
 
 def test_submitting_again_joins(provisioner: FakeProvisioner, design: DesignSource) -> None:
-    first = provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1"], REFERENCE)
-    assert provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1"], REFERENCE) == first
+    first = provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE)
+    assert provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE) == first
     assert provisioner.sent == 1
 
 
@@ -96,7 +97,7 @@ def test_the_guard_is_asked_before_it_is_sent(provisioner: FakeProvisioner, desi
         raise LookupError("the lease is lost")
 
     with pytest.raises(LookupError):
-        provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1"], REFERENCE, guard=guard)
+        provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE, guard=guard)
     assert provisioner.shown_tasks() == []
 
 
@@ -104,9 +105,9 @@ def test_trap_17_an_orphaned_task_is_dead_once_a_newer_task_has_begun(
     provisioner: FakeProvisioner, design: DesignSource, finish: Callable[..., ProvisionerTask]
 ) -> None:
     provisioner.script("c2", "prepare", "stuck")
-    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1", "c2"], REFERENCE)
+    task_id = provisioner.submit(Phase.PREPARE, design, ["c1", "c2"], REFERENCE)
     provisioner.orphan()
     assert not provisioner.is_dead(task_id)
-    finish(provisioner, provisioner.submit(TaskAction.VERIFY_SITE, design, None, "slipway-b-1"))
+    finish(provisioner, provisioner.submit(Phase.VERIFY_SITE, design, None, "slipway-b-1"))
     assert provisioner.is_dead(task_id)
     assert provisioner.task(task_id).state is TaskState.RUNNING

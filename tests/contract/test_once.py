@@ -18,7 +18,8 @@ from provisioner_client.errors import (
     SubmissionRefused,
     SubmissionUncertain,
 )
-from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskAction
+from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask
+from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
 from tests.support.simulators import SimulatorProcess
 
@@ -33,7 +34,7 @@ EARLIER = "slipway-a-0"
 def used(simulator: SimulatorProcess, connect: Connect, design: DesignSource, finish: Finish) -> SimulatorProcess:
     """A provisioner that has had a task before: that its list is empty can then not be true."""
     earlier = connect(simulator.url)
-    finish(earlier, earlier.submit(TaskAction.VERIFY_SITE, design, None, EARLIER))
+    finish(earlier, earlier.submit(Phase.VERIFY_SITE, design, None, EARLIER))
     return simulator
 
 
@@ -69,7 +70,7 @@ def test_one_task_though_the_submission_goes_wrong(
 ) -> None:
     before = used.posts_of_tasks()
     used.fault("POST", "tasks", **fault)
-    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1", "c2"], REFERENCE)
+    task_id = provisioner.submit(Phase.PREPARE, design, ["c1", "c2"], REFERENCE)
     assert _tasks(used) == [(task_id, REFERENCE)]
     assert used.posts_of_tasks() - before == posts
 
@@ -81,7 +82,7 @@ def test_one_task_though_no_answer_comes(
     before = used.posts_of_tasks()
     provisioner = connect(used.url, read_timeout=0.5)
     used.fault("POST", "tasks", "timeout", seconds=2, after=after)
-    provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1"], REFERENCE)
+    provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE)
     assert (len(_tasks(used)), used.posts_of_tasks() - before) == (1, posts)
 
 
@@ -90,8 +91,8 @@ def test_the_first_request_to_a_new_provisioner_is_settled_by_the_next_submissio
 ) -> None:
     simulator.fault("POST", "tasks", "reset_before")
     with pytest.raises(SubmissionUncertain, match="does not tell"):
-        provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1"], REFERENCE)
-    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1"], REFERENCE)
+        provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE)
+    task_id = provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE)
     assert _tasks(simulator) == [(task_id, REFERENCE)]
 
 
@@ -110,7 +111,7 @@ def test_rule_12_one_task_though_it_takes_effect_long_after_its_answer_was_lost(
     simulator: SimulatorProcess, connect: Connect, design: DesignSource, fault: dict[str, Any]
 ) -> None:
     simulator.fault("POST", "tasks", effect_after=0.4, **fault)
-    task_id = connect(simulator.url, settle=5.0).submit(TaskAction.PREPARE_NODES, design, ["c1"], REFERENCE)
+    task_id = connect(simulator.url, settle=5.0).submit(Phase.PREPARE, design, ["c1"], REFERENCE)
     assert [task["task_id"] for task in simulator.get("tasks")] == [task_id]
     assert simulator.posts_of_tasks() == 1
 
@@ -120,14 +121,14 @@ def test_one_task_though_it_takes_effect_after_the_client_gave_up(
 ) -> None:
     provisioner = connect(simulator.url, read_timeout=0.5)
     simulator.fault("POST", "tasks", "latency", seconds=0.8)
-    provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1"], REFERENCE)
+    provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE)
     time.sleep(0.5)
     assert len(simulator.get("tasks")) == 1
 
 
 def test_submitting_again_joins(simulator: SimulatorProcess, connect: Connect, design: DesignSource) -> None:
-    first = connect(simulator.url).submit(TaskAction.PREPARE_NODES, design, ["c1"], REFERENCE)
-    second = connect(simulator.url).submit(TaskAction.PREPARE_NODES, design, ["c1"], REFERENCE)
+    first = connect(simulator.url).submit(Phase.PREPARE, design, ["c1"], REFERENCE)
+    second = connect(simulator.url).submit(Phase.PREPARE, design, ["c1"], REFERENCE)
     assert first == second
     assert simulator.posts_of_tasks() == 1
 
@@ -149,8 +150,8 @@ def test_in_doubt_it_is_left_open_and_the_next_submission_settles_it(
     simulator.fault("POST", "tasks", "reset_after")
     simulator.fault("GET", "tasks", skip=2, **blind)
     with pytest.raises(SubmissionUncertain):
-        provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1"], REFERENCE)
-    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1"], REFERENCE)
+        provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE)
+    task_id = provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE)
     assert [task["task_id"] for task in simulator.get("tasks")] == [task_id]
     assert simulator.posts_of_tasks() == 1
 
@@ -160,7 +161,7 @@ def test_what_the_provisioner_itself_refuses_is_certain(
 ) -> None:
     simulator.fault("POST", "tasks", "status", status=400, shape="a")
     with pytest.raises(SubmissionRefused):
-        provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1"], REFERENCE)
+        provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE)
     assert simulator.get("tasks") == []
 
 
@@ -177,7 +178,7 @@ def test_the_guard_is_asked_before_each_sending(
             raise LookupError("the lease is lost")
 
     with pytest.raises(LookupError):
-        provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1"], REFERENCE, guard=guard)
+        provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE, guard=guard)
     assert posts == [0, 1]
     assert _tasks(used) == []
 
@@ -186,7 +187,7 @@ def test_trap_10_a_running_task_is_found_by_its_reference(
     simulator: SimulatorProcess, provisioner: Provisioner, design: DesignSource, finish: Finish
 ) -> None:
     tasks = {
-        reference: provisioner.submit(TaskAction.PREPARE_NODES, design, [node], reference)
+        reference: provisioner.submit(Phase.PREPARE, design, [node], reference)
         for reference, node in (("slipway-a-1", "c1"), ("slipway-a-12", "c2"), ("slipway-b-1", "w1"))
     }
     for reference, task_id in tasks.items():
@@ -195,7 +196,7 @@ def test_trap_10_a_running_task_is_found_by_its_reference(
         assert (found.task_id, found.reference) == (task_id, reference)
     for task_id in tasks.values():
         finish(provisioner, task_id)
-    deploy = provisioner.submit(TaskAction.DEPLOY_NODES, design, ["c1", "c2"], "slipway-a-2")
+    deploy = provisioner.submit(Phase.DEPLOY, design, ["c1", "c2"], "slipway-a-2")
     finish(provisioner, deploy)
     found = provisioner.find("slipway-a-2")
     assert found is not None
@@ -223,7 +224,7 @@ TROUBLE = [
 def test_reading_and_selecting_survive(
     simulator: SimulatorProcess, provisioner: Provisioner, design: DesignSource, fault: dict[str, Any]
 ) -> None:
-    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1"], REFERENCE)
+    task_id = provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE)
     for method, path in (
         ("POST", "validatedesign"),
         ("POST", "nodefilter"),
@@ -277,7 +278,7 @@ def test_one_401_costs_a_new_token_and_no_more(
 
     tokens = Renewable("canary")
     simulator.fault("POST", "tasks", "unauthorized")
-    connect(simulator.url, tokens=tokens).submit(TaskAction.PREPARE_NODES, design, ["c1"], REFERENCE)
+    connect(simulator.url, tokens=tokens).submit(Phase.PREPARE, design, ["c1"], REFERENCE)
     assert tokens.renewed == 1
     assert len(simulator.get("tasks")) == 1
     simulator.fault("GET", "nodes", "unauthorized", count=2)

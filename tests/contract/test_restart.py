@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from provisioner_client.errors import ProvisionerUnavailable, TaskNotFound
-from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskAction, TaskState
+from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskState
 from strategy_lib.outcome import judge
 from strategy_lib.phase import Phase
 from tests.support.simulators import SimulatorProcess
@@ -28,7 +28,7 @@ def in_the_middle(mortal: SimulatorProcess, connect: Connect, design: DesignSour
     mortal.start()
     mortal.script("c2", "prepare", "stuck")
     provisioner = connect(mortal.url)
-    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design, NODES, REFERENCE)
+    task_id = provisioner.submit(Phase.PREPARE, design, NODES, REFERENCE)
     deadline = time.monotonic() + 15
     while len(provisioner.evidence(task_id, NODES).child_success) < 2:
         assert time.monotonic() < deadline
@@ -46,7 +46,7 @@ def test_rule_23_a_resumed_task_is_joined_and_ends(
 ) -> None:
     provisioner, task_id = in_the_middle
     mortal.start("--restart-mode", "resume")
-    assert provisioner.submit(TaskAction.PREPARE_NODES, design, NODES, REFERENCE) == task_id
+    assert provisioner.submit(Phase.PREPARE, design, NODES, REFERENCE) == task_id
     mortal.release_stuck()
     finish(provisioner, task_id)
     evidence = provisioner.evidence(task_id, NODES)
@@ -63,7 +63,7 @@ def test_trap_5_an_orphaned_task_runs_for_ever_and_is_not_repeated(
     found = provisioner.find(REFERENCE)
     assert found is not None
     assert (found.task_id, found.state, found.result) == (task_id, TaskState.RUNNING, "incomplete")
-    assert provisioner.submit(TaskAction.PREPARE_NODES, design, NODES, REFERENCE) == task_id
+    assert provisioner.submit(Phase.PREPARE, design, NODES, REFERENCE) == task_id
     evidence = provisioner.evidence(task_id, NODES)
     assert not evidence.over
     answer = judge(Phase.PREPARE, NODES, evidence)
@@ -77,7 +77,7 @@ def test_trap_17_an_orphaned_task_is_dead_once_a_newer_root_task_has_begun(
 ) -> None:
     provisioner, task_id = in_the_middle
     mortal.start("--restart-mode", "orphan", "--grace", "1000000")
-    provisioner.submit(TaskAction.VERIFY_SITE, design, None, "slipway-b-1")
+    provisioner.submit(Phase.VERIFY_SITE, design, None, "slipway-b-1")
     assert not provisioner.is_dead(task_id), "a newer task that waits proves nothing"
     mortal.stop()
     mortal.start("--restart-mode", "orphan", "--grace", "0")
@@ -85,7 +85,7 @@ def test_trap_17_an_orphaned_task_is_dead_once_a_newer_root_task_has_begun(
     while not provisioner.is_dead(task_id):
         newer += 1
         assert newer < 100
-        finish(provisioner, provisioner.submit(TaskAction.VERIFY_SITE, design, None, f"slipway-b-{newer}"))
+        finish(provisioner, provisioner.submit(Phase.VERIFY_SITE, design, None, f"slipway-b-{newer}"))
     assert provisioner.task(task_id).state is TaskState.RUNNING
     answer = judge(Phase.PREPARE, NODES, replace(provisioner.evidence(task_id, NODES), over=True))
     assert answer.succeeded == {"c1", "w1"}
@@ -99,8 +99,8 @@ def test_trap_17_a_task_that_runs_is_not_dead_whatever_stands_beside_it(
     mortal.start()
     mortal.script("c1", "prepare", "stuck")
     provisioner = connect(mortal.url)
-    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1", "c2"], REFERENCE)
-    provisioner.submit(TaskAction.DEPLOY_NODES, design, ["w1"], "slipway-a-2")
+    task_id = provisioner.submit(Phase.PREPARE, design, ["c1", "c2"], REFERENCE)
+    provisioner.submit(Phase.DEPLOY, design, ["w1"], "slipway-a-2")
     deadline = time.monotonic() + 15
     while not provisioner.evidence(task_id, ["c2"]).child_success:
         assert time.monotonic() < deadline
@@ -116,7 +116,7 @@ def test_a_lost_task_is_gone_and_the_node_list_still_proves(
 ) -> None:
     provisioner, task_id = in_the_middle
     mortal.start("--restart-mode", "lost")
-    provisioner.submit(TaskAction.VERIFY_SITE, design, None, "slipway-other-1")
+    provisioner.submit(Phase.VERIFY_SITE, design, None, "slipway-other-1")
     assert provisioner.find(REFERENCE) is None
     with pytest.raises(TaskNotFound):
         provisioner.task(task_id)
@@ -136,5 +136,5 @@ def test_a_restart_between_two_attempts_is_waited_out(
     assert provisioner.nodes()
     mortal.kill()
     mortal.start()
-    provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1"], REFERENCE)
+    provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE)
     assert len(mortal.get("tasks")) == 1

@@ -8,20 +8,19 @@ from collections.abc import Callable, Collection
 import pytest
 
 from provisioner_client.errors import ProvisionerRefused, TaskNotFound
-from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskAction, TaskState
+from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskState
 from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
-from strategy_lib.phase import NodeStep, Phase
+from strategy_lib.phase import GROUP_PHASES, NODE_STEPS, Phase
 from tests.contract.conftest import URL
 from tests.support.simulators import SimulatorProcess
 
 Run = Callable[..., str]
 Finish = Callable[..., ProvisionerTask]
 
-ACTIONS = {Phase.PREPARE: TaskAction.PREPARE_NODES, Phase.DEPLOY: TaskAction.DEPLOY_NODES}
 NODES = ["c1", "c2", "w1"]
 
 
-def outcome(provisioner: Provisioner, phase: Phase | NodeStep, task_id: str, sent: Collection[str]) -> Outcome:
+def outcome(provisioner: Provisioner, phase: Phase, task_id: str, sent: Collection[str]) -> Outcome:
     return judge(phase, sent, provisioner.evidence(task_id, sent))
 
 
@@ -43,11 +42,11 @@ def is_new(provisioner: Provisioner, name: str) -> bool:
 
 def test_nodes_are_prepared_and_then_deployed(provisioner: Provisioner, run: Run) -> None:
     assert is_new(provisioner, "c1")
-    task_id = run(TaskAction.PREPARE_NODES, NODES, "slipway-a-1")
+    task_id = run(Phase.PREPARE, NODES, "slipway-a-1")
     assert outcome(provisioner, Phase.PREPARE, task_id, NODES).succeeded == set(NODES)
     listed = provisioner.nodes()
     assert {listed[name].condition for name in NODES} == {NodeCondition.READY}
-    task_id = run(TaskAction.DEPLOY_NODES, NODES, "slipway-a-2")
+    task_id = run(Phase.DEPLOY, NODES, "slipway-a-2")
     assert outcome(provisioner, Phase.DEPLOY, task_id, NODES).succeeded == set(NODES)
     listed = provisioner.nodes()
     assert {listed[name].condition for name in NODES} == {NodeCondition.DEPLOYED}
@@ -55,16 +54,16 @@ def test_nodes_are_prepared_and_then_deployed(provisioner: Provisioner, run: Run
 
 
 def test_a_task_of_one_node(provisioner: Provisioner, run: Run) -> None:
-    task_id = run(TaskAction.PREPARE_NODES, ["w4"], "slipway-a-1")
+    task_id = run(Phase.PREPARE, ["w4"], "slipway-a-1")
     assert outcome(provisioner, Phase.PREPARE, task_id, ["w4"]).succeeded == {"w4"}
 
 
-@pytest.mark.parametrize("action", [TaskAction.VERIFY_SITE, TaskAction.PREPARE_SITE])
-def test_a_task_of_the_whole_site_is_found_again_too(provisioner: Provisioner, run: Run, action: TaskAction) -> None:
-    task_id = run(action, None, "slipway-a-1")
+@pytest.mark.parametrize("phase", [Phase.VERIFY_SITE, Phase.PREPARE_SITE])
+def test_a_task_of_the_whole_site_is_found_again_too(provisioner: Provisioner, run: Run, phase: Phase) -> None:
+    task_id = run(phase, None, "slipway-a-1")
     found = provisioner.find("slipway-a-1")
     assert found is not None
-    assert (found.task_id, found.action, found.state) == (task_id, str(action), TaskState.COMPLETE)
+    assert (found.task_id, found.action, found.state) == (task_id, phase.value, TaskState.COMPLETE)
     assert found.result in ("success", "partial_success")
 
 
@@ -72,7 +71,7 @@ def test_trap_3_lists_come_at_the_end_and_children_before(
     simulator: SimulatorProcess, provisioner: Provisioner, design: DesignSource, finish: Finish
 ) -> None:
     simulator.script("c2", "prepare", "stuck")
-    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design, NODES, "slipway-a-1")
+    task_id = provisioner.submit(Phase.PREPARE, design, NODES, "slipway-a-1")
     evidence = until(provisioner, task_id, lambda one: len(one.child_success) == 2)
     assert evidence.child_success == {"c1", "w1"}
     assert not evidence.over
@@ -85,21 +84,21 @@ def test_trap_3_lists_come_at_the_end_and_children_before(
     assert finish(provisioner, task_id).successes == set(NODES)
 
 
-@pytest.mark.parametrize("phase", list(Phase))
+@pytest.mark.parametrize("phase", GROUP_PHASES)
 def test_a_partial_failure_names_the_node_and_says_why(
     simulator: SimulatorProcess, provisioner: Provisioner, run: Run, phase: Phase
 ) -> None:
     if phase is Phase.DEPLOY:
-        run(TaskAction.PREPARE_NODES, NODES, "slipway-a-0")
+        run(Phase.PREPARE, NODES, "slipway-a-0")
     simulator.script("c2", phase, "fail")
-    task_id = run(ACTIONS[phase], NODES, "slipway-a-1")
+    task_id = run(phase, NODES, "slipway-a-1")
     answer = outcome(provisioner, phase, task_id, NODES)
     assert answer.succeeded == {"c1", "w1"}
     assert answer.failed == {"c2"}
     assert provisioner.evidence(task_id, NODES).messages["c2"]
 
 
-@pytest.mark.parametrize("phase", list(Phase))
+@pytest.mark.parametrize("phase", GROUP_PHASES)
 @pytest.mark.parametrize(
     ("behaviour", "expected"),
     [
@@ -121,9 +120,9 @@ def test_what_becomes_of_a_node(
     nodes: list[str],
 ) -> None:
     if phase is Phase.DEPLOY:
-        run(TaskAction.PREPARE_NODES, nodes, "slipway-a-0")
+        run(Phase.PREPARE, nodes, "slipway-a-0")
     simulator.script("c2", phase, behaviour, factor=2)
-    task_id = run(ACTIONS[phase], nodes, "slipway-a-1")
+    task_id = run(phase, nodes, "slipway-a-1")
     answer = outcome(provisioner, phase, task_id, nodes)
     assert "c2" in getattr(answer, expected)
     assert answer.succeeded >= set(nodes) - {"c2"}
@@ -133,7 +132,7 @@ def test_a_node_whose_ipmi_does_not_answer_is_in_no_list(
     simulator: SimulatorProcess, provisioner: Provisioner, run: Run
 ) -> None:
     simulator.script("c2", "prepare", "power")
-    answer = outcome(provisioner, Phase.PREPARE, run(TaskAction.PREPARE_NODES, NODES, "slipway-a-1"), NODES)
+    answer = outcome(provisioner, Phase.PREPARE, run(Phase.PREPARE, NODES, "slipway-a-1"), NODES)
     assert answer.succeeded == {"c1", "w1"}
     assert (set(answer.failed), set(answer.unknown)) == (set(), {"c2"})
 
@@ -141,32 +140,32 @@ def test_a_node_whose_ipmi_does_not_answer_is_in_no_list(
 @pytest.fixture
 def deployed(run: Run) -> None:
     """Deploy the three nodes."""
-    run(TaskAction.PREPARE_NODES, NODES, "slipway-a-01")
-    run(TaskAction.DEPLOY_NODES, NODES, "slipway-a-02")
+    run(Phase.PREPARE, NODES, "slipway-a-01")
+    run(Phase.DEPLOY, NODES, "slipway-a-02")
 
 
 @pytest.mark.usefixtures("deployed")
 def test_destroyed_nodes_are_no_longer_deployed_and_can_be_deployed_again(provisioner: Provisioner, run: Run) -> None:
-    task_id = run(TaskAction.DESTROY_NODES, ["c1", "c2"], "slipway-b-1")
-    assert outcome(provisioner, NodeStep.DESTROY, task_id, ["c1", "c2"]).succeeded == {"c1", "c2"}
+    task_id = run(Phase.DESTROY, ["c1", "c2"], "slipway-b-1")
+    assert outcome(provisioner, Phase.DESTROY, task_id, ["c1", "c2"]).succeeded == {"c1", "c2"}
     listed = provisioner.nodes()
     still = {name for name in NODES if name in listed and listed[name].condition is NodeCondition.DEPLOYED}
     assert still == {"w1"}
-    run(TaskAction.PREPARE_NODES, ["c1"], "slipway-b-2")
-    run(TaskAction.DEPLOY_NODES, ["c1"], "slipway-b-3")
+    run(Phase.PREPARE, ["c1"], "slipway-b-2")
+    run(Phase.DEPLOY, ["c1"], "slipway-b-3")
     assert provisioner.nodes()["c1"].condition is NodeCondition.DEPLOYED
 
 
 @pytest.mark.skipif(bool(URL), reason="a Drydock without Keystone never ends it")
 @pytest.mark.usefixtures("deployed")
 def test_relabelled_nodes_stay_as_they_are(provisioner: Provisioner, run: Run) -> None:
-    task_id = run(TaskAction.RELABEL_NODES, NODES, "slipway-b-1")
-    assert outcome(provisioner, NodeStep.RELABEL, task_id, NODES).succeeded == set(NODES)
+    task_id = run(Phase.RELABEL, NODES, "slipway-b-1")
+    assert outcome(provisioner, Phase.RELABEL, task_id, NODES).succeeded == set(NODES)
     assert {provisioner.nodes()[name].condition for name in NODES} == {NodeCondition.DEPLOYED}
 
 
 @pytest.mark.usefixtures("deployed")
-@pytest.mark.parametrize("step", list(NodeStep))
+@pytest.mark.parametrize("step", NODE_STEPS)
 @pytest.mark.parametrize(
     ("behaviour", "destroyed", "relabelled"),
     [
@@ -184,15 +183,15 @@ def test_rule_25_what_becomes_of_a_node(
     simulator: SimulatorProcess,
     provisioner: Provisioner,
     run: Run,
-    step: NodeStep,
+    step: Phase,
     behaviour: str,
     destroyed: str,
     relabelled: str,
 ) -> None:
     simulator.script("c2", step.value.removesuffix("_nodes"), behaviour)
-    task_id = run(TaskAction(step.value), NODES, "slipway-b-1")
+    task_id = run(step, NODES, "slipway-b-1")
     answer = outcome(provisioner, step, task_id, NODES)
-    assert "c2" in getattr(answer, destroyed if step is NodeStep.DESTROY else relabelled)
+    assert "c2" in getattr(answer, destroyed if step is Phase.DESTROY else relabelled)
     assert answer.succeeded >= {"c1", "w1"}
     if behaviour == "fail":
         assert provisioner.evidence(task_id, NODES).messages["c2"]
@@ -203,16 +202,16 @@ def test_rule_25_a_destroy_that_is_under_way_proves_nothing(
     simulator: SimulatorProcess, provisioner: Provisioner, design: DesignSource, finish: Finish
 ) -> None:
     simulator.script("c1", "destroy", "stuck")
-    task_id = provisioner.submit(TaskAction.DESTROY_NODES, design, ["c1"], "slipway-b-1")
+    task_id = provisioner.submit(Phase.DESTROY, design, ["c1"], "slipway-b-1")
     finish(provisioner, task_id, TaskState.RUNNING)
-    assert outcome(provisioner, NodeStep.DESTROY, task_id, ["c1"]).unknown == {"c1"}
+    assert outcome(provisioner, Phase.DESTROY, task_id, ["c1"]).unknown == {"c1"}
     simulator.release_stuck()
     finish(provisioner, task_id)
-    assert outcome(provisioner, NodeStep.DESTROY, task_id, ["c1"]).succeeded == {"c1"}
+    assert outcome(provisioner, Phase.DESTROY, task_id, ["c1"]).succeeded == {"c1"}
 
 
 def test_trap_2_an_unknown_name_is_not_done(provisioner: Provisioner, run: Run) -> None:
-    task_id = run(TaskAction.PREPARE_NODES, ["nobody"], "slipway-a-1")
+    task_id = run(Phase.PREPARE, ["nobody"], "slipway-a-1")
     assert provisioner.task(task_id).result == "success"
     assert outcome(provisioner, Phase.PREPARE, task_id, ["nobody"]).unknown == {"nobody"}
 
@@ -220,10 +219,10 @@ def test_trap_2_an_unknown_name_is_not_done(provisioner: Provisioner, run: Run) 
 def test_rule_14_a_task_behind_another_is_queued_and_proves_nothing(
     simulator: SimulatorProcess, provisioner: Provisioner, run: Run, design: DesignSource, finish: Finish
 ) -> None:
-    run(TaskAction.PREPARE_NODES, ["c1"], "slipway-a-0")
+    run(Phase.PREPARE, ["c1"], "slipway-a-0")
     simulator.script("c2", "prepare", "stuck")
-    first = provisioner.submit(TaskAction.PREPARE_NODES, design, ["c2"], "slipway-a-1")
-    second = provisioner.submit(TaskAction.PREPARE_NODES, design, ["c1"], "slipway-a-2")
+    first = provisioner.submit(Phase.PREPARE, design, ["c2"], "slipway-a-1")
+    second = provisioner.submit(Phase.PREPARE, design, ["c1"], "slipway-a-2")
     finish(provisioner, first, TaskState.RUNNING)
     assert provisioner.task(second).state is TaskState.QUEUED
     assert outcome(provisioner, Phase.PREPARE, second, ["c1"]).unknown == {"c1"}
@@ -236,7 +235,7 @@ def test_rule_14_late_truth_is_told(
     simulator: SimulatorProcess, provisioner: Provisioner, design: DesignSource, finish: Finish
 ) -> None:
     simulator.script("c2", "prepare", "stuck")
-    task_id = provisioner.submit(TaskAction.PREPARE_NODES, design, ["c2"], "slipway-a-1")
+    task_id = provisioner.submit(Phase.PREPARE, design, ["c2"], "slipway-a-1")
     finish(provisioner, task_id, TaskState.RUNNING)
     assert outcome(provisioner, Phase.PREPARE, task_id, ["c2"]).unknown == {"c2"}
     simulator.release_stuck()
@@ -247,7 +246,7 @@ def test_rule_14_late_truth_is_told(
 def test_a_node_changed_behind_our_back_is_seen(
     simulator: SimulatorProcess, provisioner: Provisioner, run: Run
 ) -> None:
-    run(TaskAction.PREPARE_NODES, ["c1"], "slipway-a-1")
+    run(Phase.PREPARE, ["c1"], "slipway-a-1")
     simulator.post("nodes/c1", {"status": "Broken", "power_state": "off"})
     node = provisioner.nodes()["c1"]
     assert (node.condition, node.status_name, node.power_state) == (NodeCondition.OTHER, "Broken", "off")
@@ -255,27 +254,27 @@ def test_a_node_changed_behind_our_back_is_seen(
 
 @pytest.mark.parametrize("task_id", ["6a1f9a5e-6a3e-4d0e-8a53-0c2b9d0e7f11", "no-uuid"])
 def test_an_unknown_task(provisioner: Provisioner, run: Run, task_id: str) -> None:
-    run(TaskAction.PREPARE_NODES, ["c1"], "slipway-a-1")
+    run(Phase.PREPARE, ["c1"], "slipway-a-1")
     with pytest.raises(TaskNotFound):
         provisioner.task(task_id)
     assert provisioner.evidence(task_id, ["c1"]).over
 
 
 def test_an_unknown_reference(provisioner: Provisioner, run: Run) -> None:
-    run(TaskAction.PREPARE_NODES, ["c1"], "slipway-a-1")
+    run(Phase.PREPARE, ["c1"], "slipway-a-1")
     assert provisioner.find("slipway-a-11") is None
     assert provisioner.find("slipway-a") is None
 
 
 @pytest.mark.parametrize("nodes", [[], None], ids=["none", "the whole site"])
-@pytest.mark.parametrize("action", [TaskAction.PREPARE_NODES, TaskAction.DESTROY_NODES, TaskAction.RELABEL_NODES])
+@pytest.mark.parametrize("phase", [Phase.PREPARE, Phase.DESTROY, Phase.RELABEL])
 def test_nodes_must_be_named(
     simulator: SimulatorProcess,
     provisioner: Provisioner,
     design: DesignSource,
-    action: TaskAction,
+    phase: Phase,
     nodes: list[str] | None,
 ) -> None:
     with pytest.raises(ProvisionerRefused):
-        provisioner.submit(action, design, nodes, "slipway-a-1")
+        provisioner.submit(phase, design, nodes, "slipway-a-1")
     assert simulator.get("tasks") == []

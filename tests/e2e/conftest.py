@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway_cli.embedded.background import BackgroundAirflow
+from slipway_cli.demo.airflow import BackgroundAirflow
 from slipway_cli.embedded.settings import EmbeddedSettings
 from tests.e2e.running import RunningSlipway
 from tests.support.simulators import Simulator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -17,11 +18,9 @@ from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
 from site_store import SiteStore
 from site_store.address import URL_FILE
-from slipway_cli.embedded.background import BackgroundAirflow
-from slipway_cli.embedded.health import loopback_session, unhealthy_components
-from slipway_cli.embedded.leftovers import servers_of
-from slipway_cli.embedded.runtime import Runtime
-from slipway_cli.embedded.sessions import members
+from slipway_cli.demo.airflow import BackgroundAirflow
+from slipway_cli.embedded.home import Runtime
+from slipway_cli.embedded.processes import members, servers_of
 
 DAG = "deploy_site"
 # Seconds after which what a test waits for hangs: a busy machine is slow, and no test times anything.
@@ -159,8 +158,8 @@ class RunningSlipway:
     def wait_healthy(self, since: datetime | None = None, timeout: float = HANGS) -> None:
         """Wait until every component has given a sign of life since then (default: now)."""
         moment = since or datetime.now(UTC)
-        with loopback_session() as session:
-            wait_until(lambda: not unhealthy_components(session, self.url, moment), "all components healthy", timeout)
+        with contextlib.closing(AirflowClient(ApiSession.with_token(self.url, "", None, 5.0))) as airflow:
+            wait_until(lambda: not airflow.unhealthy_components(moment), "all components healthy", timeout)
 
 
 def _lives(pid: int | None) -> bool:

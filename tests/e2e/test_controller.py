@@ -8,19 +8,19 @@ import pytest
 
 from site_engine.controller import NAME, USER
 from site_store import ActionState, SiteStore
-from site_store.site_locks import CLOSE
+from site_store.abort import CLOSE
 from tests.e2e.running import RunningSlipway, wait_until
 
 
 def _dead(store: SiteStore, site: str) -> str:
     """Let an action hold a site whose DAG run is gone; return its id."""
-    action = store.create_action("deploy_site", site, 1, {}, "ann", context_marker=None, exclusive=True)
-    store.acquire_site(action.id)
+    action = store.actions.create("deploy_site", site, 1, {}, "ann", context_marker=None, exclusive=True)
+    store.locks.acquire(action.id)
     return action.id
 
 
 def _is_closed(store: SiteStore, action_id: str) -> bool:
-    return store.action(action_id).state is ActionState.CANCELLED
+    return store.actions.get(action_id).state is ActionState.CANCELLED
 
 
 @pytest.mark.endurance
@@ -30,15 +30,15 @@ def test_a_dead_action_is_closed_by_itself_also_after_the_controller_was_killed(
         for site in ("dead-one", "dead-two"):
             action_id = _dead(store, site)
             wait_until(partial(_is_closed, store, action_id), f"the action of site {site} is closed")
-            assert store.site_owner(site) is None
-            assert [(one.command, one.user) for one in store.audits(action_id)][-1] == (CLOSE, USER)
-            lease = store.lease_of(NAME)
+            assert store.locks.owner(site) is None
+            assert [(one.command, one.user) for one in store.actions.commands(action_id)][-1] == (CLOSE, USER)
+            lease = store.leases.get(NAME)
             assert lease is not None
             epochs.append(lease.epoch)
             if site == "dead-one":
                 slipway.kill_component("controller")
         assert epochs[0] < epochs[1]
-        assert {check.subject: check.problem for check in store.checks()}["airflow"] is None
+        assert {check.subject: check.problem for check in store.checks.newest()}["airflow"] is None
 
 
 @pytest.mark.endurance

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from tests.e2e.running import DAG, RunningSlipway, leftovers
+from tests.support.processes import tied
 from tests.support.sites import boot_action, group, node, site
 
 SITES = Path(__file__).parents[3] / "shared" / "sites"
@@ -108,7 +109,7 @@ def test_rule_24_what_a_killed_demo_has_left_is_cancelled_and_waited_for(
     design.write_text(site([node("n1"), node("n2")], [group("all", minimum_successful_nodes=2)], region="left"))
     options = [*FAST, "--site", str(design)]
     with subprocess.Popen(
-        [*DEMO, *options, "--fail", "prepare:*:stuck"],
+        tied(*DEMO, *options, "--fail", "prepare:*:stuck"),
         env=environment(slipway.home),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -133,7 +134,7 @@ def test_a_demo_with_its_own_airflow_leaves_nothing_behind_after_ctrl_c_and_at_i
     with (
         (tmp_path / "errors").open("w+") as errors,
         subprocess.Popen(
-            [*DEMO, *FAST, "--fail", "prepare:*:stuck"],  # no group can come to its end
+            tied(*DEMO, *FAST, "--fail", "prepare:*:stuck"),  # no group can come to its end
             # Whoever runs the tests in the background of a shell has them ignore Ctrl-C, and all that they start.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             env=environment(home),

@@ -82,11 +82,11 @@ def test_rule_24_a_deleted_run_frees_its_site(slipway: RunningSlipway, start_sim
     slipway.airflow.wait_for_run(DAG, first, HANGS)
     slipway.airflow.delete_run(DAG, first)
     with slipway.open_store() as store:
-        lost = store.action_of_run(DAG, first)
+        lost = store.actions.of_run(DAG, first)
         assert lost is not None
         assert lost.state is ActionState.CANCELLED
-        assert store.site_owner("deleted") is None
-        assert store.node_states(lost.id)["a"] is NodeState.UNKNOWN
+        assert store.locks.owner("deleted") is None
+        assert store.tasks.node_states(lost.id)["a"] is NodeState.UNKNOWN
 
 
 @pytest.mark.endurance
@@ -135,14 +135,14 @@ def test_rule_24_the_lock_of_a_run_that_is_gone_is_taken_over(
     slipway.connect("gone", start_simulator().url)
     slipway.slipway.commit("gone", ONE)
     with slipway.open_store() as store:
-        lost = store.ensure_action(DAG, "a-run-that-was-deleted", DAG, "gone", 1, {}, "tester")
-        store.acquire_site(lost.id)
+        lost = store.actions.ensure(DAG, "a-run-that-was-deleted", DAG, "gone", 1, {}, "tester")
+        store.locks.acquire(lost.id)
         progress = slipway.slipway.progress(DAG, "a-run-that-was-deleted")
         assert progress is not None
         assert progress.state == "cancelled", "whoever looks sees that it does not run"
-        store.acquire_site(lost.id)
+        store.locks.acquire(lost.id)
         assert slipway.deploy("gone", ONE)[1] == "success"
-        assert store.action(lost.id).state is ActionState.CANCELLED
+        assert store.actions.get(lost.id).state is ActionState.CANCELLED
 
 
 @pytest.mark.endurance
@@ -187,7 +187,7 @@ def test_rule_23_a_group_that_is_cleared_alone_renews_the_report(
     assert progress.state == "success"
     assert slipway.report(run_id)["verdict"] == "success"
     with slipway.open_store() as store:
-        assert store.site_owner("alone") is None
+        assert store.locks.owner("alone") is None
     assert simulator.double() == {}
 
 

@@ -19,9 +19,10 @@ import pytest
 from api_client.airflow import AirflowClient
 from api_client.session import ApiRefused, ApiSession
 from site_store import SiteStore
-from slipway_cli.embedded.runtime import Runtime, read_runtime
-from slipway_cli.embedded.sessions import members
+from slipway_cli.embedded.home import Runtime, read_runtime
+from slipway_cli.embedded.processes import members
 from tests.e2e.running import DAG, HANGS, RunningSlipway, leftovers, wait_until
+from tests.support.processes import tied
 from tests.support.revisions import commit_design
 
 COMPONENTS = ["api-server", "scheduler", "dag-processor", "triggerer", "controller"]
@@ -36,7 +37,7 @@ class Up:
         env = {name: value for name, value in os.environ.items() if not name.startswith("SLIPWAY_")}
         with self.log.open("ab") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "slipway_cli", "up", "--home", str(home), *options],
+                tied(sys.executable, "-m", "slipway_cli", "up", "--home", str(home), *options),
                 env=env | {"SLIPWAY_PORT": "0"} | environ,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
@@ -95,7 +96,7 @@ def test_up_tells_how_to_log_in_and_leaves_nothing_behind(home: Path) -> None:
         assert stat.S_IMODE((home / name).stat().st_mode) == 0o600
 
     with SiteStore.open((home / "store.url").read_text()) as store:
-        assert store.sites() == ["earlier"]
+        assert store.sites.committed() == ["earlier"]
     assert (home / "slipway.db.before-postgresql").exists()
     assert not (home / "slipway.db").exists()
 

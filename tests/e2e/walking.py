@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from slipway_cli.embedded.runtime import Runtime, read_runtime
+from slipway_cli.embedded.home import Runtime, read_runtime
 from tests.e2e.running import HANGS, leftovers, wait_until
+from tests.support.processes import tied
 
 ROOT = Path(__file__).parents[2]
 HEADING = "## From `make up` to a deployed site"
@@ -81,7 +82,7 @@ def two_terminals(work: Path, first: Sequence[str], folder: Path = ROOT, slipway
     home, log = work / "home", work / "up.log"
     environ = own_environment(home, work / "config")
     with log.open("w") as out:
-        up = subprocess.Popen(first, cwd=folder, env=environ, stdout=out, stderr=out, start_new_session=True)
+        up = subprocess.Popen(tied(*first), cwd=folder, env=environ, stdout=out, stderr=out, start_new_session=True)
     try:
 
         def ready() -> bool:

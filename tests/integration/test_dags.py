@@ -30,7 +30,7 @@ def test_a_site_is_deployed(runs: Runs) -> None:
     assert action.state is ActionState.SUCCESS
     assert [(g["name"], g["state"]) for g in runs.last_report()["groups"]] == [("one", "success"), ("two", "success")]
     with SiteStore.open() as store:
-        assert store.site_owner("alpha") is None
+        assert store.locks.owner("alpha") is None
 
 
 @pytest.mark.endurance
@@ -49,7 +49,9 @@ def test_after_a_503_in_the_very_fetch_of_the_design_this_action_and_a_later_one
     last = runs.last_action()
     assert last.design_fetch > 0
     with SiteStore.open() as store:
-        assert {operation.design_ref for operation in store.operations(last.id)} == {between.url + between.asked[1]}
+        assert {operation.design_ref for operation in store.operations.of_action(last.id)} == {
+            between.url + between.asked[1]
+        }
 
 
 @pytest.mark.endurance
@@ -75,7 +77,7 @@ def test_rule_19_a_failed_critical_group_fails_the_run_and_stops_no_other(
     state, tasks = runs.run()
     assert (state, tasks["report"], tasks["release"]) == ("failed", "failed", "failed")
     with SiteStore.open() as store:
-        assert store.site_owner("alpha") is None, "released all the same"
+        assert store.locks.owner("alpha") is None, "released all the same"
     action = runs.last_action()
     assert (action.state, action.verdict) == (ActionState.FAILED, "critical group one failed")
     assert "AirflowFailException: critical group one failed" in "".join(capfd.readouterr())
@@ -180,7 +182,7 @@ def test_a_dry_run_shows_what_would_be_done_and_does_nothing(runs: Runs, capfd: 
         {"group": "one", "phase": "deploy", "nodes": ["a"]},
     ]
     with SiteStore.open() as store:
-        assert store.node_records("alpha") == []
+        assert store.nodes.of_site("alpha") == []
 
 
 @pytest.mark.endurance

@@ -11,7 +11,7 @@ from design_rendering.design import read_design
 from design_rendering.documents import load_documents
 from site_engine.operations.reconcile import list_nodes
 from site_store import ActionState, GroupRecord, NodeRecord, SiteStore
-from strategy_lib.phase import GroupState, NodeStep, Reason
+from strategy_lib.phase import GroupState, Phase, Reason
 from tests.support.dag_runs import Runs
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator
@@ -25,7 +25,7 @@ NEEDS_REDEPLOY = "design changed, needs redeploy (redeploy_server)"
 
 def records(store: SiteStore) -> dict[str, NodeRecord]:
     """Return what the store knows of each node."""
-    return {record.name: record for record in store.node_records("alpha")}
+    return {record.name: record for record in store.nodes.of_site("alpha")}
 
 
 def nodes_of(report: Any) -> dict[str, tuple[str, str]]:
@@ -87,7 +87,7 @@ def deployed(begin: Begin) -> Driving:
     first = begin(PLAIN)
     for name in ("one", "two"):
         first.group(name)
-    first.store.close_action(first.action.id, ActionState.SUCCESS, "done")
+    first.store.actions.close(first.action.id, ActionState.SUCCESS, "done")
     return begin(CHANGED, "run-2")
 
 
@@ -104,12 +104,12 @@ def test_rule_21_a_group_looks_again_before_it_submits(deployed: Driving, simula
     assert judged(deployed.group("two")) == (GroupState.SUCCESS, None)
     assert simulator.submissions()[before:] == []
     assert deployed.states() == {"a": "not_started", "b": "success"}
-    assert deployed.store.withheld(deployed.action.id)["a"].startswith(NEEDS_REDEPLOY)
+    assert deployed.store.tasks.withheld(deployed.action.id)["a"].startswith(NEEDS_REDEPLOY)
 
 
 def test_rule_23_a_cleared_group_judges_anew_what_kept_its_nodes_back(deployed: Driving) -> None:
     deployed.group("one")
-    deployed.node_step(NodeStep.DESTROY, ["a"])
+    deployed.node_step(Phase.DESTROY, ["a"])
     assert judged(deployed.group("one", "8")) == (GroupState.SUCCESS, None)
     assert records(deployed.store)["a"].is_up_to_date
 
@@ -120,7 +120,7 @@ def test_rule_21_force_submits_and_what_touched_nothing_is_no_success(deployed: 
     assert judged(deployed.group("two", redo_done=True)) == (GroupState.SUCCESS, None)
     assert len(simulator.submissions()) == before + 4
     assert deployed.states() == {"a": "failure", "b": "success"}, "b has the same design, and is still deployed"
-    (a,) = (tasks for tasks in deployed.store.node_tasks(deployed.action.id) if tasks.node == "a")
+    (a,) = (tasks for tasks in deployed.store.tasks.of_nodes(deployed.action.id) if tasks.node == "a")
     assert a.deploy.error == (
         "it was deployed before, so that deploy has done nothing: needs redeploy (redeploy_server)"
     )
@@ -137,8 +137,8 @@ def test_rule_21_a_deployed_node_that_no_action_deployed_is_neither_touched_nor_
     simulator.post("nodes/a", {"status": "Deployed"})
     assert judged(driving.group("one")) == (GroupState.FAILURE, Reason.PREPARE_CRITERIA)
     assert simulator.submissions() == []
-    assert driving.store.withheld(driving.action.id)["a"].startswith("deployed already, but no action on record")
-    assert driving.store.done_digests("alpha") == {}
+    assert driving.store.tasks.withheld(driving.action.id)["a"].startswith("deployed already, but no action on record")
+    assert driving.store.nodes.done_digests("alpha") == {}
 
 
 def test_rule_13_what_was_ready_before_and_is_deployed_after_is_done(begin: Begin, simulator: Simulator) -> None:
@@ -146,7 +146,7 @@ def test_rule_13_what_was_ready_before_and_is_deployed_after_is_done(begin: Begi
     requests.post(f"{simulator.url}/api/v1.0/validatedesign", json={"href": driving.design_ref}, timeout=10)
     simulator.post("nodes/a", {"status": "Ready"})
     assert judged(driving.group("one")) == (GroupState.SUCCESS, None)
-    assert driving.store.done_digests("alpha").keys() == {"a"}
+    assert driving.store.nodes.done_digests("alpha").keys() == {"a"}
 
 
 def test_rule_13_what_was_not_listed_before_its_deploy_and_is_deployed_after_is_unknown(
@@ -164,10 +164,10 @@ def test_rule_13_what_was_not_listed_before_its_deploy_and_is_deployed_after_is_
     assert judged(driving.group("one")) == (GroupState.FAILURE, Reason.DEPLOY_CRITERIA)
     assert [action for action, _ in simulator.submissions()] == ["prepare_nodes", "deploy_nodes"]
     assert driving.states()["a"] == "unknown"
-    (a,) = (tasks for tasks in driving.store.node_tasks(driving.action.id) if tasks.node == "a")
+    (a,) = (tasks for tasks in driving.store.tasks.of_nodes(driving.action.id) if tasks.node == "a")
     assert (a.deploy.error or "").startswith("the node list says Deployed, but did not have it right before its deploy")
-    assert driving.store.done_digests("alpha") == {}
-    assert driving.store.unfinished_operations("alpha") == []
+    assert driving.store.nodes.done_digests("alpha") == {}
+    assert driving.store.operations.unfinished("alpha") == []
 
 
 def test_rule_14_a_deploy_that_ended_late_is_proven_by_what_was_seen_before_it(
@@ -177,24 +177,24 @@ def test_rule_14_a_deploy_that_ended_late_is_proven_by_what_was_seen_before_it(
     simulator.script("a", "deploy", "stuck")
     driving.timeout = 1.0
     assert judged(driving.group("one")) == (GroupState.FAILURE, Reason.DEPLOY_CRITERIA)
-    driving.store.close_action(driving.action.id, ActionState.FAILED, "timed out")
+    driving.store.actions.close(driving.action.id, ActionState.FAILED, "timed out")
     simulator.release_stuck()
     later = begin(PLAIN, "run-2")
     assert judged(later.group("one")) == (GroupState.SUCCESS, None)
     assert [action for action, _ in simulator.submissions()] == ["prepare_nodes", "deploy_nodes"], "it is as wanted"
-    assert later.store.done_digests("alpha").keys() == {"a"}
+    assert later.store.nodes.done_digests("alpha").keys() == {"a"}
 
 
 def test_rule_25_new_labels_are_recorded_and_nothing_more_is_needed(begin: Begin, simulator: Simulator) -> None:
     first = begin(PLAIN)
     first.group("one")
-    first.store.close_action(first.action.id, ActionState.SUCCESS, "done")
+    first.store.actions.close(first.action.id, ActionState.SUCCESS, "done")
     labelled = PLAIN.replace("role: compute", "role: storage")
     later = begin(labelled, "run-2")
     assert judged(later.group("one")) == (GroupState.FAILURE, Reason.PREPARE_CRITERIA)
-    assert later.store.withheld(later.action.id)["a"] == "labels changed: relabel_nodes brings them about"
+    assert later.store.tasks.withheld(later.action.id)["a"] == "labels changed: relabel_nodes brings them about"
     digests = read_design(load_documents(labelled)).digests
-    later.node_step(NodeStep.RELABEL, ["a"], digests=digests)
+    later.node_step(Phase.RELABEL, ["a"], digests=digests)
     assert (records(later.store)["a"].done_digest, records(later.store)["a"].done_revision) == (digests["a"], 2)
     before = len(simulator.submissions())
     assert judged(later.group("one", "8")) == (GroupState.SUCCESS, None)

@@ -47,7 +47,7 @@ def finished(driving: Driving, key: str = "6") -> GroupRecord:
 def message(driving: Driving, name: str = "a") -> str:
     """Return what is said of a node that was not prepared."""
     return next(
-        tasks.prepare.error or "" for tasks in driving.store.node_tasks(driving.action.id) if tasks.node == name
+        tasks.prepare.error or "" for tasks in driving.store.tasks.of_nodes(driving.action.id) if tasks.node == name
     )
 
 
@@ -66,7 +66,7 @@ def test_rule_11_a_machine_that_our_own_deploy_left_allocated_is_released(
         ("prepare_nodes", ["a"]),
         ("deploy_nodes", ["a"]),
     ]
-    assert driving.store.left_undeployed("alpha", ["a", "b"]) == {}, "what is deployed was not left so"
+    assert driving.store.nodes.left_undeployed("alpha", ["a", "b"]) == {}, "what is deployed was not left so"
 
 
 def test_rule_12_an_answer_that_is_lost_releases_once(listed: Listed, simulator: Simulator) -> None:

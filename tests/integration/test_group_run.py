@@ -42,7 +42,7 @@ def test_rule_24_a_task_whose_provisioner_was_killed_holds_nothing_behind_a_newe
     driving.patience = 0.3
     waiting = driving.group("all")
     assert isinstance(waiting, StillRunning)
-    driving.store.close_action(driving.action.id, ActionState.CANCELLED, "cancelled")
+    driving.store.actions.close(driving.action.id, ActionState.CANCELLED, "cancelled")
     _until_only_b_is_at_work(simulator)
     simulator.kill()
     simulator.start("--restart-mode", "orphan", "--grace", "0")
@@ -55,8 +55,8 @@ def test_rule_24_a_task_whose_provisioner_was_killed_holds_nothing_behind_a_newe
     assert record.state is GroupState.SUCCESS
     (dead, *_) = simulator.get("tasks")
     assert (dead["task_id"], dead["status"]) == (waiting.provisioner_task, "running")
-    assert driving.store.unfinished_operations("alpha") == []
-    assert driving.store.operation(waiting.op).status is OperationStatus.COMPLETE
+    assert driving.store.operations.unfinished("alpha") == []
+    assert driving.store.operations.get(waiting.op).status is OperationStatus.COMPLETE
     assert simulator.double() == {}
 
 

@@ -29,6 +29,7 @@ from slipway_api.actions.preview import nodes_if_known
 from slipway_api.documents.validation import validate
 from slipway_api.http import dependencies
 from slipway_api.sites.site_statuses import listed_nodes, statuses
+from strategy_lib.phase import Phase
 from tests.support.sites import document, group, node, site
 from tests.support.stores import new_store
 
@@ -74,18 +75,18 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SiteStore
     monkeypatch.setattr(dependencies, "_provisioners", [OneProvisioner()])
     with SiteStore.open(url) as opened:
         hidden = RevisionSecrets(frozenset({SECRET}))
-        opened.commit_revision("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden)
+        opened.revisions.commit("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden)
         yield opened
 
 
 @pytest.fixture
 def waiting(store: SiteStore) -> tuple[ActionRecord, int]:
     """An action with a provisioner task that was not seen to be over; and its operation's number."""
-    action = store.ensure_action("verify_site", "run", "verify_site", "alpha", 1, {}, "tester")
-    store.acquire_site(action.id)
-    begun = store.begin_operation(action.id, "alpha", "", 1, "verify_site", (), "http://design")
-    store.submitted(begun.op, "t-1")
-    return store.action(action.id), begun.op
+    action = store.actions.ensure("verify_site", "run", "verify_site", "alpha", 1, {}, "tester")
+    store.locks.acquire(action.id)
+    begun = store.operations.begin(action.id, "alpha", "", 1, Phase.VERIFY_SITE, (), "http://design")
+    store.operations.mark_submitted(begun.op, "t-1")
+    return store.actions.get(action.id), begun.op
 
 
 def test_site_statuses(http: responses.RequestsMock, store: SiteStore) -> None:
@@ -133,7 +134,7 @@ def test_late_results_of_an_action(
     action, _ = waiting
     report = finalize_action(store, action, {}, logging.getLogger("slipway.test"), OneProvisioner())
     assert "the BMC refuses ***" in caplog.text
-    events = [event.message for event in store.events(action.id)]
+    events = [event.message for event in store.events.of_action(action.id)]
     assert SECRET not in f"{caplog.text} {report} {events}"
 
 

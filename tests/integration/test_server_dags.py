@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ import requests
 import yaml
 
 from provisioner_client.drydock.request_parts import marker_of
-from site_store import SiteStore
-from slipway_airflow.operators import waiting
+from site_engine import pause
+from site_store import ActionRecord, SiteStore
+from slipway_airflow.operators import group as group_operator
+from slipway_airflow.operators import node_step as node_step_operator
 from tests.support.dag_runs import Runs
 from tests.support.sites import document, group, node, site
 
@@ -154,19 +157,22 @@ def looks(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     Returns how much had been submitted at each look.
     """
-    for wait in ("_WHILE_PAUSED", "_WHILE_PAUSED_BEHIND_OTHERS"):
-        monkeypatch.setattr(waiting, wait, timedelta(seconds=0.2))
-    wait_while_paused = waiting.WaitingOperator.wait_while_paused
+    for wait in ("LOOK_AGAIN", "LOOK_AGAIN_BEHIND_OTHERS"):
+        monkeypatch.setattr(pause, wait, timedelta(seconds=0.2))
     seen: list[int] = []
 
-    def look(operator: Any, action: Any, **more: Any) -> None:
-        seen.append(len(runs.simulator.submissions()))
-        with SiteStore.open() as store:
-            if len(seen) in (1, 3):
-                store.set_paused(action.id, len(seen) == 1)
-            wait_while_paused(operator, store.action(action.id), **more)
+    def watched(hold_back: Callable[..., timedelta | None]) -> Callable[..., timedelta | None]:
+        def look(action: ActionRecord, *others: Any) -> timedelta | None:
+            seen.append(len(runs.simulator.submissions()))
+            with SiteStore.open() as store:
+                if len(seen) in (1, 3):
+                    store.actions.set_paused(action.id, len(seen) == 1)
+                return hold_back(store.actions.get(action.id), *others)
 
-    monkeypatch.setattr(waiting.WaitingOperator, "wait_while_paused", look)
+        return look
+
+    monkeypatch.setattr(group_operator, "hold_group_back", watched(pause.hold_group_back))
+    monkeypatch.setattr(node_step_operator, "hold_back", watched(pause.hold_back))
     return seen
 
 
@@ -186,7 +192,7 @@ def test_rule_26_a_pause_holds_back_a_destruction_too(deployed: Runs, looks: lis
 def test_a_revision_that_could_not_be_rendered_is_refused_in_words(runs: Runs) -> None:
     runs.commit(PLAIN)
     with SiteStore.open() as store:
-        store.commit_revision(
+        store.revisions.commit(
             "alpha", {"design": "not: rendered\n"}, (), None, "tester", forced=True, problems=["no parent"]
         )
     assert runs.run()[0] == "failed"

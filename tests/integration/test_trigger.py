@@ -84,7 +84,7 @@ def test_it_fires_when_the_task_is_complete(waiting: tuple[Driving, StillRunning
         return await event
 
     assert asyncio.run(run())["how"] == "complete"
-    assert driving.store.operation(still.op).running_since is not None
+    assert driving.store.operations.get(still.op).running_since is not None
 
 
 def test_rule_14_it_fires_at_the_timeout(waiting: tuple[Driving, StillRunning]) -> None:

@@ -36,11 +36,11 @@ class Runs:
     def last_action(self) -> ActionRecord:
         """Return the newest action."""
         with SiteStore.open() as store:
-            return store.actions(None, 1)[0]
+            return store.actions.newest(None, 1)[0].action
 
     def last_report(self) -> Mapping[str, Any]:
         """Return the newest action's report."""
         with SiteStore.open() as store:
-            report = store.report(self.last_action().id)
+            report = store.reports.get(self.last_action().id)
         assert report is not None
         return report

@@ -12,7 +12,7 @@ from design_rendering.design import read_design
 from design_rendering.documents import load_documents
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
-from provisioner_client.protocol import DesignSource, Provisioner, TaskAction, TaskState
+from provisioner_client.protocol import DesignSource, Provisioner, TaskState
 from site_engine.clock import Clock, SystemClock
 from site_engine.driver import SubjectDriver
 from site_engine.groups import GroupRequest, GroupSubject
@@ -20,8 +20,8 @@ from site_engine.node_steps import NodeStepRequest, NodeStepSubject, NodeStepVer
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.planning import make_plan
-from site_store import ActionRecord, GroupRecord, OperationPhase, SiteStore
-from strategy_lib.phase import NodeStep, Phase
+from site_store import ActionRecord, GroupRecord, SiteStore
+from strategy_lib.phase import Phase
 from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator
 
@@ -60,9 +60,7 @@ class Driving:
         while not provisioner.is_dead(task_id):
             newer += 1
             assert newer < 100
-            begun = provisioner.submit(
-                TaskAction.VERIFY_SITE, DesignSource(self.design_ref), None, f"slipway-other-{newer}"
-            )
+            begun = provisioner.submit(Phase.VERIFY_SITE, DesignSource(self.design_ref), None, f"slipway-other-{newer}")
             while provisioner.task(begun).state is not TaskState.COMPLETE:
                 self.clock.sleep(0.001)
         provisioner.close()
@@ -88,7 +86,7 @@ class Driving:
             provisioner.close()
 
     def node_step(
-        self, step: NodeStep, nodes: Collection[str], attempt: int = 20, **more: Any
+        self, step: Phase, nodes: Collection[str], attempt: int = 20, **more: Any
     ) -> NodeStepVerdict | StillRunning:
         """Drive a step on nodes, as its Airflow task does."""
         provisioner = self.connect()
@@ -109,14 +107,14 @@ class Driving:
         finally:
             provisioner.close()
 
-    def step_states(self, step: NodeStep) -> dict[str, str]:
+    def step_states(self, step: Phase) -> dict[str, str]:
         """Return what came of each node in a step."""
-        tasks = self.store.step_tasks(self.action.id, OperationPhase(step.value))
+        tasks = self.store.tasks.of_step(self.action.id, step)
         return {name: record.status.value for name, record in tasks}
 
     def states(self) -> dict[str, str]:
         """Return the state of every node."""
-        return {name: state.value for name, state in self.store.node_states(self.action.id).items()}
+        return {name: state.value for name, state in self.store.tasks.node_states(self.action.id).items()}
 
 
 Begin = Callable[..., Driving]
@@ -132,12 +130,12 @@ def begin_with(store: SiteStore, folder: Path, connection: Connection, clock: Cl
         revision = commit_design(store, site, text, documents)
         path = folder / f"{site}-{revision.number}.yaml"
         path.write_text(text)
-        action = store.ensure_action("deploy_site", run_id, "deploy_site", site, revision.number, {}, "tester")
-        store.acquire_site(action.id)
+        action = store.actions.ensure("deploy_site", run_id, "deploy_site", site, revision.number, {}, "tester")
+        store.locks.acquire(action.id)
         plan = make_plan(design.strategy, design.nodes, ())
-        store.set_wanted(site, revision.number, design.digests)
-        store.save_plan(action.id, plan.groups, plan.done, design.digests, plan.other)
-        return Driving(store, store.action(action.id), path.as_uri(), connection, clock)
+        store.nodes.set_wanted(site, revision.number, design.digests)
+        store.groups.save_plan(action.id, plan.groups, plan.done, design.digests, plan.other)
+        return Driving(store, store.actions.get(action.id), path.as_uri(), connection, clock)
 
     return begin
 

@@ -17,12 +17,12 @@ from provisioner_client.protocol import (
     DesignValidation,
     ListedNode,
     ProvisionerTask,
-    TaskAction,
     TaskMessage,
     TaskState,
 )
 from site_engine.clock import Clock
 from strategy_lib.outcome import REFUSED_BY_PREPARE, Evidence, NodeCondition
+from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
 
 _LONGEST_NAME = 32
@@ -38,18 +38,28 @@ _STATUS = {
     NodeCondition.FAILED_RELEASE: "Releasing failed",
 }
 _CONDITIONS = {status: condition for condition, status in _STATUS.items()}
+# Drydock's words, so that a test reads alike whatever it is about.
+_ACTIONS = {
+    Phase.VERIFY_SITE: "verify_site",
+    Phase.PREPARE_SITE: "prepare_site",
+    Phase.PREPARE: "prepare_nodes",
+    Phase.DEPLOY: "deploy_nodes",
+    Phase.RELEASE: "destroy_nodes",
+    Phase.DESTROY: "destroy_nodes",
+    Phase.RELABEL: "relabel_nodes",
+}
 _FAILURES = {
-    TaskAction.PREPARE_NODES: "Error commissioning node {}",
-    TaskAction.DEPLOY_NODES: "Error deploying node {}",
-    TaskAction.DESTROY_NODES: "Error Releasing node {}",
-    TaskAction.RELABEL_NODES: "Failed to label node {}",
+    Phase.PREPARE: "Error commissioning node {}",
+    Phase.DEPLOY: "Error deploying node {}",
+    Phase.DESTROY: "Error Releasing node {}",
+    Phase.RELABEL: "Failed to label node {}",
 }
 _FAILED = {
-    TaskAction.PREPARE_NODES: NodeCondition.FAILED_COMMISSIONING,
-    TaskAction.DEPLOY_NODES: NodeCondition.FAILED_DEPLOYMENT,
-    TaskAction.DESTROY_NODES: NodeCondition.FAILED_RELEASE,
+    Phase.PREPARE: NodeCondition.FAILED_COMMISSIONING,
+    Phase.DEPLOY: NodeCondition.FAILED_DEPLOYMENT,
+    Phase.DESTROY: NodeCondition.FAILED_RELEASE,
 }
-_AT_WORK = {TaskAction.PREPARE_NODES: NodeCondition.COMMISSIONING, TaskAction.DEPLOY_NODES: NodeCondition.DEPLOYING}
+_AT_WORK = {Phase.PREPARE: NodeCondition.COMMISSIONING, Phase.DEPLOY: NodeCondition.DEPLOYING}
 
 
 @dataclass
@@ -57,7 +67,7 @@ class _Task:
     """A task. ``left`` are its nodes that nothing has become of yet."""
 
     task_id: str
-    action: TaskAction
+    phase: Phase
     reference: str
     nodes: tuple[str, ...]
     started: datetime | None = None
@@ -133,7 +143,7 @@ class FakeProvisioner:
 
     def submit(
         self,
-        action: TaskAction,
+        phase: Phase,
         design: DesignSource,
         nodes: Sequence[str] | None,
         reference: str,
@@ -142,8 +152,8 @@ class FakeProvisioner:
         sent_ago: float | None = LONG_AGO,
     ) -> str:
         """Take a task; one of this reference is joined, unless it certainly was never sent."""
-        if not nodes and action not in (TaskAction.VERIFY_SITE, TaskAction.PREPARE_SITE):
-            raise SubmissionRefused(f"{action} is for named nodes")
+        if not nodes and phase.is_of_nodes:
+            raise SubmissionRefused(f"{phase} is for named nodes")
         if sent_ago is not None:
             found = self.find(reference)
             if found is not None:
@@ -155,7 +165,7 @@ class FakeProvisioner:
         self.sent += 1
         fault = self._faults["submit"].pop(0) if self._faults["submit"] else None
         if fault is None or fault[1]:
-            task_id = self._take(action, tuple(nodes or ()), reference)
+            task_id = self._take(phase, tuple(nodes or ()), reference)
         if fault is not None:
             raise fault[0]
         return task_id
@@ -166,11 +176,11 @@ class FakeProvisioner:
         self._answer("find")
         return next((self._shown(task) for task in self._tasks.values() if task.reference == reference), None)
 
-    def task(self, task_id: str, *, action: TaskAction | None = None, reference: str | None = None) -> ProvisionerTask:
+    def task(self, task_id: str, *, phase: Phase | None = None, reference: str | None = None) -> ProvisionerTask:
         """Show a task."""
         self._answer("task")
         task = self._known(task_id)
-        if action not in (None, task.action) or reference not in (None, task.reference):
+        if (phase is not None and _ACTIONS[phase] != _ACTIONS[task.phase]) or reference not in (None, task.reference):
             raise ProvisionerProtocolError(f"task {task_id} is another one")
         return self._shown(task)
 
@@ -179,7 +189,7 @@ class FakeProvisioner:
         task_id: str,
         sent: Collection[str],
         *,
-        action: TaskAction | None = None,
+        phase: Phase | None = None,
         reference: str | None = None,
     ) -> Evidence:
         """Tell what it knows of the nodes."""
@@ -226,7 +236,7 @@ class FakeProvisioner:
 
     def script(self, node: str, phase: str, behaviour: str, *, attempt: int | None = None, factor: float = 1.0) -> None:
         """Say what shall become of a node."""
-        self._scripts[node, phase.removesuffix("_nodes")] = _Script(behaviour, attempt, factor)
+        self._scripts[node, f"{phase.removesuffix('_nodes')}_nodes"] = _Script(behaviour, attempt, factor)
 
     def fault(self, method: str, error: ProvisionerError, count: int = 1, *, taken: bool = False) -> None:
         """Have the next calls of a method fail; a submission can be ``taken`` in spite of it."""
@@ -265,7 +275,7 @@ class FakeProvisioner:
 
     def submissions(self) -> list[tuple[str, list[str]]]:
         """Return (action, sorted nodes) of every task that is about named nodes, in order."""
-        return [(task.action.value, sorted(task.nodes)) for task in self._tasks.values() if task.nodes]
+        return [(_ACTIONS[task.phase], sorted(task.nodes)) for task in self._tasks.values() if task.nodes]
 
     def double(self) -> list[tuple[str, str]]:
         """Return (node, action) of every node that was submitted while another task was about it."""
@@ -289,7 +299,7 @@ class FakeProvisioner:
             result = "success" if good else "partial_success" if task.succeeded else "failure"
         return ProvisionerTask(
             task.task_id,
-            task.action.value,
+            _ACTIONS[task.phase],
             task.state,
             result,
             frozenset(task.succeeded if ended else ()),
@@ -298,11 +308,12 @@ class FakeProvisioner:
             task.reference,
         )
 
-    def _take(self, action: TaskAction, nodes: tuple[str, ...], reference: str) -> str:
+    def _take(self, phase: Phase, nodes: tuple[str, ...], reference: str) -> str:
         self._advance()
         at_work = [task for task in self._tasks.values() if task.ended is None and not task.orphaned]
-        self._overlapping += [(name, action.value) for task in at_work for name in nodes if name in task.nodes]
-        task = _Task(f"task-{len(self._tasks) + 1}", action, reference, nodes, left=list(nodes))
+        self._overlapping += [(name, _ACTIONS[phase]) for task in at_work for name in nodes if name in task.nodes]
+        phase = Phase.DESTROY if phase is Phase.RELEASE else phase
+        task = _Task(f"task-{len(self._tasks) + 1}", phase, reference, nodes, left=list(nodes))
         self._tasks[task.task_id] = task
         self._advance()
         return task.task_id
@@ -322,15 +333,15 @@ class FakeProvisioner:
     def _start(self, task: _Task, at: datetime) -> None:
         task.started = at
         for name in task.nodes:
-            self._attempts[name, _phase(task.action)] += 1
-            if task.action in _AT_WORK and self._can_be_worked_on(task.action, name):
-                self._conditions[name] = _AT_WORK[task.action]
+            self._attempts[name, _ACTIONS[task.phase]] += 1
+            if task.phase in _AT_WORK and self._can_be_worked_on(task.phase, name):
+                self._conditions[name] = _AT_WORK[task.phase]
 
     def _work(self, task: _Task, now: datetime) -> bool:
         """Bring a task up to the present; return whether it is over."""
         assert task.started is not None
         for name in list(task.left):
-            script = self._script(name, task.action)
+            script = self._script(name, task.phase)
             if script.behaviour == "stuck":
                 continue
             if now - task.started < timedelta(seconds=self._seconds * script.factor):
@@ -341,52 +352,48 @@ class FakeProvisioner:
             task.ended = now
         return task.ended is not None
 
-    def _script(self, name: str, action: TaskAction) -> _Script:
-        key = (name, _phase(action))
+    def _script(self, name: str, phase: Phase) -> _Script:
+        key = (name, _ACTIONS[phase])
         script = self._scripts.get(key, _Script("success", None, 1.0))
         applies = script.attempt in (None, self._attempts[key]) and not (
             script.behaviour == "flaky" and self._attempts[key] > 1
         )
         return script if applies else _Script("success", None, 1.0)
 
-    def _can_be_worked_on(self, action: TaskAction, name: str) -> bool:
+    def _can_be_worked_on(self, phase: Phase, name: str) -> bool:
         condition = self._conditions.get(name, NodeCondition.NEW)
-        if action is TaskAction.PREPARE_NODES:
+        if phase is Phase.PREPARE:
             return condition not in REFUSED_BY_PREPARE | {NodeCondition.DEPLOYED, NodeCondition.DEPLOYING}
         return condition is NodeCondition.READY
 
     def _finish_node(self, task: _Task, name: str, behaviour: str) -> None:
-        action, condition = task.action, self._conditions.get(name, NodeCondition.NEW)
-        if action in _AT_WORK and condition is NodeCondition.DEPLOYED:
+        phase, condition = task.phase, self._conditions.get(name, NodeCondition.NEW)
+        if phase in _AT_WORK and condition is NodeCondition.DEPLOYED:
             behaviour = "untouched"
-        elif action in _AT_WORK and condition is not _AT_WORK[action]:
+        elif phase in _AT_WORK and condition is not _AT_WORK[phase]:
             behaviour = "refused"
         if behaviour in ("fail", "flaky", "both_lists", "refused"):
             task.failed.add(name)
             task.children[name] = False
-            task.messages[name] = _FAILURES[action].format(name)
+            task.messages[name] = _FAILURES[phase].format(name)
         if behaviour in ("success", "slow", "false_success", "both_lists", "untouched"):
             task.succeeded.add(name)
             task.children.setdefault(name, True)
         if behaviour in ("success", "slow", "unreported_done"):
-            self._done(action, name)
-        elif action in _FAILED and behaviour in self._spoils(action):
-            self._conditions[name] = _FAILED[action]
+            self._done(phase, name)
+        elif phase in _FAILED and behaviour in self._spoils(phase):
+            self._conditions[name] = _FAILED[phase]
 
     @staticmethod
-    def _spoils(action: TaskAction) -> tuple[str, ...]:
+    def _spoils(phase: Phase) -> tuple[str, ...]:
         """Return the behaviours after which a node is worse off."""
         failures = ("fail", "flaky", "both_lists")
-        return (*failures, "false_success") if action in _AT_WORK else failures
+        return (*failures, "false_success") if phase in _AT_WORK else failures
 
-    def _done(self, action: TaskAction, name: str) -> None:
-        if action is TaskAction.PREPARE_NODES:
+    def _done(self, phase: Phase, name: str) -> None:
+        if phase is Phase.PREPARE:
             self._conditions[name] = NodeCondition.READY
-        elif action is TaskAction.DEPLOY_NODES:
+        elif phase is Phase.DEPLOY:
             self._conditions[name] = NodeCondition.DEPLOYED
-        elif action is TaskAction.DESTROY_NODES:
+        elif phase is Phase.DESTROY:
             self._conditions.pop(name, None)
-
-
-def _phase(action: TaskAction) -> str:
-    return action.value.removesuffix("_nodes")

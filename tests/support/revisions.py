@@ -15,4 +15,4 @@ def commit_design(
 ) -> RevisionRecord:
     """Commit a text as it is, rendered as itself; its documents are read from it unless they are given."""
     read = load_documents(text) if documents is None else documents
-    return store.commit_revision(site, {COLLECTION: text}, [(COLLECTION, document) for document in read], text, user)
+    return store.revisions.commit(site, {COLLECTION: text}, [(COLLECTION, document) for document in read], text, user)

@@ -11,6 +11,8 @@ from typing import Any
 
 import requests
 
+from tests.support.processes import tied
+
 
 class SimulatorProcess:
     """One simulator. `start` after `kill` takes the same port again, so that clients need not notice.
@@ -30,7 +32,8 @@ class SimulatorProcess:
 
     def start(self, *more: str) -> None:
         """Start it and wait for its line; `more` options go before those given at first."""
-        command = [sys.executable, "-m", "provisioner_client.simulator", "--port", self._port, *more, *self._options]
+        arguments = ("--port", self._port, *more, *self._options)
+        command = tied(sys.executable, "-m", "provisioner_client.simulator", *arguments)
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         with selectors.DefaultSelector() as ready:
@@ -40,6 +43,12 @@ class SimulatorProcess:
         assert line.startswith("listening on http://"), line
         self.url = line.removeprefix("listening on ").strip()
         self._port = self.url.rsplit(":", 1)[1]
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        assert self._process is not None, "it does not run"
+        return self._process.pid
 
     def kill(self) -> None:
         """End it as a power cut does."""

@@ -55,7 +55,7 @@ class AcquireSiteOperator(SiteOperator):
         ti, params, run = context["ti"], context["params"], context["dag_run"]
         kind, asked = kind_of(self.kind), read_checked(params)
         with self.error_reporting(context) as store:
-            action = store.ensure_action(
+            action = store.actions.ensure(
                 ti.dag_id,
                 ti.run_id,
                 self.kind,
@@ -66,7 +66,7 @@ class AcquireSiteOperator(SiteOperator):
                 dry_run=asked.dry_run,
                 whole_site=asked.is_whole_site(kind),
             )
-            store.note_step(action.id, ti.task_id)
+            store.actions.mark_step(action.id, ti.task_id)
             unknown = unknown_parameters(run.conf or {}, known_in_run(kind))
             if unknown:
                 raise ParameterError(unknown)
@@ -78,7 +78,7 @@ class AcquireSiteOperator(SiteOperator):
                 return
             take_site(store, action.id, run_states(ti), self.log)
             # Whatever else looks open on this site is not: it has no lock, and its run may be gone (rule 24).
-            for other in store.actions(action.site):
+            for other in store.actions.unfinished(action.site):
                 if other.id != action.id:
                     reconcile(store, other.id, run_states(ti))
             self.log.info("Site %s is held by this action.", action.site)

@@ -16,7 +16,7 @@ from site_engine.designs import read_revision
 from site_engine.errors import ConnectionLookupFailed, EngineError, StepError, TaskStopped
 from site_engine.redaction import redact_for_action, redact_output, secrets_of
 from site_engine.reports import STEP_FAILED
-from site_store import RevisionNotFound, SiteBusy, SiteStore, StoreError
+from site_store import RevisionNotFound, SiteStore, StoreError
 from slipway_airflow import connections
 from strategy_lib.errors import StrategyLibError
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from site_store import ActionRecord, RevisionRecord
 
 # Trouble that is the same however often one tries.
-_FINAL = (EngineError, StrategyLibError, RevisionNotFound, SiteBusy, ProvisionerRefused)
+_FINAL = (EngineError, StrategyLibError, RevisionNotFound, ProvisionerRefused)
 # Keystone has bad minutes, and so has Airflow; a worker that is shut down stops its tasks.
 _PASSING = (AuthenticationFailed, ConnectionLookupFailed, TaskStopped)
 
@@ -50,7 +50,7 @@ class SiteOperator(BaseOperator):
             The run has none: its ``acquire`` never got as far.
         """
         ti = context["ti"]
-        action = store.action_of_run(ti.dag_id, ti.run_id)
+        action = store.actions.of_run(ti.dag_id, ti.run_id)
         if action is None:
             raise StepError("this run has no action in Slipway's store: clear its task 'acquire'")
         return action
@@ -94,7 +94,7 @@ class SiteOperator(BaseOperator):
         """Return what gives a client for another action where that uses another connection, or has other secrets."""
 
         def client(action_id: str) -> Provisioner | None:
-            other = store.action(action_id)
+            other = store.actions.get(action_id)
             here = other.connection in (None, connection.id)
             if here and other.revision == action.revision:
                 return None
@@ -133,20 +133,20 @@ class SiteOperator(BaseOperator):
         they are found when the design is read.
         """
         ti = context["ti"]
-        action = store.action_of_run(ti.dag_id, ti.run_id)
+        action = store.actions.of_run(ti.dag_id, ti.run_id)
         if action is None:
             return
-        store.note_step(action.id, ti.task_id)
-        known = None if action.revision is None else store.revision_secrets(action.site, action.revision)
+        store.actions.mark_step(action.id, ti.task_id)
+        known = None if action.revision is None else store.revisions.secrets(action.site, action.revision)
         if known is not None:
             self._hide(known.texts)
 
     def _keep(self, store: SiteStore, context: Context, message: str) -> None:
         ti = context["ti"]
         try:
-            action = store.action_of_run(ti.dag_id, ti.run_id)
+            action = store.actions.of_run(ti.dag_id, ti.run_id)
             if action is not None:
-                store.add_event(action.site, STEP_FAILED, message, action_id=action.id, data={"step": ti.task_id})
+                store.events.add(action.site, STEP_FAILED, message, action_id=action.id, data={"step": ti.task_id})
         except StoreError as error:
             self.log.warning("The failure could not be kept in the store: %s", error)
 
@@ -173,7 +173,7 @@ def design_address(store: SiteStore, action: ActionRecord, connection: Provision
 
 def masked_token(store: SiteStore, action: ActionRecord) -> str:
     """Return the token of the action's revision; from here on it is kept out of this task's log."""
-    token = store.revision(action.site, action.revision).design_token
+    token = store.revisions.get(action.site, action.revision).design_token
     mask_secret(token)
     return token
 

@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from design_rendering.design import read_design
-from design_rendering.drydock_kinds import nodes_from_documents
+from design_rendering.drydock_nodes import nodes_from_documents
 from site_engine.actions.admission import Refusal, judge_critical_groups, judge_design, judge_parameters
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from design_rendering.documents import Document
     from provisioner_client.protocol import Provisioner
-    from site_engine.log_messages import TaskLog
     from site_engine.provisioners import ProvisionerConnection
+    from site_engine.task_log import TaskLog
     from site_store import ActionRecord, RevisionRecord, SiteStore
 
 CONFIGURATION_KEY = "configuration"
@@ -123,9 +123,9 @@ class ValidateDesignOperator(SiteOperator):
             lambda fetch: connection.design_address(token, fetch),
             revision.text or "",
             [node.name for node in nodes_from_documents(documents)],
-            action.design_fetch or store.design_fetch(action.site, action.revision),
+            action.design_fetch or store.actions.design_fetch(action.site, action.revision),
         )
-        store.note_design_fetch(action.id, check.fetch)
+        store.actions.mark_design_fetch(action.id, check.fetch)
         for message in check.validation.messages:
             self.log.info("  %s: %s", message.level, message)
         if check.validation.omitted:

@@ -15,12 +15,13 @@ from site_engine.driver import SubjectDriver
 from site_engine.groups import GroupRequest, GroupSubject, whose_turn
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
+from site_engine.pause import hold_group_back
 from site_store import SiteStore
 from slipway_airflow.operators.acquire import run_states
 from slipway_airflow.operators.base import design_address, task_states
 from slipway_airflow.operators.node_step import step_times
 from slipway_airflow.operators.waiting import WaitingOperator
-from strategy_lib.phase import GroupState, NodeStep, Phase
+from strategy_lib.phase import GroupState, Phase
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -72,7 +73,8 @@ class DeployGroupOperator(WaitingOperator):
         take_site(store, action.id, run_states(context["ti"]), self.log)
         # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
         attempt_key = str(context["ti"].max_tries)
-        self._wait_to_begin(store, action, attempt_key)
+        standings = store.groups.standings(action.id)
+        self.wait_while_paused(action, hold_group_back(action, standings, self.group, attempt_key))
         if not self._is_our_turn(context, store, action):
             raise AirflowRescheduleException(datetime.now(UTC) + _WAIT_FOR_TURN)
         parameters = parameters_of(action)
@@ -83,7 +85,7 @@ class DeployGroupOperator(WaitingOperator):
             attempt_key=attempt_key,
             design_ref=design_address(store, action, connection),
             times=phase_times(self.configuration, connection.settings),
-            release_times=step_times(NodeStep.DESTROY, self.configuration, connection.settings),
+            release_times=step_times(Phase.DESTROY, self.configuration, connection.settings),
             redo_done=parameters.allows(Override.REDO_DONE),
             ignore_older_tasks=parameters.allows(Override.IGNORE_OLDER_TASKS),
         )
@@ -95,15 +97,6 @@ class DeployGroupOperator(WaitingOperator):
             raise AirflowFailException(log_messages.failure(result))
         return None
 
-    def _wait_to_begin(self, store: SiteStore, action: ActionRecord, attempt_key: str) -> None:
-        """Let a pause hold the group back if it is to begin now, also anew after a person cleared it."""
-        standings = store.group_standings(action.id)
-        (ours,) = (standing for standing in standings if standing.name == self.group)
-        cleared = ours.state is GroupState.FAILURE and ours.attempt_key != attempt_key
-        if ours.state is GroupState.PENDING or cleared:
-            earlier = [standing for standing in standings if standing.position < ours.position]
-            self.wait_while_paused(action, behind_others=not all(standing.is_judged for standing in earlier))
-
     def _is_our_turn(self, context: Context, store: SiteStore, action: ActionRecord) -> bool:
         states: dict[str, str | None] | None = None
 
@@ -113,13 +106,13 @@ class DeployGroupOperator(WaitingOperator):
                 states = task_states(context, [self.task_id])
             return states.get(f"{self.task_id}_{position}")
 
-        turn = whose_turn(self.group, store.group_standings(action.id), state_of)
+        turn = whose_turn(self.group, store.groups.standings(action.id), state_of)
         if turn.wait_for is not None:
             self.log.info("Group %s goes first: waiting for it.", turn.wait_for)
             return False
         for name in turn.interrupted:
             self.log.warning("The task of group %s ended without a verdict: the group counts as failed.", name)
-            store.interrupt_group(action.id, name)
+            store.groups.interrupt(action.id, name)
         return True
 
 

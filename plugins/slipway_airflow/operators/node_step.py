@@ -17,10 +17,11 @@ from site_engine.errors import StepError
 from site_engine.node_steps import NodeStepRequest, NodeStepSubject
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
+from site_engine.pause import hold_back
 from slipway_airflow.operators.acquire import run_states
 from slipway_airflow.operators.base import design_address
 from slipway_airflow.operators.waiting import WaitingOperator
-from strategy_lib.phase import NodeStep
+from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 # How the design's settings call the times of a step.
 _TIMES = {
-    NodeStep.DESTROY: ("destroy_interval", "destroy_timeout"),
-    NodeStep.RELABEL: ("relabel_nodes_interval", "relabel_nodes_timeout"),
+    Phase.DESTROY: ("destroy_interval", "destroy_timeout"),
+    Phase.RELABEL: ("relabel_nodes_interval", "relabel_nodes_timeout"),
 }
 
 
@@ -65,7 +66,7 @@ class NodeStepOperator(WaitingOperator):
         StepError
             Not every node is proven done.
         """
-        action, step = self.action(store, context), NodeStep(self.step)
+        action, step = self.action(store, context), Phase(self.step)
         if action.dry_run:
             raise AirflowSkipException(f"dry run: {step} is not submitted; the report names the nodes")
         # The step may have been cleared long after its run had given the site back (rule 23).
@@ -75,7 +76,7 @@ class NodeStepOperator(WaitingOperator):
         request = NodeStepRequest(
             action_id=action.id,
             site=action.site,
-            step=step,
+            phase=step,
             nodes=tuple(sorted(parameters.target_nodes or ())),
             # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
             attempt=int(ti.max_tries),
@@ -87,8 +88,8 @@ class NodeStepOperator(WaitingOperator):
         )
         subject = NodeStepSubject(operations, request)
         if not subject.has_begun():
-            self.wait_while_paused(action)
-            if step is NodeStep.RELABEL:
+            self.wait_while_paused(action, hold_back(action))
+            if step is Phase.RELABEL:
                 # What is done names the version it was done for.
                 _, documents = self.read_revision(store, action.site, action.revision)
                 digests = read_design(documents).digests
@@ -102,7 +103,7 @@ class NodeStepOperator(WaitingOperator):
         return None
 
 
-def step_times(step: NodeStep, configuration: dict[str, Any], settings: ConnectionSettings) -> PhaseTimes:
+def step_times(step: Phase, configuration: dict[str, Any], settings: ConnectionSettings) -> PhaseTimes:
     """Return interval and timeout of a step from the design, capped by the connection's poll interval."""
     interval, timeout = _TIMES[step]
     longest = min(float(configuration[interval]), settings.poll_interval)

@@ -21,6 +21,7 @@ from site_engine.reports import STEP_WARNING
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker
 from strategy_lib.strategy_parser import parse_strategy
+from strategy_lib.warnings import group_count_problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,27 +56,22 @@ class PlanGroupsOperator(SiteOperator):
         """Plan."""
         with self.error_reporting(context) as store:
             action = self.action(store, context)
-            existing = store.plan(action.id)
+            existing = store.groups.of_action(action.id)
             if existing:
                 self.log.info("The action has its plan already: %s.", count(len(existing), "group"))
                 return [record.name for record in existing]
             revision, documents = self.read_revision(store, action.site, self.design["revision"])
             design = read_design(documents)
             strategy = parse_strategy(self.design["strategy"])
-            most = conf.getint("core", "max_map_length", fallback=1024)
-            if len(strategy.groups) > most:
-                raise StepError(
-                    f"the strategy has {len(strategy.groups)} groups and Airflow maps at most {most}: "
-                    "merge groups, or raise [core] max_map_length"
-                )
+            problem = group_count_problem(len(strategy.groups), conf.getint("core", "max_map_length", fallback=1024))
+            if problem is not None:
+                raise StepError(problem)
             listed = self._listed(store, action, design)
             conditions = {name: node.condition for name, node in listed.items()}
-            records = store.node_records(action.site)
+            records = store.nodes.of_site(action.site)
             kind, parameters = kind_of(action.kind), parameters_of(action)
             deployed = judge_considered(kind, parameters, design.digests, records, conditions)
             plan = make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld)
-            if not plan.groups:
-                raise StepError("the strategy has no groups: there is nothing to deploy")
             for planned in plan.groups:
                 word = "critical" if planned.group.critical else "not critical"
                 self.log.info(
@@ -91,10 +87,10 @@ class PlanGroupsOperator(SiteOperator):
                 self.log.warning("%s", line)
             self._tell_releases(store, action, plan, listed)
             if not action.dry_run:
-                store.set_wanted(action.site, revision.number, design.digests)
+                store.nodes.set_wanted(action.site, revision.number, design.digests)
             # An action on named nodes considers no other (rule 21): its report names those alone.
             other = () if parameters.target_nodes else plan.other
-            store.save_plan(action.id, plan.groups, plan.done, design.digests, other, plan.withheld)
+            store.groups.save_plan(action.id, plan.groups, plan.done, design.digests, other, plan.withheld)
             return [planned.group.name for planned in plan.groups]
 
     def _listed(self, store: SiteStore, action: ActionRecord, design: Design) -> dict[str, ListedNode]:
@@ -110,7 +106,7 @@ class PlanGroupsOperator(SiteOperator):
         seen = {name: listed[name] for name in design.digests if name in listed}
         if not action.dry_run:
             conditions = {name: node.condition.value for name, node in seen.items()}
-            store.set_conditions(action.site, conditions, missing=set(design.digests).difference(seen))
+            store.nodes.record_conditions(action.site, conditions, missing=set(design.digests).difference(seen))
         return seen
 
     def _tell_releases(
@@ -123,7 +119,7 @@ class PlanGroupsOperator(SiteOperator):
         lines = [f"Erased and released before they are prepared: {names(found.release)}."] if found.release else []
         for line in (*lines, *withheld(found.refused)):
             self.log.warning("%s", line)
-            store.add_event(action.site, STEP_WARNING, line, action_id=action.id)
+            store.events.add(action.site, STEP_WARNING, line, action_id=action.id)
 
     def _look_at_older_work(
         self,

@@ -34,17 +34,17 @@ class ReleaseSiteOperator(SiteOperator):
         """
         ti = context["ti"]
         with SiteStore.open() as store:
-            action = store.action_of_run(ti.dag_id, ti.run_id)
+            action = store.actions.of_run(ti.dag_id, ti.run_id)
             if action is None:
                 raise AirflowFailException("this run has no action: nothing was done, and nothing is locked")
             if not action.state.is_end and close_without_report(store, action.id):
                 self.log.warning("Action %s ended without a report; it is closed as cancelled.", action.id)
-            store.release_site(action.id)
-            pruned = store.prune_events(datetime.now(UTC) - EVENTS_KEPT)
+            store.locks.release(action.id)
+            pruned = store.events.prune(datetime.now(UTC) - EVENTS_KEPT)
             if pruned:
                 self.log.info("Forgot %d events older than %d days.", pruned, EVENTS_KEPT.days)
             self.log.info("Site %s is free.", action.site)
-            ended = store.action(action.id)
+            ended = store.actions.get(action.id)
         if ended.state is not ActionState.SUCCESS:
             raise AirflowFailException(
                 f"site {ended.site} is free; this task fails only because the action did: {ended.verdict}"

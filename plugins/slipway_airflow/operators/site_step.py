@@ -9,9 +9,10 @@ from airflow.sdk.exceptions import AirflowSkipException
 from site_engine import site_steps
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes
-from site_store import OperationPhase, SiteStore
+from site_store import SiteStore
 from slipway_airflow.operators.base import design_address
 from slipway_airflow.operators.waiting import WaitingOperator
+from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -49,7 +50,7 @@ class SiteStepOperator(WaitingOperator):
         request = site_steps.SiteStepRequest(
             action_id=action.id,
             site=action.site,
-            phase=OperationPhase(self.phase),
+            phase=Phase(self.phase),
             # Airflow raises max_tries when a person clears the task, and only then.
             attempt=int(context["ti"].max_tries),
             design_ref=design_address(store, action, connection),

@@ -15,8 +15,9 @@ from site_engine.actions.kinds import REPORT, kind_of
 from site_engine.clock import SystemClock
 from site_engine.finalization import finalize_action
 from site_engine.groups import OVER
-from site_engine.operations.run import OperationRun, Stopping
+from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning
+from site_engine.stopping import Stopping
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker, task_states
 from slipway_airflow.triggers import ProvisionerTaskTrigger
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
 # A task that comes back from the triggerer finds its provisioner task over, or nearly so.
 _PATIENCE_AFTER_DEFERRAL = 5.0
-_WHILE_PAUSED = timedelta(seconds=10)
-# Whoever is not the first to go on: each look is a process.
-_WHILE_PAUSED_BEHIND_OTHERS = timedelta(seconds=60)
 
 
 class WaitingOperator(SiteOperator):
@@ -93,20 +91,17 @@ class WaitingOperator(SiteOperator):
             )
         return result
 
-    def wait_while_paused(self, action: ActionRecord, *, behind_others: bool = False) -> None:
-        """Hold back what has not begun while its action is paused; what has begun never asks (rule 26).
-
-        Whoever is behind others looks more seldom.
+    def wait_while_paused(self, action: ActionRecord, look_again: timedelta | None) -> None:
+        """Have Airflow start this task again later, if its action is paused (`site_engine.pause`).
 
         Raises
         ------
         AirflowRescheduleException
-            Airflow starts the task again later, and holds no worker meanwhile.
+            This task is not to begin now; it holds no worker meanwhile.
         """
-        if action.paused is not None:
+        if look_again is not None:
             self.log.info("The action is paused since %s: nothing is begun until it goes on.", action.paused)
-            wait = _WHILE_PAUSED_BEHIND_OTHERS if behind_others else _WHILE_PAUSED
-            raise AirflowRescheduleException(datetime.now(UTC) + wait)
+            raise AirflowRescheduleException(datetime.now(UTC) + look_again)
 
     def finalize_cleared_task(
         self, context: Context, store: SiteStore, action: ActionRecord, own_state: str | None = None
@@ -116,7 +111,7 @@ class WaitingOperator(SiteOperator):
         ``own_state`` is the state in which this task is about to end, where the report asks for it.
         """
         # A task of a run that was stopped lives on for seconds: whoever stopped it has the last word, not the task.
-        if self._stopping.told or store.action(action.id).state.is_end:
+        if self._stopping.told or store.actions.get(action.id).state.is_end:
             self.log.info("The action has been stopped: its verdict stays as it is.")
             return
         steps = kind_of(action.kind).steps
@@ -127,7 +122,7 @@ class WaitingOperator(SiteOperator):
             states[self.task_id] = own_state
         self.log.info("The run's report had been made before this task was cleared; it is made again:")
         found = {step: states.get(step) for step in steps}
-        report = finalize_action(store, store.action(action.id), found, self.log, connections)
+        report = finalize_action(store, store.actions.get(action.id), found, self.log, connections)
         self.log.info(
             "The action's verdict is now: %s. Clear 'report' too to have the run's state follow.", report.verdict
         )
@@ -140,4 +135,4 @@ class WaitingOperator(SiteOperator):
 
 def connection_of(store: SiteStore, op: int) -> str | None:
     """Return the connection over which an operation is asked about: that of its own action, maybe an older one."""
-    return store.action(store.operation(op).action_id).connection
+    return store.actions.get(store.operations.get(op).action_id).connection

@@ -33,7 +33,7 @@ def stop(store: SiteStore, airflow: AirflowClient, action: ActionRecord, user: s
         raise _wrong_time(STOP, "running", state)
     if state is None:
         reconcile(store, action.id, lambda *_: None)
-        if not store.action(action.id).state.is_end:
+        if not store.actions.get(action.id).state.is_end:
             text = f"the run of action {action.id} is not there yet, and may be on its way; try again in a moment"
             raise ApiError(409, text, "Unable to stop action", retry=True)
         _note(store, action, STOP, user)
@@ -43,7 +43,7 @@ def stop(store: SiteStore, airflow: AirflowClient, action: ActionRecord, user: s
         airflow.fail_run(action.dag_id, action.run_id)
         if action.state is ActionState.PENDING:
             # Its tasks never began, so none of them will close it.
-            store.close_action(action.id, ActionState.CANCELLED, f"stopped by {user} before it began")
+            store.actions.close(action.id, ActionState.CANCELLED, f"stopped by {user} before it began")
 
 
 def pause(store: SiteStore, action: ActionRecord, user: str) -> None:
@@ -59,8 +59,8 @@ def pause(store: SiteStore, action: ActionRecord, user: str) -> None:
         raise ApiError(409, f"{action.kind} has no groups, so there is nothing to hold back", "Unable to pause action")
     if is_paused(action):
         raise _wrong_time("pause", "running", "paused")
-    if not store.set_paused(action.id, True):
-        raise _wrong_time("pause", "running", dag_status(store.action(action.id)).lower())
+    if not store.actions.set_paused(action.id, True):
+        raise _wrong_time("pause", "running", dag_status(store.actions.get(action.id)).lower())
     _note(store, action, "pause", user)
 
 
@@ -74,8 +74,8 @@ def unpause(store: SiteStore, action: ActionRecord, user: str) -> None:
     """
     if not is_paused(action):
         raise _wrong_time("unpause", "paused", dag_status(action).lower())
-    if not store.set_paused(action.id, False):
-        raise _wrong_time("unpause", "paused", dag_status(store.action(action.id)).lower())
+    if not store.actions.set_paused(action.id, False):
+        raise _wrong_time("unpause", "paused", dag_status(store.actions.get(action.id)).lower())
     _note(store, action, "unpause", user)
 
 
@@ -89,5 +89,5 @@ def _wrong_time(verb: str, wanted: str, found: str) -> ApiError:
 
 
 def _note(store: SiteStore, action: ActionRecord, verb: str, user: str) -> None:
-    store.audit(action.id, verb, user)
-    store.add_event(action.site, CONTROL, f"{verb} by {user}", action_id=action.id, data={"user": user})
+    store.actions.record_command(action.id, verb, user)
+    store.events.add(action.site, CONTROL, f"{verb} by {user}", action_id=action.id, data={"user": user})

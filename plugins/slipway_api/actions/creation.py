@@ -12,6 +12,7 @@ from design_rendering.redaction import Redactor
 from site_engine.actions.admission import (
     Ground,
     Refusal,
+    busy_site,
     judge_critical_groups,
     judge_design,
     judge_parameters,
@@ -114,8 +115,8 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowClient, cal
         said = f"started by {caller.name} in spite of {overridden[0]['message']}"
         more = f", and {len(overridden) - 1} more" if len(overridden) > 1 else ""
         data = {"user": caller.name, "messages": overridden[:_KEPT_MESSAGES]}
-        store.add_event(action.site, OVERRIDDEN, said + more, action_id=action.id, data=data)
-    store.audit(action.id, "invoke", caller.name)
+        store.events.add(action.site, OVERRIDDEN, said + more, action_id=action.id, data=data)
+    store.actions.record_command(action.id, "invoke", caller.name)
     _start(store, airflow, action, parameters.run_conf(action.site, revision))
     warnings = tuple(message for message in validated.messages if not message["error"])
     return Created(action, (*overridden, *notes, *warnings))
@@ -143,7 +144,9 @@ def previewed(
     revision = _revision(store, kind, parameters, request.site)
     try:
         design = read_design(read_revision(store, request.site, revision)[1])
-    except (StepError, StrategyLibError) as error:
+    except StepError as error:
+        raise ApiError(400, str(error)) from error
+    except StrategyLibError as error:
         raise ApiError(400, f"revision {revision} of site {request.site} cannot be read: {error}") from error
     _require_none(judge_design(parameters, request.site, revision, design, ()))
     return revision, _preview(store, kind, parameters, design, request.site)[1]
@@ -207,7 +210,7 @@ def _require_switched_on(airflow: AirflowClient, kind: str) -> None:
 
 
 def _revision(store: SiteStore, kind: ActionKind, parameters: ActionParameters, site: str) -> int:
-    revision, refusals = judge_revision(kind, parameters, site, store.versions(site))
+    revision, refusals = judge_revision(kind, parameters, site, store.sites.versions(site))
     _require_none(refusals)
     return revision
 
@@ -251,7 +254,7 @@ def _write_down(
     """Return the action's new row; the one that is on the site may turn out to be over (rule 24)."""
     for last in (False, True):
         try:
-            return store.create_action(
+            return store.actions.create(
                 kind.name,
                 request.site,
                 revision,
@@ -274,25 +277,22 @@ def _is_over(store: SiteStore, airflow: AirflowClient, action_id: str) -> bool:
         reconcile(store, action_id, airflow.run_state)
     except AirflowApiError as error:
         log.warning("Whether action %s is still going on is not known: %s", action_id, error)
-    return store.action(action_id).state.is_end
+    return store.actions.get(action_id).state.is_end
 
 
 def _settle_owner(store: SiteStore, airflow: AirflowClient, site: str) -> None:
     """Close the action on the site if it is over: what has passed over which commits is told by ended actions alone."""
-    owner = store.site_owner(site)
+    owner = store.locks.owner(site)
     if owner is not None:
         _is_over(store, airflow, owner.action_id)
 
 
 def _busy(store: SiteStore, busy: SiteBusy) -> ApiError:
-    other = store.action(busy.owner.action_id)
-    text = (
-        f"site {busy.site} is busy: action {other.id} ({other.kind}, by {other.user}, {other.state}) is on it since "
-        f"{other.created:%Y-%m-%d %H:%M:%S} UTC; wait for it to end, or stop it"
-    )
+    other = store.actions.get(busy.owner.action_id)
+    refusal = busy_site(other)
     named = {"id": other.id, "name": other.kind, "user": other.user, "state": other.state.value}
-    message = plain_message(text, name="SiteBusy") | {"action": named}
-    return ApiError(409, text, "Site Busy", [message], retry=True)
+    message = plain_message(refusal.text, name=refusal.ground.value) | {"action": named}
+    return ApiError(409, refusal.text, "Site Busy", [message], retry=True)
 
 
 def _start(store: SiteStore, airflow: AirflowClient, action: ActionRecord, conf: Mapping[str, Any]) -> None:
@@ -303,7 +303,7 @@ def _start(store: SiteStore, airflow: AirflowClient, action: ActionRecord, conf:
         # A run of this id can only be ours: an earlier sending was taken, and its answer was lost.
         if refused.status == 409:
             return
-        store.close_action(action.id, ActionState.FAILED, f"Airflow refused to start it: {refused}")
+        store.actions.close(action.id, ActionState.FAILED, f"Airflow refused to start it: {refused}")
         # That the DAG is not there is no fault of the request: Airflow has not read it (yet).
         status, retry = (503, True) if refused.status == 404 else (refused.status, False)
         raise ApiError(

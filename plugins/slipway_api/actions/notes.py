@@ -56,7 +56,7 @@ def notes_of_action(store: SiteStore, action_id: str, verbosity: int) -> list[di
     """
     if verbosity < SUMMARY:
         return []
-    events = store.events(action_id, of_nodes=verbosity >= NODE)
+    events = store.events.of_action(action_id, of_nodes=verbosity >= NODE)
     return [note_of(event) for event in events if verbosity_of(event) <= verbosity]
 
 
@@ -130,11 +130,11 @@ def note_details(
 def _event_details(store: SiteStore, caller: access.Caller, note_id: str) -> str:
     try:
         # A database's numbers end at 64 bits; a note id may be longer, and then names nothing.
-        event = store.event(min(int(note_id), 2**63 - 1))
+        event = store.events.get(min(int(note_id), 2**63 - 1))
     except EventNotFound:
         raise ApiError(404, f"there is no note {note_id!r}: notes are deleted after a while") from None
     if event.action_id is not None:
-        caller.require_read(store.action(event.action_id).dag_id)
+        caller.require_read(store.actions.get(event.action_id).dag_id)
     head = note_of(event)["note_val"]
     details = yaml.safe_dump(dict(event.data), sort_keys=True, allow_unicode=True) if event.data else ""
     return f"{head}\n\n{details}" if details else f"{head}\n"
@@ -145,11 +145,11 @@ def _verdict_details(store: SiteStore, caller: access.Caller, action_id: str) ->
     if not (action_id.isascii() and action_id.isalnum()):
         raise nothing
     try:
-        action = store.action(action_id)
+        action = store.actions.get(action_id)
     except ActionNotFound:
         raise nothing from None
     caller.require_read(action.dag_id)
     if not action.verdict:
         raise ApiError(404, f"there is no note {action_id!r}: this action has no verdict yet")
-    report = store.report(action_id) if action.has_report else None
+    report = store.reports.get(action_id) if action.has_report else None
     return f"{action.verdict}\n\n{render(from_dict(report))}\n" if report else f"{action.verdict}\n"

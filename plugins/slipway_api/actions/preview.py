@@ -19,7 +19,7 @@ from slipway_api.http.api_errors import Finding, plain_message
 from slipway_api.sites.site_statuses import listed_nodes
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NodeCondition
-from strategy_lib.phase import NodeStep
+from strategy_lib.phase import Phase
 from strategy_lib.strategy import targeted_strategy
 
 if TYPE_CHECKING:
@@ -145,9 +145,9 @@ def preview(
     if step is not None:
         chosen = tuple(targets or ())
         worked_on = tuple(name for name in chosen if name in deployed_now)
-        return Preview(chosen, worked_on, worked_on if step is NodeStep.DESTROY else ())
+        return Preview(chosen, worked_on, worked_on if step is Phase.DESTROY else ())
     strategy = design.strategy if targets is None else targeted_strategy(targets)
-    records = store.node_records(site)
+    records = store.nodes.of_site(site)
     deployed = judge_considered(kind_of(kind), parameters, design.digests, records, conditions)
     plan = make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld)
     releases = releases_of(store, site, plan.groups, listed)

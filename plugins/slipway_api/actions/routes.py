@@ -87,7 +87,7 @@ def list_actions(
     Airflow is asked only for actions that look open; one whose DAG run is over or gone is shown as over. Actions of
     DAGs that the caller may not see are left out.
     """
-    listings = store.list_actions(site, limit + 1, before)
+    listings = store.actions.newest(site, limit + 1, before)
     page, more = listings[:limit], len(listings) > limit
     headers = link_to_next(request, limit=limit, before=page[-1].action.id) if more else {}
     readable = {dag_id for dag_id in {listing.action.dag_id for listing in page} if caller.may_read(dag_id)}
@@ -284,7 +284,7 @@ def _action(store: SiteStore, caller: access.Caller, action_id: str) -> ActionRe
     if not found:
         if len(action_id) != _ID_LENGTH or not (action_id.isascii() and action_id.isalnum()):
             raise ApiError(404, f"there is no action {action_id[:64]!r}", "Action not found")
-        found = [store.action(action_id)]
+        found = [store.actions.get(action_id)]
     if len(found) > 1:
         named = ", ".join(f"{action.id} ({action.kind})" for action in found)
         raise ApiError(409, f"several runs have the id {action_id!r}: name the action, {named}", "Ambiguous")
@@ -295,7 +295,7 @@ def _action(store: SiteStore, caller: access.Caller, action_id: str) -> ActionRe
 
 def _of_run(store: SiteStore, run_id: str) -> list[ActionRecord]:
     """Return the actions whose DAG run has this id."""
-    return store.actions_of_run_id(run_id) if _RUN_ID.fullmatch(run_id) else []
+    return store.actions.with_run_id(run_id) if _RUN_ID.fullmatch(run_id) else []
 
 
 def _as_they_stand(store: SiteStore, airflow: AirflowClient, page: list[ActionListing]) -> list[ActionListing]:

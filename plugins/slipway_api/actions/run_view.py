@@ -118,10 +118,10 @@ def action_nodes(
     """
     troubled = any(group["counts"].get(state) for group in groups for state in _TROUBLED)
     # Without groups it is an action on named nodes, which are few.
-    if groups and not troubled and verbosity < NODE and not store.explains_any(action.id):
+    if groups and not troubled and verbosity < NODE and not store.tasks.any_explained(action.id):
         return []
-    report = store.report(action.id) if action.has_report else None
-    nodes = report["nodes"] if report else [asdict(reported_node(tasks)) for tasks in store.node_tasks(action.id)]
+    report = store.reports.get(action.id) if action.has_report else None
+    nodes = report["nodes"] if report else [asdict(reported_node(tasks)) for tasks in store.tasks.of_nodes(action.id)]
     if has_unrecorded_end(action):
         nodes = [_as_closed(node) for node in nodes]
     return [{key: node[key] for key in ShownNode.model_fields} for node in nodes if verbosity >= NODE or _is_told(node)]
@@ -158,7 +158,7 @@ def run(
     report: Annotated[bool, Query(description="With the report, which is large for a large site.")] = True,
 ) -> JSONResponse:
     """Show the action of a DAG run: its groups with counts and criteria, and its report once there is one."""
-    action = store.action_of_run(dag_id, run_id)
+    action = store.actions.of_run(dag_id, run_id)
     if action is None:
         raise ApiError(404, f"run {run_id!r} of DAG {dag_id!r} has no action (yet)")
     try:
@@ -172,12 +172,12 @@ def run(
 def run_view(store: SiteStore, action: ActionRecord, *, with_report: bool = True) -> dict[str, Any]:
     """Return the action with its groups in processing order and its report (None before there is one, and unwanted)."""
     # Counted by the database: this is asked for twice a second, and a site may have 100,000 nodes.
-    counts = store.node_counts(action.id)
-    groups = store.plan(action.id)
+    counts = store.tasks.node_counts(action.id)
+    groups = store.groups.of_action(action.id)
     if has_unrecorded_end(action):
         groups = [as_closed(group) for group in groups]
         counts = {name: _counts_as_closed(states) for name, states in counts.items()}
-    report = store.report(action.id) if with_report and action.has_report else None
+    report = store.reports.get(action.id) if with_report and action.has_report else None
     text = render(from_dict(report)) if report else None
     return {
         "action": {

@@ -211,7 +211,7 @@ def describe_step(
     ApiError
         404: the action has no such step (yet).
     """
-    groups = [(group.name, group.state) for group in store.group_standings(action.id)]
+    groups = [(group.name, group.state) for group in store.groups.standings(action.id)]
     task = _task(action, groups, step)
     instances: list[dict[str, Any]] = []
     try:
@@ -243,7 +243,7 @@ def step_log(store: SiteStore, airflow: AirflowClient, action: ActionRecord, ste
     AirflowApiError
         Airflow does not give it.
     """
-    groups = store.group_standings(action.id)
+    groups = store.groups.standings(action.id)
     task = _task(action, [(group.name, group.state) for group in groups], step)
     waits = task.map_index >= 0 and groups[task.map_index].attempt_key is None
     tries = attempt if attempt is not None else _last_try(airflow, action, task, waits=waits)

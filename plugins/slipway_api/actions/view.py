@@ -213,7 +213,7 @@ def describe(store: SiteStore, airflow: AirflowClient, action: ActionRecord, ver
         notes=notes[f"action/{action.id}"],
         groups=view["groups"],
         nodes=action_nodes(store, action, view["groups"], verbosity),
-        audits=store.audits(action.id),
+        audits=store.actions.commands(action.id),
     )
 
 

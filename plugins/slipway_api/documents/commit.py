@@ -71,7 +71,7 @@ def commit_configdocs(
     With errors the answer is 400 with all of them, and nothing is stored; a dry run answers 200 whatever it finds, and
     has `status` say what it was.
     """
-    buffer, collections = store.draft(site)
+    buffer, collections = store.buffers.preview(site)
     require_match(if_match, buffer.version)
     if buffer.is_empty:
         raise ApiError(
@@ -105,8 +105,8 @@ def roll_back(
 
     The buffer must be empty. Nothing is deployed by this.
     """
-    texts = {record.name: record.text for record in store.collections(site, number)}
-    buffer, newest = store.draft(site)
+    texts = {record.name: record.text for record in store.sites.collections(site, number)}
+    buffer, newest = store.buffers.preview(site)
     require_match(if_match, buffer.version)
     if not buffer.is_empty:
         held = ", ".join(sorted(buffer.posted))
@@ -140,14 +140,14 @@ class _Making:
         if dryrun or (validated.errors and not force):
             return _not_committed(validated, self.version, dryrun=dryrun)
         revision = self._stored(texts, validated, rollback_of)
-        last = self.store.version_number(self.site, Version.LAST_SITE_ACTION)
+        last = self.store.sites.version_number(self.site, Version.LAST_SITE_ACTION)
         skipped = skipped_commits(last, revision.number)
         return _committed(validated, revision, skipped, self.version + 1, 200 if rollback_of is None else 201)
 
     def _stored(self, texts: Mapping[str, str], validated: Validated, rollback_of: int | None) -> RevisionRecord:
         overridden = [str(message["message"]) for message in validated.messages if message["error"]]
         try:
-            revision = self.store.commit_revision(
+            revision = self.store.revisions.commit(
                 self.site,
                 texts,
                 validated.documents,

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
-from design_rendering.errors import DocumentError
+from design_rendering.documents import DocumentError
 from design_rendering.validation import unknown_kinds
 from site_store import BufferChanged, BufferMode, BufferRecord, DocumentElsewhere, SiteStore
 from slipway_api import airflow_access as access
@@ -116,7 +116,7 @@ def _put(
     if body.strip() and not documents:
         raise ApiError(400, "there is no document in the body; send empty-collection=true to take the collection away")
     try:
-        buffer = store.put_collection(site, collection, body.decode(), documents, mode, user, if_version=wanted)
+        buffer = store.buffers.put(site, collection, body.decode(), documents, mode, user, if_version=wanted)
     except BufferChanged as error:
         raise changed_meanwhile(error, store, site, if_match) from error
     except DocumentElsewhere as error:
@@ -212,7 +212,7 @@ def discard_configdocs(
     """Forget all collections that were put into the site's buffer; the revisions stay as they are."""
     wanted = require_current(store, site, if_match)
     try:
-        buffer = store.discard_buffer(site, user, if_version=wanted)
+        buffer = store.buffers.discard(site, user, if_version=wanted)
     except BufferChanged as error:
         raise changed_meanwhile(error, store, site, if_match) from error
     return Response(status_code=204, headers=etag_headers(buffer.version))

@@ -30,7 +30,7 @@ router = APIRouter(tags=["design"])
 )
 def design(token: Annotated[str, Path(max_length=100)], store: Store) -> Response:
     """Serve one design to the provisioner, read only. It cannot log in: the token is the permission."""
-    text = store.design_by_token(token)
+    text = store.revisions.design_by_token(token)
     return Response(text, media_type=YAML_TYPE, headers={"Cache-Control": "no-store"})
 
 

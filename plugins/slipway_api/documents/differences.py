@@ -98,7 +98,7 @@ def differences(
     ApiError
         400: the rendered documents are to be compared, and some cannot be rendered.
     """
-    numbers = store.versions(site)
+    numbers = store.sites.versions(site)
     old, new = texts_or_empty(store, site, before), texts_or_empty(store, site, after)
     changed = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
     if not rendered:
@@ -186,7 +186,7 @@ def collection_statuses(store: SiteStore, site: str, older: Version, newer: Vers
         There was no action yet that one of the versions is version_name after. An empty buffer is like `committed`, and
         before the first commit `committed` is empty.
     """
-    numbers = store.versions(site)
+    numbers = store.sites.versions(site)
     base, new = _digests(store, site, older), _digests(store, site, newer)
     facts = {
         "base_version": older.value,
@@ -206,7 +206,7 @@ def collection_statuses(store: SiteStore, site: str, older: Version, newer: Vers
 
 
 def _digests(store: SiteStore, site: str, version: Version) -> Digests:
-    return read_or_empty(lambda wanted: dict(store.collection_digests(site, wanted)), version)
+    return read_or_empty(lambda wanted: dict(store.sites.collection_digests(site, wanted)), version)
 
 
 def _new_status(base: str | None, new: str | None) -> str:

@@ -107,8 +107,8 @@ def list_revisions(
     ] = None,
 ) -> JSONResponse:
     """Return the revisions of a site, newest first. They are never changed, and never deleted."""
-    versions = store.versions(site)
-    found = store.revisions(site, limit + 1, before)
+    versions = store.sites.versions(site)
+    found = store.revisions.newest(site, limit + 1, before)
     more = len(found) > limit
     headers = link_to_next(request, limit=limit, before=found[limit - 1].number) if more else {}
     return JSONResponse([revision_view(revision, versions) for revision in found[:limit]], headers=headers)
@@ -124,8 +124,8 @@ def get_revision(
     number: Annotated[int, Path(ge=1, le=LARGEST_NUMBER)], store: Store, site: SiteName = DEFAULT_SITE
 ) -> JSONResponse:
     """Return where a revision came from, what it is made of, and what was overridden if it was forced."""
-    revision = store.revision(site, number)
-    return JSONResponse(revision_view(revision, store.versions(site)))
+    revision = store.revisions.get(site, number)
+    return JSONResponse(revision_view(revision, store.sites.versions(site)))
 
 
 @router.get(

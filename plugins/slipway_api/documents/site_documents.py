@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from design_rendering.diagnostics import RenderingError
 from design_rendering.documents import Document, load_documents
-from design_rendering.errors import RenderingError
 from design_rendering.rendering import Rendering, design_text, render
 from design_rendering.secrets import redacted, redacted_text
 from site_store import SiteStore, Version
@@ -30,7 +30,7 @@ def collection_text(store: SiteStore, site: str, version: Version | int, collect
     text = _texts(store, site, version).get(collection)
     if text is None:
         raise ApiError(404, f"{version_name(version)} of site {site} has no collection {collection!r}", "Not Found")
-    if version is Version.BUFFER and collection not in store.buffer(site).posted:
+    if version is Version.BUFFER and collection not in store.buffers.get(site).posted:
         text = f"the buffer of site {site} does not have collection {collection!r}: it is as in version committed"
         raise ApiError(404, text, "Not Found")
     if cleartext:
@@ -50,8 +50,8 @@ def rendered_text(store: SiteStore, site: str, version: Version | int, *, cleart
         400: the documents cannot be rendered; each reason is a message.
     """
     if cleartext and version is not Version.BUFFER:
-        number = version if isinstance(version, int) else store.version_number(site, version)
-        if number is not None and (text := store.revision(site, number).text) is not None:
+        number = version if isinstance(version, int) else store.sites.version_number(site, version)
+        if number is not None and (text := store.revisions.get(site, number).text) is not None:
             return text
     texts = _texts(store, site, version)
     with READING.slot():
@@ -91,7 +91,7 @@ def without_secrets(rendering: Rendering) -> Rendering:
 
 
 def _texts(store: SiteStore, site: str, version: Version | int) -> dict[str, str]:
-    return {record.name: record.text for record in store.collections(site, version)}
+    return {record.name: record.text for record in store.sites.collections(site, version)}
 
 
 def texts_or_empty(store: SiteStore, site: str, version: Version | int) -> dict[str, str]:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from design_rendering.documents import Document, load_documents
+from design_rendering.diagnostics import RenderingError
+from design_rendering.documents import Document, DocumentError, load_documents
 from design_rendering.drydock_kinds import NODE_SCHEMA
-from design_rendering.errors import DocumentError, RenderingError
 from design_rendering.redaction import Redactor
 from design_rendering.rendering import Rendering, design_text, render, secret_texts
 from design_rendering.secrets import PLACEHOLDER, secret_values
-from design_rendering.validation import check_site, exposed_secrets, unrendered_problems
+from design_rendering.validation import unrendered_problems, validate_rendering
 from site_store import RevisionSecrets
 from slipway_api.airflow_client import longest_mapping
 from slipway_api.http.api_errors import message_of, plain_message
@@ -80,8 +80,8 @@ def validation_of_revision(site: str, number: int) -> Validated:
         The site has no such revision.
     """
     store = open_store()
-    revision = store.revision(site, number)
-    collections = {record.name: record.text for record in store.collections(site, number)}
+    revision = store.revisions.get(site, number)
+    collections = {record.name: record.text for record in store.sites.collections(site, number)}
     with JUDGING.slot():
         return _validate(store, site, collections, revision if revision.text is not None else None)
 
@@ -113,13 +113,11 @@ def _validate(
         found_secrets = cache(partial(secret_texts, documents, rendering))
         redactor = cache(lambda: Redactor(found_secrets()))
         text = design_text(rendering)
-        rendered = [one.document for one in rendering.documents]
-        nodes = [document.name for document in rendered if document.schema == NODE_SCHEMA]
+        nodes = [one.document.name for one in rendering.documents if one.document.schema == NODE_SCHEMA]
         answer = provisioner_check.ask(store, site, text, nodes, lambda said: redactor().redact(said), committed)
-        found = check_site(rendered, longest_mapping())
-        exposed = exposed_secrets(rendering)
-        secrets = RevisionSecrets(found_secrets(), tuple(str(problem) for problem in exposed))
-        problems += [*rendering.warnings, *exposed, *found.problems]
+        found = validate_rendering(rendering, most_groups=longest_mapping())
+        secrets = RevisionSecrets(found_secrets(), tuple(map(str, found.exposed)))
+        problems += found.problems
         design = found.design
         said = answer()
     messages = [*map(message_of, dict.fromkeys(problems)), *said]

@@ -103,7 +103,7 @@ def etag_headers(version: int) -> dict[str, str]:
 
 def etag_headers_of(store: SiteStore, site: str, *versions: Version | int) -> dict[str, str]:
     """Return the headers of an answer about these versions: the buffer's tag if it is one of them."""
-    return etag_headers(store.buffer_version(site)) if Version.BUFFER in versions else {}
+    return etag_headers(store.buffers.version(site)) if Version.BUFFER in versions else {}
 
 
 def require_match(if_match: str | None, version: int) -> int | None:
@@ -131,12 +131,12 @@ def require_match(if_match: str | None, version: int) -> int | None:
 
 def require_current(store: SiteStore, site: str, if_match: str | None) -> int | None:
     """As `require_match`, with the version that the site's buffer has now."""
-    return None if if_match is None else require_match(if_match, store.buffer_version(site))
+    return None if if_match is None else require_match(if_match, store.buffers.version(site))
 
 
 def changed_meanwhile(error: BufferChanged, store: SiteStore, site: str, if_match: str | None) -> ApiError:
     """Return the answer to a request that another one overtook: 412 if it set a condition, else 409."""
-    version = store.buffer_version(site)
+    version = store.buffers.version(site)
     if if_match is not None:
         return _mismatch(str(error), version)
     return ApiError(409, str(error), "Buffer Changed", retry=True, headers=etag_headers(version))

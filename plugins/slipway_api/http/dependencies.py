@@ -119,9 +119,9 @@ def require_existing_site(request: Request, caller: CallerDep) -> None:
     if request.method == method and place in request.url.path:
         return
     store = open_store()
-    if store.site_exists(site):
+    if store.sites.exists(site):
         return
-    known = store.known_sites()
+    known = store.sites.known()
     there = "there is none yet: put a collection of documents into its buffer first"
     if known:
         there = f"there are {', '.join(known[:20])}" + (f" and {len(known) - 20} more" if len(known) > 20 else "")

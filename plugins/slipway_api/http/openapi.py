@@ -21,6 +21,7 @@ they may do with the DAG of the same name in Airflow.
 """
 
 _ASKS_THE_PROVISIONER = (
+    "get /provisioner",
     "get /site_statuses",
     "post /commitconfigdocs",
     "post /revisions/{number}/rollback",

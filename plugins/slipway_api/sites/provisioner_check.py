@@ -1,4 +1,4 @@
-"""The provisioner's own opinion of a design that is not committed yet, asked for while we form ours."""
+"""The provisioner's own opinion of a design that is not committed yet, asked while Slipway checks it itself."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TookTooLong
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from provisioner_client.connection import ConnectionValues
 from provisioner_client.errors import ProvisionerError, SubmissionRefused
 from site_engine.designs import REFUSAL_STAYS, DesignCheck, check_design
 from site_engine.errors import ConnectionLookupFailed, SettingsError
+from site_engine.provisioners import ProvisionerConnection
 from site_store import StoreError
 from slipway_api.http.api_errors import plain_message
 from slipway_api.http.dependencies import provisioners
@@ -29,6 +32,9 @@ NOT_ASKED = "ProvisionerNotAsked"
 """The name of the message that the provisioner could not be asked: nothing is known to be wrong with the design."""
 PATIENCE = 100.0
 """Seconds after which a provisioner that has not answered counts as one that cannot be asked."""
+
+_UNREACHABLE = ProvisionerConnection(ConnectionValues("drydock", "", "http://unreachable.invalid"))
+"""Checks the names of nodes where a site has no connection that can be used; nothing is sent."""
 
 Messages = list[dict[str, Any]]
 
@@ -62,19 +68,21 @@ def ask(
     """
     candidate: str | None = None
     fetch = 0
+    provisioner: Provisioner | None = None
     try:
         connection = provisioners().for_site(site)
         provisioner = connection.connect(redact)
         if committed is None:
-            token = candidate = store.add_candidate(site, text)
+            token = candidate = store.revisions.add_candidate(site, text)
         else:
-            token, fetch = committed.design_token, store.design_fetch(site, committed.number)
+            token, fetch = committed.design_token, store.actions.design_fetch(site, committed.number)
         connection.design_address(token, fetch)
     except (SettingsError, ConnectionLookupFailed) as error:
         if candidate is not None:
             _forget(store, candidate)
-        message = _unknown(str(error), committed is not None)
-        return lambda: [message]
+        with closing(provisioner or _UNREACHABLE.connect(redact)) as client:
+            found = [_unknown(str(error), committed is not None), *names_problem(client, nodes)]
+        return lambda: found
 
     answer: Future[DesignCheck] = Future()
     names = names_problem(provisioner, nodes)
@@ -94,7 +102,7 @@ def ask(
                 provisioner.close()
                 if candidate is not None:
                     _forget(store, candidate)
-        except Exception as error:  # noqa: BLE001 - raised again by whoever waits
+        except Exception as error:  # noqa: BLE001 - raised again in the waiting thread
             answer.set_exception(error)
         else:
             answer.set_result(check)
@@ -119,7 +127,7 @@ def ask(
 
 def _forget(store: SiteStore, candidate: str) -> None:
     try:
-        store.remove_candidate(candidate)
+        store.revisions.remove_candidate(candidate)
     except StoreError as error:
         # It ends by itself within the hour.
         log.warning("A design that was judged can still be fetched for a while: %s", error)

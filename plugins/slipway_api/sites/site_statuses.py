@@ -1,8 +1,9 @@
-"""What the provisioner says of a site's machines, as it says it: Shipyard's site statuses."""
+"""Whether a site's provisioner can be used, and what it says of the machines: Shipyard's site statuses."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -18,6 +19,7 @@ from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, open_store, pr
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode
+    from provisioner_client.redacting import RedactingProvisioner
     from site_store import SiteStore
 
 router = APIRouter(tags=["sites"], route_class=BlockingRoute)
@@ -51,6 +53,24 @@ class SiteStatuses(BaseModel):
     )
 
 
+class Provisioner(BaseModel):
+    """That the provisioner can be used."""
+
+    message: str = Field(examples=["Drydock at http://drydock:9000 answers (API v1.0) and accepts the credentials."])
+
+
+@router.get(
+    "/provisioner",
+    dependencies=[access.may_read],
+    summary="Whether the site's provisioner can be used",
+    responses=answers(Provisioner),
+)
+def provisioner_check(site: SiteName = DEFAULT_SITE) -> JSONResponse:
+    """Find out whether the site's provisioner answers and accepts the credentials. It leaves no trace there."""
+    with _connected(open_store(), site) as provisioner:
+        return JSONResponse({"message": provisioner.check()})
+
+
 @router.get(
     "/site_statuses",
     dependencies=[access.may_read],
@@ -80,12 +100,13 @@ def listed_nodes(store: SiteStore, site: str) -> dict[str, ListedNode]:
     ProvisionerError, SettingsError, ConnectionLookupFailed
         It cannot be asked.
     """
-    # One client serves one thread and one request.
-    provisioner = provisioners().for_site(site).connect(redact_for_site(store, site))
-    try:
+    with _connected(store, site) as provisioner:
         return provisioner.nodes()
-    finally:
-        provisioner.close()
+
+
+def _connected(store: SiteStore, site: str) -> closing[RedactingProvisioner]:
+    """One client serves one thread and one request."""
+    return closing(provisioners().for_site(site).connect(redact_for_site(store, site)))
 
 
 def statuses(nodes: Mapping[str, ListedNode], wanted: frozenset[str]) -> dict[str, Any]:

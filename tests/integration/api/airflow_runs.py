@@ -47,14 +47,14 @@ def create(client: httpx.Client, kind: str = "deploy_site", query: str = "", **p
 
 def plan(store: SiteStore, action_id: str) -> None:
     """Let an action hold its site and have a plan of two groups."""
-    store.acquire_site(action_id)
+    store.locks.acquire(action_id)
     groups = [
         PlannedGroup(
             Group("control", critical=True, criteria=SuccessCriteria(minimum_successful_nodes=2)), ("n1", "n2")
         ),
         PlannedGroup(Group("compute", critical=False), ("n3",)),
     ]
-    store.save_plan(action_id, groups, frozenset(), dict.fromkeys(("n1", "n2", "n3"), "digest"))
+    store.groups.save_plan(action_id, groups, frozenset(), dict.fromkeys(("n1", "n2", "n3"), "digest"))
 
 
 def run_of(action_id: str, site_name: str = "default") -> str:

@@ -40,6 +40,7 @@ ROUTES = {
     "GET /api/v1.0/notedetails/{note_id}": READ,
     "GET /api/v1.0/workflows": READ,
     "GET /api/v1.0/workflows/{workflow_id}": READ,
+    "GET /api/v1.0/provisioner": READ,
     "GET /api/v1.0/site_statuses": READ,
     "GET /api/v1.0/runs/{dag_id}/{run_id}": READ,
 }

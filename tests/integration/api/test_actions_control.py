@@ -45,27 +45,30 @@ def test_a_running_action_is_stopped_by_its_run(
     # Airflow has ended its tasks, and its teardown will close the action.
     assert airflow_runs.states("deploy_site", running)["acquire"] == "failed"
     assert airflow_runs.states("deploy_site", running)["load_design"] == "skipped"
-    assert [(audit.command, audit.user) for audit in store.audits(running)] == [("invoke", "user"), ("stop", "user")]
-    assert "stop by user" in [event.message for event in store.events(running)]
+    assert [(audit.command, audit.user) for audit in store.actions.commands(running)] == [
+        ("invoke", "user"),
+        ("stop", "user"),
+    ]
+    assert "stop by user" in [event.message for event in store.events.of_action(running)]
 
 
 def test_a_pending_action_is_stopped_at_once_and_its_site_is_free(
     user: httpx.Client, store: SiteStore, pending: str
 ) -> None:
     assert control(user, pending, "stop").status_code == 202
-    stopped = store.action(pending)
+    stopped = store.actions.get(pending)
     assert (stopped.state, stopped.verdict) == (ActionState.CANCELLED, "stopped by user before it began")
     create(user)
 
 
 def test_an_action_that_is_over_is_told_in_shipyards_words(user: httpx.Client, store: SiteStore, running: str) -> None:
-    store.close_action(running, ActionState.SUCCESS, "every group succeeded")
+    store.actions.close(running, ActionState.SUCCESS, "every group succeeded")
     said = "dag_run state must be running, but is success"
     assert refused(control(user, running, "stop")) == (409, "Unable to stop action", said)
     assert refused(control(user, running, "pause")) == (409, "Unable to pause action", said)
     said = "dag_run state must be paused, but is success"
     assert refused(control(user, running, "unpause")) == (409, "Unable to unpause action", said)
-    assert [audit.command for audit in store.audits(running)] == ["invoke"]
+    assert [audit.command for audit in store.actions.commands(running)] == ["invoke"]
 
 
 def test_stopping_what_ended_unseen_closes_it(
@@ -74,29 +77,29 @@ def test_stopping_what_ended_unseen_closes_it(
     airflow_runs.end("deploy_site", running)
     said = "dag_run state must be running, but is failed"
     assert refused(control(user, running, "stop")) == (409, "Unable to stop action", said)
-    assert store.action(running).state is ActionState.CANCELLED
+    assert store.actions.get(running).state is ActionState.CANCELLED
 
 
 def test_an_action_whose_run_may_be_on_its_way_is_not_lost(user: httpx.Client, store: SiteStore) -> None:
-    made = store.create_action("deploy_site", "default", 1, {}, "op", context_marker=None, exclusive=True)
+    made = store.actions.create("deploy_site", "default", 1, {}, "op", context_marker=None, exclusive=True)
     answer = control(user, made.id, "stop")
     assert (answer.status_code, answer.json()["retry"]) == (409, True)
-    assert store.action(made.id).state is ActionState.PENDING
+    assert store.actions.get(made.id).state is ActionState.PENDING
 
 
 def test_pause_and_unpause(user: httpx.Client, store: SiteStore, running: str) -> None:
     answer = control(user, running, "pause")
     assert (answer.status_code, answer.content) == (202, b"")
-    assert store.action(running).paused is not None
+    assert store.actions.get(running).paused is not None
     (listed,) = user.get(ACTIONS).json()
     assert listed["action_lifecycle"] == "Paused"
     said = "dag_run state must be running, but is paused"
     assert refused(control(user, running, "pause")) == (409, "Unable to pause action", said)
     assert control(user, running, "unpause").status_code == 202
-    assert store.action(running).paused is None
+    assert store.actions.get(running).paused is None
     said = "dag_run state must be paused, but is running"
     assert refused(control(user, running, "unpause")) == (409, "Unable to unpause action", said)
-    assert [audit.command for audit in store.audits(running)] == ["invoke", "pause", "unpause"]
+    assert [audit.command for audit in store.actions.commands(running)] == ["invoke", "pause", "unpause"]
 
 
 def test_a_paused_action_can_be_stopped(
@@ -111,7 +114,7 @@ def test_what_has_no_groups_cannot_be_paused(user: httpx.Client, store: SiteStor
     made = create(user, "relabel_nodes", target_nodes="n1")
     answer = control(user, made["id"], "pause")
     assert (answer.status_code, answer.json()["reason"]) == (409, "Unable to pause action")
-    assert store.action(made["id"]).paused is None
+    assert store.actions.get(made["id"]).paused is None
 
 
 @pytest.mark.parametrize("verb", ["resume", "STOP", "%00"])
@@ -131,4 +134,4 @@ def test_who_may_change_runs_may_control(
     # As with an auth manager that lets a user start other DAGs, and not change this one.
     monkeypatch.setattr("slipway_api.airflow_access.Caller.may_control", lambda _, dag_id: dag_id != "deploy_site")
     assert control(user, running, "pause").status_code == 403
-    assert store.action(running).paused is None
+    assert store.actions.get(running).paused is None

@@ -61,9 +61,9 @@ def test_the_runs_id_begins_with_the_site_and_it_has_the_actions_parameters(
         "force": True,
         "dry_run": False,
     }
-    action = store.action(shown["id"])
+    action = store.actions.get(shown["id"])
     assert (action.state, action.run_id, action.whole_site) == (ActionState.PENDING, f"default__{action.id}", False)
-    assert [(audit.command, audit.user) for audit in store.audits(action.id)] == [("invoke", "user")]
+    assert [(audit.command, audit.user) for audit in store.actions.commands(action.id)] == [("invoke", "user")]
 
 
 def test_parameters_may_be_missing_or_null(user: httpx.Client, store: SiteStore) -> None:
@@ -96,7 +96,7 @@ def test_what_is_wrong_with_a_request_is_said(user: httpx.Client, store: SiteSto
     answer = user.post(ACTIONS, content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code == 400
     assert message in answer.json()["message"], answer.json()["message"]
-    assert store.list_actions("default") == []
+    assert store.actions.newest("default") == []
 
 
 def test_a_site_needs_a_committed_revision(user: httpx.Client) -> None:
@@ -133,9 +133,9 @@ def test_commits_that_no_action_used_are_not_skipped_unknowingly(user: httpx.Cli
     created = create(user, query="?allow-intermediate-commits=True")
     assert created["allow_intermediate_commits"] is True
     assert created["parameters"] == {}
-    store.acquire_site(created["id"])
-    store.close_action(created["id"], ActionState.FAILED, "critical group control failed")
-    assert store.version_number("default", Version.LAST_SITE_ACTION) == 3
+    store.locks.acquire(created["id"])
+    store.actions.close(created["id"], ActionState.FAILED, "critical group control failed")
+    assert store.sites.version_number("default", Version.LAST_SITE_ACTION) == 3
     commit(store, times=1)
     assert create(user, query="?allow-intermediate-commits=False")["committed_rev_id"] == 4
 
@@ -176,7 +176,7 @@ def test_of_many_who_ask_at_once_one_gets_the_site(user: httpx.Client, store: Si
         for answer in answers
         if answer.status_code == 409
     )
-    assert [listing.action.id for listing in store.list_actions("default")] == [winner]
+    assert [listing.action.id for listing in store.actions.newest("default")] == [winner]
 
 
 def test_an_action_whose_run_is_over_does_not_hold_the_site(
@@ -186,8 +186,8 @@ def test_an_action_whose_run_is_over_does_not_hold_the_site(
     first = create(user)
     airflow_runs.end("deploy_site", first["id"])
     second = create(user)
-    assert store.action(first["id"]).state is ActionState.CANCELLED
-    assert store.action(second["id"]).state is ActionState.PENDING
+    assert store.actions.get(first["id"]).state is ActionState.CANCELLED
+    assert store.actions.get(second["id"]).state is ActionState.PENDING
 
 
 def test_a_run_whose_answer_was_lost_is_found(
@@ -212,7 +212,7 @@ def test_nothing_waits_behind_a_dag_that_is_switched_off(
         airflow_runs.switch("deploy_site", on=True)
     assert (answer.status_code, answer.json()["reason"]) == (409, "Switched off in Airflow")
     assert "the DAG deploy_site is switched off (paused) in Airflow" in answer.json()["message"]
-    assert [listing.action.kind for listing in store.list_actions("default")] == ["update_site"]
+    assert [listing.action.kind for listing in store.actions.newest("default")] == ["update_site"]
     create(user)
 
 
@@ -233,9 +233,9 @@ def test_an_airflow_that_goes_on_failing_leaves_a_pending_action(
     proxy.lose("POST", "failure", times=4)
     answer = ask(user)
     assert (answer.status_code, answer.json()["retry"]) == (503, True)
-    (listing,) = store.list_actions("default")
+    (listing,) = store.actions.newest("default")
     assert listing.action.state is ActionState.PENDING
-    assert [method for method, _ in proxy.requests] == ["GET"] + ["POST"] * 3 + ["GET"]
+    assert [method for method, _ in proxy.requests] == ["GET"] + ["POST"] * 4 + ["GET"]
 
 
 def test_a_start_that_is_not_known_leaves_a_pending_action_and_no_second_one(
@@ -246,7 +246,7 @@ def test_a_start_that_is_not_known_leaves_a_pending_action_and_no_second_one(
     proxy.lose("GET", "request", times=2)
     answer = ask(user)
     assert (answer.status_code, answer.json()["retry"]) == (503, True)
-    (listing,) = store.list_actions("default")
+    (listing,) = store.actions.newest("default")
     assert listing.action.id in answer.json()["message"]
     assert listing.action.state is ActionState.PENDING
     again = ask(user)
@@ -261,7 +261,7 @@ def test_a_request_that_was_lost_is_not_taken_for_refused(
     proxy.lose("POST", "request")
     answer = ask(user)
     assert (answer.status_code, answer.json()["retry"]) == (503, True)
-    (listing,) = store.list_actions("default")
+    (listing,) = store.actions.newest("default")
     assert listing.action.state is ActionState.PENDING
     assert airflow_runs.state("deploy_site", listing.action.id) is None
 
@@ -274,7 +274,7 @@ def test_what_airflow_refuses_is_passed_on_and_the_action_is_closed(
     monkeypatch.setattr("slipway_api.airflow_client.token_of", lambda _: "no token at all")
     answer = ask(user)
     assert answer.status_code in (401, 403)
-    (listing,) = store.list_actions("default")
+    (listing,) = store.actions.newest("default")
     assert listing.action.state is ActionState.FAILED
     assert listing.action.verdict is not None
     assert "Airflow refused to start it" in listing.action.verdict
@@ -284,24 +284,24 @@ def test_who_may_trigger_the_dag_may_create_the_action(viewer: httpx.Client, sto
     commit(store)
     answer = ask(viewer)
     assert (answer.status_code, answer.json()["reason"]) == (403, "Forbidden")
-    assert store.list_actions("default") == []
+    assert store.actions.newest("default") == []
 
 
 BROKEN = DESIGN.replace("minimum_successful_nodes: 2", "minimum_successful_nodes: many")
 
 
 def test_a_revision_that_is_not_valid_is_refused_with_all_it_says(user: httpx.Client, store: SiteStore) -> None:
-    store.commit_revision("default", {"design": BROKEN}, [], None, "tester", forced=True)
+    store.revisions.commit("default", {"design": BROKEN}, [], None, "tester", forced=True)
     answer = ask(user)
     assert answer.status_code == 400
     assert any("minimum_successful_nodes" in message for message in said(answer))
     assert "or name another revision" in answer.json()["message"]
     assert "continue-on-fail" not in answer.json()["message"], "its groups cannot be read"
-    assert store.list_actions("default") == []
+    assert store.actions.newest("default") == []
     created = create(user, **{"continue-on-fail": "true"})
     assert created["warnings"]
     assert not any(message["error"] for message in created["warnings"])
-    (event,) = (event for event in store.events(created["id"]) if event.kind == "overridden")
+    (event,) = (event for event in store.events.of_action(created["id"]) if event.kind == "overridden")
     assert "started by user in spite of" in event.message
     assert event.data["messages"]
 
@@ -326,7 +326,7 @@ def test_no_action_goes_by_a_revision_that_shows_a_secret(user: httpx.Client, st
     assert (answer.status_code, answer.json()["reason"]) == (400, "Secrets")
     assert "revision 1 of site default shows secrets" in answer.json()["message"]
     assert secret not in answer.text
-    assert store.list_actions("default") == []
+    assert store.actions.newest("default") == []
 
 
 @pytest.fixture
@@ -354,11 +354,11 @@ def test_a_critical_group_is_not_taken_below_its_criteria(
     assert (answer.status_code, answer.json()["reason"]) == (409, "Critical Groups")
     assert said(answer) == ["critical group control would fall short: minimum_successful_nodes needs 2, 1 would be"]
     assert ask(user, "destroy_nodes", target_nodes="n2").status_code == 409
-    assert store.list_actions("default") == []
+    assert store.actions.newest("default") == []
     forced = create(user, "redeploy_server", target_nodes="n2", force="true")
     (warned,) = (message for message in forced["warnings"] if message["name"] == "CriticalGroups")
     assert warned["level"] == "Warning"
-    assert any(event.kind == "overridden" for event in store.events(forced["id"]))
+    assert any(event.kind == "overridden" for event in store.events.of_action(forced["id"]))
 
 
 def test_nodes_that_are_broken_or_in_no_critical_group_may_be_redeployed(
@@ -373,7 +373,7 @@ def test_nodes_that_are_broken_or_in_no_critical_group_may_be_redeployed(
 
 def test_the_connection_is_decided_with_the_action(user: httpx.Client, store: SiteStore) -> None:
     commit(store)
-    assert store.action(create(user)["id"]).connection == "slipway_provisioner"
+    assert store.actions.get(create(user)["id"]).connection == "slipway_provisioner"
 
 
 @pytest.mark.parametrize(
@@ -395,7 +395,7 @@ def test_a_site_whose_connection_cannot_be_looked_up_is_not_given_to_another_pro
     assert (
         "whether there is an Airflow connection 'slipway_provisioner_default' is not known" in answer.json()["message"]
     )
-    assert store.list_actions("default") == []
+    assert store.actions.newest("default") == []
 
 
 def test_what_the_provisioner_does_not_say_is_never_taken_for_nothing(
@@ -408,4 +408,4 @@ def test_what_the_provisioner_does_not_say_is_never_taken_for_nothing(
     # The provisioner's part of the validation may be passed over; the look at what is deployed may not.
     answer = ask(user, "redeploy_server", target_nodes="n2", **{"continue-on-fail": "true"})
     assert (answer.status_code, answer.json()["retry"]) == (503, True)
-    assert store.list_actions("default") == []
+    assert store.actions.newest("default") == []

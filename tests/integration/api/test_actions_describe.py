@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from site_engine.actions.kinds import kind_names, kind_of
-from site_store import ActionState, OperationPhase, SiteStore
+from site_store import ActionState, SiteStore
 from strategy_lib.phase import Phase
 from tests.integration.api.airflow_runs import ACTIONS, AirflowRuns, commit, create, plan, run_of
 from tests.support.lossy_proxy import LossyProxy
@@ -32,8 +32,8 @@ def under_way(made: str, store: SiteStore, airflow_runs: AirflowRuns) -> str:
     for step in kind_of("deploy_site").steps:
         airflow_runs.begin(made, step, "success")
     airflow_runs.begin(made, "deploy_group", "running", map_index=0, tries=2)
-    store.note_step(made, "deploy_group")
-    store.open_attempt(made, "control", "0")
+    store.actions.mark_step(made, "deploy_group")
+    store.groups.open_attempt(made, "control", "0")
     return made
 
 
@@ -64,10 +64,10 @@ def test_an_action_that_was_started_in_airflows_pages_is_found_by_its_run(
     viewer: httpx.Client, user: httpx.Client, store: SiteStore
 ) -> None:
     run_id = "manual__2026-03-01T12:00:00.123456+00:00"
-    first = store.ensure_action("deploy_site", run_id, "deploy_site", "default", 1, {}, "ann")
+    first = store.actions.ensure("deploy_site", run_id, "deploy_site", "default", 1, {}, "ann")
     assert user.post(f"{ACTIONS}/{run_id}/control/pause").status_code == 202
-    assert store.action(first.id).paused is not None
-    second = store.ensure_action("update_site", run_id, "update_site", "other", 1, {}, "ann")
+    assert store.actions.get(first.id).paused is not None
+    second = store.actions.ensure("update_site", run_id, "update_site", "other", 1, {}, "ann")
     ambiguous = viewer.get(f"{ACTIONS}/{run_id}")
     assert ambiguous.status_code == 409
     assert f"{first.id} (deploy_site), {second.id} (update_site)" in ambiguous.json()["message"]
@@ -96,9 +96,9 @@ def test_groups_are_steps_and_have_counts(viewer: httpx.Client, under_way: str) 
 
 
 def test_notes_go_with_the_verbosity(viewer: httpx.Client, store: SiteStore, under_way: str) -> None:
-    store.add_event("default", "remark", "all is well", action_id=under_way)
-    store.add_event("default", "remark", "fans are loud", action_id=under_way, group="control")
-    store.add_event("default", "remark", "is warm", action_id=under_way, group="control", node="n1")
+    store.events.add("default", "remark", "all is well", action_id=under_way)
+    store.events.add("default", "remark", "fans are loud", action_id=under_way, group="control")
+    store.events.add("default", "remark", "is warm", action_id=under_way, group="control", node="n1")
     texts = {}
     for verbosity in (0, 1, 5):
         shown = described(viewer, f"{under_way}?verbosity={verbosity}")
@@ -198,14 +198,14 @@ def test_nodes_in_trouble_are_named_and_with_the_highest_verbosity_all(
         ("n2", "not_started", ["control"]),
         ("n3", "not_started", ["compute"]),
     ]
-    store.explain_pending(under_way, OperationPhase.PREPARE, ["n3"], "held by provisioner task 7")
+    store.tasks.explain_pending(under_way, Phase.PREPARE, ["n3"], "held by provisioner task 7")
     (held,) = described(viewer, under_way)["nodes"]
     assert (held["name"], held["state"], held["message"]) == ("n3", "not_started", "held by provisioner task 7")
-    store.explain_pending(under_way, OperationPhase.PREPARE, ["n3"], None)
-    begun = store.begin_operation(under_way, "default", "control", 1, Phase.PREPARE, ["n1", "n2"], "file:///design")
-    assert store.lease(begun.op, "me", 30, sending=True)
-    store.submitted(begun.op, "task")
-    store.close_action(under_way, ActionState.CANCELLED, "stopped")
+    store.tasks.explain_pending(under_way, Phase.PREPARE, ["n3"], None)
+    begun = store.operations.begin(under_way, "default", "control", 1, Phase.PREPARE, ["n1", "n2"], "file:///design")
+    assert store.operations.acquire_lease(begun.op, "me", 30, sending=True)
+    store.operations.mark_submitted(begun.op, "task")
+    store.actions.close(under_way, ActionState.CANCELLED, "stopped")
     assert [(node["name"], node["state"]) for node in described(viewer, under_way)["nodes"]] == [
         ("n1", "unknown"),
         ("n2", "unknown"),

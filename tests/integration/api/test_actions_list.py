@@ -31,8 +31,8 @@ def over(store: SiteStore, count: int, site: str = "default", kind: str = "deplo
     """Store so many actions that are over; return their ids, newest first."""
     ids = []
     for _ in range(count):
-        made = store.create_action(kind, site, 1, {}, "op", context_marker=None, exclusive=True)
-        store.close_action(made.id, ActionState.SUCCESS, "every group succeeded")
+        made = store.actions.create(kind, site, 1, {}, "op", context_marker=None, exclusive=True)
+        store.actions.close(made.id, ActionState.SUCCESS, "every group succeeded")
         ids.append(made.id)
     return ids[::-1]
 
@@ -70,13 +70,13 @@ def test_a_critical_group_that_failed_is_failed_never_complete(
     commit(store)
     made = create(user)
     plan(store, made["id"])
-    attempt = store.open_attempt(made["id"], "control", "0").attempt
-    store.note_step(made["id"], "deploy_group")
+    attempt = store.groups.open_attempt(made["id"], "control", "0").attempt
+    store.actions.mark_step(made["id"], "deploy_group")
     (running,) = listed(user)
     assert (running["action_lifecycle"], running["dag_status"]) == ("Processing", "RUNNING")
     assert running["groups"] == [{"name": "control", "state": "running"}, {"name": "compute", "state": "pending"}]
-    store.finish_group(made["id"], "control", attempt, GroupState.FAILURE, Reason.PREPARE_CRITERIA)
-    store.close_action(made["id"], ActionState.FAILED, "critical group control failed")
+    store.groups.finish(made["id"], "control", attempt, GroupState.FAILURE, Reason.PREPARE_CRITERIA)
+    store.actions.close(made["id"], ActionState.FAILED, "critical group control failed")
     # Airflow may say what it likes: a run whose last task succeeded is a success there.
     airflow_runs.end("deploy_site", made["id"], "success")
     (failed,) = listed(user)
@@ -123,7 +123,7 @@ def test_an_action_whose_run_is_over_is_shown_as_over(
 
 
 def test_a_pending_action_without_a_run_is_over_after_two_minutes(user: httpx.Client, store: SiteStore) -> None:
-    made = store.create_action("deploy_site", "default", 1, {}, "op", context_marker=None, exclusive=True)
+    made = store.actions.create("deploy_site", "default", 1, {}, "op", context_marker=None, exclusive=True)
     (young,) = listed(user)
     assert young["action_lifecycle"] == "Pending"
     earlier = datetime.now(UTC) - timedelta(seconds=121)
@@ -137,7 +137,7 @@ def test_the_list_stands_when_airflow_does_not_answer(user: httpx.Client, store:
     made = create(user)
     proxy.lose("GET", "request", 3)
     assert [one["id"] for one in listed(user)] == [made["id"]]
-    assert store.action(made["id"]).state is ActionState.PENDING
+    assert store.actions.get(made["id"]).state is ActionState.PENDING
 
 
 def test_actions_of_dags_that_the_caller_may_not_see_are_left_out(

@@ -52,7 +52,7 @@ def test_rule_21_what_will_be_touched_is_said_and_nothing_is_refused(user: httpx
         ("n2", True),
     ]
     assert found["failing"] == ["control"]
-    assert store.list_actions("default") == [], "nothing was created"
+    assert store.actions.newest("default") == [], "nothing was created"
     said = notes(create(user, "deploy_site"))
     assert said[0] == "1 node would be submitted: n3"
     assert said[1].startswith(f"2 deployed nodes not to be touched: n1, n2: {UNKNOWN}")
@@ -98,7 +98,7 @@ def test_a_provisioner_that_cannot_be_reached_is_named(
     assert "The provisioner cannot be reached" in message
     assert "at 127.0.0.1:9" in message
     assert "Mend the documents" not in message
-    assert store.list_actions("default") == []
+    assert store.actions.newest("default") == []
     in_spite: dict[str, Any] = {"continue-on-fail": "true", "dry_run": dry_run}
     create(user, **in_spite)
 

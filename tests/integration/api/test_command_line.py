@@ -176,7 +176,7 @@ def test_an_action_from_its_creation_to_its_end(
     assert committed("describe", f"notedetails/{note}").stdout
     assert "is being stopped" in committed("stop", f"action/{identity}").stdout
     airflow_runs.end("deploy_site", identity)
-    store.close_action(identity, ActionState.CANCELLED, "stopped")
+    store.actions.close(identity, ActionState.CANCELLED, "stopped")
     assert "cannot stop action" in committed("stop", identity, status=1).stderr
     followed = committed("describe", identity, "--follow", status=1)
     assert "cancelled: stopped" in followed.stdout

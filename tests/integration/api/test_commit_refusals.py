@@ -90,4 +90,4 @@ def test_one_thing_is_wrong(
         (path, [{"schema": schema, "name": changed["metadata"]["name"]}])
     ]
     assert words in errors[0]["text"]
-    assert store.revisions("default") == []
+    assert store.revisions.newest("default") == []

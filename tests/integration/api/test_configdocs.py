@@ -30,7 +30,7 @@ def test_a_collection_goes_into_the_buffer(user: httpx.Client, store: SiteStore)
     assert body["details"] == {"errorCount": 0, "messageList": []}
     assert body["buffer"] == {"version": 1, "base_revision": None, "collections": ["networks"], "discarded": []}
     assert answer.headers["ETag"] == '"1"'
-    held = store.buffer("default")
+    held = store.buffers.get("default")
     assert held.posted["networks"].text == NETWORK
     assert held.changed_by == "user"
 
@@ -87,7 +87,7 @@ def test_the_buffer_modes(user: httpx.Client, store: SiteStore) -> None:
     assert said(answer, "Warning") == ["discarded from the buffer of site default, by the buffer mode replace: a, b"]
     assert answer.json()["details"]["errorCount"] == 0
     assert put(user, f"{other}# again\n", "c", buffermode="replace").json()["buffer"]["discarded"] == []
-    assert sorted(store.buffer("default").posted) == ["c"]
+    assert sorted(store.buffers.get("default").posted) == ["c"]
 
 
 @pytest.mark.parametrize("full", [True, False])
@@ -129,7 +129,7 @@ def test_without_a_body(user: httpx.Client) -> None:
 def test_taking_a_collection_away(user: httpx.Client, store: SiteStore) -> None:
     refused = put(user, NETWORK, empty_collection="true")
     assert_failure(refused, 400)
-    store.commit_revision("default", {"a": NETWORK}, [], NETWORK, "tester")
+    store.revisions.commit("default", {"a": NETWORK}, [], NETWORK, "tester")
     answer = put(user, "", "a", empty_collection="True")
     assert answer.status_code == 201
     (entry,) = user.get(f"{API}/configdocs").json()
@@ -141,7 +141,7 @@ def test_taking_a_collection_away(user: httpx.Client, store: SiteStore) -> None:
 
 
 def test_what_is_the_same_as_committed_is_refused(user: httpx.Client, store: SiteStore) -> None:
-    store.commit_revision("default", {"a": NETWORK}, [], NETWORK, "tester")
+    store.revisions.commit("default", {"a": NETWORK}, [], NETWORK, "tester")
     answer = put(user, NETWORK, "a")
     assert_failure(answer, 400)
     assert "nothing to change" in answer.json()["message"]
@@ -184,7 +184,7 @@ def test_discarding_the_buffer(user: httpx.Client, store: SiteStore) -> None:
     put(user, NETWORK)
     answer = user.delete(f"{API}/configdocs")
     assert (answer.status_code, answer.content, answer.headers["ETag"]) == (204, b"", '"2"')
-    assert store.buffer("default").is_empty
+    assert store.buffers.get("default").is_empty
     assert user.delete(f"{API}/configdocs").headers["ETag"] == '"2"'
 
 
@@ -196,18 +196,20 @@ def test_if_match(user: httpx.Client, store: SiteStore) -> None:
             put(user, other, "b", tag=tag, buffermode="append"),
             user.delete(f"{API}/configdocs", headers={"If-Match": tag}),
             commit(user, tag=tag),
-            user.post(f"{API}/revisions/1/rollback", headers={"If-Match": tag}) if store.revisions("default") else None,
+            user.post(f"{API}/revisions/1/rollback", headers={"If-Match": tag})
+            if store.revisions.newest("default")
+            else None,
         ):
             if answer is not None:
                 assert_failure(answer, 412)
                 assert answer.headers["ETag"] == '"1"'
-    assert sorted(store.buffer("default").posted) == ["a"]
+    assert sorted(store.buffers.get("default").posted) == ["a"]
     assert put(user, other, "b", tag='"0", "1"', buffermode="append").status_code == 201
     assert user.delete(f"{API}/configdocs", headers={"If-Match": "*"}).status_code == 204
 
 
 def test_versions_of_collections(user: httpx.Client, store: SiteStore) -> None:
-    store.commit_revision("default", {"same": NETWORK, "old": "a", "gone": "b"}, [], "x", "tester")
+    store.revisions.commit("default", {"same": NETWORK, "old": "a", "gone": "b"}, [], "x", "tester")
     put(user, DESIGN, "old")
     put(user, "", "gone", empty_collection="true", buffermode="append")
     put(user, yaml.safe_dump(document("x/New/v1", "new", {})), "new", buffermode="append")
@@ -265,7 +267,7 @@ def test_versions_that_never_were(user: httpx.Client) -> None:
 
 
 def test_an_empty_buffer_is_no_version_to_read(user: httpx.Client, store: SiteStore) -> None:
-    store.commit_revision("default", {"a": NETWORK}, [], NETWORK, "tester")
+    store.revisions.commit("default", {"a": NETWORK}, [], NETWORK, "tester")
     answer = user.get(f"{API}/configdocs/a")
     assert_failure(answer, 404)
     assert "its buffer is empty" in answer.json()["message"]

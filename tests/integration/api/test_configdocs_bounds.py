@@ -64,7 +64,7 @@ def test_bombs(user: httpx.Client, store: SiteStore, text: str, expected: str) -
         answer = put(user, text)
     assert_failure(answer, 400)
     assert any(expected in message for message in said(answer)), said(answer)[:3]
-    assert store.buffer("default").is_empty
+    assert store.buffers.get("default").is_empty
 
 
 @pytest.mark.endurance
@@ -79,7 +79,7 @@ def test_fifty_megabytes(user: httpx.Client, store: SiteStore) -> None:
 def test_more_than_the_most(user: httpx.Client, store: SiteStore) -> None:
     with little(megabytes=300):
         assert_failure(put(user, b"#" * (65 * MEGABYTE)), 413)
-    assert store.buffer("default").version == 0
+    assert store.buffers.get("default").version == 0
 
 
 def _layered(name: str, layer: str, data: Any, **metadata: Any) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def _refused(user: httpx.Client, store: SiteStore, documents: list[dict[str, Any
     with little(megabytes=300):
         answer = commit(user)
     assert answer.status_code == 400
-    assert store.revisions("default") == []
+    assert store.revisions.newest("default") == []
     return said(answer)
 
 

@@ -40,12 +40,12 @@ def test_a_good_commit(connected: Simulator, user: httpx.Client, viewer: httpx.C
     assert body["details"]["errorCount"] == 0
     assert body["details"]["messageList"] == [], "not that each of Drydock's checks succeeded"
     assert answer.headers["ETag"] == '"3"'
-    revision = store.revision("default")
+    revision = store.revisions.get("default")
     assert (revision.number, revision.created_by, revision.forced, revision.problems) == (1, "user", False, ())
     assert revision.text is not None
-    assert {record.name for record in store.documents("default", 1)} >= {"n1", "n2", "oob"}
-    assert {record.collection for record in store.documents("default", 1)} == {"site", "networks"}
-    assert store.buffer("default").is_empty
+    assert {record.name for record in store.revisions.documents("default", 1)} >= {"n1", "n2", "oob"}
+    assert {record.collection for record in store.revisions.documents("default", 1)} == {"site", "networks"}
+    assert store.buffers.get("default").is_empty
     assert viewer.get(f"{API}/configdocs/site?version=committed").text == f"# as written\n{DESIGN}"
 
 
@@ -69,9 +69,9 @@ def test_errors_refuse_and_store_nothing(connected: Simulator, user: httpx.Clien
     assert error["documents"] == [{"schema": "shipyard/DeploymentStrategy/v1", "name": "deployment-strategy"}]
     assert (error["level"], error["collection"], error["source"]) == ("Error", "site", "Slipway")
     assert "ghost" in BAD.splitlines()[error["line"] - 1]
-    assert store.revisions("default") == []
+    assert store.revisions.newest("default") == []
     assert answer.headers["ETag"] == '"1"'
-    assert not store.buffer("default").is_empty
+    assert not store.buffers.get("default").is_empty
 
 
 def test_the_provisioner_is_asked_too_and_all_is_told_at_once(connected: Simulator, user: httpx.Client) -> None:
@@ -100,7 +100,7 @@ def test_a_dry_run_never_commits(connected: Simulator, user: httpx.Client, store
     assert (answer.status_code, body["code"]) == (200, "200 OK")
     assert (body["status"], body["message"]) == ("Failure", "Validations failed DRYRUN")
     assert body["details"]["errorCount"] == 1
-    assert store.revisions("default") == []
+    assert store.revisions.newest("default") == []
 
 
 def test_a_forced_commit_records_who_forced_what(connected: Simulator, user: httpx.Client, store: SiteStore) -> None:
@@ -115,7 +115,7 @@ def test_a_forced_commit_records_who_forced_what(connected: Simulator, user: htt
     assert (shown["user"], shown["forced"]) == ("user", True)
     (problem,) = shown["problems"]
     assert "there is no group 'ghost'" in problem
-    assert store.revision("default").text is not None
+    assert store.revisions.get("default").text is not None
 
 
 def test_force_without_errors_forces_nothing(connected: Simulator, user: httpx.Client) -> None:
@@ -133,7 +133,7 @@ def test_without_a_provisioner_nothing_is_known_to_be_right(user: httpx.Client, 
     assert "force the commit" in error
     forced = commit(user, force="true")
     assert (forced.status_code, forced.json()["deployable"]) == (200, True)
-    assert store.revision("default").forced
+    assert store.revisions.get("default").forced
 
 
 @pytest.fixture
@@ -230,7 +230,7 @@ def test_a_design_that_is_judged_can_be_fetched_only_meanwhile(
     connected: Simulator, user: httpx.Client, anonymous: httpx.Client, store: SiteStore
 ) -> None:
     number = committed(user, DESIGN)
-    revision = store.revision("default", number)
+    revision = store.revisions.get("default", number)
     answer = anonymous.get(f"/d/{revision.design_token}")
     assert (answer.status_code, answer.text) == (200, revision.text)
     assert answer.headers["Content-Type"] == "application/x-yaml"
@@ -262,8 +262,8 @@ def test_a_commit_that_is_overtaken(
     user.delete(f"{API}/configdocs")
     tag = put(user, DESIGN).headers["ETag"]
     assert_failure(commit(user, tag=tag), 412)
-    assert store.revisions("default") == []
-    assert sorted(store.buffer("default").posted) == ["late", "site"]
+    assert store.revisions.newest("default") == []
+    assert sorted(store.buffers.get("default").posted) == ["late", "site"]
 
 
 def test_two_commit_at_once_and_one_wins(connected: Simulator, user: httpx.Client, store: SiteStore) -> None:
@@ -271,7 +271,7 @@ def test_two_commit_at_once_and_one_wins(connected: Simulator, user: httpx.Clien
     with ThreadPoolExecutor(2) as both:
         answers = list(both.map(lambda _: commit(user), range(2)))
     assert sorted(answer.status_code for answer in answers) == [200, 409]
-    assert [revision.number for revision in store.revisions("default")] == [1]
+    assert [revision.number for revision in store.revisions.newest("default")] == [1]
 
 
 @pytest.mark.parametrize("with_tag", [True, False])
@@ -283,7 +283,7 @@ def test_two_post_at_once_and_nothing_is_lost(user: httpx.Client, store: SiteSto
     with ThreadPoolExecutor(4) as all_at_once:
         answers = dict(zip("abcd", all_at_once.map(post, "abcd"), strict=True))
     good = {name for name, answer in answers.items() if answer.status_code == 201}
-    assert store.buffer("default").posted.keys() == good
+    assert store.buffers.get("default").posted.keys() == good
     assert len(good) == (1 if with_tag else 4)
     assert {answer.status_code for answer in answers.values()} == ({201, 412} if with_tag else {201})
 
@@ -313,7 +313,7 @@ def test_rollback_is_a_new_revision(connected: Simulator, user: httpx.Client, st
     put(user, f"{DESIGN}# changed\n")
     put(user, NETWORK, "networks", buffermode="append")
     commit(user)
-    assert [entry.number for entry in store.revisions("default")] == [2, 1]
+    assert [entry.number for entry in store.revisions.newest("default")] == [2, 1]
     dry = user.post(f"{API}/revisions/1/rollback?dryrun=true")
     assert (dry.status_code, dry.json()["message"]) == (200, "Validations succeeded DRYRUN")
     answer = user.post(f"{API}/revisions/1/rollback")
@@ -342,7 +342,7 @@ def test_rollback_is_judged_as_a_commit_is(connected: Simulator, user: httpx.Cli
     assert (answer.status_code, answer.json()["message"]) == (400, "Validations failed")
     answer = user.post(f"{API}/revisions/1/rollback?force=true")
     assert (answer.status_code, answer.json()["forced"]) == (201, True)
-    assert len(store.revisions("default")) == 3
+    assert len(store.revisions.newest("default")) == 3
 
 
 def _documents(answer: httpx.Response) -> Iterable[tuple[str, str, list[Any]]]:
@@ -408,7 +408,9 @@ def test_rendered_documents(connected: Simulator, op: httpx.Client, user: httpx.
             assert answer.headers["ETag"] == '"1"'
             assert commit(user).status_code == 200
     assert_failure(user.get(f"{API}/renderedconfigdocs"), 404)
-    assert op.get(f"{API}/renderedconfigdocs?version=1&cleartext-secrets=true").text == store.revision("default").text
-    stored = store.revision_secrets("default", 1)
+    assert (
+        op.get(f"{API}/renderedconfigdocs?version=1&cleartext-secrets=true").text == store.revisions.get("default").text
+    )
+    stored = store.revisions.secrets("default", 1)
     assert stored is not None
     assert (stored.texts, stored.exposed) == (frozenset({"hunter2-hunter2"}), ())

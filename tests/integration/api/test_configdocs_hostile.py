@@ -106,9 +106,9 @@ def _force(client: httpx.Client, store: SiteStore, number: int) -> None:
     forced = commit(client, force="true")
     assert forced.status_code == 200, forced.text
     assert forced.json()["revision"] == number
-    assert store.buffer("default").is_empty
+    assert store.buffers.get("default").is_empty
     for path in ("configdocs/hostile?version=committed", f"diff/configdocs?from={max(1, number - 1)}&to={number}"):
         shown = client.get(f"{API}/{path}")
         assert shown.status_code == 200, shown.text
     rendered = client.get(f"{API}/renderedconfigdocs?version=committed")
-    assert rendered.status_code == (400 if store.revision("default").text is None else 200), rendered.text
+    assert rendered.status_code == (400 if store.revisions.get("default").text is None else 200), rendered.text

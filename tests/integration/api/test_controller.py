@@ -15,11 +15,12 @@ import pytest
 
 from site_engine.controller import NAME, USER
 from site_store import ActionState, SiteStore
+from site_store.abort import CLOSE
 from site_store.dialects import database_time
-from site_store.site_locks import CLOSE
 from site_store.tables import lease
 from tests.integration.api.airflow_runs import AirflowRuns, commit
 from tests.integration.api.conftest import PASSWORD
+from tests.support.processes import tied
 
 pytestmark = pytest.mark.usefixtures("dags", "connected")
 
@@ -30,7 +31,7 @@ class Process:
     def __init__(self, origin: str, store_url: str, user: str | None) -> None:
         account = {} if user is None else {"SLIPWAY_SERVICE_USER": user, "SLIPWAY_SERVICE_PASSWORD": PASSWORD}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "slipway_cli", "controller", "--url", origin],
+            tied(sys.executable, "-m", "slipway_cli", "controller", "--url", origin),
             env=os.environ | {"SLIPWAY_DATABASE_URL": store_url} | account,
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -85,8 +86,8 @@ class Start:
 
 
 def _dead(store: SiteStore, site: str = "default") -> str:
-    action = store.create_action("deploy_site", site, 1, {}, "ann", context_marker=None, exclusive=True)
-    store.acquire_site(action.id)
+    action = store.actions.create("deploy_site", site, 1, {}, "ann", context_marker=None, exclusive=True)
+    store.locks.acquire(action.id)
     return action.id
 
 
@@ -94,11 +95,11 @@ def test_it_closes_a_dead_action_and_ends_cleanly(store: SiteStore, started: Sta
     dead = _dead(store)
     process = started()
     process.wait_for(f"Action {dead} of site default is closed")
-    assert store.action(dead).state is ActionState.CANCELLED
+    assert store.actions.get(dead).state is ActionState.CANCELLED
     assert process.end(signal.SIGTERM) == 0
-    assert (store.audits(dead)[-1].command, store.audits(dead)[-1].user) == (CLOSE, USER)
+    assert (store.actions.commands(dead)[-1].command, store.actions.commands(dead)[-1].user) == (CLOSE, USER)
     assert process.lines[-1].endswith("Stopped.\n")
-    held = store.lease_of(NAME)
+    held = store.leases.get(NAME)
     assert held is not None
     assert held.expires_at <= store._database.read(database_time), "the next one need not wait"
 
@@ -108,12 +109,12 @@ def test_one_that_was_killed_is_followed_by_the_next(store: SiteStore, started: 
     killed.wait_for("This controller leads")
     next_one = started()
     next_one.wait_for("Another controller leads")
-    before = store.lease_of(NAME)
+    before = store.leases.get(NAME)
     killed.end(signal.SIGKILL)
     # As if the rest of the minute had gone by.
     store._database.write(lambda tx: tx.execute(lease.update().values(expires_at=database_time(tx))))
     next_one.wait_for("This controller leads")
-    held = store.lease_of(NAME)
+    held = store.leases.get(NAME)
     assert held is not None
     assert before is not None
     assert held.epoch > before.epoch
@@ -135,7 +136,7 @@ def test_an_account_that_is_refused_closes_nothing(store: SiteStore, started: St
     process = started("nobody")
     process.wait_for("logging in as nobody: HTTP 401")
     assert process.end(signal.SIGTERM) == 0
-    assert store.action(dead).state is ActionState.RUNNING
+    assert store.actions.get(dead).state is ActionState.RUNNING
     assert PASSWORD not in "".join(process.lines)
 
 
@@ -146,7 +147,7 @@ def test_it_asks_every_sites_provisioner(store: SiteStore, started: Start) -> No
     _dead(store, "another")
     process.wait_for("is closed")
     assert process.end(signal.SIGTERM) == 0
-    found = {check.subject: check.problem for check in store.checks()}
+    found = {check.subject: check.problem for check in store.checks.newest()}
     assert {subject for subject, problem in found.items() if problem is None} == {
         "airflow",
         "airflow: api-server",

@@ -23,12 +23,12 @@ class AccessLog:
 
 
 def test_the_token_opens_one_design(anonymous: httpx.Client, store: SiteStore) -> None:
-    token = store.add_candidate("alpha", "schema: x\n")
+    token = store.revisions.add_candidate("alpha", "schema: x\n")
     answer = anonymous.get(f"/d/{token}")
     assert (answer.status_code, answer.text) == (200, "schema: x\n")
     assert answer.headers["content-type"] == "application/x-yaml"
     assert answer.headers["cache-control"] == "no-store"
-    store.remove_candidate(token)
+    store.revisions.remove_candidate(token)
     assert_failure(anonymous.get(f"/d/{token}"), 404, "no design has this token")
 
 

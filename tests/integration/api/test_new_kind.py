@@ -62,6 +62,6 @@ def test_a_new_kind_is_one_row_and_one_dag_file(
     (listed,) = user.get(ACTIONS).json()
     assert [step["id"] for step in listed["steps"]] == STEPS
     rehearsal = simulate_plan((), {}, kind_of(NAME).node_step, ["n3"])
-    report = make_dry_run_report(store.report_input(made), {}, datetime.now(UTC), rehearsal)
+    report = make_dry_run_report(store.reports.facts(made), {}, datetime.now(UTC), rehearsal)
     assert report.verdict_text == "dry run: nothing was submitted"
     assert [(one.phase, one.nodes) for one in report.rehearsal or ()] == [("destroy_nodes", ("n3",))]

@@ -21,12 +21,12 @@ DETAILS = "/api/v1.0/notedetails"
 @pytest.fixture
 def action(store: SiteStore) -> ActionRecord:
     """Let things happen in an action: one of its own, one of a step, one of a group, one of a node."""
-    action = store.ensure_action("deploy_site", "run-1", "deploy_site", "alpha", None, {}, "tester")
-    store.acquire_site(action.id)
-    store.add_event("alpha", "step_failed", "no design", action_id=action.id, data={"step": "load_design"})
-    store.add_event("alpha", "outcome", "2 succeeded", action_id=action.id, group="racks", data={"op": 4})
-    store.add_event("alpha", "ignored", "it was not sent", action_id=action.id, group="racks", node="ä")
-    store.add_event("alpha", "outcome", "done", action_id=action.id, data={"op": 5, "phase": "verify_site"})
+    action = store.actions.ensure("deploy_site", "run-1", "deploy_site", "alpha", None, {}, "tester")
+    store.locks.acquire(action.id)
+    store.events.add("alpha", "step_failed", "no design", action_id=action.id, data={"step": "load_design"})
+    store.events.add("alpha", "outcome", "2 succeeded", action_id=action.id, group="racks", data={"op": 4})
+    store.events.add("alpha", "ignored", "it was not sent", action_id=action.id, group="racks", node="ä")
+    store.events.add("alpha", "outcome", "done", action_id=action.id, data={"op": 5, "phase": "verify_site"})
     return action
 
 
@@ -75,9 +75,9 @@ def test_an_id_that_no_note_can_have(viewer: httpx.Client, note_id: str) -> None
 
 
 def test_behind_the_note_of_a_verdict_is_the_report(viewer: httpx.Client, store: SiteStore) -> None:
-    made = store.create_action("deploy_site", "default", 1, {}, "op", context_marker=None, exclusive=True)
+    made = store.actions.create("deploy_site", "default", 1, {}, "op", context_marker=None, exclusive=True)
     assert_failure(viewer.get(f"{DETAILS}/{made.id}"), 404, "this action has no verdict yet")
-    store.acquire_site(made.id)
+    store.locks.acquire(made.id)
     report = finalize_action(store, made, {"load_design": "failed"}, logging.getLogger("test"), connections)
     (listed,) = viewer.get("/api/v1.0/actions").json()
     (note,) = listed["notes"]
@@ -87,16 +87,16 @@ def test_behind_the_note_of_a_verdict_is_the_report(viewer: httpx.Client, store:
 
 
 def test_of_an_action_without_a_report_there_is_the_verdict(viewer: httpx.Client, store: SiteStore) -> None:
-    made = store.create_action("deploy_site", "default", 1, {}, "op", context_marker=None, exclusive=True)
-    store.close_action(made.id, ActionState.CANCELLED, "stopped by op before it began")
+    made = store.actions.create("deploy_site", "default", 1, {}, "op", context_marker=None, exclusive=True)
+    store.actions.close(made.id, ActionState.CANCELLED, "stopped by op before it began")
     assert viewer.get(f"{DETAILS}/{made.id}").text == "stopped by op before it began\n"
 
 
 def test_a_note_of_an_action_that_one_may_not_see(
     viewer: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    action = store.ensure_action("destroy_nodes", "run-2", "destroy_nodes", "alpha", None, {}, "tester")
-    store.acquire_site(action.id)
+    action = store.actions.ensure("destroy_nodes", "run-2", "destroy_nodes", "alpha", None, {}, "tester")
+    store.locks.acquire(action.id)
     (note,) = notes_of_action(store, action.id, 1)
     monkeypatch.setattr(access.Caller, "may_read", lambda _, dag_id: dag_id == "deploy_site")
     for note_id in (note["note_id"], action.id):

@@ -71,6 +71,7 @@ def test_only_what_judges_or_asks_the_provisioner_has_a_bad_gateway(description:
         "POST /api/v1.0/commitconfigdocs",
         "POST /api/v1.0/revisions/{number}/rollback",
         "POST /api/v1.0/actions",
+        "GET /api/v1.0/provisioner",
         "GET /api/v1.0/site_statuses",
     }
 
@@ -80,10 +81,10 @@ def _known(store: SiteStore, user: httpx.Client, viewer: httpx.Client) -> dict[s
     commit(store, times=2)
     action = str(create(user, query="?allow-intermediate-commits=true")["id"])
     plan(store, action)
-    store.add_event("default", "remark", "the fans are loud", action_id=action, data={"rpm": 9000})
+    store.events.add("default", "remark", "the fans are loud", action_id=action, data={"rpm": 9000})
     described = viewer.get(f"/api/v1.0/actions/{action}").json()
     workflows = viewer.get("/api/v1.0/workflows").json()
-    run = store.action(action).run_id
+    run = store.actions.get(action).run_id
     (workflow,) = [one["workflow_id"] for one in workflows if one["run_id"] == run]
     return {
         "{action_id}": {"action_id": action, "step": "acquire"},

@@ -39,7 +39,7 @@ def dead(user: httpx.Client, store: SiteStore, airflow_runs: AirflowRuns) -> str
 
 
 def test_no_get_writes(op: httpx.Client, store: SiteStore, dead: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    token = store.revision("default", 1).design_token
+    token = store.revisions.get("default", 1).design_token
     names = PLACES | {"action_id": dead, "note_id": dead, "validation_id": dead, "token": token, "run_id": run_of(dead)}
     names["workflow_id"] = _workflow(op)
     monkeypatch.setattr(open_store()._database, "write", _refuse)
@@ -63,7 +63,7 @@ def test_a_dead_action_is_shown_as_over_and_stays_as_it_is(
     action = shown[0] if isinstance(shown, list) else shown.get("action", shown)
     verdict = "the DAG run ended without its report"
     assert (action["state"], action["verdict"], action["ended"]) == ("cancelled", verdict, None)
-    assert store.action(dead).state is ActionState.RUNNING
+    assert store.actions.get(dead).state is ActionState.RUNNING
 
 
 def _workflow(client: httpx.Client) -> str:

@@ -22,7 +22,7 @@ def test_no_action(viewer: httpx.Client) -> None:
 
 def test_report_on_demand(viewer: httpx.Client, store: SiteStore) -> None:
     run_id = "manual__2026-01-01T00:00:00+00:00"
-    action = store.ensure_action("deploy_site", run_id, "deploy_site", "alpha", 3, {}, "tester")
+    action = store.actions.ensure("deploy_site", run_id, "deploy_site", "alpha", 3, {}, "tester")
     report = finalize_action(store, action, {"load_design": "failed"}, logging.getLogger("test"), connections)
     shown = viewer.get(f"{RUNS}/{run_id}").json()
     assert (shown["action"]["id"], shown["action"]["state"], shown["action"]["revision"]) == (action.id, "failed", 3)
@@ -35,14 +35,14 @@ def test_report_on_demand(viewer: httpx.Client, store: SiteStore) -> None:
 def test_an_action_whose_run_is_gone(
     viewer: httpx.Client, store: SiteStore, dags: list[str], tokens: dict[str, str]
 ) -> None:
-    action = store.ensure_action("deploy_site", "run-view-gone", "deploy_site", "alpha", None, {}, "tester")
-    store.acquire_site(action.id)
+    action = store.actions.ensure("deploy_site", "run-view-gone", "deploy_site", "alpha", None, {}, "tester")
+    store.locks.acquire(action.id)
     assert viewer.get(f"{RUNS}/run-view-gone").json()["action"]["state"] == "cancelled"
 
 
 def test_airflow_is_away(viewer: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    action = store.ensure_action("deploy_site", "run-view-alone", "deploy_site", "alpha", None, {}, "tester")
-    store.acquire_site(action.id)
+    action = store.actions.ensure("deploy_site", "run-view-alone", "deploy_site", "alpha", None, {}, "tester")
+    store.locks.acquire(action.id)
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "http://127.0.0.1:9")
     assert viewer.get(f"{RUNS}/run-view-alone").json()["action"]["state"] == "running"
 
@@ -53,18 +53,18 @@ def test_an_action_that_goes_on(
     calls = own_airflow(tokens["user"])
     calls.trigger("deploy_site", {"site": "alpha"}, "run-view-queued")
     calls.close()
-    action = store.ensure_action("deploy_site", "run-view-queued", "deploy_site", "alpha", None, {}, "tester")
-    store.acquire_site(action.id)
+    action = store.actions.ensure("deploy_site", "run-view-queued", "deploy_site", "alpha", None, {}, "tester")
+    store.locks.acquire(action.id)
     assert viewer.get(f"{RUNS}/run-view-queued").json()["action"]["state"] == "running"
-    assert store.site_owner("alpha") is not None
+    assert store.locks.owner("alpha") is not None
 
 
 def test_the_step_and_a_pause(viewer: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "http://127.0.0.1:9")
-    action = store.ensure_action("deploy_site", "run-view-step", "deploy_site", "alpha", None, {}, "tester")
-    store.acquire_site(action.id)
-    store.note_step(action.id, "verify_site")
+    action = store.actions.ensure("deploy_site", "run-view-step", "deploy_site", "alpha", None, {}, "tester")
+    store.locks.acquire(action.id)
+    store.actions.mark_step(action.id, "verify_site")
     shown = viewer.get(f"{RUNS}/run-view-step").json()["action"]
     assert (shown["step"], shown["paused"]) == ("verify_site", None)
-    assert store.set_paused(action.id, True)
+    assert store.actions.set_paused(action.id, True)
     assert viewer.get(f"{RUNS}/run-view-step").json()["action"]["paused"] is not None

@@ -273,7 +273,7 @@ def test_describe_validation(client: ShipyardClient, action: str) -> None:
 
 
 def test_describe_notedetails(client: ShipyardClient, store: SiteStore, action: str) -> None:
-    store.add_event("default", "remark", "the fans are loud", action_id=action, data={"rpm": 9000})
+    store.events.add("default", "remark", "the fans are loud", action_id=action, data={"rpm": 9000})
     notes = client.describe_action(action).json()["notes"]
     note = next(note for note in notes if note["note_val"] == "the fans are loud")
     assert note_rows([note])[0][3:] == ("the fans are loud", f"Details at notedetails/{note['note_id']}")

@@ -10,9 +10,10 @@ import httpx
 import pytest
 
 from provisioner_client.drydock.provisioner import DrydockProvisioner
-from provisioner_client.protocol import DesignSource, TaskAction, TaskState
+from provisioner_client.protocol import DesignSource, TaskState
 from provisioner_client.retry import RetryPolicy
 from site_store import SiteStore
+from strategy_lib.phase import Phase
 from tests.integration.api.test_service import assert_failure
 from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator
@@ -27,7 +28,7 @@ def machines(connected: Simulator, tmp_path: Path) -> Simulator:
     design = tmp_path / "site.yaml"
     design.write_text(site([node("b"), node("a")], [group("all")]))
     drydock = DrydockProvisioner(connected.url)
-    task = drydock.submit(TaskAction.PREPARE_NODES, DesignSource(design.as_uri()), ["a"], "slipway-test-1")
+    task = drydock.submit(Phase.PREPARE, DesignSource(design.as_uri()), ["a"], "slipway-test-1")
     end = time.monotonic() + 30
     while drydock.task(task).state is not TaskState.COMPLETE:
         assert time.monotonic() < end
@@ -100,3 +101,17 @@ def test_a_connection_kept_in_airflows_database(
         assert viewer.get(STATUSES, params={"site": "gamma"}).status_code == 200
     finally:
         op.delete(f"{connections}/slipway_provisioner_gamma").raise_for_status()
+
+
+def test_a_check_of_the_provisioner_lists_no_machines(viewer: httpx.Client, connected: Simulator) -> None:
+    answer = viewer.get("/api/v1.0/provisioner")
+    assert answer.status_code == 200, answer.text
+    assert "accepts the credentials" in answer.json()["message"]
+    asked = [one["path"] for one in connected.get("journal")]
+    assert "/versions" in asked
+    assert "/api/v1.0/nodes" not in asked
+    assert connected.get("tasks") == []
+
+
+def test_a_check_of_no_provisioner(viewer: httpx.Client) -> None:
+    assert_failure(viewer.get("/api/v1.0/provisioner"), 503, "no provisioner for site default")

@@ -29,7 +29,7 @@ from site_engine.controller import (
 )
 from site_engine.errors import AccountRefused, AirflowApiError
 from site_store import ActionState, LeaseLost, SiteStore, StoreUnavailable
-from site_store.site_locks import CLOSE
+from site_store.abort import CLOSE
 from tests.support.revisions import commit_design
 from tests.support.stores import new_store
 
@@ -99,14 +99,14 @@ def counting(done: list[str], name: str, problem: Callable[[], str | None] = lam
 
 def run(store: SiteStore, site: str = "alpha") -> tuple[str, str]:
     """Let an action be at work on a site; return its id and that of its DAG run."""
-    action = store.create_action("deploy_site", site, 1, {}, "ann", context_marker=None, exclusive=True)
-    store.acquire_site(action.id)
+    action = store.actions.create("deploy_site", site, 1, {}, "ann", context_marker=None, exclusive=True)
+    store.locks.acquire(action.id)
     return action.id, action.run_id
 
 
 def problems(store: SiteStore) -> dict[str, str | None]:
     """Return what the newest checks found."""
-    return {check.subject: check.problem for check in store.checks()}
+    return {check.subject: check.problem for check in store.checks.newest()}
 
 
 def test_one_of_two_works_and_the_other_waits(store: SiteStore, clock: Clock) -> None:
@@ -117,7 +117,7 @@ def test_one_of_two_works_and_the_other_waits(store: SiteStore, clock: Clock) ->
         second.look()
         clock.seconds += TICK
     assert set(done) == {"a"}
-    lease = store.lease_of(NAME)
+    lease = store.leases.get(NAME)
     assert lease is not None
     assert lease.owner == "one"
 
@@ -169,7 +169,7 @@ def test_the_lease_is_renewed_now_and_then_and_not_at_every_look(store: SiteStor
     ends = []
     for _ in range(int(2 * RENEWAL / TICK) + 1):
         leader.look()
-        lease = store.lease_of(NAME)
+        lease = store.leases.get(NAME)
         assert lease is not None
         ends.append((lease.expires_at - clock.now()).seconds)
         clock.seconds += TICK
@@ -180,12 +180,12 @@ def test_dead_actions_are_closed_and_the_audit_names_slipway(store: SiteStore, c
     (gone, _), (going, run_id) = run(store, "alpha"), run(store, "beta")
     runs.states[run_id] = "running"
     made(store, clock, "one", close_dead_actions(runs)).look()
-    assert [store.action(action_id).state for action_id in (gone, going)] == [
+    assert [store.actions.get(action_id).state for action_id in (gone, going)] == [
         ActionState.CANCELLED,
         ActionState.RUNNING,
     ]
-    assert [(one.command, one.user) for one in store.audits(gone)][-1] == (CLOSE, USER)
-    assert store.site_owner("alpha") is None
+    assert [(one.command, one.user) for one in store.actions.commands(gone)][-1] == (CLOSE, USER)
+    assert store.locks.owner("alpha") is None
     assert problems(store) == {AIRFLOW: None}
 
 
@@ -204,7 +204,7 @@ def test_an_outage_of_airflow_closes_nothing_and_is_over_by_itself(
     for _ in range(24):
         leader.look()
         clock.seconds += TICK
-    assert store.action(gone).state is ActionState.RUNNING
+    assert store.actions.get(gone).state is ActionState.RUNNING
     assert problems(store) == {AIRFLOW: "Airflow does not answer", "other": None}
     assert (runs.asked < 10, len(done)) == (True, 24), "asked more seldom, and the other job goes on"
     assert len([line for line in caplog.messages if "does not answer" in line]) == 1
@@ -212,7 +212,7 @@ def test_an_outage_of_airflow_closes_nothing_and_is_over_by_itself(
     for _ in range(int(LONGEST_PAUSE / TICK) + 1):
         clock.seconds += TICK
         leader.look()
-    assert store.action(gone).state is ActionState.CANCELLED
+    assert store.actions.get(gone).state is ActionState.CANCELLED
     assert problems(store)[AIRFLOW] is None
 
 

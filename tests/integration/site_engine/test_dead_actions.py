@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
+from site_engine.actions.admission import busy_site
 from site_engine.dead_actions import (
     TRIGGER_TIME,
     action_for_display,
@@ -21,7 +22,7 @@ from site_engine.dead_actions import (
     reconcile_all,
     take_site,
 )
-from site_engine.errors import AirflowRefused
+from site_engine.errors import AirflowRefused, StepError
 from site_store import ActionState, SiteStore
 from slipway_airflow.operators import release
 from tests.support.stores import new_store
@@ -53,7 +54,7 @@ def store(tmp_path: Path, clock: Clock) -> Iterator[SiteStore]:
 
 def ask(store: SiteStore) -> str:
     """Ask for an action."""
-    return store.create_action("deploy_site", "alpha", 1, {}, "tester", context_marker=None, exclusive=False).id
+    return store.actions.create("deploy_site", "alpha", 1, {}, "tester", context_marker=None, exclusive=False).id
 
 
 def no_run(dag_id: str, run_id: str) -> None:
@@ -75,64 +76,73 @@ def test_a_request_without_a_run_is_left_alone_while_its_trigger_may_be_on_the_w
     action_id = ask(store)
     clock.ago = timedelta()
     reconcile(store, action_id, no_run)
-    assert store.action(action_id).state is state
+    assert store.actions.get(action_id).state is state
 
 
 @pytest.mark.parametrize("run", ["success", "failed"])
 def test_a_request_whose_run_is_over_is_closed_however_young(store: SiteStore, run: str) -> None:
     action_id = ask(store)
     reconcile(store, action_id, lambda *_: run)
-    assert store.action(action_id).state is ActionState.CANCELLED
+    assert store.actions.get(action_id).state is ActionState.CANCELLED
 
 
 def test_the_verdict_names_who_stopped_it(store: SiteStore) -> None:
     stopped, ended = ask(store), ask(store)
     for command, user in (("invoke", "ann"), ("stop", "bob"), ("stop", "carl"), ("pause", "dora")):
-        store.audit(stopped, command, user)
-    store.audit(ended, "invoke", "ann")
+        store.actions.record_command(stopped, command, user)
+    store.actions.record_command(ended, "invoke", "ann")
     assert close_without_report(store, stopped)
     reconcile(store, ended, lambda *_: "failed")
-    verdicts = [store.action(action_id).verdict for action_id in (stopped, ended)]
+    verdicts = [store.actions.get(action_id).verdict for action_id in (stopped, ended)]
     assert verdicts == ["stopped by carl", "the DAG run ended without its report"]
 
 
 def test_a_teardown_names_who_stopped_it(store: SiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     action_id = ask(store)
-    store.acquire_site(action_id)
-    store.audit(action_id, "stop", "bob")
+    store.locks.acquire(action_id)
+    store.actions.record_command(action_id, "stop", "bob")
     monkeypatch.setattr(release, "SiteStore", SimpleNamespace(open=lambda: nullcontext(store)))
-    run = SimpleNamespace(dag_id="deploy_site", run_id=store.action(action_id).run_id)
+    run = SimpleNamespace(dag_id="deploy_site", run_id=store.actions.get(action_id).run_id)
     with pytest.raises(AirflowFailException, match="stopped by bob"):
         release.ReleaseSiteOperator(task_id="release").execute(cast(Any, {"ti": run}))
-    assert store.action(action_id).verdict == "stopped by bob"
-    assert store.site_owner("alpha") is None
+    assert store.actions.get(action_id).verdict == "stopped by bob"
+    assert store.locks.owner("alpha") is None
+
+
+def test_a_site_that_is_taken_is_refused_in_the_words_of_admission(store: SiteStore) -> None:
+    first = ask(store)
+    take_site(store, first, no_run, LOG)
+    second = ask(store)
+    with pytest.raises(StepError) as caught:
+        take_site(store, second, lambda *_: "running", LOG)
+    assert str(caught.value) == busy_site(store.actions.get(first)).text
 
 
 def test_a_running_action_whose_run_is_gone_is_closed_at_once(store: SiteStore) -> None:
     action_id = ask(store)
     take_site(store, action_id, no_run, LOG)
     reconcile(store, action_id, no_run)
-    assert store.action(action_id).state is ActionState.CANCELLED
-    assert store.site_owner("alpha") is None
+    assert store.actions.get(action_id).state is ActionState.CANCELLED
+    assert store.locks.owner("alpha") is None
 
 
 def test_an_action_whose_run_is_gone_is_shown_as_it_will_be_closed_and_nothing_is_written(store: SiteStore) -> None:
     action_id = ask(store)
     take_site(store, action_id, no_run, LOG)
-    before = store.action(action_id)
-    store.audit(action_id, "stop", "bob")
+    before = store.actions.get(action_id)
+    store.actions.record_command(action_id, "stop", "bob")
     shown = action_for_display(store, action_id, "failed")
     assert (shown.state, shown.verdict, shown.ended) == (ActionState.CANCELLED, "stopped by bob", None)
     assert action_for_display(store, action_id, None).state is ActionState.CANCELLED
-    assert action_for_display(store, action_id, "running") == store.action(action_id) == before
-    assert store.site_owner("alpha") is not None
+    assert action_for_display(store, action_id, "running") == store.actions.get(action_id) == before
+    assert store.locks.owner("alpha") is not None
 
 
 def test_an_action_that_ended_with_its_report_is_shown_as_it_ended(store: SiteStore) -> None:
     action_id = ask(store)
     take_site(store, action_id, no_run, LOG)
-    store.close_action(action_id, ActionState.SUCCESS, "every group succeeded")
-    assert action_for_display(store, action_id, "failed") == store.action(action_id)
+    store.actions.close(action_id, ActionState.SUCCESS, "every group succeeded")
+    assert action_for_display(store, action_id, "failed") == store.actions.get(action_id)
 
 
 class Runs:
@@ -153,25 +163,25 @@ class Runs:
 def test_every_dead_action_of_all_sites_is_closed(store: SiteStore) -> None:
     sites = ("alpha", "beta", "gamma", "delta")
     made = {
-        site: store.create_action("deploy_site", site, 1, {}, "ann", context_marker=None, exclusive=True)
+        site: store.actions.create("deploy_site", site, 1, {}, "ann", context_marker=None, exclusive=True)
         for site in sites
     }
     for site in ("alpha", "beta", "gamma"):
-        store.acquire_site(made[site].id)
+        store.locks.acquire(made[site].id)
     found = reconcile_all(store, Runs({made["alpha"].run_id: "running", made["beta"].run_id: "success"}), "slipway")
     # That of delta is pending: its run may be about to be there.
     assert [(action.site, action.state) for action in found.closed] == [
         ("beta", ActionState.CANCELLED),
         ("gamma", ActionState.CANCELLED),
     ]
-    assert [action.site for action in store.open_actions()] == ["alpha", "delta"]
-    assert [site for site in sites if store.site_owner(site) is None] == ["beta", "gamma", "delta"]
+    assert [action.site for action in store.actions.unfinished()] == ["alpha", "delta"]
+    assert [site for site in sites if store.locks.owner(site) is None] == ["beta", "gamma", "delta"]
 
 
 def test_an_action_whose_run_airflow_does_not_show_is_never_closed(store: SiteStore) -> None:
     action_id = ask(store)
     take_site(store, action_id, no_run, LOG)
-    action = store.action(action_id)
+    action = store.actions.get(action_id)
     found = reconcile_all(store, Runs({action.run_id: "running"}, hidden={action.run_id}), "slipway")
     assert (found.closed, found.hidden) == ((), (action,))
-    assert store.action(action_id) == action
+    assert store.actions.get(action_id) == action

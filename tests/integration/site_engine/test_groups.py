@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from provisioner_client.protocol import DesignSource, TaskAction
+from provisioner_client.protocol import DesignSource
 from site_engine.operations.wait import StillRunning
 from site_engine.reports import STEP_WARNING, reported_node
 from site_store import ActionState, GroupRecord, SiteNotHeld
@@ -147,7 +147,7 @@ def test_rule_24_a_node_held_by_an_older_task_is_left_out_and_forced_in(begin: B
     driving = begin(text)
     driving.patience = 0.3
     assert isinstance(driving.group("all"), StillRunning)
-    driving.store.close_action(driving.action.id, ActionState.CANCELLED, "cancelled")
+    driving.store.actions.close(driving.action.id, ActionState.CANCELLED, "cancelled")
     assert driving.states()["b"] == "unknown"
     second = begin(text, "run-2")
     second.timeout, second.patience = 1.0, 30.0
@@ -157,14 +157,14 @@ def test_rule_24_a_node_held_by_an_older_task_is_left_out_and_forced_in(begin: B
     assert second.states()["b"] == "not_started"
     assert "b" not in {name for _, nodes in fake.submissions()[1:] for name in nodes}
     assert fake.double() == []
-    tasks = {tasks.node: tasks for tasks in second.store.node_tasks(second.action.id)}
+    tasks = {tasks.node: tasks for tasks in second.store.tasks.of_nodes(second.action.id)}
     why = reported_node(tasks["b"])
     (older, *_) = fake.shown_tasks()
     held = f"held by provisioner task {older.task_id} (prepare of group all, action {driving.action.id})"
     assert why.withheld
     since = "which (runs since|was submitted at) 20..-..-.. ..:..:.. UTC, and was not seen to be over"
     assert re.match(f"{re.escape(held)}, {since}. What helps: wait .* ignore_older_tasks$", why.message or "")
-    told = [event.message for event in second.store.events(second.action.id) if event.kind == STEP_WARNING]
+    told = [event.message for event in second.store.events.of_action(second.action.id) if event.kind == STEP_WARNING]
     assert [text.startswith(f"Prepare: left out: a, b, c: {held}") for text in told] == [True]
 
 
@@ -174,20 +174,20 @@ def test_a_node_tells_what_it_waits_for_and_forgets_it(begin: Begin, fake: FakeP
     driving = begin(text)
     driving.patience = 0.3
     assert isinstance(driving.group("all"), StillRunning)
-    driving.store.close_action(driving.action.id, ActionState.CANCELLED, "cancelled")
+    driving.store.actions.close(driving.action.id, ActionState.CANCELLED, "cancelled")
     second = begin(text, "run-2")
-    assert not second.store.explains_any(second.action.id)
+    assert not second.store.tasks.any_explained(second.action.id)
     second.patience = 0.0
     assert isinstance(second.group("all"), StillRunning)
-    waiting = {tasks.node: reported_node(tasks).message for tasks in second.store.node_tasks(second.action.id)}
+    waiting = {tasks.node: reported_node(tasks).message for tasks in second.store.tasks.of_nodes(second.action.id)}
     assert all("held by provisioner task" in (message or "") for message in waiting.values())
-    assert second.store.explains_any(second.action.id)
+    assert second.store.tasks.any_explained(second.action.id)
     fake.release_stuck()
     second.patience = 60.0
     second.group("all")
     assert set(second.states().values()) == {"success"}
-    assert not second.store.explains_any(second.action.id)
-    assert [tasks.prepare.error for tasks in second.store.node_tasks(second.action.id)] == [None] * 3
+    assert not second.store.tasks.any_explained(second.action.id)
+    assert [tasks.prepare.error for tasks in second.store.tasks.of_nodes(second.action.id)] == [None] * 3
 
 
 def test_rule_14_ones_own_task_that_died_is_not_waited_for_to_its_timeout(
@@ -208,7 +208,7 @@ def test_rule_14_ones_own_task_that_died_is_not_waited_for_to_its_timeout(
     assert isinstance(record, GroupRecord)
     assert record.reason is Reason.PREPARE_CRITERIA
     assert driving.states() == {"a": "prepared", "b": "unknown", "c": "prepared"}
-    assert driving.store.unfinished_operations("alpha") == []
+    assert driving.store.operations.unfinished("alpha") == []
 
 
 def test_rule_24_only_a_group_with_something_to_send_waits_for_older_tasks(begin: Begin, fake: FakeProvisioner) -> None:
@@ -218,9 +218,9 @@ def test_rule_24_only_a_group_with_something_to_send_waits_for_older_tasks(begin
     driving.group("one")
     driving.patience = 0.3
     assert isinstance(driving.group("two"), StillRunning)
-    driving.store.close_action(driving.action.id, ActionState.CANCELLED, "cancelled")
+    driving.store.actions.close(driving.action.id, ActionState.CANCELLED, "cancelled")
     second = begin(text, "run-2")
-    second.store.interrupt_group(second.action.id, "one")
+    second.store.groups.interrupt(second.action.id, "one")
     second.timeout = 600.0
     record = second.group("two")
     assert isinstance(record, GroupRecord), "it fails by its dependency, and b is not asked for"
@@ -233,7 +233,7 @@ def test_rule_24_what_an_older_task_holds_is_submitted_without_waiting(begin: Be
     driving = begin(text)
     driving.patience = 0.3
     driving.group("all")
-    driving.store.close_action(driving.action.id, ActionState.CANCELLED, "cancelled")
+    driving.store.actions.close(driving.action.id, ActionState.CANCELLED, "cancelled")
     second = begin(text, "run-2")
     second.timeout, second.patience = 600.0, 0.0
     assert isinstance(second.group("all", ignore_older_tasks=True), StillRunning)
@@ -270,7 +270,7 @@ def test_rule_12_a_right_that_is_lost_while_looking_sends_nothing(begin: Begin, 
     driving = begin(site(ABC, [group("one", ["a"]), group("all")]))
     driving.group("one")
     before = fake.submissions()
-    fake.before_sending = lambda: driving.store.release_site(driving.action.id)
+    fake.before_sending = lambda: driving.store.locks.release(driving.action.id)
     with pytest.raises(SiteNotHeld):
         driving.group("all")
     assert fake.submissions() == before
@@ -280,10 +280,10 @@ def test_rule_12_what_was_never_sent_is_not_looked_for(begin: Begin, fake: FakeP
     """The list of all tasks that the provisioner ever had may take minutes."""
     driving = begin(site(ABC, [group("one", ["a"]), group("two", ["b", "c"])]))
     driving.group("one")
-    begun = driving.store.open_attempt(driving.action.id, "two", "6")
+    begun = driving.store.groups.open_attempt(driving.action.id, "two", "6")
     arguments = (driving.action.id, driving.action.site, "two", begun.attempt, Phase.PREPARE, ["b", "c"])
-    intended = driving.store.begin_operation(*arguments, driving.design_ref)
-    assert driving.store.lease(intended.op, "a process that died before it sent anything", 0.0)
+    intended = driving.store.operations.begin(*arguments, driving.design_ref)
+    assert driving.store.operations.acquire_lease(intended.op, "a process that died before it sent anything", 0.0)
     driving.group("two")
     assert driving.states() == {"a": "success", "b": "success", "c": "success"}
     assert fake.looks == 0
@@ -294,13 +294,15 @@ def test_rule_12_what_a_dead_process_may_have_sent_is_looked_for(
     begin: Begin, fake: FakeProvisioner, taken: bool
 ) -> None:
     driving = begin(site(ABC, [group("all")]))
-    begun = driving.store.open_attempt(driving.action.id, "all", "6")
+    begun = driving.store.groups.open_attempt(driving.action.id, "all", "6")
     arguments = (driving.action.id, driving.action.site, "all", begun.attempt, Phase.PREPARE, ["a", "b", "c"])
-    intended = driving.store.begin_operation(*arguments, driving.design_ref)
-    assert driving.store.lease(intended.op, "a process that was killed while it sent", 0.0, sending=True)
+    intended = driving.store.operations.begin(*arguments, driving.design_ref)
+    assert driving.store.operations.acquire_lease(
+        intended.op, "a process that was killed while it sent", 0.0, sending=True
+    )
     if taken:
-        action, nodes = TaskAction.PREPARE_NODES, intended.nodes
-        fake.submit(action, DesignSource(driving.design_ref), nodes, intended.reference, sent_ago=None)
+        phase, nodes = Phase.PREPARE, intended.nodes
+        fake.submit(phase, DesignSource(driving.design_ref), nodes, intended.reference, sent_ago=None)
     driving.group("all")
     assert len(fake.submissions()) == 2
     assert fake.looks >= 1
@@ -310,11 +312,13 @@ def test_rule_12_what_a_dead_process_may_have_sent_is_looked_for(
 def test_rule_24_what_a_stopped_action_never_sent_holds_nothing(begin: Begin, fake: FakeProvisioner) -> None:
     text = site(ABC, [group("all")])
     driving = begin(text)
-    begun = driving.store.open_attempt(driving.action.id, "all", "6")
+    begun = driving.store.groups.open_attempt(driving.action.id, "all", "6")
     arguments = (driving.action.id, driving.action.site, "all", begun.attempt, Phase.PREPARE, ["a", "b", "c"])
-    intended = driving.store.begin_operation(*arguments, driving.design_ref)
-    assert driving.store.lease(intended.op, "a process that still had the right when its action was stopped", 600.0)
-    driving.store.close_action(driving.action.id, ActionState.CANCELLED, "cancelled")
+    intended = driving.store.operations.begin(*arguments, driving.design_ref)
+    assert driving.store.operations.acquire_lease(
+        intended.op, "a process that still had the right when its action was stopped", 600.0
+    )
+    driving.store.actions.close(driving.action.id, ActionState.CANCELLED, "cancelled")
     second = begin(text, "run-2")
     second.group("all")
     assert set(second.states().values()) == {"success"}
@@ -327,19 +331,21 @@ def test_rule_24_what_a_stopped_action_may_have_sent_is_waited_for_while_it_may_
 ) -> None:
     text = site(ABC, [group("all", maximum_failed_nodes=0)])
     driving = begin(text)
-    begun = driving.store.open_attempt(driving.action.id, "all", "6")
+    begun = driving.store.groups.open_attempt(driving.action.id, "all", "6")
     arguments = (driving.action.id, driving.action.site, "all", begun.attempt, Phase.PREPARE, ["a", "b", "c"])
-    intended = driving.store.begin_operation(*arguments, driving.design_ref)
-    assert driving.store.lease(intended.op, "a process that was killed while it sent", 0.0, sending=True)
-    driving.store.close_action(driving.action.id, ActionState.CANCELLED, "killed")
+    intended = driving.store.operations.begin(*arguments, driving.design_ref)
+    assert driving.store.operations.acquire_lease(
+        intended.op, "a process that was killed while it sent", 0.0, sending=True
+    )
+    driving.store.actions.close(driving.action.id, ActionState.CANCELLED, "killed")
     second = begin(text, "run-2")
     if taken:
         fake.script("b", "prepare", "stuck")
-        action, nodes = TaskAction.PREPARE_NODES, intended.nodes
-        fake.submit(action, DesignSource(driving.design_ref), nodes, intended.reference, sent_ago=None)
+        phase, nodes = Phase.PREPARE, intended.nodes
+        fake.submit(phase, DesignSource(driving.design_ref), nodes, intended.reference, sent_ago=None)
     else:
         # Or the list is empty, which proves nothing.
-        fake.submit(TaskAction.VERIFY_SITE, DesignSource(driving.design_ref), None, "slipway-other-1", sent_ago=None)
+        fake.submit(Phase.VERIFY_SITE, DesignSource(driving.design_ref), None, "slipway-other-1", sent_ago=None)
     second.timeout = 3.0
     second.group("all")
     assert fake.looks >= 1
@@ -349,7 +355,7 @@ def test_rule_24_what_a_stopped_action_may_have_sent_is_waited_for_while_it_may_
 
 def test_an_action_that_lost_its_site_submits_nothing(begin: Begin, fake: FakeProvisioner) -> None:
     driving = begin(site(ABC, [group("all")]))
-    driving.store.release_site(driving.action.id)
+    driving.store.locks.release(driving.action.id)
     with pytest.raises(SiteNotHeld):
         driving.group("all")
     assert fake.submissions() == []
@@ -361,6 +367,6 @@ def test_a_refused_submission_fails_its_nodes_with_the_provisioners_words(begin:
     record = driving.group("all")
     assert isinstance(record, GroupRecord)
     assert record.reason is Reason.PREPARE_CRITERIA
-    (tasks,) = driving.store.node_tasks(driving.action.id)
+    (tasks,) = driving.store.tasks.of_nodes(driving.action.id)
     assert "32 characters" in (tasks.prepare.error or "")
     assert fake.submissions() == []

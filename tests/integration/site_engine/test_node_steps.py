@@ -6,14 +6,14 @@ import pytest
 
 from site_engine.node_steps import NodeStepVerdict
 from site_engine.operations.wait import StillRunning
-from site_store import ActionState, OperationPhase
-from strategy_lib.phase import NodeStep
+from site_store import ActionState
+from strategy_lib.phase import Phase
 from tests.support.driving import Begin, Driving
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_provisioner import FakeProvisioner
 from tests.support.sites import group, node, site
 
-DESTROY, RELABEL = NodeStep.DESTROY, NodeStep.RELABEL
+DESTROY, RELABEL = Phase.DESTROY, Phase.RELABEL
 DESIGN = site([node("a"), node("b"), node("c")], [group("all", percent_successful_nodes=100)])
 
 
@@ -22,7 +22,7 @@ def deployed(begin: Begin) -> Driving:
     """Deploy three nodes."""
     driving = begin(DESIGN)
     driving.group("all")
-    assert driving.store.done_digests("alpha").keys() == {"a", "b", "c"}
+    assert driving.store.nodes.done_digests("alpha").keys() == {"a", "b", "c"}
     return driving
 
 
@@ -35,7 +35,7 @@ def listed(begin: Begin, fake: FakeProvisioner) -> Driving:
     return driving
 
 
-def verdict(driving: Driving, step: NodeStep, *nodes: str, attempt: int = 20, **more: bool) -> str:
+def verdict(driving: Driving, step: Phase, *nodes: str, attempt: int = 20, **more: bool) -> str:
     """Drive a step to its end; return what is said of the nodes that are not done, and "" when all are."""
     ended = driving.node_step(step, nodes, attempt, **more)
     assert isinstance(ended, NodeStepVerdict)
@@ -54,7 +54,7 @@ def verdict(driving: Driving, step: NodeStep, *nodes: str, attempt: int = 20, **
     ],
 )
 def test_rule_25_every_node_must_be_proven_done(
-    listed: Driving, fake: FakeProvisioner, step: NodeStep, behaviour: str, state: str, words: str
+    listed: Driving, fake: FakeProvisioner, step: Phase, behaviour: str, state: str, words: str
 ) -> None:
     fake.script("b", step.value.removesuffix("_nodes"), behaviour)
     said = verdict(listed, step, "a", "b")
@@ -108,7 +108,7 @@ def test_nodes_that_an_older_task_holds_are_left_out_and_the_step_fails(
     fake.script("b", "relabel", "stuck")
     listed.timeout = 0.5
     verdict(listed, RELABEL, "b")
-    listed.store.close_action(listed.action.id, ActionState.CANCELLED, "cancelled by a test")
+    listed.store.actions.close(listed.action.id, ActionState.CANCELLED, "cancelled by a test")
     later = begin(DESIGN, "run-2")
     later.timeout = later.queue_timeout = 0.5
     # The stuck task blocks the queue, so that what is sent now stays unknown.
@@ -116,7 +116,7 @@ def test_nodes_that_an_older_task_holds_are_left_out_and_the_step_fails(
     (older,) = (task.task_id for task in fake.shown_tasks() if task.action == "relabel_nodes")
     assert said.startswith("destroy_nodes: 2 nodes not proven done: a: no result in time; b: held by provisioner task")
     assert fake.submissions()[-1] == ("destroy_nodes", ["a"])
-    (told,) = [event.message for event in later.store.events(later.action.id) if "left out" in event.message]
+    (told,) = [event.message for event in later.store.events.of_action(later.action.id) if "left out" in event.message]
     assert told.startswith(f"Destroy: left out: b: held by provisioner task {older} (relabel_nodes, action ")
     assert later.step_states(DESTROY)["b"] == "pending"
 
@@ -127,7 +127,7 @@ def test_a_step_that_ignores_older_tasks_does_not_wait(
     fake.script("b", "relabel", "stuck")
     listed.timeout = 0.5
     verdict(listed, RELABEL, "b")
-    listed.store.close_action(listed.action.id, ActionState.CANCELLED, "cancelled by a test")
+    listed.store.actions.close(listed.action.id, ActionState.CANCELLED, "cancelled by a test")
     later = begin(DESIGN, "run-2")
     clock.after(1.0, fake.release_stuck)
     assert verdict(later, DESTROY, "b", ignore_older_tasks=True) == ""
@@ -137,7 +137,7 @@ def test_rule_24_a_cancelled_step_leaves_its_nodes_unknown(listed: Driving, fake
     fake.script("b", "destroy", "stuck")
     listed.patience = 0.0
     listed.node_step(DESTROY, ["b"])
-    listed.store.close_action(listed.action.id, ActionState.CANCELLED, "cancelled by a test")
+    listed.store.actions.close(listed.action.id, ActionState.CANCELLED, "cancelled by a test")
     assert listed.step_states(DESTROY) == {"b": "unknown"}
-    (left,) = listed.store.unfinished_operations("alpha", ["b"])
-    assert left.phase is OperationPhase.DESTROY
+    (left,) = listed.store.operations.unfinished("alpha", ["b"])
+    assert left.phase is Phase.DESTROY

@@ -13,12 +13,14 @@ import pytest
 import yaml
 
 from provisioner_client.errors import ProvisionerUnavailable
-from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskAction, TaskMessage, TaskState
+from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskMessage, TaskState
 from provisioner_client.redacting import NOT_SHOWN, RedactingProvisioner
 from site_engine.designs import read_revision
 from site_engine.redaction import exposed_in, redact_for_action, redact_for_site, secrets_of
 from site_store import RevisionSecrets, SiteStore
+from site_store.sites import Sites
 from slipway_airflow.operators.acquire import AcquireSiteOperator
+from strategy_lib.phase import Phase
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site
 from tests.support.stores import new_store
@@ -31,7 +33,7 @@ def talking_task(*texts: str) -> ProvisionerTask:
     """Return a task of a provisioner that says this."""
     messages = tuple(TaskMessage(text=text, error=True, context=None, at=None) for text in texts)
     return ProvisionerTask(
-        "t", TaskAction.PREPARE_NODES, TaskState.COMPLETE, "failure", frozenset(), frozenset(), messages, "slipway-a-1"
+        "t", Phase.PREPARE, TaskState.COMPLETE, "failure", frozenset(), frozenset(), messages, "slipway-a-1"
     )
 
 
@@ -40,7 +42,7 @@ def test_a_task_hides_the_secrets_of_its_actions_revision(tmp_path: Path) -> Non
     secret = document("drydock/HostProfile/v1", "guarded", {"oob": {"credential": SECRET}})
     with SiteStore.open(url) as store:
         commit_design(store, "alpha", site([node("n1"), secret], [group("all")]))
-        action = store.ensure_action("deploy_site", "run", "deploy_site", "alpha", None, {}, "tester")
+        action = store.actions.ensure("deploy_site", "run", "deploy_site", "alpha", None, {}, "tester")
         real = cast(Provisioner, SimpleNamespace(task=lambda _, **__: talking_task(f"IPMI refuses {SECRET}")))
         operator = AcquireSiteOperator(task_id="acquire", kind="deploy_site")
         task = RedactingProvisioner(real, operator.redact_for(store, action)).task("t")
@@ -53,12 +55,12 @@ def test_secrets_that_were_stored_with_a_revision_are_not_looked_for_again(
     url = new_store(tmp_path)
     with SiteStore.open(url) as store:
         hidden = RevisionSecrets(frozenset({SECRET}), ("exposed",))
-        revision = store.commit_revision("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden)
+        revision = store.revisions.commit("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden)
 
         def never(*_: object) -> None:
             raise AssertionError("the documents were read for their secrets")
 
-        monkeypatch.setattr(SiteStore, "collections", never)
+        monkeypatch.setattr(Sites, "collections", never)
         assert secrets_of(store, revision, ()) == {SECRET}
         assert exposed_in(store, revision) == ["exposed"]
 
@@ -68,8 +70,8 @@ def test_secrets_are_those_of_the_actions_revision_or_of_the_sites_newest(tmp_pa
     with SiteStore.open(url) as store:
         for number, secret in enumerate((SECRET, INHERITED), 1):
             hidden = RevisionSecrets(frozenset({secret}))
-            store.commit_revision("alpha", {"design": f"a: {number}"}, (), f"a: {number}", "tester", hidden=hidden)
-        action = store.ensure_action("deploy_site", "run", "deploy_site", "alpha", 1, {}, "tester")
+            store.revisions.commit("alpha", {"design": f"a: {number}"}, (), f"a: {number}", "tester", hidden=hidden)
+        action = store.actions.ensure("deploy_site", "run", "deploy_site", "alpha", 1, {}, "tester")
         assert redact_for_action(store, action)(f"500: bad {SECRET}") == "500: bad ***"
         assert redact_for_site(store, "alpha")(f"500: bad {INHERITED}") == "500: bad ***"
         assert redact_for_site(store, "beta")("no revision, no secret") == "no revision, no secret"
@@ -81,7 +83,7 @@ def test_what_is_said_while_the_secrets_cannot_be_read_is_not_shown(tmp_path: Pa
 
     url = new_store(tmp_path)
     with SiteStore.open(url) as store:
-        action = store.ensure_action("deploy_site", "run", "deploy_site", "alpha", 1, {}, "tester")
+        action = store.actions.ensure("deploy_site", "run", "deploy_site", "alpha", 1, {}, "tester")
         real = cast(Provisioner, SimpleNamespace(nodes=nodes))
         with pytest.raises(ProvisionerUnavailable) as raised:
             RedactingProvisioner(real, redact_for_action(store, action)).nodes()
@@ -109,7 +111,7 @@ def test_a_task_hides_what_its_rendered_design_does_not_show_to_be_secret(tmp_pa
     rendered = yaml.safe_dump_all([document("a/B/v1", "child", {"b": INHERITED, "a": SECRET})])
     url = new_store(tmp_path)
     with SiteStore.open(url) as store:
-        revision = store.commit_revision("alpha", {"design": text}, (), rendered, "tester")
+        revision = store.revisions.commit("alpha", {"design": text}, (), rendered, "tester")
         found = secrets_of(store, *read_revision(store, "alpha", revision.number))
     assert found >= {INHERITED, f"root:{SECRET}"}
     assert (SECRET in found) is not broken

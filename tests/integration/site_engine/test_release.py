@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from site_engine.operations.wait import StillRunning
-from site_store import ActionState, GroupRecord, OperationPhase
-from strategy_lib.phase import GroupState, Reason
+from site_store import ActionState, GroupRecord
+from strategy_lib.phase import GroupState, Phase, Reason
 from tests.support.driving import Begin, Driving
 from tests.support.fake_provisioner import FakeProvisioner
 from tests.support.sites import group, node, site
@@ -45,7 +45,7 @@ def finished(driving: Driving, key: str = "6") -> GroupRecord:
 def message(driving: Driving, name: str = "a") -> str:
     """Return what is said of a node that was not prepared."""
     return next(
-        tasks.prepare.error or "" for tasks in driving.store.node_tasks(driving.action.id) if tasks.node == name
+        tasks.prepare.error or "" for tasks in driving.store.tasks.of_nodes(driving.action.id) if tasks.node == name
     )
 
 
@@ -57,15 +57,15 @@ def test_rule_11_a_failed_deployment_is_released_before_it_is_prepared(listed: L
         ("prepare_nodes", ["a", "b"]),
         ("deploy_nodes", ["a", "b"]),
     ]
-    operations = driving.store.operations(driving.action.id, "all")
+    operations = driving.store.operations.of_action(driving.action.id, "all")
     assert [operation.phase for operation in operations] == [
-        OperationPhase.RELEASE,
-        OperationPhase.PREPARE,
-        OperationPhase.DEPLOY,
+        Phase.RELEASE,
+        Phase.PREPARE,
+        Phase.DEPLOY,
     ]
     assert {task.reference for task in fake.shown_tasks()} == {one.reference for one in operations}
     assert driving.states() == {"a": "success", "b": "success"}
-    assert driving.store.done_digests("alpha").keys() == {"a", "b"}
+    assert driving.store.nodes.done_digests("alpha").keys() == {"a", "b"}
     assert fake.double() == []
 
 
@@ -161,7 +161,7 @@ def test_rule_24_an_action_that_ends_during_a_release_holds_its_nodes(
     driving = listed(FAILED)
     driving.patience = 0.0
     assert isinstance(driving.group("all"), StillRunning)
-    driving.store.close_action(driving.action.id, ActionState.CANCELLED, "cancelled by a test")
+    driving.store.actions.close(driving.action.id, ActionState.CANCELLED, "cancelled by a test")
     assert driving.states() == {"a": "unknown", "b": "not_started"}
     later = begin(DESIGN, "run-2")
     later.timeout = later.queue_timeout = 0.5

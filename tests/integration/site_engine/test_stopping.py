@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,10 +12,13 @@ from provisioner_client.protocol import Provisioner
 from site_engine.dead_actions import STOP
 from site_engine.errors import StepError, TaskStopped
 from site_engine.operations import run as operation_run
-from site_engine.operations.run import OperationRun, Stopping
+from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.site_steps import SiteStepRequest, run_site_step
-from site_store import OperationPhase, OperationStatus, SiteStore
+from site_engine.stopping import Stopping
+from site_store import OperationStatus
+from site_store.operations import Operations
+from strategy_lib.phase import Phase
 from tests.support.driving import LOG, Begin, Driving
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_provisioner import FakeProvisioner
@@ -35,7 +39,7 @@ def step(driving: Driving, stopping: Stopping | None = None, provisioner: Provis
     request = SiteStepRequest(
         driving.action.id,
         driving.action.site,
-        OperationPhase.VERIFY_SITE,
+        Phase.VERIFY_SITE,
         0,
         driving.design_ref,
         PhaseTimes(0.05, 60.0, 60.0),
@@ -58,7 +62,7 @@ def test_a_task_that_was_told_to_stop_submits_nothing(
     with pytest.raises(TaskStopped, match="nothing more is submitted"):
         step(driving, Stopping(told=True))
     assert asked_for(fake) == []
-    (operation,) = driving.store.operations(driving.action.id)
+    (operation,) = driving.store.operations.of_action(driving.action.id)
     assert operation.sending is None, "nothing is to be looked for"
     assert step(driving) is None, "started again, it goes on"
     assert asked_for(fake) == ["verify_site"]
@@ -68,14 +72,14 @@ def test_a_signal_that_comes_with_the_right_to_submit_is_in_time(
     driving: Driving, fake: FakeProvisioner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopping = Stopping()
-    lease = SiteStore.lease
+    acquire_lease: Callable[..., bool] = Operations.acquire_lease
 
     def signalled(*arguments: Any, **more: Any) -> bool:
         if more.get("sending"):
             stopping.told = True
-        return lease(*arguments, **more)
+        return acquire_lease(*arguments, **more)
 
-    monkeypatch.setattr(SiteStore, "lease", signalled)
+    monkeypatch.setattr(Operations, "acquire_lease", signalled)
     with pytest.raises(TaskStopped):
         step(driving, stopping)
     assert asked_for(fake) == []
@@ -85,15 +89,15 @@ def test_an_action_that_is_stopped_submits_nothing_although_its_task_was_not_tol
     driving: Driving, fake: FakeProvisioner
 ) -> None:
     started = Stopping(driving.store, driving.action.id, since=driving.clock.now())
-    driving.store.audit(driving.action.id, STOP, "ann")
+    driving.store.actions.record_command(driving.action.id, STOP, "ann")
     with pytest.raises(TaskStopped, match="stopped by ann"):
         step(driving, started)
     assert asked_for(fake) == []
 
 
 def test_a_task_that_starts_after_the_command_is_of_another_try(driving: Driving, fake: FakeProvisioner) -> None:
-    driving.store.audit(driving.action.id, STOP, "ann")
-    driving.store.audit(driving.action.id, "pause", "ann")
+    driving.store.actions.record_command(driving.action.id, STOP, "ann")
+    driving.store.actions.record_command(driving.action.id, "pause", "ann")
     driving.clock.sleep(1.0)
     assert step(driving, Stopping(driving.store, driving.action.id, since=driving.clock.now())) is None
     assert asked_for(fake) == ["verify_site"]
@@ -110,13 +114,13 @@ def test_a_task_that_is_told_while_it_waits_does_not_wait_on(
             stopping.told = True
 
     operations = OperationRun(driving.store, driving.connect(), Clock(clock.now()), 60.0, LOG, stopping)
-    driving.store.open_attempt(driving.action.id, "all", "0")
-    operation = driving.store.begin_operation(
-        driving.action.id, driving.action.site, "all", 1, OperationPhase.PREPARE, ["a"], driving.design_ref
+    driving.store.groups.open_attempt(driving.action.id, "all", "0")
+    operation = driving.store.operations.begin(
+        driving.action.id, driving.action.site, "all", 1, Phase.PREPARE, ["a"], driving.design_ref
     )
     with pytest.raises(TaskStopped):
         operations.run(operation, PhaseTimes(0.05, 60.0, 60.0))
-    assert driving.store.operation(operation.op).status is OperationStatus.SUBMITTED
+    assert driving.store.operations.get(operation.op).status is OperationStatus.SUBMITTED
     assert asked_for(fake).count("prepare_nodes") == 1
 
 
@@ -128,20 +132,20 @@ def test_a_step_that_is_stored_as_ended_is_not_asked_about_again(driving: Drivin
 @pytest.mark.parametrize(
     ("phase", "status", "result", "said"),
     [
-        (OperationPhase.VERIFY_SITE, OperationStatus.COMPLETE, "failure", "verify_site ended with failure"),
-        (OperationPhase.VERIFY_SITE, OperationStatus.COMPLETE, "partial_success", "ended with partial_success"),
-        (OperationPhase.PREPARE_SITE, OperationStatus.TIMED_OUT, "timed_out", "prepare_site ended with timed_out"),
-        (OperationPhase.PREPARE_SITE, OperationStatus.COMPLETE, "partial_success", None),
-        (OperationPhase.PREPARE_SITE, OperationStatus.COMPLETE, "success", None),
+        (Phase.VERIFY_SITE, OperationStatus.COMPLETE, "failure", "verify_site ended with failure"),
+        (Phase.VERIFY_SITE, OperationStatus.COMPLETE, "partial_success", "ended with partial_success"),
+        (Phase.PREPARE_SITE, OperationStatus.TIMED_OUT, "timed_out", "prepare_site ended with timed_out"),
+        (Phase.PREPARE_SITE, OperationStatus.COMPLETE, "partial_success", None),
+        (Phase.PREPARE_SITE, OperationStatus.COMPLETE, "success", None),
     ],
 )
 def test_the_end_of_a_step_stays_what_it_was(
-    driving: Driving, phase: OperationPhase, status: OperationStatus, result: str, said: str | None
+    driving: Driving, phase: Phase, status: OperationStatus, result: str, said: str | None
 ) -> None:
     action = driving.action
-    operation = driving.store.begin_operation(action.id, action.site, "", 0, phase, (), driving.design_ref)
-    driving.store.submitted(operation.op, "task-1")
-    driving.store.finish_operation(operation.op, status, result)
+    operation = driving.store.operations.begin(action.id, action.site, "", 0, phase, (), driving.design_ref)
+    driving.store.operations.mark_submitted(operation.op, "task-1")
+    driving.store.operations.finish(operation.op, status, result)
     request = SiteStepRequest(action.id, action.site, phase, 0, driving.design_ref, PhaseTimes(0.05, 60.0, 60.0))
     ended: StillRunning | None = None
 

@@ -84,12 +84,12 @@ def test_the_states_of_many_runs(wire: responses.RequestsMock, session: ApiSessi
 def test_what_is_wrong_with_a_provisioner(
     wire: responses.RequestsMock, session: ApiSession, status: int, problem: str | None
 ) -> None:
-    wire.get(f"{URL}/slipway/api/v1.0/site_statuses", json={"message": problem}, status=status)
+    wire.get(f"{URL}/slipway/api/v1.0/provisioner", json={"message": problem}, status=status)
     assert SlipwayClient(session).provisioner_problem("alpha") == problem
 
 
 def test_an_api_that_refuses_says_nothing_of_the_provisioner(wire: responses.RequestsMock, session: ApiSession) -> None:
-    wire.get(f"{URL}/slipway/api/v1.0/site_statuses", json={"message": "no"}, status=403)
+    wire.get(f"{URL}/slipway/api/v1.0/provisioner", json={"message": "no"}, status=403)
     with pytest.raises(ApiRefused, match="HTTP 403"):
         SlipwayClient(session).provisioner_problem("alpha")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from design_rendering.design import read_design
-from design_rendering.documents import load_documents
-from design_rendering.errors import DocumentError
+from design_rendering.documents import DocumentError, load_documents
 from strategy_lib.errors import ConfigurationError, StrategyError
 
 NODE = "---\nschema: drydock/BaremetalNode/v1\nmetadata: {name: n1}\ndata: {}\n"

@@ -9,8 +9,14 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from design_rendering.documents import READ_KINDS, Document, find_document, find_documents, load_documents
-from design_rendering.errors import DocumentError
+from design_rendering.documents import (
+    READ_KINDS,
+    Document,
+    DocumentError,
+    find_document,
+    find_documents,
+    load_documents,
+)
 from design_rendering.yaml_reader import Limits
 from strategy_lib.errors import Problem
 

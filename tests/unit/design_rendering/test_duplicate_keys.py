@@ -5,7 +5,7 @@ from __future__ import annotations
 import yaml
 
 from design_rendering import design_text, load_documents, redacted_text, render
-from design_rendering.validation import validate_files, validate_site
+from design_rendering.validation import validate
 
 TEXT = """\
 ---
@@ -24,7 +24,7 @@ data:
 
 def test_each_is_a_warning_of_the_design() -> None:
     documents = load_documents(TEXT, "s.yaml")
-    for found in (render(documents).warnings, validate_files(documents), validate_site(documents)):
+    for found in (render(documents).warnings, validate(documents, draft=True), validate(documents)):
         assert [str(one) for one in found if "already there" in one.message] == [
             "s.yaml:11: $.data.auth: the key 'auth' is already there on line 10; this one is taken"
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -10,7 +10,7 @@ import yaml
 
 from design_rendering import render
 from design_rendering.documents import Document, load_documents
-from design_rendering.validation import SiteCheck, check, check_site, exposed_secrets, validate_files, validate_site
+from design_rendering.validation import Validation, exposed_secrets, validate, validate_rendering
 from strategy_lib.errors import Problem
 from tests.support.designs import child, documents, layered, parent, substitution
 from tests.support.sites import document, group, node, site
@@ -33,7 +33,15 @@ def _whole(text: str, *left_out: str, more: Iterable[dict[str, Any]] = ()) -> li
     return _read([*entries, *more])
 
 
-def _said(result: SiteCheck, level: str) -> list[str]:
+def whole(documents: Sequence[Document], most_groups: int | None = None) -> Validation:
+    return validate_rendering(render(documents), most_groups=most_groups)
+
+
+def draft(documents: Sequence[Document]) -> list[Problem]:
+    return validate(documents, draft=True)
+
+
+def _said(result: Validation, level: str) -> list[str]:
     return [problem.message for problem in result.problems if problem.level == level]
 
 
@@ -41,24 +49,24 @@ GOOD = site([node("n1"), node("n2")], [group("all", percent_successful_nodes=50)
 
 
 def test_a_good_site_gives_its_design_and_no_problem() -> None:
-    result = check_site(_whole(GOOD), most_groups=1)
+    result = whole(_whole(GOOD), most_groups=1)
     assert result.problems == ()
     assert result.design is not None
     assert [entry.name for entry in result.design.nodes] == ["n1", "n2"]
 
 
 def test_a_site_without_nodes_is_refused() -> None:
-    result = check_site(_whole(GOOD, "drydock/BaremetalNode/v1"))
+    result = whole(_whole(GOOD, "drydock/BaremetalNode/v1"))
     assert any("nothing to deploy" in text for text in _said(result, "error"))
 
 
 def test_abstract_nodes_are_no_nodes() -> None:
     base = document("drydock/BaremetalNode/v1", "base", {}, layeringDefinition={"abstract": True, "layer": "global"})
-    assert any("nothing to deploy" in text for text in _said(check_site(_read([base])), "error"))
+    assert any("nothing to deploy" in text for text in _said(whole(_read([base])), "error"))
 
 
 def test_a_site_without_groups_is_refused_once() -> None:
-    result = check_site(_whole(site([node("n1")], [])))
+    result = whole(_whole(site([node("n1")], [])))
     assert _said(result, "error") == ["there are no groups: nothing would be deployed"]
     assert result.problems[0].path == "$.data.groups"
     assert result.problems[0].line is not None
@@ -67,19 +75,19 @@ def test_a_site_without_groups_is_refused_once() -> None:
 def test_more_groups_than_airflow_maps_are_refused_at_the_strategy_that_is_used() -> None:
     text = site([node("n1")], [group(f"g{number}", percent_successful_nodes=1) for number in range(3)])
     spare = document("shipyard/DeploymentStrategy/v1", "a-spare", {"groups": []})
-    result = check_site(_whole(text, more=[spare]), most_groups=2)
+    result = whole(_whole(text, more=[spare]), most_groups=2)
     (told,) = [problem for problem in result.problems if problem.level == "error"]
     assert "3 groups" in told.message
     assert "max_map_length" in told.message
     assert told.document is not None
     assert told.document.endswith("deployment-strategy")
-    assert check_site(_whole(text, more=[spare]), most_groups=3).design is not None
+    assert whole(_whole(text, more=[spare]), most_groups=3).design is not None
 
 
 def test_a_missing_host_profile_is_an_error_here_and_a_warning_in_a_draft() -> None:
     documents = _whole(GOOD, "drydock/HostProfile/v1")
-    assert [text for text in _said(check_site(documents), "error") if "host profile 'compute'" in text]
-    assert {problem.level for problem in check(documents)} == {"warning"}
+    assert [text for text in _said(whole(documents), "error") if "host profile 'compute'" in text]
+    assert {problem.level for problem in draft(documents)} == {"warning"}
 
 
 @pytest.mark.parametrize(
@@ -92,7 +100,7 @@ def test_a_missing_host_profile_is_an_error_here_and_a_warning_in_a_draft() -> N
 )
 def test_what_is_referred_to_and_missing_is_warned_about(data: dict[str, Any], missing: str) -> None:
     profile = document("drydock/HostProfile/v1", "other", data)
-    result = check_site(_whole(GOOD, more=[profile]))
+    result = whole(_whole(GOOD, more=[profile]))
     assert _said(result, "warning") == [missing]
     assert result.design is not None
 
@@ -100,13 +108,13 @@ def test_what_is_referred_to_and_missing_is_warned_about(data: dict[str, Any], m
 def test_what_is_removed_from_what_is_inherited_needs_not_be_there() -> None:
     removed = {"hardware_profile": "!", "primary_network": "!", "interfaces": {"e1": {"networks": ["!mgmt"]}}}
     profile = document("drydock/HostProfile/v1", "other", {"host_profile": "compute", **removed})
-    assert check_site(_whole(GOOD, more=[profile])).problems == ()
+    assert whole(_whole(GOOD, more=[profile])).problems == ()
 
 
 def test_what_a_group_matches_is_not_judged_while_labels_are_unknown() -> None:
     wanted = {**group("g"), "selectors": [{"node_labels": ["role: compute"]}, {"node_tags": ["t"]}]}
     documents = _whole(site([node("n1", profile="gone")], [wanted]))
-    found = [problem.message for problem in check(documents)]
+    found = [problem.message for problem in draft(documents)]
     assert not any(words in text for text in found for words in ("matches no", "no node has", "in no group"))
     assert [text for text in found if "no host profile 'gone'" in text]
 
@@ -114,7 +122,7 @@ def test_what_a_group_matches_is_not_judged_while_labels_are_unknown() -> None:
 BAD = document("shipyard/DeploymentStrategy/v1", "spare", {"groups": [group("a", after=["ghost"])]})
 
 
-@pytest.mark.parametrize("judge", [check, lambda documents: list(check_site(documents).problems)])
+@pytest.mark.parametrize("judge", [draft, validate])
 def test_an_unused_strategy_with_errors_is_a_warning(judge: Callable[[list[Document]], list[Problem]]) -> None:
     found = [problem for problem in judge(_whole(GOOD, more=[BAD])) if "ghost" in problem.message]
     assert [problem.level for problem in found] == ["warning"]
@@ -127,14 +135,14 @@ def test_an_unused_strategy_with_errors_is_a_warning(judge: Callable[[list[Docum
 
 def test_a_strategy_that_may_well_be_used_keeps_its_errors() -> None:
     drafts = (_read([BAD]), _whole(GOOD, "shipyard/DeploymentStrategy/v1", more=[BAD]))
-    for draft in drafts:
-        assert [problem.level for problem in check(draft) if "ghost" in problem.message] == ["error"]
+    for each in drafts:
+        assert [problem.level for problem in draft(each) if "ghost" in problem.message] == ["error"]
 
 
 def test_a_missing_network_that_all_use_is_told_once() -> None:
     text = site([node(f"n{number}") for number in range(50)], [group("all", percent_successful_nodes=1)])
     entries = [entry for entry in _whole(text) if entry.schema != "drydock/Network/v1"]
-    assert _said(check_site(entries), "warning") == [
+    assert _said(whole(entries), "warning") == [
         "there is no drydock/Network/v1 named 'oob', and 49 more documents refer to it"
     ]
 
@@ -151,7 +159,7 @@ def test_all_problems_are_found_at_once() -> None:
         {"groups": [group("a", after=["a"]), group("a", ["nobody"]), {"name": "b"}]},
     )
     broken = [configuration, strategy, node("n1", profile="ghost"), node("n2", rack=7)]  # type: ignore[arg-type]
-    errors = " | ".join(_said(check_site(_read(broken)), "error"))
+    errors = " | ".join(_said(whole(_read(broken)), "error"))
     for expected in (
         "'ghost'; there",
         "1 or more, not -1",
@@ -168,10 +176,10 @@ def test_all_problems_are_found_at_once() -> None:
 def test_problems_stand_in_the_order_of_files_and_lines() -> None:
     first = load_documents(yaml.safe_dump(node("n1", profile="ghost")), "b-first")
     second = load_documents(yaml.safe_dump(node("n2", profile="ghost")), "a-second")
-    sources = [problem.source for problem in check_site([*first, *second]).problems if problem.source]
+    sources = [problem.source for problem in whole([*first, *second]).problems if problem.source]
     assert sources == sorted(sources, reverse=True)
-    assert check([]) == []
-    assert isinstance(check_site([]).problems[0], Problem)
+    assert draft([]) == []
+    assert isinstance(whole([]).problems[0], Problem)
 
 
 def strategy(schema: str = STRATEGY, **metadata: Any) -> dict[str, Any]:
@@ -182,8 +190,8 @@ def exposed(*design: dict[str, Any]) -> list[str]:
     read = documents(*design)
     found = exposed_secrets(render(read))
     assert all(problem.level == "error" and problem.line for problem in found)
-    assert {*map(str, found)} <= {*map(str, validate_files(read))}
-    assert {*map(str, found)} <= {*map(str, validate_site(read))}
+    assert {*map(str, found)} <= {*map(str, validate(read, draft=True))}
+    assert {*map(str, found)} <= {*map(str, validate(read))}
     return [problem.path for problem in found]
 
 
@@ -206,13 +214,13 @@ def test_a_group_in_plain_is_none_and_neither_is_a_secret_elsewhere() -> None:
 
 def test_a_draft_that_cannot_be_rendered_exposes_its_secrets_too() -> None:
     read: list[Document] = documents(strategy(storagePolicy="encrypted", substitutions="wrong"))
-    levels = {problem.path: problem.level for problem in validate_files(read)}
+    levels = {problem.path: problem.level for problem in validate(read, draft=True)}
     assert levels["$.metadata.storagePolicy"] == levels["$.metadata.substitutions"] == "error"
 
 
 def test_what_cannot_be_rendered_is_an_error_in_a_draft_too() -> None:
     wrong = layered("c", "global", {}, schema="armada/Chart/v1", substitutions="wrong")
-    (problem,) = validate_files(documents(wrong))
+    (problem,) = draft(documents(wrong))
     assert (problem.path, problem.level) == ("$.metadata.substitutions", "error")
 
 
@@ -221,7 +229,7 @@ def test_a_consequence_of_a_failed_rendering_is_not_told() -> None:
     named = {"physical_provisioner": {"deployment_strategy": "deployment-strategy", "deploy_timeout": -1}}
     settings = layered("deployment-configuration", "site", named, schema=CONFIGURATION)
     node = layered("n1", "site", {"host_profile": "gone"}, schema="drydock/BaremetalNode/v1")
-    for judge in (validate_files, validate_site):
+    for judge in (draft, validate):
         found = [(problem.path, problem.level) for problem in judge(documents(hidden, settings, node))]
         assert found == [
             ("$.metadata.substitutions", "error"),

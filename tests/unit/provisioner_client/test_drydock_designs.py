@@ -8,11 +8,11 @@ import pytest
 import responses
 
 from provisioner_client.drydock.provisioner import DrydockProvisioner
+from provisioner_client.drydock.wire import ACTIONS
 from provisioner_client.errors import (
     ProvisionerProtocolError,
     ProvisionerUnavailable,
 )
-from provisioner_client.protocol import TaskAction
 from strategy_lib.strategy import Selector
 from tests.unit.provisioner_client.drydock_answers import (
     API,
@@ -31,7 +31,7 @@ def test_a_design_is_validated_by_its_own_call_and_never_by_a_task(
     http.post(f"{API}/validatedesign", json=GOOD)
     assert drydock.validate_design(DESIGN).valid
     assert sent_body(http.calls[0]) == {"href": REF}
-    assert "validate_design" not in set(TaskAction)
+    assert "validate_design" not in set(ACTIONS.values())
 
 
 def test_a_design_that_is_bad_says_why(http: responses.RequestsMock, drydock: DrydockProvisioner) -> None:

@@ -20,7 +20,7 @@ from provisioner_client.errors import (
     ProvisionerUnavailable,
     TaskNotFound,
 )
-from provisioner_client.protocol import Provisioner, TaskAction, TaskState
+from provisioner_client.protocol import Provisioner, TaskState
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 from tests.unit.provisioner_client.drydock_answers import (
@@ -83,7 +83,7 @@ def test_an_answer_about_another_task_than_the_one_asked_for_proves_nothing(
     """A stale cache once made the document of a prepare prove a deploy."""
     answer = {**echo(task_json, task_id="t-1", successes=["n1"]), **given}
     http.get(f"{API}/tasks/t-1", json=answer)
-    expected: dict[str, Any] = {"action": TaskAction.PREPARE_NODES, "reference": "ref"}
+    expected: dict[str, Any] = {"phase": Phase.PREPARE, "reference": "ref"}
     with pytest.raises(ProvisionerProtocolError, match=told):
         drydock.task("t-1", **expected)
     http.get(f"{API}/nodes", json=[{"hostname": "n1", "status_name": "Deployed"}])
@@ -99,7 +99,7 @@ def test_a_tree_about_another_task_proves_nothing(
     root = {**echo(task_json, task_id="t-1", successes=["n1"]), **given}
     http.get(f"{API}/tasks/t-1", json={"init_task_id": "t-1", "t-1": root})
     http.get(f"{API}/nodes", json=[])
-    evidence = drydock.evidence("t-1", ["n1"], action=TaskAction.PREPARE_NODES, reference="ref")
+    evidence = drydock.evidence("t-1", ["n1"], phase=Phase.PREPARE, reference="ref")
     assert (evidence.over, evidence.reported_success) == (False, frozenset())
 
 
@@ -107,7 +107,7 @@ def test_the_answer_about_the_very_task_is_taken_also_without_its_reference(
     http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
 ) -> None:
     http.get(f"{API}/tasks/t-1", json=task_json("t-1"))
-    task = drydock.task("t-1", action=TaskAction.PREPARE_NODES, reference="ref")
+    task = drydock.task("t-1", phase=Phase.PREPARE, reference="ref")
     assert (task.task_id, task.reference) == ("t-1", None)
 
 

@@ -12,7 +12,8 @@ import responses
 
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.errors import ProvisionerError
-from provisioner_client.protocol import DesignSource, TaskAction
+from provisioner_client.protocol import DesignSource
+from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
 from tests.unit.provisioner_client.drydock_answers import API, GOOD, TaskJson
 
@@ -29,8 +30,8 @@ def asks() -> list[Any]:
     return [
         pytest.param(lambda drydock: drydock.validate_design(DESIGN), id="validate_design"),
         pytest.param(lambda drydock: drydock.select_nodes(DESIGN, [Selector(node_tags=("t",))]), id="select_nodes"),
-        pytest.param(lambda drydock: drydock.submit(TaskAction.PREPARE_NODES, DESIGN, ["n1"], "ref"), id="submit"),
-        pytest.param(lambda drydock: drydock.submit(TaskAction.VERIFY_SITE, DESIGN, None, "ref"), id="submit a site"),
+        pytest.param(lambda drydock: drydock.submit(Phase.PREPARE, DESIGN, ["n1"], "ref"), id="submit"),
+        pytest.param(lambda drydock: drydock.submit(Phase.VERIFY_SITE, DESIGN, None, "ref"), id="submit a site"),
     ]
 
 
@@ -104,7 +105,7 @@ def test_an_address_that_is_too_long_is_not_repeated(drydock: DrydockProvisioner
     longer = DesignSource(REF + "x" * 128)
     for ask in (
         lambda: drydock.validate_design(longer),
-        lambda: drydock.submit(TaskAction.PREPARE_NODES, longer, ["n1"], "ref"),
+        lambda: drydock.submit(Phase.PREPARE, longer, ["n1"], "ref"),
     ):
         with pytest.raises(ProvisionerError, match="characters, and Drydock takes 128") as caught:
             ask()

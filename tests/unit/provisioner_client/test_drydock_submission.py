@@ -16,7 +16,8 @@ from provisioner_client.errors import (
     SubmissionRefused,
     SubmissionUncertain,
 )
-from provisioner_client.protocol import DesignSource, TaskAction
+from provisioner_client.protocol import DesignSource
+from strategy_lib.phase import Phase
 from tests.unit.provisioner_client.drydock_answers import (
     API,
     BAD,
@@ -59,7 +60,7 @@ def test_rule_12_after_trouble_it_is_looked_for_and_then_sent_again(
     http.get(f"{API}/tasks", json=[task_json("old")])
     http.post(f"{API}/tasks", **first)
     http.post(f"{API}/tasks", status=201, json=echo(task_json, task_id="t-1"))
-    assert drydock.submit(TaskAction.PREPARE_NODES, DESIGN, ["n1"], "ref") == "t-1"
+    assert drydock.submit(Phase.PREPARE, DESIGN, ["n1"], "ref") == "t-1"
     assert len(posted_tasks(http)) == 2
 
 
@@ -70,7 +71,7 @@ def test_rule_12_when_the_tasks_cannot_be_listed_it_is_left_open(
     http.get(f"{API}/tasks", status=503)
     http.post(f"{API}/tasks", status=504)
     with pytest.raises(SubmissionUncertain):
-        drydock.submit(TaskAction.PREPARE_NODES, DESIGN, ["n1"], "ref")
+        drydock.submit(Phase.PREPARE, DESIGN, ["n1"], "ref")
     assert len(posted_tasks(http)) == 1
 
 
@@ -89,7 +90,7 @@ def test_rule_12_a_list_of_tasks_that_is_refused_says_nothing_about_the_task(
     http.get(f"{API}/tasks", **look)
     http.post(f"{API}/tasks", body=requests.ConnectionError("reset"))  # after the task was taken, for all we know
     with pytest.raises(SubmissionUncertain):
-        drydock.submit(TaskAction.PREPARE_NODES, DESIGN, ["n1"], "ref")
+        drydock.submit(Phase.PREPARE, DESIGN, ["n1"], "ref")
     assert len(posted_tasks(http)) == 1
 
 
@@ -99,7 +100,7 @@ def test_rule_12_nothing_is_sent_when_the_first_look_is_refused(
 ) -> None:
     http.get(f"{API}/tasks", **look)
     with pytest.raises(SubmissionUncertain):
-        drydock.submit(TaskAction.PREPARE_NODES, DESIGN, ["n1"], "ref")
+        drydock.submit(Phase.PREPARE, DESIGN, ["n1"], "ref")
     assert not posted_tasks(http)
 
 
@@ -110,7 +111,7 @@ def test_rule_12_a_stranger_that_refuses_the_task_may_have_passed_it_on(
     http.get(f"{API}/tasks", json=[task_json("old")])
     http.post(f"{API}/tasks", **answer)
     with pytest.raises(SubmissionUncertain):
-        drydock.submit(TaskAction.PREPARE_NODES, DESIGN, ["n1"], "ref")
+        drydock.submit(Phase.PREPARE, DESIGN, ["n1"], "ref")
     assert len(posted_tasks(http)) == 1
 
 
@@ -127,7 +128,7 @@ def test_rule_12_the_guard_is_asked_after_the_looks_and_what_it_raises_is_not_ch
             raise LookupError("the lease is lost")
 
     with pytest.raises(LookupError, match="the lease is lost"):
-        drydock.submit(TaskAction.PREPARE_NODES, DESIGN, ["n1"], "ref", guard=guard)
+        drydock.submit(Phase.PREPARE, DESIGN, ["n1"], "ref", guard=guard)
     assert len(posted_tasks(http)) == 1
     assert asked == [1, len(http.calls)], "once after the first look, once after the last"
 
@@ -137,7 +138,7 @@ def test_a_whole_site_that_was_sent_before_is_joined_whatever_became_of_its_desi
 ) -> None:
     http.get(f"{API}/tasks", json=[echo(task_json, task_id="t-1", action="verify_site")])
     http.post(f"{API}/validatedesign", status=400, json=BAD)
-    assert drydock.submit(TaskAction.VERIFY_SITE, DESIGN, None, "ref") == "t-1"
+    assert drydock.submit(Phase.VERIFY_SITE, DESIGN, None, "ref") == "t-1"
 
 
 def test_a_whole_site_whose_design_is_bad_is_refused(
@@ -146,7 +147,7 @@ def test_a_whole_site_whose_design_is_bad_is_refused(
     http.get(f"{API}/tasks", json=[task_json("old")])
     http.post(f"{API}/validatedesign", status=400, json=BAD)
     with pytest.raises(SubmissionRefused, match="rack has no gateway"):
-        drydock.submit(TaskAction.VERIFY_SITE, DESIGN, None, "ref")
+        drydock.submit(Phase.VERIFY_SITE, DESIGN, None, "ref")
 
 
 @pytest.mark.parametrize("answer", STRANGERS)
@@ -156,7 +157,7 @@ def test_a_whole_site_is_not_refused_for_what_a_stranger_says(
     http.get(f"{API}/tasks", json=[task_json("old")])
     http.post(f"{API}/validatedesign", **answer)
     with pytest.raises(ProvisionerUnavailable, match="nothing was sent"):
-        drydock.submit(TaskAction.VERIFY_SITE, DESIGN, None, "ref")
+        drydock.submit(Phase.VERIFY_SITE, DESIGN, None, "ref")
     assert not posted_tasks(http)
 
 
@@ -179,7 +180,7 @@ def test_rule_12_after_a_lost_answer_it_is_looked_for_as_long_as_it_may_take_eff
     http.get(f"{API}/tasks", json=[task_json("old")])
     http.post(f"{API}/tasks", **lost)
     http.post(f"{API}/tasks", status=201, json=echo(task_json, task_id="t-1"))
-    make_drydock(read_timeout=40).submit(TaskAction.PREPARE_NODES, DESIGN, ["n1"], "ref")
+    make_drydock(read_timeout=40).submit(Phase.PREPARE, DESIGN, ["n1"], "ref")
     assert sum(waits) >= 40
 
 
@@ -189,7 +190,7 @@ def test_an_unsupported_action_is_refused_at_once(
     http.get(f"{API}/tasks", json=[task_json("old")])
     http.post(f"{API}/tasks", status=400, json={"type": "error", "message": "Unsupported action"})
     with pytest.raises(SubmissionRefused, match="400: Unsupported action"):
-        drydock.submit(TaskAction.RELABEL_NODES, DESIGN, ["n1"], "ref")
+        drydock.submit(Phase.RELABEL, DESIGN, ["n1"], "ref")
     assert len(posted_tasks(http)) == 1
 
 
@@ -197,7 +198,7 @@ def test_rule_12_what_was_never_sent_is_not_looked_for(
     http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
 ) -> None:
     http.post(f"{API}/tasks", status=201, json=echo(task_json, task_id="t-1"))
-    assert drydock.submit(TaskAction.PREPARE_NODES, DESIGN, ["n1"], "ref", sent_ago=None) == "t-1"
+    assert drydock.submit(Phase.PREPARE, DESIGN, ["n1"], "ref", sent_ago=None) == "t-1"
     assert len(http.calls) == 1
 
 
@@ -206,7 +207,7 @@ def test_a_reference_of_another_action_is_refused(
 ) -> None:
     http.get(f"{API}/tasks", json=[echo(task_json, task_id="t-1", action="prepare_nodes")])
     with pytest.raises(ProvisionerRefused, match="t-1, prepare_nodes"):
-        drydock.submit(TaskAction.DEPLOY_NODES, DESIGN, ["n1"], "ref")
+        drydock.submit(Phase.DEPLOY, DESIGN, ["n1"], "ref")
 
 
 def test_a_provisioner_that_does_not_echo_is_warned_about(
@@ -214,7 +215,7 @@ def test_a_provisioner_that_does_not_echo_is_warned_about(
 ) -> None:
     http.get(f"{API}/tasks", json=[task_json("old")])
     http.post(f"{API}/tasks", status=201, json=task_json("t-1"))
-    assert drydock.submit(TaskAction.PREPARE_NODES, DESIGN, ["n1"], "ref") == "t-1"
+    assert drydock.submit(Phase.PREPARE, DESIGN, ["n1"], "ref") == "t-1"
     assert "does not echo its reference" in caplog.text
 
 
@@ -225,7 +226,7 @@ def test_the_whole_site_is_sent_by_name(
     http.post(f"{API}/nodefilter", json=["n2", "n1"])
     http.get(f"{API}/tasks", json=[task_json("old")])
     http.post(f"{API}/tasks", status=201, json=echo(task_json, task_id="t-1", action="verify_site"))
-    assert drydock.submit(TaskAction.VERIFY_SITE, DESIGN, None, "ref") == "t-1"
+    assert drydock.submit(Phase.VERIFY_SITE, DESIGN, None, "ref") == "t-1"
     assert posted_tasks(http)[0]["node_filter"] == {
         "filter_set_type": "union",
         "filter_set": [{"filter_type": "union", "node_names": ["n1", "n2"]}],
@@ -252,7 +253,7 @@ def test_what_drydock_would_break_on_is_refused_before_it_is_sent(
     match: str,
 ) -> None:
     with pytest.raises(SubmissionRefused, match=match):
-        drydock.submit(TaskAction.PREPARE_NODES, DesignSource(address), nodes, reference)
+        drydock.submit(Phase.PREPARE, DesignSource(address), nodes, reference)
     assert len(http.calls) == 0
 
 
@@ -261,4 +262,4 @@ def test_the_widest_that_fits_is_sent(
 ) -> None:
     http.get(f"{API}/tasks", json=[task_json("old")])
     http.post(f"{API}/tasks", status=201, json=echo(task_json, task_id="t-1"))
-    assert drydock.submit(TaskAction.PREPARE_NODES, DesignSource("x" * 128), ["n" * 32], "ref") == "t-1"
+    assert drydock.submit(Phase.PREPARE, DesignSource("x" * 128), ["n" * 32], "ref") == "t-1"

@@ -11,7 +11,6 @@ from provisioner_client.errors import (
     ProvisionerRefused,
     ProvisionerUnavailable,
 )
-from provisioner_client.protocol import TaskAction
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
@@ -68,15 +67,15 @@ def test_trap_4_a_node_in_both_lists_failed(
 @pytest.mark.parametrize("nodes", [[], ()])
 def test_trap_5_a_filter_that_would_hang_is_not_sent(drydock: DrydockProvisioner, nodes: list[str]) -> None:
     with pytest.raises(ProvisionerRefused, match="no nodes"):
-        drydock.submit(TaskAction.PREPARE_NODES, DESIGN, nodes, "ref")
+        drydock.submit(Phase.PREPARE, DESIGN, nodes, "ref")
 
 
-@pytest.mark.parametrize("action", [one for one in TaskAction if one.endswith("_nodes")])
+@pytest.mark.parametrize("phase", [phase for phase in Phase if phase.is_of_nodes])
 def test_rule_11_what_is_done_to_nodes_is_never_done_to_a_whole_site(
-    http: responses.RequestsMock, drydock: DrydockProvisioner, action: TaskAction
+    http: responses.RequestsMock, drydock: DrydockProvisioner, phase: Phase
 ) -> None:
     with pytest.raises(ProvisionerRefused, match="must name its nodes"):
-        drydock.submit(action, DESIGN, None, "ref")
+        drydock.submit(phase, DESIGN, None, "ref")
     assert len(http.calls) == 0
 
 
@@ -104,7 +103,7 @@ def test_trap_6_a_design_without_nodes_is_refused(
     with pytest.raises(ProvisionerRefused, match="has no nodes"):
         drydock.select_nodes(DESIGN, [])
     with pytest.raises(ProvisionerRefused, match="has no nodes"):
-        drydock.submit(TaskAction.VERIFY_SITE, DESIGN, None, "ref")
+        drydock.submit(Phase.VERIFY_SITE, DESIGN, None, "ref")
 
 
 @pytest.mark.parametrize("selectors", [[], [Selector()], [Selector(node_names=("n1",)), Selector()]])
@@ -149,7 +148,7 @@ def test_trap_10_the_reference_travels_in_the_filter_and_is_found(
 ) -> None:
     http.get(f"{API}/tasks", json=[task_json("old")])
     http.post(f"{API}/tasks", status=201, json=echo(task_json, task_id="t-1", action="deploy_nodes"))
-    assert drydock.submit(TaskAction.DEPLOY_NODES, DESIGN, ["n2", "n1", "n2"], "ref") == "t-1"
+    assert drydock.submit(Phase.DEPLOY, DESIGN, ["n2", "n1", "n2"], "ref") == "t-1"
     assert posted_tasks(http) == [
         {
             "action": "deploy_nodes",
@@ -169,5 +168,5 @@ def test_trap_10_a_lost_answer_does_not_make_two_tasks(
     http.get(f"{API}/tasks", json=[task_json("old")])
     http.get(f"{API}/tasks", json=[task_json("old"), echo(task_json, task_id="t-1", status="running")])
     http.post(f"{API}/tasks", body=requests.ConnectionError(ConnectionResetError(104, "reset")))
-    assert drydock.submit(TaskAction.PREPARE_NODES, DESIGN, ["n1"], "ref") == "t-1"
+    assert drydock.submit(Phase.PREPARE, DESIGN, ["n1"], "ref") == "t-1"
     assert len(posted_tasks(http)) == 1

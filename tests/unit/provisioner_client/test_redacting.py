@@ -16,7 +16,6 @@ from provisioner_client.protocol import (
     ListedNode,
     Provisioner,
     ProvisionerTask,
-    TaskAction,
     TaskMessage,
     TaskState,
 )
@@ -35,9 +34,7 @@ def talking_task(*texts: str) -> ProvisionerTask:
     """Return a task of a provisioner that says this."""
     messages = tuple(TaskMessage(text=text, error=True, context=None, at=None) for text in texts)
     state = TaskState.COMPLETE
-    return ProvisionerTask(
-        "t", TaskAction.PREPARE_NODES, state, "failure", frozenset(), frozenset(), messages, "slipway-a-1"
-    )
+    return ProvisionerTask("t", "prepare_nodes", state, "failure", frozenset(), frozenset(), messages, "slipway-a-1")
 
 
 def test_tasks_and_evidence() -> None:

@@ -10,7 +10,7 @@ import responses
 
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.errors import ProvisionerProtocolError, ProvisionerUnavailable
-from provisioner_client.protocol import TaskAction
+from strategy_lib.phase import Phase
 from tests.unit.provisioner_client.drydock_answers import API, DESIGN, TaskJson, echo
 
 Make = Callable[..., DrydockProvisioner]
@@ -65,7 +65,7 @@ def test_a_task_that_is_answered_at_once_costs_no_list(
     http.post(f"{API}/tasks", status=201, json=echo(task_json, task_id="t-1"))
     http.get(f"{API}/tasks/t-1", json=echo(task_json, task_id="t-1", successes=["n1"]))
     http.get(f"{API}/nodes", json=[])
-    drydock.submit(TaskAction.PREPARE_NODES, DESIGN, ["n1"], "ref", sent_ago=None)
+    drydock.submit(Phase.PREPARE, DESIGN, ["n1"], "ref", sent_ago=None)
     drydock.task("t-1")
     drydock.evidence("t-1", ["n1"])
     assert f"{API}/tasks" not in {call.request.url for call in http.calls if call.request.method == "GET"}

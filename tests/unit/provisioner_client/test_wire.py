@@ -9,6 +9,7 @@ import pytest
 
 from provisioner_client.drydock.validation_answer import MOST_MESSAGES, validation_from
 from provisioner_client.drydock.wire import (
+    ACTIONS,
     condition_of,
     evidence_from,
     nodes_from,
@@ -377,3 +378,8 @@ def test_messages_are_bounded_and_what_is_left_out_is_counted() -> None:
 def test_what_is_no_validation_is_refused(data: object) -> None:
     with pytest.raises(ProvisionerProtocolError):
         validation_from(200, data, DESIGN)
+
+
+def test_drydock_has_a_word_for_each_phase_and_one_for_both_ways_to_destroy() -> None:
+    assert set(ACTIONS) == set(Phase)
+    assert ACTIONS[Phase.RELEASE] == ACTIONS[Phase.DESTROY] == "destroy_nodes"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from site_store import ActionRecord, ActionState, Operation, OperationPhase, OperationStatus
+from site_store import ActionRecord, ActionState, Operation, OperationStatus
+from strategy_lib.phase import Phase
 
 ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 CREATED = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -41,7 +42,7 @@ AT = datetime(2026, 11, 21, 23, 10, 5, 123456, tzinfo=UTC)
 FACTS = ("provisioner_task", "lease_owner", "lease_until", "sending", "submitted", "running_since", "ended", "over")
 
 
-def operation(phase: OperationPhase = OperationPhase.PREPARE, group: str = "all", **given: Any) -> Operation:
+def operation(phase: Phase = Phase.PREPARE, group: str = "all", **given: Any) -> Operation:
     """Return an operation on node a that nothing is known of but these facts."""
     facts: dict[str, Any] = {**dict.fromkeys(FACTS), "result": None, **given}
     return Operation(

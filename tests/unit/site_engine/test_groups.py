@@ -71,7 +71,8 @@ class Record:
 
 def test_rule_23_who_was_overtaken_by_another_attempt_sends_nothing_and_gives_no_verdict() -> None:
     records = [Record(1), Record(1), Record(2)]
-    operations = SimpleNamespace(store=SimpleNamespace(group=lambda *_: records.pop(0)), log=logging.getLogger("test"))
+    groups = SimpleNamespace(get=lambda *_: records.pop(0))
+    operations = SimpleNamespace(store=SimpleNamespace(groups=groups), log=logging.getLogger("test"))
     request = GroupRequest("01J", "alpha", "all", "7", "http://design", dict.fromkeys(Phase, ONE_LOOK), ONE_LOOK)
     subject = GroupSubject(cast(OperationRun, operations), request)
     assert cast(Any, subject.next()) == Record(1)

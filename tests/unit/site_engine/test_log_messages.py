@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from site_engine import log_messages
-from site_store import Operation, OperationPhase
+from site_store import Operation
+from strategy_lib.phase import Phase
 from tests.unit.site_engine.records import AT, operation
 
 
@@ -23,7 +24,7 @@ from tests.unit.site_engine.records import AT, operation
             id="it waits in the queue",
         ),
         pytest.param(
-            operation(OperationPhase.DESTROY, "", sending=AT),
+            operation(Phase.DESTROY, "", sending=AT),
             "a provisioner task (destroy_nodes, action 01J), which was sent at 2026-11-21 23:10:05 UTC, its answer was "
             "lost, and it may still take effect, ",
             id="its answer was lost",

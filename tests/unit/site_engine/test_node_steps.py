@@ -7,7 +7,7 @@ import pytest
 from site_engine.node_steps import judge_node_step
 from site_store import TaskRecord
 from strategy_lib.node import TaskStatus
-from strategy_lib.phase import NodeStep
+from strategy_lib.phase import Phase
 
 DONE = TaskRecord(TaskStatus.SUCCESS)
 FAILED = TaskRecord(TaskStatus.ERROR, error="reported failed")
@@ -26,12 +26,12 @@ UNKNOWN = TaskRecord(TaskStatus.UNKNOWN)
     ],
 )
 def test_rule_25_every_node_must_be_proven_done(tasks: dict[str, TaskRecord], failure: str) -> None:
-    verdict = judge_node_step(NodeStep.DESTROY, ("a", "b"), tasks)
+    verdict = judge_node_step(Phase.DESTROY, ("a", "b"), tasks)
     assert verdict.failure == (f"destroy_nodes: {failure}" if failure else "")
     assert verdict.criterion.met is not bool(failure)
 
 
 def test_rule_25_of_many_nodes_the_first_are_named() -> None:
-    verdict = judge_node_step(NodeStep.RELABEL, tuple("abcdefg"), {})
+    verdict = judge_node_step(Phase.RELABEL, tuple("abcdefg"), {})
     assert verdict.failure.startswith("relabel_nodes: 7 nodes not proven done: a: not submitted; b: ")
     assert verdict.failure.endswith("; e: not submitted; and 2 more")

@@ -6,7 +6,7 @@ import pytest
 
 from site_engine.planning import judge_deployed, make_plan
 from site_store import NodeRecord
-from strategy_lib.node_list import nodes_from_inventory
+from strategy_lib.node import nodes_from_inventory
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.strategy_parser import parse_strategy
 

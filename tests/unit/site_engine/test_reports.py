@@ -10,19 +10,10 @@ import pytest
 from site_engine.actions.kinds import kind_of
 from site_engine.planning import simulate_plan
 from site_engine.reports import STEP_FAILED, NodeStepStatus, make_dry_run_report, make_report, reported_node
-from site_store import (
-    ActionRecord,
-    ActionState,
-    EventRecord,
-    Operation,
-    OperationPhase,
-    OperationStatus,
-    PlannedGroup,
-    TaskRecord,
-)
+from site_store import ActionRecord, ActionState, EventRecord, Operation, OperationStatus, PlannedGroup, TaskRecord
 from site_store.records import GroupRecord, NodeTasks, ReportInput
 from strategy_lib.node import NodeState, TaskStatus, node_state
-from strategy_lib.phase import GroupState, NodeStep, Reason, Verdict
+from strategy_lib.phase import NODE_STEPS, GroupState, Phase, Reason, Verdict
 from strategy_lib.report import Report
 from strategy_lib.strategy import Group
 from tests.unit.site_engine.records import CREATED, record
@@ -104,7 +95,7 @@ def action(kind: str) -> ActionRecord:
     )
 
 
-def operation(step: NodeStep, status: OperationStatus) -> Operation:
+def operation(step: Phase, status: OperationStatus) -> Operation:
     nothing: dict[str, Any] = dict.fromkeys(
         (
             "provisioner_task",
@@ -124,7 +115,7 @@ def operation(step: NodeStep, status: OperationStatus) -> Operation:
         site="alpha",
         group="",
         attempt=20,
-        phase=OperationPhase(step.value),
+        phase=step,
         reference="slipway-01J-7",
         nodes=("a", "b"),
         design_ref="",
@@ -149,7 +140,7 @@ def report(
     ended: OperationStatus = COMPLETE,
 ) -> Report:
     """Return the report of an action on the nodes a and b whose step on nodes is in this state of Airflow's."""
-    step = next(step for step in NodeStep if step.value in kind_of(kind).steps)
+    step = next(step for step in NODE_STEPS if step.value in kind_of(kind).steps)
     states: dict[str, str | None] = dict.fromkeys(kind_of(kind).steps, "success")
     states[step.value] = airflow_state
     said = EventRecord(1, NOW, "alpha", "01J", None, None, STEP_FAILED, "it failed", {"step": step.value})

@@ -152,7 +152,7 @@ def store(tmp_path: Path) -> Iterator[SiteStore]:
 @pytest.fixture
 def action(store: SiteStore) -> ActionRecord:
     """Begin an action that was started in Airflow's pages: its connection is not decided."""
-    return store.ensure_action("deploy_site", "manual__1", "deploy_site", "alpha", 1, {}, "tester")
+    return store.actions.ensure("deploy_site", "manual__1", "deploy_site", "alpha", 1, {}, "tester")
 
 
 def test_the_first_task_decides_and_no_other_connection_is_used_then(
@@ -160,7 +160,7 @@ def test_the_first_task_decides_and_no_other_connection_is_used_then(
 ) -> None:
     ask(monkeypatch, **{OWN: [found(OWN)]})
     assert for_action(store, action).id == OWN
-    decided = store.action(action.id)
+    decided = store.actions.get(action.id)
     assert decided.connection == OWN
     supervisor = ask(monkeypatch, **{OWN: [MISSING]})
     for record in (decided, action):
@@ -171,8 +171,8 @@ def test_the_first_task_decides_and_no_other_connection_is_used_then(
 
 def test_what_was_decided_first_stays(store: SiteStore, action: ActionRecord, monkeypatch: pytest.MonkeyPatch) -> None:
     ask(monkeypatch, **{OWN: [found(OWN)]})
-    assert store.decide_connection(action.id, SHARED) == SHARED
-    assert store.decide_connection(action.id, OWN) == SHARED
+    assert store.actions.decide_connection(action.id, SHARED) == SHARED
+    assert store.actions.decide_connection(action.id, OWN) == SHARED
     assert for_action(store, action).id == SHARED
 
 
@@ -182,4 +182,4 @@ def test_nothing_is_decided_in_an_outage(
     ask(monkeypatch, **{OWN: [ErrorResponse(error=ErrorType.API_SERVER_ERROR)]})
     with pytest.raises(ConnectionLookupFailed):
         for_action(store, action)
-    assert store.action(action.id).connection is None
+    assert store.actions.get(action.id).connection is None

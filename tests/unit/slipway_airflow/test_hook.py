@@ -18,6 +18,7 @@ from slipway_airflow import connections
 from slipway_airflow.hook import DrydockHook
 from slipway_airflow.operators.acquire import AcquireSiteOperator
 from slipway_airflow.operators.waiting import connection_of
+from strategy_lib.phase import Phase
 from tests.support.stores import new_store
 
 
@@ -127,21 +128,21 @@ def test_another_action_is_asked_about_over_the_connection_that_it_uses(
     url = new_store(tmp_path)
     operator = AcquireSiteOperator(task_id="acquire", kind="verify_site")
     with SiteStore.open(url) as store:
-        store.commit_revision("alpha", {"design": "a: 1"}, (), "a: 1", "tester")
+        store.revisions.commit("alpha", {"design": "a: 1"}, (), "a: 1", "tester")
         older, newer = (
-            store.ensure_action("verify_site", run, "verify_site", "alpha", 1, {}, "tester") for run in ("one", "two")
+            store.actions.ensure("verify_site", run, "verify_site", "alpha", 1, {}, "tester") for run in ("one", "two")
         )
-        store.decide_connection(older.id, "slipway_provisioner")
-        store.decide_connection(newer.id, "slipway_provisioner_alpha")
-        own = connections.for_action(store, store.action(newer.id))
-        elsewhere = operator.elsewhere(store, store.action(newer.id), own)
+        store.actions.decide_connection(older.id, "slipway_provisioner")
+        store.actions.decide_connection(newer.id, "slipway_provisioner_alpha")
+        own = connections.for_action(store, store.actions.get(newer.id))
+        elsewhere = operator.elsewhere(store, store.actions.get(newer.id), own)
         assert elsewhere(newer.id) is None
         client = elsewhere(older.id)
         assert client is not None
         assert "http://slipway-provisioner:9000" in repr(client)
         client.close()
-        store.acquire_site(older.id)
-        begun = store.begin_operation(older.id, "alpha", "", 1, "verify_site", (), "http://design")
+        store.locks.acquire(older.id)
+        begun = store.operations.begin(older.id, "alpha", "", 1, Phase.VERIFY_SITE, (), "http://design")
         assert connection_of(store, begun.op) == "slipway_provisioner"
 
 
@@ -152,9 +153,9 @@ def test_the_words_about_another_action_are_hidden_by_its_own_secrets(tmp_path: 
         actions = []
         for number, secret in enumerate(("hunter2-of-old", "hunter2-of-new"), 1):
             hidden = RevisionSecrets(frozenset({secret}))
-            store.commit_revision("alpha", {"design": f"a: {number}"}, (), f"a: {number}", "tester", hidden=hidden)
+            store.revisions.commit("alpha", {"design": f"a: {number}"}, (), f"a: {number}", "tester", hidden=hidden)
             run = f"run-{number}"
-            actions.append(store.ensure_action("verify_site", run, "verify_site", "alpha", number, {}, "tester"))
+            actions.append(store.actions.ensure("verify_site", run, "verify_site", "alpha", number, {}, "tester"))
         here = connections.provisioner_connection(hook().connection)
         client = operator.elsewhere(store, actions[1], here)(actions[0].id)
         assert isinstance(client, RedactingProvisioner)

@@ -17,6 +17,7 @@ from site_engine.provisioners import ProvisionerConnection
 from site_store import RevisionSecrets, SiteStore
 from slipway_airflow import triggers
 from slipway_airflow.triggers import ProvisionerTaskTrigger
+from strategy_lib.phase import Phase
 from tests.support.stores import new_store
 
 SECRET = "hunter2-of-alpha"
@@ -32,10 +33,10 @@ def test_the_triggerer_repeats_no_secret_of_an_answer(
     url = new_store(tmp_path)
     with SiteStore.open(url) as store:
         hidden = RevisionSecrets(frozenset({SECRET}))
-        store.commit_revision("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden)
-        action = store.ensure_action("verify_site", "run", "verify_site", "alpha", 1, {}, "tester")
-        store.acquire_site(action.id)
-        op = store.begin_operation(action.id, "alpha", "", 1, "verify_site", (), "http://design").op
+        store.revisions.commit("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden)
+        action = store.actions.ensure("verify_site", "run", "verify_site", "alpha", 1, {}, "tester")
+        store.locks.acquire(action.id)
+        op = store.operations.begin(action.id, "alpha", "", 1, Phase.VERIFY_SITE, (), "http://design").op
     nothing = frozenset[str]()
     over = ProvisionerTask("t-1", "verify_site", TaskState.COMPLETE, "success", nothing, nothing, (), "slipway")
     answers: list[Any] = [ProvisionerUnavailable(f"500: bad {SECRET}"), over]

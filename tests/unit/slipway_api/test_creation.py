@@ -37,8 +37,8 @@ def store(tmp_path: Path) -> Iterator[SiteStore]:
 
 @pytest.fixture
 def dead(store: SiteStore) -> str:
-    action = store.create_action("deploy_site", "alpha", 3, {}, "ann", context_marker=None, exclusive=True)
-    store.acquire_site(action.id)
+    action = store.actions.create("deploy_site", "alpha", 3, {}, "ann", context_marker=None, exclusive=True)
+    store.locks.acquire(action.id)
     return action.id
 
 
@@ -58,8 +58,8 @@ def test_a_dead_action_on_the_site_has_passed_over_commits_as_one_that_is_closed
 ) -> None:
     monkeypatch.setattr(creation, "_preview", lambda *_: ({}, None))
     assert previewed(REQUEST, store, airflow(None), CALLER) == (4, None)
-    assert store.action(dead).state is ActionState.CANCELLED
-    assert store.site_owner("alpha") is None
+    assert store.actions.get(dead).state is ActionState.CANCELLED
+    assert store.locks.owner("alpha") is None
 
 
 def test_creating_an_action_settles_the_one_on_the_site_too(
@@ -71,7 +71,7 @@ def test_creating_an_action_settles_the_one_on_the_site_too(
     monkeypatch.setattr(creation, "provisioners", provisioners)
     with pytest.raises(Reached):
         create(REQUEST, store, airflow("failed"), CALLER)
-    assert store.action(dead).state is ActionState.CANCELLED
+    assert store.actions.get(dead).state is ActionState.CANCELLED
 
 
 @pytest.mark.parametrize("answer", ["running", AirflowApiError("Airflow does not answer")])
@@ -81,7 +81,7 @@ def test_an_action_that_goes_on_or_may_do_so_is_left_alone(
     with pytest.raises(ApiError, match="never deployed") as refused:
         previewed(REQUEST, store, airflow(answer), CALLER)
     assert (refused.value.status, refused.value.reason) == (409, "Intermediate Commits")
-    assert store.action(dead).state is ActionState.RUNNING
+    assert store.actions.get(dead).state is ActionState.RUNNING
 
 
 @pytest.mark.parametrize(("name", "reason"), [(None, "Bad Request"), ("", "Bad Request"), ("x", "Unsupported Action")])

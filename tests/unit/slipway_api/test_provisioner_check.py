@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from contextlib import closing
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
+import pytest
+
+from provisioner_client.connection import ConnectionValues
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.protocol import DesignMessage, DesignValidation
 from site_engine.designs import REFUSAL_STAYS
+from site_engine.errors import SettingsError
+from site_engine.provisioners import ProvisionerConnection
+from slipway_api.sites import provisioner_check
 from slipway_api.sites.provisioner_check import messages_of, names_problem
+
+if TYPE_CHECKING:
+    from site_store import SiteStore
 
 
 def _said(valid: bool, *messages: tuple[str, str]) -> list[tuple[str, bool]]:
@@ -46,3 +57,31 @@ def test_names_that_the_provisioner_would_lose() -> None:
         (message,) = names_problem(drydock, ["n1", "x" * 33])
     assert message["error"]
     assert "x" * 33 in message["message"]
+
+
+class Unconnected:
+    """No site has a connection."""
+
+    def for_site(self, site: str) -> ProvisionerConnection:
+        raise SettingsError(f"no provisioner for site {site}")
+
+
+def test_names_are_checked_also_where_no_provisioner_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provisioner_check, "provisioners", Unconnected)
+    found = provisioner_check.ask(cast("SiteStore", None), "lab7", "", ["n1", "x" * 33], str)()
+    assert [message["name"] for message in found] == [provisioner_check.NOT_ASKED, "NodeNames"]
+    assert "no provisioner for site lab7" in found[0]["message"]
+
+
+@pytest.mark.parametrize("named", ["n1", "x" * 33])
+def test_names_are_checked_also_where_a_field_of_the_connection_is_wrong(
+    named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = ConnectionValues("drydock", "p", "http://drydock.test", extra={"poll_interval": "soon"})
+    connected = SimpleNamespace(for_site=lambda site: ProvisionerConnection(values))
+    monkeypatch.setattr(provisioner_check, "provisioners", lambda: connected)
+    removed: list[str] = []
+    store = SimpleNamespace(add_candidate=lambda *_: "token", remove_candidate=removed.append)
+    found = provisioner_check.ask(cast("SiteStore", store), "lab7", "", [named], str)()
+    assert [message["name"] for message in found][1:] == (["NodeNames"] if named != "n1" else [])
+    assert removed == ["token"]

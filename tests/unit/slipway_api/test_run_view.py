@@ -12,8 +12,8 @@ from site_engine.dead_actions import action_for_display, close_without_report
 from site_store import ActionRecord, SiteStore
 from slipway_api.actions.run_view import action_nodes, run_view
 from strategy_lib.phase import Phase
+from tests.integration.site_store.scenario import FakeClock, Scenario
 from tests.support.stores import new_store
-from tests.unit.site_store.scenario import FakeClock, Scenario
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_rule_24_groups_and_nodes_of_a_dead_action_are_shown_as_closing_it_leave
     if prepared:
         site.do(record, Phase.PREPARE)
     site.submit(site.begin(record, Phase.DEPLOY if prepared else Phase.PREPARE))
-    before = shown(site.store, site.store.action(action.id))
+    before = shown(site.store, site.store.actions.get(action.id))
     assert [group["state"] for group in before[0]] == ["running", "pending"]
     groups, nodes = shown(site.store, action_for_display(site.store, action.id, None))
     assert [(group["state"], group["reason"], group["phase"]) for group in groups] == [
@@ -47,6 +47,6 @@ def test_rule_24_groups_and_nodes_of_a_dead_action_are_shown_as_closing_it_leave
     ]
     assert groups[0]["counts"]["unknown"] == 2
     assert [node["state"] for node in nodes] == ["unknown", "unknown", "not_started"]
-    assert shown(site.store, site.store.action(action.id)) == before
+    assert shown(site.store, site.store.actions.get(action.id)) == before
     close_without_report(site.store, action.id)
-    assert shown(site.store, site.store.action(action.id)) == (groups, nodes)
+    assert shown(site.store, site.store.actions.get(action.id)) == (groups, nodes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from design_rendering.errors import DocumentError
+from design_rendering.documents import DocumentError
 from slipway_api.documents.validation import MOST_MESSAGES, _in_order, _without_secrets, read_collection
 from slipway_api.http.api_errors import plain_message
 from tests.support.sites import document

@@ -1,8 +1,6 @@
 """The command as a user runs it: in this process for speed, or as a process where that is the point."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,18 +36,6 @@ def _slipway(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Slipway:
 def example() -> Path:
     """Return the example site."""
     return EXAMPLE
-
-
-@pytest.fixture
-def process() -> Callable[..., subprocess.CompletedProcess[bytes]]:
-    """Return a function that runs `python -m slipway_cli` as a process of its own."""
-
-    def run(*arguments: str | Path, stdin: bytes = b"", **settings: str) -> subprocess.CompletedProcess[bytes]:
-        environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), **settings}
-        command = [sys.executable, "-m", "slipway_cli", *map(str, arguments)]
-        return subprocess.run(command, input=stdin, capture_output=True, env=environment, timeout=60, check=False)
-
-    return run
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import yaml
 from click.testing import Result
 
 from design_rendering.documents import load_documents
-from design_rendering.drydock_kinds import nodes_from_documents
-from slipway_cli.lazy import LazyGroup
+from design_rendering.drydock_nodes import nodes_from_documents
+from slipway_cli.command_group import LazyGroup
 from slipway_cli.main import COMMANDS, SERVER, main
 from strategy_lib import simulate
-from strategy_lib.node_list import nodes_from_inventory
+from strategy_lib.node import nodes_from_inventory
 from strategy_lib.strategy_parser import parse_strategy
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from strategy_lib.outcome import Evidence, NodeCondition, judge
-from strategy_lib.phase import NodeStep, Phase, phase_from
+from strategy_lib.phase import Phase
 
 SENT = ("n1", "n2", "n3")
 
@@ -189,14 +189,14 @@ def test_rule_13_of_a_node_that_was_not_listed_before_its_deploy(
 @pytest.mark.parametrize(
     ("step", "given", "succeeded", "failed", "unknown"),
     [
-        (NodeStep.DESTROY, evidence(reported_success="n1 n2", reported_failure="n2"), "n1", "n2", "n3"),
-        (NodeStep.DESTROY, evidence(over=False, child_success="n1", child_failure="n2"), "n1", "n2", "n3"),
-        (NodeStep.RELABEL, evidence(reported_success="n1 n2", reported_failure="n2"), "n1", "n2", "n3"),
-        (NodeStep.RELABEL, evidence(child_success="n1 n2", child_failure="n2"), "", "n2", "n1 n3"),
+        (Phase.DESTROY, evidence(reported_success="n1 n2", reported_failure="n2"), "n1", "n2", "n3"),
+        (Phase.DESTROY, evidence(over=False, child_success="n1", child_failure="n2"), "n1", "n2", "n3"),
+        (Phase.RELABEL, evidence(reported_success="n1 n2", reported_failure="n2"), "n1", "n2", "n3"),
+        (Phase.RELABEL, evidence(child_success="n1 n2", child_failure="n2"), "", "n2", "n1 n3"),
     ],
     ids=["destroy", "destroy, per-node tasks", "relabel", "relabel is proven by its own report alone"],
 )
-def test_rule_25_order_of_proof(step: NodeStep, given: Evidence, succeeded: str, failed: str, unknown: str) -> None:
+def test_rule_25_order_of_proof(step: Phase, given: Evidence, succeeded: str, failed: str, unknown: str) -> None:
     outcome = judge(step, SENT, given)
     assert outcome.succeeded == set(succeeded.split())
     assert outcome.failed == set(failed.split())
@@ -207,32 +207,28 @@ def test_rule_25_order_of_proof(step: NodeStep, given: Evidence, succeeded: str,
 def test_rule_25_a_node_that_the_list_shows_deployed_is_not_destroyed(condition: NodeCondition) -> None:
     listed = {"n1": condition}
     deployed = condition in ("deployed", "deploying", "failed_deployment")
-    reported = judge(NodeStep.DESTROY, ["n1"], evidence(condition=listed, reported_success="n1"))
+    reported = judge(Phase.DESTROY, ["n1"], evidence(condition=listed, reported_success="n1"))
     assert bool(reported.failed) is deployed
     assert bool(reported.succeeded) is not deployed
-    unreported = judge(NodeStep.DESTROY, ["n1"], evidence(condition=listed))
+    unreported = judge(Phase.DESTROY, ["n1"], evidence(condition=listed))
     assert bool(unreported.failed) is deployed
     assert bool(unreported.succeeded) is (condition in ("new", "ready"))
-    at_work = judge(NodeStep.DESTROY, ["n1"], evidence(over=False, condition=listed))
+    at_work = judge(Phase.DESTROY, ["n1"], evidence(over=False, condition=listed))
     assert not at_work.failed, "its turn may still come"
 
 
 @pytest.mark.parametrize("condition", list(NodeCondition))
 def test_rule_25_the_node_list_says_nothing_about_labels(condition: NodeCondition) -> None:
-    assert judge(NodeStep.RELABEL, ["n1"], evidence(condition={"n1": condition})).unknown == {"n1"}
-    reported = judge(NodeStep.RELABEL, ["n1"], evidence(condition={"n1": condition}, reported_success="n1"))
+    assert judge(Phase.RELABEL, ["n1"], evidence(condition={"n1": condition})).unknown == {"n1"}
+    reported = judge(Phase.RELABEL, ["n1"], evidence(condition={"n1": condition}, reported_success="n1"))
     assert reported.succeeded == {"n1"}
 
 
 def test_rule_25_a_node_that_is_missing_from_the_list_may_be_so_for_any_reason() -> None:
-    assert judge(NodeStep.DESTROY, ["n1"], evidence(listed=True)).unknown == {"n1"}
+    assert judge(Phase.DESTROY, ["n1"], evidence(listed=True)).unknown == {"n1"}
 
 
-@pytest.mark.parametrize("known", [*Phase, *NodeStep])
-def test_phases_and_steps_are_read_back(known: Phase | NodeStep) -> None:
-    assert phase_from(str(known)) is known
-
-
-def test_what_is_neither_phase_nor_step_is_refused() -> None:
-    with pytest.raises(ValueError, match="polish"):
-        phase_from("polish")
+@pytest.mark.parametrize("condition", list(NodeCondition))
+def test_rule_11_a_release_is_judged_as_destroying_what_is_on_the_node(condition: NodeCondition) -> None:
+    told = evidence(condition={"n1": condition}, listed=True)
+    assert judge(Phase.RELEASE, ["n1"], told) == judge(Phase.DESTROY, ["n1"], told)

@@ -10,7 +10,7 @@ import pytest
 
 from strategy_lib.criteria import SuccessCriteria, evaluate
 from strategy_lib.node import NodeState
-from strategy_lib.phase import GroupState, NodeStep, Phase, Reason, Verdict
+from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.report import (
     FailedStep,
     Report,
@@ -246,7 +246,7 @@ def test_rule_20_the_report_survives_being_stored() -> None:
 @pytest.mark.parametrize(("kind", "word"), [("destroy_nodes", "destroyed"), ("relabel_nodes", "relabelled")])
 def test_rule_25_a_node_step_is_reported_in_its_own_words(kind: str, word: str) -> None:
     counts = GroupCounts(total=3, prepared=2, succeeded=2, failed=1, unknown=0, not_started=0)
-    criteria = evaluate(SuccessCriteria(percent_successful_nodes=100), NodeStep(kind), 3, 2)
+    criteria = evaluate(SuccessCriteria(percent_successful_nodes=100), Phase(kind), 3, 2)
     target = failed("target-group", reason=Reason.NODE_STEP, criteria=criteria, counts=counts)
     report = build_report(ReportedAction("01J", "seaworthy", kind), [target])
     assert from_dict(json.loads(json.dumps(to_dict(report)))) == report

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from strategy_lib.configuration import DeploymentConfiguration, parse_configuration
 from strategy_lib.errors import Problem, StrategyLibError
-from strategy_lib.node_list import nodes_from_inventory
+from strategy_lib.node import nodes_from_inventory
 from strategy_lib.schema_check import check_data, schema
 from strategy_lib.strategy_parser import parse_strategy
 

@@ -16,8 +16,9 @@ from site_engine.operations import reconcile
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations, await_unfinished
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import EndKind, OperationEnd, PhaseTimes, StillRunning
-from site_store import Operation, OperationPhase, OperationStatus, SiteStore
+from site_store import Operation, OperationStatus, SiteStore
 from strategy_lib.outcome import Evidence
+from strategy_lib.phase import Phase
 from tests.unit.site_engine.records import operation
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -39,12 +40,10 @@ class Scene:
         provisioner = SimpleNamespace(
             task=self.task, find=self.find, is_dead=self.is_dead, evidence=self.evidence, settle=60.0
         )
-        store = SimpleNamespace(
-            submitted=self.submitted,
-            running=lambda *_: None,
-            now=lambda: self.time + timedelta(seconds=ahead),
-            operation=lambda _: self.operation,
+        operations = SimpleNamespace(
+            mark_submitted=self.submitted, mark_running=lambda *_: None, get=lambda _: self.operation
         )
+        store = SimpleNamespace(operations=operations, now=lambda: self.time + timedelta(seconds=ahead))
         clock = SimpleNamespace(now=lambda: self.time, sleep=self.sleep)
         self.run = OperationRun(
             cast(SiteStore, store), cast(Provisioner, provisioner), clock, 6000.0, logging.getLogger("test")
@@ -83,7 +82,7 @@ class Scene:
             site="alpha",
             group="all",
             attempt=1,
-            phase=OperationPhase.PREPARE,
+            phase=Phase.PREPARE,
             reference="slipway-01J-7",
             nodes=("a",),
             design_ref="",
@@ -201,14 +200,15 @@ def test_a_node_keeps_the_reason_of_what_holds_it(
 
     monkeypatch.setattr(reconcile, "await_unfinished", await_unfinished)
     store = SimpleNamespace(
-        unfinished_operations=lambda *_: [FIRST, SECOND],
-        operation=operations.__getitem__,
-        explain_pending=lambda _action, _phase, nodes, why: reasons.update(dict.fromkeys(nodes, why)),
-        add_event=lambda _site, _kind, message, **_: told.append(message),
+        operations=SimpleNamespace(unfinished=lambda *_: [FIRST, SECOND], get=operations.__getitem__),
+        tasks=SimpleNamespace(
+            explain_pending=lambda _action, _phase, nodes, why: reasons.update(dict.fromkeys(nodes, why))
+        ),
+        events=SimpleNamespace(add=lambda _site, _kind, message, **_: told.append(message)),
     )
     runs = SimpleNamespace(store=store, log=logging.getLogger("test"))
     work = UnfinishedOperations(cast(OperationRun, runs), TIMES)
-    found = work.wait(OperationOwner("02X", "alpha", "all", 1), OperationPhase.PREPARE, ["a", "b", "c", "d"], START)
+    found = work.wait(OperationOwner("02X", "alpha", "all", 1), Phase.PREPARE, ["a", "b", "c", "d"], START)
     assert not isinstance(found, StillRunning)
     assert found.nodes == held
     by = {name: next((task for task in ("t-1", "t-2") if task in (why or "")), None) for name, why in reasons.items()}
@@ -226,7 +226,7 @@ def test_a_connection_that_is_gone_hides_one_older_operation_and_no_other(monkey
         return OVER
 
     monkeypatch.setattr(reconcile, "await_unfinished", await_unfinished)
-    store = SimpleNamespace(unfinished_operations=lambda *_: [FIRST, SECOND])
+    store = SimpleNamespace(operations=SimpleNamespace(unfinished=lambda *_: [FIRST, SECOND]))
     runs = SimpleNamespace(store=store, log=logging.getLogger("test"), clock=SimpleNamespace(now=lambda: START))
     work = UnfinishedOperations(cast(OperationRun, runs), TIMES)
     work.look_once(OperationOwner("02X", "alpha", "all", 1), ["a", "b", "c"])
@@ -253,14 +253,15 @@ def test_what_cannot_be_asked_about_holds_its_nodes_and_names_the_connection(
 
     monkeypatch.setattr(reconcile, "await_unfinished", await_unfinished)
     store = SimpleNamespace(
-        unfinished_operations=lambda *_: [FIRST],
-        operation=lambda _: FIRST,
-        explain_pending=lambda _action, _phase, nodes, why: reasons.update(dict.fromkeys(nodes, why)),
-        add_event=lambda _site, _kind, message, **_: told.append(message),
+        operations=SimpleNamespace(unfinished=lambda *_: [FIRST], get=lambda _: FIRST),
+        tasks=SimpleNamespace(
+            explain_pending=lambda _action, _phase, nodes, why: reasons.update(dict.fromkeys(nodes, why))
+        ),
+        events=SimpleNamespace(add=lambda _site, _kind, message, **_: told.append(message)),
     )
     runs = SimpleNamespace(store=store, log=logging.getLogger("test"))
     work = UnfinishedOperations(cast(OperationRun, runs), TIMES)
-    found = work.wait(OperationOwner("02X", "alpha", "all", 1), OperationPhase.PREPARE, ["a", "c"], START)
+    found = work.wait(OperationOwner("02X", "alpha", "all", 1), Phase.PREPARE, ["a", "c"], START)
     assert not isinstance(found, StillRunning)
     assert found.nodes == {"a"}
     assert reasons.keys() == {"a"}
@@ -275,8 +276,8 @@ def test_an_outage_of_the_look_up_is_tried_again(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(UnfinishedOperations, "_explain", lambda *_: None)
     monkeypatch.setattr(reconcile, "await_unfinished", await_unfinished)
-    store = SimpleNamespace(unfinished_operations=lambda *_: [FIRST])
+    store = SimpleNamespace(operations=SimpleNamespace(unfinished=lambda *_: [FIRST]))
     runs = SimpleNamespace(store=store, log=logging.getLogger("test"))
     work = UnfinishedOperations(cast(OperationRun, runs), TIMES)
     with pytest.raises(ConnectionLookupFailed):
-        work.wait(OperationOwner("02X", "alpha", "all", 1), OperationPhase.PREPARE, ["a"], START)
+        work.wait(OperationOwner("02X", "alpha", "all", 1), Phase.PREPARE, ["a"], START)

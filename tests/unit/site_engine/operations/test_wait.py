@@ -11,11 +11,12 @@ from typing import Any, cast
 import pytest
 
 from provisioner_client.errors import ProvisionerUnavailable
-from provisioner_client.protocol import DesignSource, Provisioner, TaskAction
+from provisioner_client.protocol import DesignSource, Provisioner
 from site_engine.errors import TaskStopped
-from site_engine.operations.run import Stopping
 from site_engine.operations.wait import DeathWatch, EndKind, PhaseTimes, StillRunning, TaskWatch, intervals
+from site_engine.stopping import Stopping
 from site_store import OperationStatus, SiteStore, StoreUnavailable
+from strategy_lib.phase import Phase
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_provisioner import FakeProvisioner
 from tests.unit.site_engine.records import operation
@@ -112,8 +113,8 @@ class Scene:
         self.busy = 0
         if behind_another:
             self.fake.script("z", "prepare", "stuck")
-            self.fake.submit(TaskAction.PREPARE_NODES, DesignSource(""), ["z"], "slipway-01J-6")
-        self.task_id = self.fake.submit(TaskAction.PREPARE_NODES, DesignSource(""), ["a"], "slipway-01J-7")
+            self.fake.submit(Phase.PREPARE, DesignSource(""), ["z"], "slipway-01J-6")
+        self.task_id = self.fake.submit(Phase.PREPARE, DesignSource(""), ["a"], "slipway-01J-7")
 
     def running(self, op: int, since: datetime) -> None:
         """Note it, as the store does."""
@@ -126,7 +127,7 @@ class Scene:
         """Return a watch of the task."""
         until = None if give_up is None else self.start + timedelta(seconds=give_up)
         watched = operation(provisioner_task=self.task_id, submitted=self.start, **given)
-        store = cast(SiteStore, SimpleNamespace(running=self.running))
+        store = cast(SiteStore, SimpleNamespace(operations=SimpleNamespace(mark_running=self.running)))
         return TaskWatch(store, self.fake, self.clock, logging.getLogger("test"), watched, TIMES, until)
 
     def wait(self, patience: float = 1e6, **given: Any) -> EndKind | StillRunning:
@@ -201,7 +202,7 @@ def test_rule_13_a_dead_task_is_seen_in_time(given: dict[str, Any], seconds: flo
     scene.fake.script("a", "prepare", "stuck")
     # Its own time is long.
     scene.fake.orphan()
-    scene.fake.submit(TaskAction.VERIFY_SITE, DesignSource(""), None, "slipway-02X-1")
+    scene.fake.submit(Phase.VERIFY_SITE, DesignSource(""), None, "slipway-02X-1")
     watch = scene.watch(**given)
     watch.times = PhaseTimes(5.0, 3600.0, 3600.0)
     assert watch.wait(1e6, Stopping()) is EndKind.DEAD

@@ -7,8 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from slipway_cli.online.messages import Message, in_files, level_of, messages_of, print_messages, sentence
-from slipway_cli.online.sources import Collection
+from slipway_cli.online.collection_files import Collection
+from slipway_cli.online.server import Message, in_files, level_of, messages_of, print_messages, sentence
 
 SOURCES = {"design": Collection(b"", ("a.yaml", "b.yaml"), (0, 10))}
 MESSAGE = {"message": "design:12: $.data.x: is wrong", "text": "is wrong", "path": "$.data.x", "line": 12}

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import responses
 
-from slipway_cli.embedded.runtime import HomeLock, Runtime
+from slipway_cli.embedded.home import HomeLock, Runtime
 from slipway_cli.online.profiles import Folder, Login, Profile, ProfileError
-from slipway_cli.online.server_config import checked_url, installation
+from slipway_cli.online.server_config import checked_url, server_config
 from tests.unit.slipway_cli.conftest import Slipway
 
 LAB, PLANT, VARIABLE = "http://lab", "https://plant:8443", "http://variable"
@@ -41,7 +41,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
 def test_which_server(
     environ: dict[str, str], profile: str | None, more: dict[str, str], url: str, name: str | None
 ) -> None:
-    found = installation(profile, None, environ | more)
+    found = server_config(profile, None, environ | more)
     assert (found.url, found.profile) == (url, name)
 
 
@@ -57,7 +57,7 @@ def test_which_server(
 def test_what_is_advised_has_an_effect(
     environ: dict[str, str], profile: str | None, more: dict[str, str], others: str, login: str
 ) -> None:
-    found = installation(profile, None, environ | more)
+    found = server_config(profile, None, environ | more)
     assert (found.advice.endswith(others), found.login) == (True, login), found.advice
 
 
@@ -74,39 +74,39 @@ def test_what_is_advised_has_an_effect(
 def test_which_site(
     environ: dict[str, str], profile: str | None, site: str | None, more: dict[str, str], expected: str
 ) -> None:
-    assert installation(profile, site, environ | more).site == expected
+    assert server_config(profile, site, environ | more).site == expected
 
 
 @pytest.mark.parametrize("site", ["", "a b", "../x", "-x", "x" * 65])
 def test_what_is_no_name_of_a_site(environ: dict[str, str], site: str) -> None:
     if site:
         with pytest.raises(ProfileError, match="is no name of a site"):
-            installation(None, site, environ)
+            server_config(None, site, environ)
 
 
 def test_which_token(environ: dict[str, str]) -> None:
-    assert installation(None, None, environ).token is None
+    assert server_config(None, None, environ).token is None
     folder = Folder.of(environ)
     folder.save_login(Login(LAB, "ann", "kept"))
     folder.save_login(Login(LAB, "bob", "newer"))
-    found = installation(None, None, environ)
+    found = server_config(None, None, environ)
     assert (found.token, found.user) == ("kept", "ann"), "the profile is for ann"
     assert "kept" not in repr(found)
-    assert installation("plant", None, environ).token is None
-    assert installation(None, None, environ | {"SLIPWAY_TOKEN": "given"}).token == "given"
-    by_url = installation(None, None, environ | {"SLIPWAY_URL": LAB})
+    assert server_config("plant", None, environ).token is None
+    assert server_config(None, None, environ | {"SLIPWAY_TOKEN": "given"}).token == "given"
+    by_url = server_config(None, None, environ | {"SLIPWAY_URL": LAB})
     assert (by_url.token, by_url.user) == ("newer", "bob"), "a token belongs to a server, however that is named"
     folder.save_login(Login(LAB, "ann", "newest"))
-    assert installation(None, None, environ | {"SLIPWAY_URL": LAB}).token == "newest"
+    assert server_config(None, None, environ | {"SLIPWAY_URL": LAB}).token == "newest"
     folder.save_profiles("lab", {"lab": Profile("http://moved")})
-    assert installation(None, None, environ).token is None, "a token goes to the server that gave it, and to no other"
+    assert server_config(None, None, environ).token is None, "a token goes to the server that gave it, and to no other"
 
 
 def test_tokens_that_were_kept_by_profile_are_found(environ: dict[str, str]) -> None:
     folder = Folder.of(environ)
     folder.tokens_file.write_text(json.dumps({"lab": {"url": LAB, "user": "ann", "token": "old"}}))
     folder.tokens_file.chmod(0o600)
-    assert installation(None, None, environ).token == "old"
+    assert server_config(None, None, environ).token == "old"
     folder.save_login(Login(LAB, "ann", "new"))
     assert json.loads(folder.tokens_file.read_text()) == {f"ann {LAB}": {"url": LAB, "user": "ann", "token": "new"}}
 
@@ -114,15 +114,15 @@ def test_tokens_that_were_kept_by_profile_are_found(environ: dict[str, str]) -> 
 def test_without_any_word_it_is_the_slipway_that_runs_here(tmp_path: Path) -> None:
     environ = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "SLIPWAY_HOME": str(tmp_path)}
     with pytest.raises(ProfileError, match="no `slipway up` runs here"):
-        installation(None, None, environ)
+        server_config(None, None, environ)
     lock = HomeLock(tmp_path)
     try:
         Runtime(str(tmp_path), "http://127.0.0.1:4711", 4711, 1, "ready", 0.0, "passwords.json").write()
-        assert installation(None, None, environ).url == "http://127.0.0.1:4711"
+        assert server_config(None, None, environ).url == "http://127.0.0.1:4711"
     finally:
         lock.release()
     with pytest.raises(ProfileError, match="no `slipway up` runs here"):
-        installation(None, None, environ)
+        server_config(None, None, environ)
 
 
 @pytest.mark.parametrize("command", [("get", "actions"), ("login", "-u", "admin"), ("logout",)])
@@ -144,7 +144,7 @@ def test_profiles_of_which_none_is_in_use_are_named(environ: dict[str, str]) -> 
     folder = Folder.of(environ)
     folder.save_profiles(None, folder.profiles()[1])
     with pytest.raises(ProfileError, match=r"a server with `slipway profile use NAME` \(lab, plant\), `slipway"):
-        installation(None, None, environ)
+        server_config(None, None, environ)
 
 
 @pytest.mark.parametrize(

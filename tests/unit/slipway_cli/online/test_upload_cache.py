@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from slipway_cli.online.server_config import Installation
-from slipway_cli.online.sources import Collection
-from slipway_cli.online.upload_cache import LoadedFiles, version_of
+from slipway_cli.online.collection_files import Collection, UploadCache, version_of
+from slipway_cli.online.server_config import ServerConfig
 
 ONE = Collection(b"", ("one.yaml", "<stdin>"), (0, 5))
 TWO = Collection(b"", ("two.yaml",), (0,))
@@ -20,8 +19,8 @@ def _there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def loaded(site: str = "default") -> LoadedFiles:
-    return LoadedFiles(Installation("http://h", site, "k"))
+def loaded(site: str = "default") -> UploadCache:
+    return UploadCache(ServerConfig("http://h", site, "k"))
 
 
 def test_what_was_loaded_from_here_alone_is_known() -> None:

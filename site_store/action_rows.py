@@ -1,0 +1,104 @@
+"""Rows of actions as values, and the other way round, in the caller's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, exists, insert, select
+from ulid import ULID
+
+from site_store.errors import ActionNotFound
+from site_store.records import ActionRecord, ActionState, AuditRecord
+from site_store.storable import plain
+from site_store.tables import action, action_audit, action_report
+
+OPEN = (ActionState.PENDING, ActionState.RUNNING)
+"""The states of an action that is not over."""
+#: What an action's record is made of.
+FACTS = [*action.c, exists().where(action_report.c.action_id == action.c.id).label("has_report")]
+
+
+def read_action(tx: Connection, action_id: str) -> ActionRecord:
+    """Return an action in the caller's transaction.
+
+    Raises
+    ------
+    ActionNotFound
+        No action has this id.
+    """
+    row = tx.execute(select(*FACTS).where(action.c.id == action_id)).one_or_none()
+    if row is None:
+        raise ActionNotFound(f"there is no action {action_id!r}: list the site's actions and name one of them")
+    return action_record(row)
+
+
+def action_record(row: Row[*tuple[Any, ...]]) -> ActionRecord:
+    """Return a row of `FACTS` as a value."""
+    return ActionRecord(
+        id=row.id,
+        kind=row.kind,
+        site=row.site,
+        revision=row.revision,
+        parameters=row.parameters,
+        dag_id=row.dag_id,
+        run_id=row.run_id,
+        user=row.created_by,
+        created=row.created,
+        started=row.started,
+        ended=row.ended,
+        state=ActionState(row.state),
+        verdict=row.verdict,
+        has_report=bool(row.has_report),
+        context_marker=row.context_marker,
+        dry_run=row.dry_run,
+        whole_site=not row.targeted,
+        step=row.step,
+        paused=row.paused,
+        connection=row.connection,
+        design_fetch=row.design_fetch,
+    )
+
+
+def new_action(
+    *,
+    action_id: str,
+    kind: str,
+    site: str,
+    revision: int | None,
+    parameters: Mapping[str, Any],
+    dag_id: str,
+    run_id: str,
+    user: str,
+    created: datetime,
+    dry_run: bool,
+    whole_site: bool,
+    context_marker: str | None = None,
+    connection: str | None = None,
+) -> dict[str, Any]:
+    """Return the row of an action that nobody has begun."""
+    return {
+        "id": action_id,
+        "kind": kind,
+        "site": site,
+        "revision": revision,
+        "parameters": plain(parameters),
+        "dag_id": dag_id,
+        "run_id": run_id,
+        "created_by": user,
+        "created": created,
+        "state": ActionState.PENDING,
+        "context_marker": context_marker,
+        "connection": connection,
+        "dry_run": dry_run,
+        "targeted": not whole_site,
+    }
+
+
+def write_audit(tx: Connection, now: datetime, action_id: str, command: str, user: str) -> AuditRecord:
+    """Keep who gave which command to an action, in the caller's transaction."""
+    record = AuditRecord(str(ULID.from_datetime(now)), action_id, command, user, now)
+    row = {"id": record.id, "action_id": action_id, "command": command, "created_by": user, "at": now}
+    tx.execute(insert(action_audit).values(row))
+    return record

@@ -1,0 +1,112 @@
+"""Which sites there are, the versions that each has of its documents, and what stands in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy import Connection, exists, select
+
+from site_store.contents import Part, changed, digests, newest_number, posted_parts, read_texts, revision_parts
+from site_store.database import Repository
+from site_store.design_records import CollectionRecord, Version
+from site_store.errors import VersionNotFound
+from site_store.records import ActionState
+from site_store.tables import action, buffer, revision
+from site_store.tables import site as site_table
+
+_ENDS = tuple(state for state in ActionState if state.is_end)
+_MISSING = {
+    Version.BUFFER: "its buffer is empty",
+    Version.COMMITTED: "nothing was committed yet",
+    Version.LAST_SITE_ACTION: "no action that brings the whole site to a revision is over yet",
+    Version.SUCCESSFUL_SITE_ACTION: "no action that brings the whole site to a revision has succeeded yet",
+}
+
+
+def read_version(tx: Connection, site: str, version: Version) -> int | None:
+    """Return the revision's number of a version; of the buffer, the number that it would get."""
+    if version is Version.COMMITTED:
+        return newest_number(tx, site)
+    if version is Version.BUFFER:
+        return (newest_number(tx, site) or 0) + 1 if posted_parts(tx, site) else None
+    states = _ENDS if version is Version.LAST_SITE_ACTION else (ActionState.SUCCESS,)
+    number: int | None = tx.scalar(
+        select(action.c.revision)
+        .where(
+            action.c.site == site,
+            action.c.dry_run.is_(False),
+            action.c.targeted.is_(False),
+            action.c.started.is_not(None),
+            action.c.revision.is_not(None),
+            action.c.state.in_(states),
+        )
+        .order_by(action.c.id.desc())
+        .limit(1)
+    )
+    return number
+
+
+class Sites(Repository):
+    """Sites and their versions."""
+
+    def committed(self) -> list[str]:
+        """Return the names of all sites that have a revision, sorted."""
+        return self._database.read(lambda tx: sorted(tx.scalars(select(site_table.c.name))))
+
+    def exists(self, site: str) -> bool:
+        """Whether a site has a revision, a buffer or an action: one that is only asked for does not exist."""
+        places = (site_table.c.name, buffer.c.site, action.c.site)
+        return self._database.read(
+            lambda tx: any(tx.scalar(select(exists().where(column == site))) for column in places)
+        )
+
+    def known(self) -> list[str]:
+        """Return the names of all sites that exist, as `exists` has it, sorted."""
+        places = (site_table.c.name, buffer.c.site, action.c.site)
+        return self._database.read(
+            lambda tx: sorted({name for column in places for name in tx.scalars(select(column).distinct())})
+        )
+
+    def version_number(self, site: str, version: Version) -> int | None:
+        """Return the revision's number of a version, None when the site has none; of the buffer the next number."""
+        return self._database.read(lambda tx: read_version(tx, site, version))
+
+    def versions(self, site: str) -> Mapping[Version, int | None]:
+        """Return the number of each version, read in one snapshot."""
+        return self._database.read(lambda tx: {version: read_version(tx, site, version) for version in Version})
+
+    def collections(self, site: str, version: Version | int) -> list[CollectionRecord]:
+        """Return the collections of a version, or of the revision of this number, by name; empty ones are left out.
+
+        Raises
+        ------
+        VersionNotFound
+            The site has no such version.
+        """
+        return self._database.read(lambda tx: read_texts(tx, _read_parts(tx, site, version)))
+
+    def collection_digests(self, site: str, version: Version | int) -> Mapping[str, str]:
+        """Return the digest of each collection's text, without reading the texts.
+
+        Raises
+        ------
+        VersionNotFound
+            The site has no such version.
+        """
+        return self._database.read(lambda tx: digests(_read_parts(tx, site, version)))
+
+
+def _read_parts(tx: Connection, site: str, version: Version | int) -> dict[str, Part]:
+    # A name is looked up first: it is a text, a number is not.
+    if isinstance(version, Version):
+        number = read_version(tx, site, version)
+        if number is None:
+            raise VersionNotFound(f"site {site!r} has no version {version}: {_MISSING[version]}")
+        if version is Version.BUFFER:
+            return changed(revision_parts(tx, site, newest_number(tx, site)), posted_parts(tx, site))
+    else:
+        number = version
+    known = select(revision.c.id).where(revision.c.site == site, revision.c.number == number)
+    if tx.scalar(known) is None:
+        raise VersionNotFound(f"site {site!r} has no revision {number}: name one of its revisions")
+    return revision_parts(tx, site, number)

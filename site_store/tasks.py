@@ -1,0 +1,355 @@
+"""Tasks: a node's phases or steps in an action, and the one state that the phases add up to (rule 10)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Row,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal,
+    or_,
+    select,
+    true,
+    update,
+)
+
+from site_store.claims import require_attempt, require_site
+from site_store.database import Repository
+from site_store.dialects import among, insert, names, whole_joins
+from site_store.events import EventKind, NewEvent, write_events
+from site_store.records import NodeTasks, TaskRecord
+from site_store.tables import action, group_node, group_run, node, operation, task
+from strategy_lib.node import NodeState, TaskStatus, node_state
+from strategy_lib.phase import GROUP_PHASES, Phase
+
+prepare = task.alias("prepare")
+deploy = task.alias("deploy")
+
+_FACTS = ("status", "owner_group", "op", "error", "started", "ended")
+
+
+def both_tasks(query: Select[Any], action_id: str, group: str | None) -> Select[Any]:
+    """Join the two tasks of each node of a group, or of the whole action when `group` is None."""
+    pair = and_(deploy.c.action_id == prepare.c.action_id, deploy.c.node == prepare.c.node)
+    joined = prepare.join(deploy, and_(pair, deploy.c.phase == Phase.DEPLOY))
+    query = query.where(prepare.c.action_id == action_id, prepare.c.phase == Phase.PREPARE)
+    query = query.select_from(joined)
+    if group is None:
+        return query
+    # Not a join: SQLite would go through all tasks of the action and look each up in the group.
+    return query.where(prepare.c.node.in_(_members(action_id, group)))
+
+
+def _members(action_id: str, group: str) -> Select[str]:
+    members = group_node.alias("members")
+    return select(members.c.node).where(members.c.action_id == action_id, members.c.group_name == group)
+
+
+def read_node_tasks(tx: Connection, action_id: str, group: str | None = None) -> list[NodeTasks]:
+    """Return the nodes of an action, or of one of its groups, by name, in three statements."""
+    columns = [table.c[fact].label(f"{table.name}_{fact}") for table in (prepare, deploy) for fact in _FACTS]
+    # A few operations, but many nodes: their provisioner tasks are looked up here and not joined to every row.
+    names = select(operation.c.op, operation.c.provisioner_task).where(operation.c.action_id == action_id)
+    provisioner_tasks: dict[int | None, str] = {row.op: row.provisioner_task for row in tx.execute(names)}
+    member = select(group_node.c.node, group_node.c.group_name).where(group_node.c.action_id == action_id)
+    if group is not None:
+        member = member.where(group_node.c.node.in_(_members(action_id, group)))
+    memberships: defaultdict[str, list[str]] = defaultdict(list)
+    for member_name, name in tx.execute(member):
+        memberships[member_name].append(name)
+    with whole_joins(tx):
+        rows = tx.execute(both_tasks(select(prepare.c.node, *columns), action_id, group)).all()
+    found = [
+        NodeTasks(
+            node=row.node,
+            groups=tuple(sorted(memberships[row.node])),
+            prepare=_task(row, "prepare", provisioner_tasks),
+            deploy=_task(row, "deploy", provisioner_tasks),
+            state=node_state(TaskStatus(row.prepare_status), TaskStatus(row.deploy_status)),
+        )
+        for row in rows
+    ]
+    return sorted(found, key=lambda tasks: tasks.node)
+
+
+def _task(row: Row[*tuple[Any, ...]], phase: str, provisioner_tasks: dict[int | None, str]) -> TaskRecord:
+    facts = {fact: getattr(row, f"{phase}_{fact}") for fact in _FACTS}
+    facts["status"] = TaskStatus(facts["status"])
+    return TaskRecord(**facts, provisioner_task=provisioner_tasks.get(facts["op"]))
+
+
+def withhold(tx: Connection, action_id: str, phases: Collection[Phase], reasons: Mapping[str, str]) -> None:
+    """Keep these nodes from being submitted for these phases, where they are still to be; the reason is kept."""
+    by_reason: defaultdict[str, list[str]] = defaultdict(list)
+    for name, reason in reasons.items():
+        by_reason[reason].append(name)
+    for reason, nodes in by_reason.items():
+        _settle_pending(tx, action_id, phases, nodes, TaskStatus.WITHHELD, reason)
+
+
+def _settle_pending(
+    tx: Connection,
+    action_id: str,
+    phases: Collection[Phase],
+    nodes: Collection[str],
+    status: TaskStatus,
+    error: str | None,
+) -> None:
+    """Give these nodes a status for these phases, where they are still to be submitted."""
+    tx.execute(
+        update(task)
+        .where(
+            task.c.action_id == action_id,
+            task.c.phase.in_([str(phase) for phase in phases]),
+            task.c.status == TaskStatus.PENDING,
+            among(tx, task.c.node, nodes),
+        )
+        .values(status=status, error=error)
+    )
+
+
+class Tasks(Repository):
+    """Tasks of nodes. A claim takes them (`claims.py`), and an outcome settles them (`outcomes.py`)."""
+
+    def of_nodes(self, action_id: str, group: str | None = None) -> list[NodeTasks]:
+        """Return the nodes of a group, or of the whole action, with all that is known of both phases (rule 20)."""
+        return self._database.read(lambda tx: read_node_tasks(tx, action_id, group))
+
+    def node_states(self, action_id: str, group: str | None = None) -> dict[str, NodeState]:
+        """Return the state of each node of a group, or of the whole action, in one statement (rule 10)."""
+        return self._states(select(prepare.c.node, prepare.c.status, deploy.c.status), action_id, group)
+
+    def attempt_states(self, action_id: str, group: str, attempt: int) -> dict[str, NodeState]:
+        """Return the state of each node of a group as one of its attempts may rely on it (rules 11 and 23).
+
+        The same as `node_states`, in one statement, but for a node that an operation of another group, or of another
+        attempt of this group, is working on: what comes of it will never be this attempt's to learn, so it is
+        `unknown`. A group must not take another's live nodes for its own.
+        """
+        own = select(operation.c.op).where(
+            operation.c.action_id == action_id, operation.c.group_name == group, operation.c.attempt == attempt
+        )
+
+        def seen(phase: FromClause) -> ColumnElement[str]:
+            reliable = or_(phase.c.status != TaskStatus.PROCESSING, phase.c.op.in_(own))
+            return case((reliable, phase.c.status), else_=TaskStatus.UNKNOWN.value)
+
+        return self._states(select(prepare.c.node, seen(prepare), seen(deploy)), action_id, group)
+
+    def _states(self, query: Select[Any], action_id: str, group: str | None) -> dict[str, NodeState]:
+        """Add up what a query says of each node: its name and the status of both phases."""
+        both = both_tasks(query, action_id, group)
+
+        def work(tx: Connection) -> dict[str, NodeState]:
+            with whole_joins(tx):
+                return {
+                    name: node_state(TaskStatus(prepared), TaskStatus(deployed))
+                    for name, prepared, deployed in tx.execute(both)
+                }
+
+        return self._database.read(work)
+
+    def node_counts(self, action_id: str) -> dict[str, dict[NodeState, int]]:
+        """Return for each group of an action how many of its nodes are in each state, states of no node included.
+
+        Counted by the database in two statements, so that it can be asked again and again while an action runs.
+        """
+        names = select(group_run.c.name).where(group_run.c.action_id == action_id)
+        grouped = (group_node.c.group_name, prepare.c.status, deploy.c.status)
+        query = both_tasks(select(*grouped, func.count()), action_id, None).join(
+            group_node, and_(group_node.c.action_id == prepare.c.action_id, group_node.c.node == prepare.c.node)
+        )
+
+        def work(tx: Connection) -> dict[str, dict[NodeState, int]]:
+            counts = {name: dict.fromkeys(NodeState, 0) for name in tx.scalars(names)}
+            with whole_joins(tx):
+                for name, prepared, deployed, number in tx.execute(query.group_by(*grouped)):
+                    counts[name][node_state(TaskStatus(prepared), TaskStatus(deployed))] += number
+            return counts
+
+        return self._database.read(work)
+
+    def of_step(self, action_id: str, phase: Phase) -> list[tuple[str, TaskRecord]]:
+        """Return each node of such a step with what came of it, by name."""
+        query = (
+            select(task, operation.c.provisioner_task)
+            .outerjoin(operation, operation.c.op == task.c.op)
+            .where(task.c.action_id == action_id, task.c.phase == phase)
+        )
+
+        def work(tx: Connection) -> list[tuple[str, TaskRecord]]:
+            return [
+                (
+                    row.node,
+                    TaskRecord(
+                        status=TaskStatus(row.status),
+                        op=row.op,
+                        error=row.error,
+                        provisioner_task=row.provisioner_task,
+                        started=row.started,
+                        ended=row.ended,
+                    ),
+                )
+                for row in tx.execute(query)
+            ]
+
+        return sorted(self._database.read(work), key=lambda found: found[0])
+
+    def settle_deployed(
+        self, action_id: str, phase: Phase, as_wanted: Collection[str], withheld: Mapping[str, str]
+    ) -> None:
+        """Write down what the provisioner's list says of nodes right before they would be submitted (rule 21).
+
+        Parameters
+        ----------
+        action_id, phase
+            What they would be submitted for. Only nodes are changed that still wait for it.
+        as_wanted
+            Nodes that turn out to be as wanted: they have succeeded, and are not submitted.
+        withheld
+            Nodes that are deployed in another design, or in one that is not known, each with the reason: they are not
+            submitted for this phase, nor for what comes after it.
+        """
+        phases = GROUP_PHASES[GROUP_PHASES.index(phase) :]
+
+        def work(tx: Connection) -> None:
+            withhold(tx, action_id, phases, withheld)
+            if as_wanted:
+                _settle_pending(tx, action_id, phases, as_wanted, TaskStatus.SUCCESS, None)
+
+        self._database.write(work)
+
+    def withheld(self, action_id: str, group: str | None = None) -> dict[str, str]:
+        """Return the nodes of an action, or of one of its groups, that are not to be submitted, with the reasons."""
+        query = select(task.c.node, task.c.error).where(
+            task.c.action_id == action_id, task.c.status == TaskStatus.WITHHELD
+        )
+        if group is not None:
+            query = query.where(task.c.node.in_(_members(action_id, group)))
+        return self._database.read(lambda tx: {row.node: row.error or "" for row in tx.execute(query)})
+
+    def digests(self, action_id: str, group: str) -> dict[str, str]:
+        """Return the version that an action's plan has for each node of a group; nodes without one are left out."""
+        query = select(task.c.node, task.c.digest).where(
+            task.c.action_id == action_id,
+            task.c.phase == Phase.DEPLOY,
+            task.c.digest.is_not(None),
+            task.c.node.in_(_members(action_id, group)),
+        )
+        return self._database.read(lambda tx: {row.node: row.digest for row in tx.execute(query)})
+
+    def found_before(self, op: int) -> dict[str, str]:
+        """Return what the provisioner said of an operation's nodes before it; of those it was asked about."""
+        query = select(task.c.node, task.c.found).where(task.c.op == op, task.c.found.is_not(None))
+        return self._database.read(lambda tx: {row.node: row.found for row in tx.execute(query)})
+
+    def as_wanted_before(self, op: int) -> frozenset[str]:
+        """Return the nodes of a deploy that are done in the very version that it is to bring about, beyond doubt."""
+        query = (
+            select(task.c.node)
+            .join(action, action.c.id == task.c.action_id)
+            .join(node, and_(node.c.site == action.c.site, node.c.name == task.c.node))
+            .where(task.c.op == op, node.c.done_digest == task.c.digest, node.c.doubt.is_(None))
+        )
+        return self._database.read(lambda tx: frozenset(tx.scalars(query)))
+
+    def explain_pending(self, action_id: str, phase: Phase, nodes: Collection[str], why: str | None) -> None:
+        """Keep why these nodes are not submitted yet, where they still wait for this phase or step of nodes.
+
+        Parameters
+        ----------
+        why
+            A sentence for the report and the description of the action; None when nothing holds them any more. It
+            is forgotten when a node is claimed.
+        """
+        wanted = sorted(frozenset(nodes))
+
+        def work(tx: Connection) -> None:
+            if phase.is_node_step and why is not None:
+                # A group's nodes have their rows from the plan on; those of a step come with its claim.
+                values = names(tx, wanted).subquery()
+                facts = (literal(action_id, Text()), values.c.value, literal(str(phase), Text()))
+                rows = select(*facts, literal(str(TaskStatus.PENDING))).where(true())
+                columns = ["action_id", "node", "phase", "status"]
+                tx.execute(insert(tx, task).from_select(columns, rows).on_conflict_do_nothing())
+            tx.execute(
+                update(task)
+                .where(
+                    task.c.action_id == action_id,
+                    task.c.phase == phase,
+                    task.c.status == TaskStatus.PENDING,
+                    among(tx, task.c.node, wanted),
+                )
+                .values(error=why)
+            )
+
+        self._database.write(work)
+
+    def any_explained(self, action_id: str) -> bool:
+        """Whether a node of an action was not submitted for a reason that is known."""
+        unsent = task.c.status.in_((TaskStatus.PENDING, TaskStatus.WITHHELD))
+        query = select(task.c.node).where(task.c.action_id == action_id, unsent, task.c.error.is_not(None)).limit(1)
+        return self._database.read(lambda tx: tx.execute(query).first() is not None)
+
+    def fail_unsent(
+        self, action_id: str, site: str, group: str, attempt: int, reasons: Mapping[str, str]
+    ) -> frozenset[str]:
+        """Fail nodes that cannot be sent for prepare as they are, each for its reason (rule 11).
+
+        Parameters
+        ----------
+        action_id, site, group, attempt
+            Who has come to that, as for `Operations.begin`.
+        reasons
+            Why, for each node.
+
+        Returns
+        -------
+        frozenset of str
+            Those whose prepare was still pending, and so has failed now.
+
+        Raises
+        ------
+        SiteNotHeld
+            The action does not hold the site.
+        AttemptNotOpen
+            The group's attempt has its verdict or was replaced.
+        """
+
+        def work(tx: Connection) -> frozenset[str]:
+            require_site(tx, action_id, site)
+            require_attempt(tx, action_id, group, attempt)
+            now = self._now()
+            prepare = (task.c.action_id == action_id, task.c.phase == Phase.PREPARE)
+            failed = frozenset(
+                tx.scalars(
+                    update(task)
+                    .where(*prepare, task.c.status == TaskStatus.PENDING, among(tx, task.c.node, reasons))
+                    .values(status=TaskStatus.ERROR, owner_group=group, ended=now)
+                    .returning(task.c.node)
+                )
+            )
+            if failed:
+                tx.execute(
+                    update(task).where(*prepare, task.c.node == bindparam("the_node")).values(error=bindparam("why")),
+                    [{"the_node": name, "why": reasons[name]} for name in sorted(failed)],
+                )
+            events = [
+                NewEvent(EventKind.OUTCOME, f"prepare failure: not sent: {reasons[name]}", group, name)
+                for name in sorted(failed)
+            ]
+            write_events(tx, now, site, action_id, events)
+            return failed
+
+        return self._database.write(work)

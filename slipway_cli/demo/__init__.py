@@ -1,0 +1,1 @@
+"""The demo: a real Airflow, simulated machines, one deployment."""

@@ -1,0 +1,142 @@
+"""Starts Airflow for the demo and the tests, in the background, or uses one that is running."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Self
+
+from slipway_cli.embedded.component import open_log, tail
+from slipway_cli.embedded.errors import EmbeddedError
+from slipway_cli.embedded.home import READY, STOPPING, Runtime, find_running, read_runtime
+from slipway_cli.embedded.settings import EmbeddedSettings
+
+
+class BackgroundAirflow:
+    """A supervisor in the background that dies with this process. Start it from the main thread."""
+
+    def __init__(self, settings: EmbeddedSettings) -> None:
+        self.settings = settings
+        self.log = settings.logs / "supervisor.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log_start = 0
+
+    def start(self) -> Self:
+        """Start it without waiting for anything."""
+        self._log_start = self.log.stat().st_size if self.log.exists() else 0
+        with open_log(self.log) as out:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "slipway_cli.embedded", str(os.getpid())],
+                env=dict(os.environ) | self.settings.to_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        return self
+
+    @property
+    def pid(self) -> int:
+        """The supervisor's process."""
+        assert self._process is not None
+        return self._process.pid
+
+    def wait_ready(self) -> Runtime:
+        """Wait until all components are healthy.
+
+        Raises
+        ------
+        EmbeddedError
+            It could not be started; the message is the supervisor's own.
+        """
+        assert self._process is not None
+        while self._process.poll() is None:
+            runtime = read_runtime(self.settings.home)
+            if runtime is not None and runtime.pid == self._process.pid and runtime.state == READY:
+                return runtime
+            time.sleep(0.1)
+        raise EmbeddedError(self.last_words())
+
+    def last_words(self) -> str:
+        """The supervisor's error message, or the end of its log."""
+        said = tail(self.log, lines=40, start=self._log_start)
+        _, found, message = said.rpartition("  error: ")
+        return message if found else f"Airflow's supervisor ended; its log {self.log} ends:\n{said}"
+
+    def is_running(self) -> bool:
+        """Whether the supervisor lives; that Airflow is ready is another matter."""
+        return self._process is not None and self._process.poll() is None
+
+    def runtime(self) -> Runtime:
+        """Where it is now; process ids change when a component is started again.
+
+        Raises
+        ------
+        EmbeddedError
+            It is not running (any more).
+        """
+        runtime = read_runtime(self.settings.home)
+        if runtime is None:
+            raise EmbeddedError(f"no embedded Airflow is running in {self.settings.home}")
+        return runtime
+
+    def stop(self) -> None:
+        """Stop all of it and wait for that."""
+        if self._process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            self._process.terminate()
+        try:
+            self._process.wait(timeout=self.settings.stop_grace + 20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()  # its guard clears up
+            self._process.wait()
+
+
+def wait_for_running(runtime: Runtime, settings: EmbeddedSettings) -> Runtime:
+    """Wait until an Airflow that somebody else started is ready.
+
+    Raises
+    ------
+    EmbeddedError
+        It is stopping, or does not get ready in time.
+    """
+    end = time.monotonic() + settings.start_timeout
+    current: Runtime | None = runtime
+    while current is not None and current.state != STOPPING:
+        if current.state == READY:
+            return current
+        if time.monotonic() > end:
+            raise EmbeddedError(
+                f"the Airflow in {settings.home} is not ready after {settings.start_timeout:g} s; see {settings.logs}"
+            )
+        time.sleep(0.2)
+        current = find_running(settings.home)
+    raise EmbeddedError(f"the Airflow in {settings.home} is just stopping; try again")
+
+
+@contextlib.contextmanager
+def reuse_or_start(
+    settings: EmbeddedSettings, say: Callable[[str], None]
+) -> Iterator[tuple[Runtime, BackgroundAirflow | None]]:
+    """Use the Airflow that runs in this home, or start one for the duration of the context.
+
+    Yields
+    ------
+    Where it is, and the one that was started here (None if it was reused).
+    """
+    found = find_running(settings.home)
+    if found is not None and found.state != STOPPING:
+        say(f"using the Airflow that is running at {found.url}")
+        yield wait_for_running(found, settings), None
+        return
+    say(f"starting Airflow (home {settings.home})")
+    airflow = BackgroundAirflow(settings).start()
+    try:
+        yield airflow.wait_ready(), airflow
+    finally:
+        airflow.stop()

@@ -1,0 +1,268 @@
+"""`slipway demo`: the main job from end to end, with a real Airflow and simulated machines."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from api_client.airflow import AirflowClient, TaskInstance
+from api_client.session import ApiError, ApiRefused, ApiSession
+from api_client.slipway import Action, GroupProgress, RunProgress, SlipwayClient
+from provisioner_client.simulator.scripts import Behaviour
+from slipway_cli.demo.airflow import BackgroundAirflow, reuse_or_start
+from slipway_cli.demo.order import Order, read_fail, read_order
+from slipway_cli.demo.simulated_drydock import SimulatedDrydock, connect, disconnect
+from slipway_cli.embedded.errors import EmbeddedError
+from slipway_cli.embedded.home import Runtime, make_home
+from slipway_cli.embedded.settings import EmbeddedSettings
+from slipway_cli.follow import Clock, follow, show_report
+from slipway_cli.output import OutputFormat, console, listed, output_option, print_problems
+
+DAG = "deploy_site"
+GROUP_TASK = "deploy_group"
+INTERRUPTED_EXIT = 130
+_SPEED = 800.0
+"""Simulated seconds per second: a group is deployed within seconds, and can still be watched."""
+_POLL = 0.5
+_ANSWER = 10.0
+"""Seconds for one answer while a run is followed; a commit may take longer."""
+DEMO = "5e1b0e0c-6f0d-5d8b-9a55-51b9a7d0de30"
+"""The context marker of the demo's actions; actions of others are left alone."""
+_TIME_LIMIT = 90.0
+_CONFLICT = 409
+
+
+def _checked_fail(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        read_fail(value)
+    return values
+
+
+@click.command()
+@click.option(
+    "--site",
+    "site_file",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
+    help="Site design to deploy.  [default: the example site]",
+)
+@click.option(
+    "--fail",
+    metavar="PHASE:NODE[:KIND]",
+    multiple=True,
+    callback=_checked_fail,
+    help="Have this node fail in PHASE, prepare or deploy; may be repeated, NODE may be a pattern (r1-*). "
+    f"KIND is a behaviour of the simulator: {', '.join(Behaviour)}.  [default KIND: fail]",
+)
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0.01),
+    default=_SPEED,
+    show_default=True,
+    help="How much faster than real machines the simulated ones are.",
+)
+@click.option("--force", is_flag=True, help="Deploy also nodes that are already as wanted.")
+@output_option
+@click.option("--keep", is_flag=True, help="Leave everything running at the end, until Ctrl-C.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Airflow's port; 0 takes any free one.  [env SLIPWAY_PORT]")
+@click.option(
+    "--home",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for databases, logs and passwords.  [env SLIPWAY_HOME, .slipway]",
+)
+def demo(
+    site_file: Path | None,
+    fail: tuple[str, ...],
+    speed: float,
+    force: bool,
+    output: str,
+    keep: bool,
+    port: int | None,
+    home: Path | None,
+) -> None:
+    """Deploy a site with a real Airflow and simulated machines, and show how it goes.
+
+    Uses the Airflow of a running `slipway up` of the same home, or starts one for the time of the demo. Ends with the
+    verdict of the deployment: 0 success, 1 failure. With -o json or yaml, the report as it is stored goes to standard
+    output, and everything else to standard error. Ctrl-C stops all that the demo has started.
+    """
+    order = read_order(site_file, fail, speed, force)
+    hint = ""
+    try:
+        settings = EmbeddedSettings.from_environment(home, port)
+        hint = f"\nlogs: {settings.logs}"
+        success = _demonstrate(order, settings, keep, output, port)
+    except KeyboardInterrupt:
+        click.echo("interrupted; all that the demo had started is stopped", err=True)
+        raise SystemExit(INTERRUPTED_EXIT) from None
+    except ApiError as error:
+        raise click.ClickException(f"{error}{hint}") from error
+    raise SystemExit(0 if success else 1)
+
+
+def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: str, port: int | None) -> bool:
+    """Carry the order out; True when the verdict is success. `port` is the one that was asked for by its option."""
+    clock = Clock(console(stderr=output != OutputFormat.TABLE))
+    print_problems(clock.screen, order.warnings)
+    make_home(settings.home)
+    drydock = SimulatedDrydock(settings, f"simulator-{order.site}", order.speed, order.fail, anew=True)
+    with drydock.start(), reuse_or_start(settings, clock.say) as (runtime, own):
+        if own is None and port not in (None, 0, runtime.port):
+            clock.say(f"--port {port} is not used: that Airflow listens on {runtime.port}; stop it to choose another")
+        clock.say(f"Airflow is ready: {runtime.url}")
+        with _session(runtime) as session:
+            airflow, slipway = AirflowClient(session), SlipwayClient(session)
+            airflow.wait_for_dag(DAG)
+            stop_interrupted_demos(order.site, slipway, clock)
+            with _connected(f"slipway_provisioner_{order.site}", drydock.wait_ready(), airflow, runtime):
+                action = _begin(order, slipway, clock)
+                try:
+                    run_state, progress = _watch(action, runtime, own, clock)
+                except KeyboardInterrupt:
+                    _cancel(action.id, runtime, clock)
+                    raise
+                show_report(progress, output, clock)
+                groups = progress.groups if progress is not None else ()
+                _show_end(run_state, failed_tasks(airflow.tasks(DAG, action.run_id), groups), clock)
+                _show_where(runtime, action.run_id, keep or own is None, clock.screen)
+                if keep:
+                    clock.screen.print(Text("everything stays up until Ctrl-C"))
+                    _wait_for_ctrl_c(lambda: drydock.is_running() and (own is None or own.is_running()))
+        return run_state == "success"
+
+
+@contextlib.contextmanager
+def _session(runtime: Runtime, timeout: float = 30.0) -> Iterator[ApiSession]:
+    with contextlib.closing(ApiSession(runtime.url, "admin", runtime.password("admin"), timeout)) as session:
+        yield session
+
+
+@contextlib.contextmanager
+def _connected(connection: str, provisioner: str, airflow: AirflowClient, runtime: Runtime) -> Iterator[None]:
+    """Have Airflow use the simulated Drydock for as long as there is one. If it does not answer, the next demo does."""
+    connect(airflow, connection, provisioner, "of the latest demo")
+    try:
+        yield
+    finally:
+        # The user waits for the end: a short timeout of its own.
+        with contextlib.suppress(ApiError), _session(runtime, _ANSWER) as session:
+            disconnect(AirflowClient(session), connection, provisioner)
+
+
+def _begin(order: Order, slipway: SlipwayClient, clock: Clock) -> Action:
+    """Commit the design, and start the action."""
+    revision = slipway.commit(order.site, order.text)
+    clock.say(f"committed site {order.site} as revision {revision.number}{'' if revision.created else ' (unchanged)'}")
+    # A demo that was interrupted may have committed without deploying.
+    action = slipway.create_action(
+        order.site, DAG, {"force": True} if order.force else {}, marker=DEMO, allow_intermediate=True
+    )
+    failing = f"; simulated failures: {', '.join(order.fail)}" if order.fail else ""
+    clock.say(f"created the action {DAG}, {action.id}{failing}")
+    return action
+
+
+def _cancel(action_id: str, runtime: Runtime, clock: Clock) -> None:
+    """Stop an action whose simulated machines are about to go. If Airflow does not answer, the next demo stops it."""
+    clock.say(f"stopping the action {action_id}")
+    # The user waits for the end: a short timeout of its own.
+    with contextlib.suppress(ApiError), _session(runtime, _ANSWER) as session:
+        SlipwayClient(session).stop(action_id)
+
+
+def _watch(
+    action: Action, runtime: Runtime, own: BackgroundAirflow | None, clock: Clock
+) -> tuple[str, RunProgress | None]:
+    """Show the run until it has ended; its state in Airflow, and what Slipway says of it."""
+
+    def check() -> None:
+        if own is not None and not own.is_running():
+            raise EmbeddedError(own.last_words())
+
+    with _session(runtime, _ANSWER) as session:
+        advice = (
+            f"Once it runs again (`slipway up`), start the demo again: it stops the action {action.id}, whose "
+            "simulated machines are gone"
+        )
+        return follow(DAG, action.run_id, AirflowClient(session), SlipwayClient(session), clock, check, advice=advice)
+
+
+def failed_tasks(tasks: Sequence[TaskInstance], groups: Sequence[GroupProgress]) -> list[str]:
+    """Names of the tasks that failed, a group's task by its group; groups that succeeded all the same are left out.
+
+    Airflow names a mapped task only once it has started, so the groups' names come from Slipway: in the order of
+    processing, over which the tasks are mapped.
+    """
+    names = []
+    for task in tasks:
+        if task.state != "failed":
+            continue
+        if task.task_id == GROUP_TASK and 0 <= task.map_index < len(groups):
+            group = groups[task.map_index]
+            if group.state != "success":
+                names.append(group.name)
+        else:
+            names.append(task.name)
+    return names
+
+
+def _show_end(run_state: str, failed: list[str], clock: Clock) -> None:
+    clock.say(f"Airflow's run has ended: {run_state}{f' (failed tasks: {listed(failed)})' if failed else ''}")
+
+
+def _show_where(runtime: Runtime, run_id: str, stays: bool, screen: Console) -> None:
+    again = "" if stays else "  (after `slipway up` with the same home)"
+    lines = [
+        f"run    {runtime.url}/dags/{DAG}/runs/{quote(run_id, safe='')}{again}",
+        f"login  admin, password in {runtime.passwords_file}",
+        f"logs   {Path(runtime.home) / 'logs'}",
+    ]
+    for line in lines:
+        screen.print(Text(line), soft_wrap=True)
+
+
+def _wait_for_ctrl_c(alive: Callable[[], bool]) -> None:
+    with contextlib.suppress(KeyboardInterrupt):
+        while alive():
+            time.sleep(_POLL)
+
+
+def stop_interrupted_demos(site: str, slipway: SlipwayClient, clock: Clock, time_limit: float = _TIME_LIMIT) -> None:
+    """Stop the actions of interrupted demos: their simulated machines are gone, and one of them holds the site.
+
+    Raises
+    ------
+    ApiError
+        They have not ended in `time_limit` seconds.
+    """
+    left = [action for action in slipway.actions(site) if action.marker == DEMO and not action.is_over]
+    if not left:
+        return
+    for action in left:
+        clock.say(f"stopping the action of an interrupted demo, {action.id}")
+        _stop(action.id, slipway)
+    clock.say("waiting until it has ended and the site is free" if len(left) == 1 else "waiting until they have ended")
+    end = time.monotonic() + time_limit
+    while left := [action for action in left if not slipway.action(action.id).is_over]:
+        if time.monotonic() > end:
+            raise ApiError(
+                f"the action {left[0].id} of an interrupted demo has been stopped and has not ended in "
+                f"{time_limit:g} s; try again, or mark its run failed in Airflow"
+            )
+        time.sleep(_POLL)
+
+
+def _stop(action_id: str, slipway: SlipwayClient) -> None:
+    """Stop an action; it is no error when it is just ending, or its run does not exist."""
+    try:
+        slipway.stop(action_id)
+    except ApiRefused as error:
+        if error.status != _CONFLICT:
+            raise

@@ -1,0 +1,118 @@
+"""What `slipway demo` is asked to do: the site, its documents, the nodes that are to fail. Starts nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import click
+
+from design_rendering.documents import Document, find_documents, load_documents
+from design_rendering.drydock_nodes import nodes_from_documents
+from design_rendering.rendering import rendered_documents
+from design_rendering.validation import validate
+from provisioner_client.simulator.errors import BadAdminRequest
+from provisioner_client.simulator.scripts import Script, parse_fail_option
+from slipway_cli.options import matching
+from slipway_cli.output import Refused, printable
+from strategy_lib.did_you_mean import suggestion
+from strategy_lib.errors import Problem, StrategyLibError
+
+REGION = "drydock/Region/v1"
+MOST_CHARACTERS = 64
+"""Of the name of a site."""
+FORGIVEN_FAILURE = "deploy:r1-compute-07"
+"""The default failure in the example site; its group succeeds all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the demo is asked to do.
+
+    Attributes
+    ----------
+    site : name of the site.
+    text : its documents.
+    fail : `PHASE:NODE[:KIND]`, as the simulator takes them.
+    speed : simulated seconds per second.
+    force : deploy also nodes that are already as wanted.
+    warnings : what deserves a second look in the documents.
+    """
+
+    site: str
+    text: str
+    fail: tuple[str, ...]
+    speed: float
+    force: bool
+    warnings: tuple[Problem, ...]
+
+
+def read_order(site_file: Path | None, fail: tuple[str, ...], speed: float, force: bool) -> Order:
+    """Read the site design (None: the example) and check the order against it.
+
+    Raises
+    ------
+    click.UsageError
+        The file cannot be read, or no node of the site matches a `fail`; all such are named.
+    Refused
+        The documents have errors; all of them are named, and all warnings.
+    """
+    if site_file is None:
+        with as_file(files("slipway_cli") / "data" / "example_site.yaml") as example:
+            text, default, source = example.read_text(encoding="utf-8"), "example", "<example>"
+        fail = fail or (FORGIVEN_FAILURE,)
+    else:
+        try:
+            text, default, source = site_file.read_text(encoding="utf-8"), site_file.stem, str(site_file)
+        except (OSError, UnicodeDecodeError) as error:
+            raise click.UsageError(f"cannot read {site_file}: {error}") from error
+    try:
+        documents = load_documents(text, source)
+        site = site_name(documents, default)
+    except StrategyLibError as error:
+        raise Refused(error.problems) from error
+    problems = validate(documents)
+    if any(problem.level == "error" for problem in problems):
+        raise Refused(problems)
+    _check_nodes(fail, {node.name for node in nodes_from_documents(rendered_documents(documents))})
+    return Order(site, text, fail, speed, force, tuple(problems))
+
+
+def site_name(documents: Sequence[Document], default: str) -> str:
+    """Return the name of the Region document, or `default`; with `_` for what cannot stand in a site's name.
+
+    Raises
+    ------
+    DocumentError
+        Two regions have the same name.
+    """
+    name = re.sub(r"[^A-Za-z0-9_.-]", "_", next(iter(find_documents(documents, REGION)), default))
+    return name.lstrip("_.-")[:MOST_CHARACTERS] or "site"
+
+
+def read_fail(text: str) -> Script:
+    """Read `PHASE:NODE[:KIND]` as the simulator will.
+
+    Raises
+    ------
+    click.BadParameter
+        It has another form, or there is no such phase or behaviour.
+    """
+    try:
+        return parse_fail_option(text)
+    except BadAdminRequest as error:
+        raise click.BadParameter(f"{text}: {error}; write for example deploy:n1 or prepare:n1:stuck") from error
+
+
+def _check_nodes(fail: Sequence[str], names: Collection[str]) -> None:
+    """Refuse names and patterns that no node of the site has: they would silently do nothing."""
+    mistakes = []
+    for text in fail:
+        pattern = read_fail(text).node
+        if not matching(pattern, names):
+            mistakes.append(f"--fail {text}: no node of the site is '{pattern}'.{suggestion(pattern, names)}")
+    if mistakes:
+        raise click.UsageError("\n  ".join(printable(mistake) for mistake in mistakes))

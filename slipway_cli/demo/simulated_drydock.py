@@ -1,0 +1,282 @@
+"""A simulated Drydock beside an embedded Airflow, and its connection there: for the demo and `slipway up`."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Self
+
+from api_client.airflow import AirflowClient
+from api_client.session import ApiError, ApiRefused, ApiUnreachable
+from slipway_cli.embedded.component import open_log, tail
+from slipway_cli.embedded.errors import SimulatorFailed
+from slipway_cli.embedded.launcher import tied_command
+from slipway_cli.embedded.settings import LOOPBACK, EmbeddedSettings, claim_port, environment_port
+
+_GREETING = b"listening on "
+
+
+class SimulatorProcess:
+    """A simulator on loopback. Start it from the main thread."""
+
+    def __init__(self, arguments: Sequence[str], log: Path) -> None:
+        """Start it; `url` then waits for it to answer.
+
+        Parameters
+        ----------
+        arguments : of `slipway simulator`, for example ["--speed", "100"].
+        """
+        self.log = log
+        self._log_start = log.stat().st_size if log.exists() else 0
+        self._url: str | None = None
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        with open_log(log) as errors:
+            self._process = subprocess.Popen(
+                tied_command("provisioner_client.simulator", *arguments),
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        """The simulator's process."""
+        return self._process.pid
+
+    def is_running(self) -> bool:
+        """Whether the process lives."""
+        return self._process.poll() is None
+
+    def url(self, timeout: float = 30.0) -> str:
+        """Base URL, once it answers.
+
+        Raises
+        ------
+        SimulatorFailed
+            It has ended, or does not answer in `timeout` seconds; the message has the end of its log.
+        """
+        if self._url is None:
+            assert self._process.stdout is not None
+            line = _first_line(self._process.stdout, timeout)
+            if not line.startswith(_GREETING):
+                raise SimulatorFailed(self.log, tail(self.log, start=self._log_start))
+            self._url = line.removeprefix(_GREETING).decode().strip()
+        return self._url
+
+    def kill(self) -> None:
+        """Kill it, as a crash would."""
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> None:
+        """Stop it and wait for that."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def _first_line(stream: IO[bytes], timeout: float) -> bytes:
+    """The first line, or what there is of it at the end of the stream or of the time."""
+    end = time.monotonic() + timeout
+    line = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(stream, selectors.EVENT_READ)
+        while not line.endswith(b"\n") and selector.select(max(0.0, end - time.monotonic())):
+            part = os.read(stream.fileno(), 4096)
+            if not part:
+                break
+            line += part
+    return line
+
+
+DEFAULT_SPEED = 400.0
+"""How much faster than real machines the simulated ones are."""
+ALL_SITES = "slipway_provisioner"
+"""The Airflow connection that is used for every site without one of its own."""
+_MARK = "Made by Slipway: a simulated Drydock"
+_PAUSE = 2.0
+"""Seconds between two starts."""
+_RETRY = 1.0
+"""Seconds between two attempts to connect it."""
+_SERVER_ERROR = 500
+
+
+class ConnectionTaken(ApiError):
+    """Airflow has a connection of this id that somebody else made; it is left alone."""
+
+
+class SimulatedDrydock:
+    """A simulator on a port that it keeps; started again when it dies."""
+
+    def __init__(
+        self, settings: EmbeddedSettings, name: str, speed: float, fail: Sequence[str] = (), *, anew: bool = False
+    ) -> None:
+        """Nothing is started yet.
+
+        Parameters
+        ----------
+        name : of its file of machines in the home.
+        speed : simulated seconds per second.
+        fail : `PHASE:NODE[:KIND]`, as the simulator takes them.
+        anew : with new machines, not those in the file.
+
+        Raises
+        ------
+        EmbeddedError
+            Its port is in use.
+        """
+        variable = "SLIPWAY_SIMULATOR_PORT"
+        port = claim_port(environment_port(variable, 0), "the simulated Drydock", variable)
+        self._state = settings.home / f"{name}.db"
+        self._anew = anew
+        self.log = settings.logs / "simulator.log"
+        self.address = f"http://{LOOPBACK}:{port}"
+        self._arguments = ["--port", str(port), "--speed", f"{speed:g}", "--state", str(self._state)]
+        for text in fail:
+            self._arguments += ["--fail", text]
+        self._process: SimulatorProcess | None = None
+        self._born = 0.0
+
+    def start(self) -> Self:
+        """Start it without waiting for anything. Start it from the main thread."""
+        if self._anew:
+            for old in self._state.parent.glob(self._state.name + "*"):
+                old.unlink()
+        self._start()
+        return self
+
+    def _start(self) -> None:
+        self._born = time.monotonic()
+        self._process = SimulatorProcess(self._arguments, self.log)
+
+    def wait_ready(self) -> str:
+        """Its base URL, once it answers.
+
+        Raises
+        ------
+        SimulatorFailed
+            It does not.
+        """
+        assert self._process is not None, "it is started first"
+        return self._process.url()
+
+    def is_running(self) -> bool:
+        """Whether its process lives."""
+        return self._process is not None and self._process.is_running()
+
+    def look_after(self, say: Callable[[str], None]) -> None:
+        """Start it again when it is dead; its machines are as they were."""
+        if not self.is_running() and time.monotonic() - self._born > _PAUSE:
+            say(f"the simulated Drydock ended; starting it again (its log: {self.log})")
+            self.stop()
+            self._start()
+
+    def stop(self) -> None:
+        """Stop it and wait for that."""
+        if self._process is not None:
+            self._process.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+class PendingConnection:
+    """A connection that is still to be made; tried again while Airflow's API server is away, which is restarted."""
+
+    def __init__(self, attempt: Callable[[], None], patience: float) -> None:
+        """Nothing is done yet.
+
+        Parameters
+        ----------
+        attempt : makes the connection; safe to repeat.
+        patience : seconds to try it.
+        """
+        self._attempt = attempt
+        self._end = time.monotonic() + patience
+        self._next = 0.0
+        self.is_done = False
+
+    def try_now(self) -> bool:
+        """Try to make it, unless it is made, or the last attempt was less than a second ago.
+
+        Returns
+        -------
+        Whether this attempt made it.
+
+        Raises
+        ------
+        ApiError
+            Airflow refused, or did not answer for too long.
+        """
+        if self.is_done or time.monotonic() < self._next:
+            return False
+        try:
+            self._attempt()
+        except (ApiUnreachable, ApiRefused) as error:
+            away = isinstance(error, ApiUnreachable) or error.status >= _SERVER_ERROR
+            if not away or time.monotonic() > self._end:
+                raise
+            self._next = time.monotonic() + _RETRY
+            return False
+        self.is_done = True
+        return True
+
+
+def connect(airflow: AirflowClient, connection_id: str, url: str, whose: str) -> None:
+    """Have Airflow use a simulated Drydock.
+
+    Parameters
+    ----------
+    whose : for the connection's description: "of the latest demo".
+
+    Raises
+    ------
+    ConnectionTaken
+        There is a connection of this id that was not made here: it may lead to real machines.
+    ApiRefused, ApiUnreachable
+    """
+    before = airflow.connection(connection_id)
+    description = (before or {}).get("description") or ""
+    # Older demos called theirs so.
+    ours = description.startswith((_MARK, "The simulated Drydock of"))
+    if before is not None and not ours and before.get("host") != url:
+        raise ConnectionTaken(
+            f"Airflow's connection {connection_id} leads to {before.get('host')} and was not made by Slipway, so it is "
+            "left alone; remove it in Airflow (Admin, Connections), or go on without the simulator"
+        )
+    # The button "Test" in Airflow sends port 0 where none is set, and then takes it for another server than the stored.
+    fields = {"conn_type": "drydock", "host": url, "port": 0, "extra": json.dumps({"poll_interval": 1})}
+    airflow.set_connection(connection_id, {**fields, "description": f"{_MARK}, {whose}."})
+
+
+def disconnect(airflow: AirflowClient, connection_id: str, url: str) -> None:
+    """Remove a connection that `connect` has made, unless it leads elsewhere by now: its simulated Drydock is going.
+
+    Raises
+    ------
+    ApiRefused, ApiUnreachable
+    """
+    found = airflow.connection(connection_id)
+    if found is not None and found.get("host") == url and (found.get("description") or "").startswith(_MARK):
+        airflow.remove_connection(connection_id)

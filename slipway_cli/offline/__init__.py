@@ -1,0 +1,1 @@
+"""The commands that work on files alone: they need neither a server nor a database."""

@@ -1,0 +1,229 @@
+"""`slipway plan`: show or draw the groups, their order and their nodes. It changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from slipway_cli.offline.graph import GraphFormat, GroupBox, to_dot, to_mermaid
+from slipway_cli.offline.strategy_input import StrategyInput, load_strategy_input, strategy_option
+from slipway_cli.offline.svg import to_svg
+from slipway_cli.output import (
+    OutputFormat,
+    console,
+    counted,
+    deliver,
+    listed,
+    output_option,
+    print_problems,
+    printable,
+    problem_data,
+    serialised,
+    table,
+)
+from strategy_lib.criteria import SuccessCriteria
+from strategy_lib.errors import Problem
+from strategy_lib.node import Node
+from strategy_lib.ordering import order_groups
+from strategy_lib.selectors import resolve
+from strategy_lib.strategy import Group, Strategy, group_to_data
+from strategy_lib.warnings import draft_warnings
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Nodes that are in the same several groups; both are named in the order of processing."""
+
+    groups: tuple[str, ...]
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Who is deployed when.
+
+    Attributes
+    ----------
+    groups : tuple of Group
+        In the order in which they are processed when all succeed (rule 8).
+    members : mapping or None
+        Sorted node names of each group; None when no nodes are known.
+    overlaps : tuple of Overlap
+        Nodes in more than one group (rule 7).
+    unassigned : tuple of str
+        Nodes in no group.
+    """
+
+    groups: tuple[Group, ...]
+    members: Mapping[str, tuple[str, ...]] | None
+    overlaps: tuple[Overlap, ...]
+    unassigned: tuple[str, ...]
+
+    def boxes(self) -> list[GroupBox]:
+        """Return what a drawing says of each group."""
+        return [
+            GroupBox(
+                name=group.name,
+                position=position,
+                critical=group.critical,
+                depends_on=group.depends_on,
+                nodes=None if self.members is None else len(self.members[group.name]),
+                criteria=criteria_words(group.criteria),
+            )
+            for position, group in enumerate(self.groups, start=1)
+        ]
+
+
+def make_plan(strategy: Strategy, nodes: Sequence[Node]) -> Plan:
+    """Resolve the selectors of a valid strategy; without nodes the plan has an order only."""
+    groups = tuple(strategy.group(name) for name in order_groups(strategy))
+    if not nodes:
+        return Plan(groups, None, (), ())
+    resolved = resolve(strategy, nodes)
+    members = {group.name: tuple(sorted(resolved[group.name])) for group in groups}
+    groups_of: dict[str, list[str]] = {name: [] for name in sorted(node.name for node in nodes)}
+    for group, names in members.items():
+        for name in names:
+            groups_of[name].append(group)
+    shared: dict[tuple[str, ...], list[str]] = {}
+    for name, its_groups in groups_of.items():
+        if len(its_groups) > 1:
+            shared.setdefault(tuple(its_groups), []).append(name)
+    overlaps = tuple(Overlap(its_groups, tuple(names)) for its_groups, names in shared.items())
+    return Plan(groups, members, overlaps, tuple(name for name, its_groups in groups_of.items() if not its_groups))
+
+
+def criteria_words(criteria: SuccessCriteria | None) -> tuple[str, ...]:
+    """Return the criteria in a few characters each: `≥ 90 %`, `≥ 3 nodes`, `≤ 1 failed`."""
+    if criteria is None:
+        return ()
+    words = []
+    if criteria.percent_successful_nodes is not None:
+        words.append(f"≥ {criteria.percent_successful_nodes} %")
+    if (minimum := criteria.minimum_successful_nodes) is not None:
+        words.append(f"≥ {counted(minimum, 'node')}")
+    if criteria.maximum_failed_nodes is not None:
+        words.append(f"≤ {criteria.maximum_failed_nodes} failed")
+    return tuple(words)
+
+
+DRAWINGS = {GraphFormat.SVG: to_svg, GraphFormat.DOT: to_dot, GraphFormat.MERMAID: to_mermaid}
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.option("--site", "sites", metavar="SITE-FILE", multiple=True, help="Where the nodes are, if not in FILE.")
+@strategy_option
+@click.option(
+    "--graph",
+    type=click.Choice([form.value for form in GraphFormat]),
+    help="Draw the groups instead of listing them.",
+)
+@click.option(
+    "-f",
+    "--output-file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write to this file instead of standard output.",
+)
+@output_option
+def plan(
+    files: tuple[str, ...],
+    sites: tuple[str, ...],
+    strategy: str | None,
+    graph: str | None,
+    output_file: Path | None,
+    output: str,
+) -> None:
+    """Show or draw the groups of a strategy: their order, their nodes, overlaps, and nodes in no group.
+
+    FILE is a strategy document or a whole site design; - is standard input. SITE-FILE is a site design or a plain
+    list of nodes; only its nodes are used.
+
+    \b
+    slipway plan site.yaml
+    slipway plan strategy.yaml --site site.yaml
+    slipway plan site.yaml --graph svg -f groups.svg
+    """
+    if graph and output != OutputFormat.TABLE:
+        raise click.UsageError("--graph and --output are two forms of one result: choose one of them.")
+    wanted = load_strategy_input(files, strategy, sites)
+    result = make_plan(wanted.strategy, wanted.nodes)
+    warnings = [*wanted.warnings, *draft_warnings(wanted.strategy, wanted.nodes, wanted.document)]
+    if graph:
+        print_problems(console(stderr=True), wanted.warnings)
+        deliver(DRAWINGS[GraphFormat(graph)](result.boxes(), f"Strategy {wanted.name}"), output_file)
+    elif output != OutputFormat.TABLE:
+        deliver(serialised(_data(wanted, result, warnings), output), output_file)
+    elif output_file:
+        paper = StringIO()
+        _show(console(file=paper), wanted, result, warnings)
+        deliver(paper.getvalue(), output_file)
+    else:
+        _show(console(), wanted, result, warnings)
+
+
+def _data(wanted: StrategyInput, result: Plan, warnings: list[Problem]) -> dict[str, Any]:
+    groups = []
+    for position, group in enumerate(result.groups, start=1):
+        members = None if result.members is None else list(result.members[group.name])
+        groups.append({"position": position, **group_to_data(group), "nodes": members})
+    return {
+        "strategy": wanted.name,
+        "order": [group.name for group in result.groups],
+        "groups": groups,
+        "overlaps": [{"groups": list(item.groups), "nodes": list(item.nodes)} for item in result.overlaps],
+        "unassigned": list(result.unassigned),
+        "warnings": [problem_data(problem) for problem in warnings],
+    }
+
+
+def _show(target: Console, wanted: StrategyInput, result: Plan, warnings: list[Problem]) -> None:
+    nodes = counted(len(wanted.nodes), "node") if wanted.nodes else "no nodes known"
+    heading = f"Strategy {printable(wanted.name)}: {counted(len(result.groups), 'group')}, {nodes}"
+    target.print(Text(heading, style="bold"))
+    rows = table(
+        "#",
+        "Group",
+        "Critical",
+        "Nodes",
+        "After",
+        "Criteria",
+        right=("#", "Nodes"),
+        folds=("Group", "After", "Criteria"),
+    )
+    for box in result.boxes():
+        rows.add_row(
+            str(box.position),
+            Text(printable(box.name)),
+            Text("yes", style="bold") if box.critical else Text("no", style="dim"),
+            "?" if box.nodes is None else str(box.nodes),
+            Text(listed(box.depends_on)),
+            ", ".join(box.criteria),
+        )
+    target.print(rows)
+    target.print()
+    if result.members is None:
+        target.print(Text("Which nodes the groups have is not known: give the site design with --site."))
+    else:
+        names = table("Group", "Its nodes", folds=("Group", "Its nodes"))
+        for group in result.groups:
+            names.add_row(Text(printable(group.name)), Text(listed(result.members[group.name]) or "none"))
+        target.print(names)
+    if result.overlaps:
+        columns = ("In several groups", "Groups, the first one deploys them")
+        overlaps = table(*columns, folds=columns)
+        for overlap in result.overlaps:
+            overlaps.add_row(Text(listed(overlap.nodes)), Text(listed(overlap.groups)))
+        target.print()
+        target.print(overlaps)
+    if warnings:
+        target.print()
+        print_problems(target, warnings)

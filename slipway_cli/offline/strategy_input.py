@@ -1,0 +1,158 @@
+"""Which strategy a command means, and the nodes it is about: read from the files named on the command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import click
+
+from design_rendering.design import read_design, unused_strategies
+from design_rendering.documents import Document, find_document, find_documents
+from design_rendering.drydock_nodes import missing_profiles, nodes_from_documents
+from design_rendering.line_marks import LineMarks
+from design_rendering.validation import render_files, unknown_kinds
+from design_rendering.yaml_reader import Limits, YamlReader
+from slipway_cli.files import MAX_BYTES, Source, load_sources, read_sources
+from slipway_cli.output import Command, Refused, listed
+from strategy_lib.configuration import CONFIGURATION_SCHEMA, DEFAULT_STRATEGY_NAME
+from strategy_lib.errors import InventoryError, Problem, StrategyLibError
+from strategy_lib.json_path import split
+from strategy_lib.node import Node, nodes_from_inventory
+from strategy_lib.strategy import STRATEGY_SCHEMA, Strategy
+from strategy_lib.strategy_parser import parse_strategy
+
+# The first thing that is neither a comment nor the start of a document opens a list.
+LIST_START = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:---[ \t]*)?(?:#[^\n]*)?\r?\n)*[ \t]*(?:\[|-[ \t\r\n])")
+
+
+def load_inventory(paths: Sequence[str]) -> tuple[Node, ...]:
+    """Return the nodes of a site design, which may be in several files, or of one plain list.
+
+    Raises
+    ------
+    Refused
+        With every problem of the files.
+    click.UsageError
+        When a file cannot be read, or lists and documents are mixed.
+    """
+    sources = read_sources(paths)
+    lists = [source for source in sources if LIST_START.match(source.content) and len(source.content) <= MAX_BYTES]
+    if lists and len(sources) > 1:
+        raise click.UsageError(f"{lists[0].name} is a plain list of nodes; give it alone, without other files.")
+    if lists:
+        return _plain_list(lists[0])
+    documents, problems = load_sources(sources)
+    if problems:
+        raise Refused(problems)
+    try:
+        return tuple(nodes_from_documents(render_files(documents)[0]))
+    except StrategyLibError as error:
+        raise Refused(error.problems) from error
+
+
+def _plain_list(source: Source) -> tuple[Node, ...]:
+    try:
+        text = source.content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = source.content.count(b"\n", 0, error.start) + 1
+        raise Refused([Problem("$", "not UTF-8; save the file as UTF-8", line, source=source.name)]) from error
+    reader = YamlReader(text, source.name, Limits())
+    documents = [document for document in reader.documents() if document.value is not None]
+    problems = [*reader.problems, *(problem for document in documents for problem in document.repeated)]
+    if problems:
+        raise Refused(problems)
+    if len(documents) != 1:
+        raise Refused([Problem("$", "a list of nodes must be one document", source=source.name)])
+    document = documents[0]
+    try:
+        return tuple(nodes_from_inventory(document.value))
+    except InventoryError as error:
+        marks = LineMarks(reader.text, document.start, document.end, document.line, document.column)
+        raise Refused(
+            [replace(found, line=marks.line_of(split(found.path)), source=source.name) for found in error.problems]
+        ) from error
+
+
+DEFAULT_NAME = "default"  # how the strategy of rule 22 is called
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyInput:
+    """A valid strategy and the nodes of the site.
+
+    Attributes
+    ----------
+    document : Document or None
+        Where the strategy stands; None for the default strategy (rule 22).
+    nodes : tuple of Node
+        Empty when the files have none.
+    warnings : tuple of Problem
+        What rendering found; host profiles that are missing; kinds that are nearly known; that a deployment would
+        not use this strategy.
+    """
+
+    name: str
+    strategy: Strategy
+    document: Document | None
+    nodes: tuple[Node, ...]
+    warnings: tuple[Problem, ...]
+
+
+def strategy_option(command: Command) -> Command:
+    """Add `--strategy` to a command."""
+    return click.option(
+        "--strategy",
+        metavar="NAME",
+        help="Strategy to use, if not the one that the deployment configuration names.",
+    )(command)
+
+
+def load_strategy_input(
+    paths: Sequence[str], strategy_name: str | None, node_paths: Sequence[str] = ()
+) -> StrategyInput:
+    """Read the strategy from `paths`, and the nodes from `node_paths` or, when there are none, from `paths` as well.
+
+    Raises
+    ------
+    Refused
+        With every problem of the documents.
+    click.UsageError
+        When a file cannot be read, or it is not clear which strategy is meant.
+    """
+    documents, problems = load_sources(read_sources(paths))
+    if problems:
+        raise Refused(problems)
+    try:
+        documents, found = render_files(documents)
+        name, strategy, document = _strategy(documents, strategy_name)
+        unused = [found for found in unused_strategies(documents) if document and found.document == document.label]
+        notes = (*found, *unknown_kinds(documents), *unused)
+        if node_paths:
+            return StrategyInput(name, strategy, document, load_inventory(node_paths), notes)
+        nodes = tuple(nodes_from_documents(documents))
+        if document is None and not nodes and find_document(documents, CONFIGURATION_SCHEMA) is None:
+            raise click.UsageError(f"There is no {STRATEGY_SCHEMA} document in {listed(paths)}.")
+        return StrategyInput(name, strategy, document, nodes, (*notes, *missing_profiles(documents)))
+    except StrategyLibError as error:
+        raise Refused(error.problems) from error
+
+
+def _strategy(documents: Sequence[Document], name: str | None) -> tuple[str, Strategy, Document | None]:
+    strategies = find_documents(documents, STRATEGY_SCHEMA)
+    configured = find_document(documents, CONFIGURATION_SCHEMA) is not None
+    if name is None and not configured and DEFAULT_STRATEGY_NAME not in strategies and strategies:
+        # Files without a configuration are drafts: the only strategy among them is the one that is meant.
+        if len(strategies) > 1:
+            raise click.UsageError(f"There are several strategies; choose one with --strategy: {listed(strategies)}.")
+        (name,) = strategies
+    if name is not None:
+        if name not in strategies:
+            there = f"there are {listed(strategies)}" if strategies else "there is none at all"
+            raise click.UsageError(f"There is no strategy named '{name}'; {there}.")
+        document = strategies[name]
+        return name, parse_strategy(document.data, document), document
+    design = read_design(documents)
+    found = strategies.get(design.configuration.strategy_name)
+    return (found.name if found else DEFAULT_NAME), design.strategy, found

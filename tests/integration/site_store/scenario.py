@@ -1,0 +1,96 @@
+"""A site with an action that is under way, in few words, on a clock that the test moves."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from site_store import ActionRecord, GroupRecord, Operation, OperationStatus, PlannedGroup, SiteStore
+from strategy_lib.outcome import Outcome
+from strategy_lib.phase import GroupState, Phase, Reason
+from strategy_lib.strategy import Group
+
+SITE = "north"
+
+
+class FakeClock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.time
+
+    def move(self, seconds: float) -> None:
+        self.time += timedelta(seconds=seconds)
+
+
+def outcome(
+    succeeded: Collection[str] = (),
+    failed: Collection[str] = (),
+    unknown: Collection[str] = (),
+    notes: Mapping[str, str] | None = None,
+) -> Outcome:
+    return Outcome(frozenset(succeeded), frozenset(failed), frozenset(unknown), notes=notes or {})
+
+
+@dataclass
+class Scenario:
+    """What the tests do again and again with a store."""
+
+    store: SiteStore
+    clock: FakeClock
+
+    def action(self, run_id: str = "run-1", site: str = SITE) -> ActionRecord:
+        return self.store.actions.ensure("deploy_site", run_id, "deploy_site", site, None, {}, "ann")
+
+    def running(
+        self,
+        groups: Mapping[str, Sequence[str]],
+        run_id: str = "run-1",
+        done: Collection[str] = (),
+        digests: Mapping[str, str] | None = None,
+    ) -> ActionRecord:
+        """An action that holds its site and has a plan."""
+        action = self.action(run_id)
+        self.store.locks.acquire(action.id)
+        plan = [PlannedGroup(Group(name, critical=True), tuple(nodes)) for name, nodes in groups.items()]
+        self.store.groups.save_plan(action.id, plan, done, digests or {})
+        return self.store.actions.get(action.id)
+
+    def open(self, action: ActionRecord, group: str, key: str = "first") -> GroupRecord:
+        return self.store.groups.open_attempt(action.id, group, key)
+
+    def begin(
+        self,
+        record: GroupRecord,
+        phase: Phase,
+        nodes: Collection[str] | None = None,
+        site: str = SITE,
+        found: Mapping[str, str] | None = None,
+    ) -> Operation:
+        wanted = record.nodes if nodes is None else nodes
+        return self.store.operations.begin(
+            record.action_id, site, record.name, record.attempt, phase, wanted, "file:///design", found
+        )
+
+    def submit(self, operation: Operation) -> Operation:
+        assert self.store.operations.acquire_lease(operation.op, "me", 30, sending=True)
+        self.store.operations.mark_submitted(operation.op, f"task-{operation.op}")
+        return self.store.operations.get(operation.op)
+
+    def do(self, record: GroupRecord, phase: Phase, result: Outcome | None = None) -> Operation:
+        """A whole phase; without a result everything succeeds."""
+        operation = self.submit(self.begin(record, phase))
+        self.store.operations.record_outcome(
+            operation.op, result or outcome(operation.nodes), status=OperationStatus.COMPLETE, result="success"
+        )
+        return self.store.operations.get(operation.op)
+
+    def fail(self, record: GroupRecord, reason: Reason = Reason.DEPLOY_CRITERIA) -> None:
+        assert self.store.groups.finish(record.action_id, record.name, record.attempt, GroupState.FAILURE, reason)
+
+    def states(self, action: ActionRecord, group: str | None = None) -> dict[str, str]:
+        return {name: str(state) for name, state in self.store.tasks.node_states(action.id, group).items()}

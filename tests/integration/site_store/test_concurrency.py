@@ -1,0 +1,227 @@
+"""Several at once: what only one may get, exactly one gets (rules 12 and 24). Real threads, real processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable
+from functools import partial
+from multiprocessing.connection import Connection
+
+import pytest
+from sqlalchemy import Connection as Transaction
+from sqlalchemy import update
+
+from site_store import LockOwner, OperationStatus, PlannedGroup, SiteBusy, SiteStore
+from site_store.tables import task
+from strategy_lib.node import NodeState
+from strategy_lib.phase import GROUP_PHASES, Phase
+from strategy_lib.strategy import Group
+from tests.integration.site_store.racing import CALLERS, at_once
+from tests.integration.site_store.scenario import SITE, Scenario, outcome
+from tests.support.revisions import commit_design
+
+ROUNDS = 3
+
+
+@pytest.mark.parametrize("attempt", range(ROUNDS))
+def test_rule_24_of_many_who_want_a_site_one_gets_it(site: Scenario, stores: list[SiteStore], attempt: int) -> None:
+    actions = [site.action(f"run-{attempt}-{number}") for number in range(CALLERS)]
+
+    def acquire(store: SiteStore, action_id: str) -> str:
+        try:
+            store.locks.acquire(action_id)
+        except SiteBusy as busy:
+            return busy.owner.action_id
+        return action_id
+
+    owners = at_once([partial(acquire, store, action.id) for store, action in zip(stores, actions, strict=True)])
+    assert len(set(owners)) == 1
+    running = [action.id for action in site.store.actions.unfinished(SITE) if action.state == "running"]
+    assert running == owners[:1]
+
+
+def test_rule_24_of_many_who_find_the_owner_dead_one_replaces_it(site: Scenario, stores: list[SiteStore]) -> None:
+    site.store.locks.acquire(site.action("dead").id)
+    owner = site.store.locks.owner(SITE)
+    assert isinstance(owner, LockOwner)
+    actions = [site.action(f"run-{number}") for number in range(CALLERS)]
+    taken = at_once(
+        [partial(store.locks.take_over, action.id, owner) for store, action in zip(stores, actions, strict=True)]
+    )
+    assert sorted(taken) == [False] * (CALLERS - 1) + [True]
+
+
+@pytest.mark.parametrize("attempt", range(ROUNDS))
+def test_rule_12_one_operation_begun_by_many_is_one(site: Scenario, stores: list[SiteStore], attempt: int) -> None:
+    action = site.running({"a": [f"n{number}" for number in range(20)]})
+    record = site.open(action, "a")
+    begun = at_once([partial(Scenario(store, site.clock).begin, record, Phase.PREPARE) for store in stores])
+    assert len({operation.op for operation in begun}) == 1
+    assert {operation.nodes for operation in begun} == {record.nodes}
+    leased = at_once(
+        [partial(store.operations.acquire_lease, begun[0].op, f"p{n}", 30) for n, store in enumerate(stores)]
+    )
+    assert sorted(leased) == [False] * (CALLERS - 1) + [True]
+
+
+@pytest.mark.parametrize("phase", GROUP_PHASES)
+@pytest.mark.parametrize("attempt", range(ROUNDS))
+def test_rule_12_a_node_of_many_groups_is_claimed_once(
+    site: Scenario, stores: list[SiteStore], attempt: int, phase: Phase
+) -> None:
+    nodes = [f"n{number:03}" for number in range(200)]
+    action = site.running({"first": nodes} | {f"g{number}": nodes for number in range(CALLERS)})
+    if phase is Phase.DEPLOY:
+        site.do(site.open(action, "first"), Phase.PREPARE)
+    records = [site.open(action, f"g{number}") for number in range(CALLERS)]
+    # Each asks in another order and for another part, so that they meet in the middle.
+    begun = at_once(
+        [
+            partial(Scenario(store, site.clock).begin, record, phase, nodes[n * 10 : 150 + n * 10])
+            for n, (store, record) in enumerate(zip(stores, records, strict=True))
+        ]
+    )
+    claimed = [name for operation in begun for name in operation.nodes]
+    assert sorted(claimed) == nodes
+    owners = {
+        tasks.node: (tasks.prepare if phase is Phase.PREPARE else tasks.deploy).op
+        for tasks in site.store.tasks.of_nodes(action.id)
+    }
+    assert owners == {name: operation.op for operation in begun for name in operation.nodes}
+    # And each group sees as under way what it got itself, and nothing else.
+    under_way = {NodeState.PREPARING, NodeState.DEPLOYING}
+    for record, operation in zip(records, begun, strict=True):
+        seen = site.store.tasks.attempt_states(action.id, record.name, record.attempt)
+        assert tuple(sorted(name for name, state in seen.items() if state in under_way)) == operation.nodes
+        assert {state for state in seen.values() if state not in under_way} == {NodeState.UNKNOWN}
+
+
+def test_rule_23_an_attempt_opened_by_many_is_one(site: Scenario, stores: list[SiteStore]) -> None:
+    action = site.running({"a": ["n1"]})
+    first = site.open(action, "a", "k1")
+    site.do(first, Phase.PREPARE, outcome(failed=["n1"]))
+    site.fail(first)
+    opened = at_once([partial(store.groups.open_attempt, action.id, "a", "k2") for store in stores])
+    assert {record.attempt for record in opened} == {2}
+    assert sum(event.kind == "new_attempt" for event in site.store.events.of_action(action.id)) == 1
+
+
+def test_rule_14_a_late_result_beside_a_new_attempt_is_never_half_applied(
+    site: Scenario, stores: list[SiteStore]
+) -> None:
+    nodes = [f"n{number}" for number in range(50)]
+    action = site.running({"a": nodes})
+    first = site.open(action, "a", "k1")
+    old = site.submit(site.begin(first, Phase.PREPARE))
+    site.store.operations.record_outcome(old.op, outcome(unknown=nodes), status=OperationStatus.TIMED_OUT)
+    site.fail(first)
+    calls: list[Callable[[], object]] = [
+        lambda: stores[0].operations.record_late_outcome(old.op, outcome(nodes)),
+        lambda: stores[1].groups.open_attempt(action.id, "a", "k2"),
+    ]
+    known = at_once(calls)[0]
+    # Whoever came first: the nodes are prepared by the late result, or to be prepared again.
+    assert set(site.states(action).values()) == ({"prepared"} if known else {"not_started"})
+
+
+def test_one_plan_of_many(site: Scenario, stores: list[SiteStore]) -> None:
+    action = site.action()
+    plans = [[PlannedGroup(Group(f"g{number}", critical=True), (f"n{number}",))] for number in range(CALLERS)]
+    saved = at_once(
+        [partial(store.groups.save_plan, action.id, plan, [], {}) for store, plan in zip(stores, plans, strict=True)]
+    )
+    assert sorted(saved) == [False] * (CALLERS - 1) + [True]
+    assert [group.name for group in site.store.groups.of_action(action.id)] == [f"g{saved.index(True)}"]
+
+
+def test_counts_read_while_others_write_are_of_one_moment(site: Scenario, stores: list[SiteStore]) -> None:
+    action = site.action()
+    site.store.locks.acquire(action.id)
+    nodes = tuple(f"n{number}" for number in range(100))
+    ended = threading.Event()
+
+    def write() -> list[dict[str, int]]:
+        try:
+            site.store.groups.save_plan(action.id, [PlannedGroup(Group("a", critical=True), nodes)], [], {})
+            record = site.open(action, "a")
+            site.do(record, Phase.PREPARE)
+            site.do(record, Phase.DEPLOY)
+        finally:
+            ended.set()
+        return []
+
+    def poll(store: SiteStore) -> list[dict[str, int]]:
+        polled = []
+        last = False
+        while not last:
+            last = ended.is_set()
+            for states in store.tasks.node_counts(action.id).values():
+                polled.append({str(state): number for state, number in states.items() if number})
+        return polled
+
+    calls: list[Callable[[], list[dict[str, int]]]] = [write, *(partial(poll, store) for store in stores[:2])]
+    polled = [states for one in at_once(calls) for states in one]
+    assert all(list(states.values()) == [len(nodes)] for states in polled), "no phase is seen half begun or half done"
+    assert site.store.tasks.node_counts(action.id)["a"][NodeState.SUCCESS] == len(nodes)
+
+
+def test_one_action_and_one_revision_of_many(site: Scenario, stores: list[SiteStore]) -> None:
+    actions = at_once([partial(store.actions.ensure, "d", "r", "deploy_site", SITE, 1, {}, "ann") for store in stores])
+    assert len({action.id for action in actions}) == 1
+    same = at_once([partial(commit_design, store, SITE, "a: 1", []) for store in stores])
+    assert [(r.number, r.created) for r in same].count((1, True)) == 1
+    assert {r.number for r in same} == {1}
+    different = at_once([partial(commit_design, store, SITE, f"b: {n}", []) for n, store in enumerate(stores)])
+    assert sorted(record.number for record in different) == list(range(2, 2 + CALLERS))
+
+
+def test_a_forked_process_uses_connections_of_its_own(site: Scenario) -> None:
+    """Airflow forks its task processes, which inherit an open store."""
+    actions = [site.action(f"run-{number}") for number in range(3)]
+    fork = multiprocessing.get_context("fork")
+    receivers: list[Connection] = []
+    children = []
+    for action in actions:
+        receiver, sender = fork.Pipe(duplex=False)
+        child = fork.Process(target=_acquire_and_tell, args=(site.store, action.id, sender))
+        child.start()
+        sender.close()
+        receivers.append(receiver)
+        children.append(child)
+    answers = [receiver.recv() for receiver in receivers]
+    for child in children:
+        child.join(20)
+    for receiver in receivers:
+        receiver.close()
+    assert sorted(answers) == ["busy", "busy", "mine"]
+    # And what the parent had open still works.
+    assert len([a for a in site.store.actions.unfinished(SITE) if a.state == "running"]) == 1
+
+
+def _acquire_and_tell(store: SiteStore, action_id: str, sender: Connection) -> None:
+    answer = "mine"
+    try:
+        store.locks.acquire(action_id)
+    except SiteBusy:
+        answer = "busy"
+    except BaseException as error:  # noqa: BLE001 - told to the parent
+        answer = repr(error)
+    sender.send(answer)
+    sender.close()
+    # Without the parent's own clean-up, as a task process that was killed.
+    os._exit(0)
+
+
+def test_readers_see_the_last_commit_while_another_writes(site: Scenario, stores: list[SiteStore]) -> None:
+    action = site.running({"a": ["n1"]})
+    seen: list[str] = []
+
+    def write(tx: Transaction) -> None:
+        tx.execute(update(task).values(status="processing"))
+        seen.extend(site.states(action).values())
+
+    stores[0]._database.write(write)
+    assert seen == ["not_started"]
+    assert site.states(action) != {"n1": "not_started"}

@@ -1,0 +1,166 @@
+"""Leases on the database's clock, and what only the owner of one may write. Real threads, a real kill."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import pytest
+
+from site_store import LeaseLost, SiteStore
+from tests.integration.site_store.racing import CALLERS, at_once
+from tests.integration.site_store.scenario import FakeClock
+
+NAME = "controller"
+
+
+def test_one_has_it_and_prolongs_it(store: SiteStore, clock: FakeClock) -> None:
+    held = store.leases.take(NAME, "one", 30)
+    assert held is not None
+    assert (held.epoch, held.expires_at) == (int(clock.time.timestamp()), clock.time + timedelta(seconds=30))
+    clock.move(20)
+    assert store.leases.take(NAME, "two", 30) is None
+    renewed = store.leases.renew(held, 30)
+    assert (renewed.epoch, renewed.expires_at) == (held.epoch, clock.time + timedelta(seconds=30))
+    again = store.leases.take(NAME, "one", 40)
+    assert (again, store.leases.get(NAME)) == (again, again)
+    assert again is not None
+    assert (again.epoch, again.expires_at) == (held.epoch, clock.time + timedelta(seconds=40))
+
+
+def test_what_has_run_out_is_taken_over_with_a_higher_epoch(store: SiteStore, clock: FakeClock) -> None:
+    held = store.leases.take(NAME, "one", 30)
+    assert held is not None
+    clock.move(30)
+    taken = store.leases.take(NAME, "two", 30)
+    assert taken is not None
+    assert (taken.owner, taken.epoch) == ("two", held.epoch + 30)
+    with pytest.raises(LeaseLost, match=rf"one \(epoch {held.epoch}\)"):
+        store.leases.renew(held, 30)
+    assert store.leases.give_up(held) is False
+    assert store.leases.get(NAME) == taken
+
+
+def test_who_let_it_run_out_has_lost_it_even_to_nobody(store: SiteStore, clock: FakeClock) -> None:
+    held = store.leases.take(NAME, "one", 30)
+    assert held is not None
+    clock.move(30)
+    with pytest.raises(LeaseLost):
+        store.leases.renew(held, 30)
+    again = store.leases.take(NAME, "one", 30)
+    assert again is not None
+    assert again.epoch > held.epoch
+
+
+def test_what_was_given_up_is_free_at_once(store: SiteStore) -> None:
+    held = store.leases.take(NAME, "one", 30)
+    assert held is not None
+    assert store.leases.give_up(held) is True
+    taken = store.leases.take(NAME, "two", 30)
+    assert taken is not None
+    assert (taken.owner, taken.epoch) == ("two", held.epoch + 1), "within the same second"
+
+
+def test_leases_of_other_names_are_others(store: SiteStore) -> None:
+    assert store.leases.get(NAME) is None
+    assert store.leases.take(NAME, "one", 30) is not None
+    assert store.leases.take("another", "two", 30) is not None
+
+
+def test_of_many_who_want_it_one_gets_it(stores: list[SiteStore], clock: FakeClock) -> None:
+    for _ in range(3):
+        wants = [partial(store.leases.take, NAME, f"p{number}", 30) for number, store in enumerate(stores)]
+        taken = [held for held in at_once(wants) if held is not None]
+        assert [held.epoch for held in taken] == [int(clock.time.timestamp())]
+        clock.move(30)
+
+
+def test_of_an_owner_that_is_late_and_a_new_one_only_one_goes_on(stores: list[SiteStore], clock: FakeClock) -> None:
+    held = stores[0].leases.take(NAME, "late", 30)
+    assert held is not None
+    clock.move(30)
+
+    def renew() -> bool:
+        try:
+            stores[0].leases.renew(held, 30)
+        except LeaseLost:
+            return False
+        return True
+
+    def take(store: SiteStore, owner: str) -> bool:
+        return store.leases.take(NAME, owner, 30) is not None
+
+    takers: list[Callable[[], bool]] = [partial(take, store, f"p{number}") for number, store in enumerate(stores[1:])]
+    assert sorted(at_once([renew, *takers])) == [False] * (CALLERS - 1) + [True]
+
+
+def test_who_lost_it_writes_no_check_any_more(store: SiteStore, clock: FakeClock) -> None:
+    held = store.leases.take(NAME, "one", 30)
+    assert held is not None
+    store.checks.record(held, "airflow", None)
+    clock.move(30)
+    taken = store.leases.take(NAME, "two", 30)
+    assert taken is not None
+    with pytest.raises(LeaseLost):
+        store.checks.record(held, "airflow", "does not answer")
+    assert [(one.subject, one.problem) for one in store.checks.newest()] == [("airflow", None)]
+
+
+def test_a_check_says_since_when_it_is_as_it_is(store: SiteStore, clock: FakeClock) -> None:
+    held = store.leases.take(NAME, "one", 3600)
+    assert held is not None
+    began = clock.time
+    found = []
+    for problem in (None, None, "away", "away", None):
+        store.checks.record(held, "airflow", problem)
+        (check,) = store.checks.newest()
+        found.append((check.problem, (check.since - began).seconds, (check.checked_at - began).seconds))
+        clock.move(10)
+    assert found == [(None, 0, 0), (None, 0, 10), ("away", 20, 20), ("away", 20, 30), (None, 40, 40)]
+
+
+def test_epochs_of_a_restored_store_are_above_all_that_were_seen(store: SiteStore, clock: FakeClock) -> None:
+    held = store.leases.take(NAME, "one", 30)
+    assert held is not None
+    # Restored from a backup of this moment, an hour and many changes of hands later.
+    clock.move(3600)
+    taken = store.leases.take(NAME, "two", 30)
+    assert taken is not None
+    assert taken.epoch >= held.epoch + 3600
+
+
+_TAKE_AND_DIE = """
+import os, signal, sys
+from site_store import SiteStore
+store = SiteStore.open(sys.argv[1])
+held = store.leases.take("controller", "killed", float(sys.argv[2]))
+print(held.epoch, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_lease_of_a_process_that_was_killed_runs_out_by_the_databases_clock(url: str) -> None:
+    def killed(seconds: float) -> str:
+        command = [sys.executable, "-c", _TAKE_AND_DIE, url, str(seconds)]
+        return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout
+
+    with SiteStore.open(url) as store:
+        # Run out already when it is taken: nobody has to wait in a test.
+        first = int(killed(0))
+        taken = store.leases.take(NAME, "next", 0)
+        assert taken is not None
+        assert first < taken.epoch < int(killed(3600))
+        assert store.leases.take(NAME, "next", 30) is None
+
+
+def test_the_clock_of_leases_is_the_databases_and_not_this_machines(
+    open_store: Callable[[], SiteStore], url: str, clock: FakeClock
+) -> None:
+    clock.time = datetime(2100, 1, 1, tzinfo=UTC)
+    with SiteStore.open(url) as store:
+        held = store.leases.take(NAME, "one", 0)
+    assert held is not None
+    assert abs(held.expires_at - datetime.now(UTC)) < timedelta(hours=1)

@@ -1,0 +1,251 @@
+"""Operations: one intent, one submission (rules 11 and 12), and what may still be at work (rules 14 and 24)."""
+
+from __future__ import annotations
+
+import pytest
+
+from site_store import ActionState, OperationConflict, OperationNotFound, OperationStatus, SiteStore
+from strategy_lib.phase import Phase
+from tests.integration.site_store.scenario import SITE, Scenario, outcome
+
+
+def test_rule_12_an_intent_is_written_once(site: Scenario) -> None:
+    action = site.running({"a": ["n1", "n2"]})
+    record = site.open(action, "a")
+    first = site.begin(record, Phase.PREPARE)
+    assert first.status is OperationStatus.INTENDED
+    assert first.reference == f"slipway-{action.id}-{first.op}"
+    assert (first.phase, first.group, first.attempt, first.nodes) == (Phase.PREPARE, "a", 1, ("n1", "n2"))
+    assert site.begin(record, Phase.PREPARE, ["n1"]) == first
+    assert site.store.operations.of_action(action.id) == [first]
+    assert site.store.operations.of_action(action.id, "b") == []
+    assert site.states(action) == {"n1": "preparing", "n2": "preparing"}
+
+
+def test_rule_11_prepare_takes_what_is_not_started_and_deploy_what_is_prepared(site: Scenario) -> None:
+    action = site.running({"a": ["n1", "n2", "n3"], "b": ["n2", "n3", "n4", "n5"]})
+    a, b = site.open(action, "a"), site.open(action, "b")
+    assert site.do(a, Phase.PREPARE, outcome(["n1", "n2"], ["n3"])).nodes == ("n1", "n2", "n3")
+    assert site.begin(b, Phase.PREPARE).nodes == ("n4", "n5")
+    # n2 was prepared by the other group; n3 has failed; n4 and n5 are still being prepared.
+    assert site.begin(b, Phase.DEPLOY).nodes == ("n2",)
+    assert site.begin(a, Phase.DEPLOY).nodes == ("n1",)
+
+
+def test_rule_11_only_the_nodes_that_are_asked_for(site: Scenario) -> None:
+    action = site.running({"a": ["n1", "n2"]})
+    operation = site.begin(site.open(action, "a"), Phase.PREPARE, ["n2", "stranger"])
+    assert operation.nodes == ("n2",)
+    assert site.states(action) == {"n1": "not_started", "n2": "preparing"}
+
+
+def test_rule_18_with_nothing_to_claim_an_operation_is_complete_at_once(site: Scenario) -> None:
+    action = site.running({"a": ["n1"], "b": ["n1"]})
+    site.begin(site.open(action, "a"), Phase.PREPARE)
+    empty = site.begin(site.open(action, "b"), Phase.PREPARE)
+    assert (empty.nodes, empty.status) == ((), OperationStatus.COMPLETE)
+    assert site.store.operations.acquire_lease(empty.op, "me", 30) is False
+    assert site.store.groups.get(action.id, "b").phases_done == {Phase.PREPARE}
+    assert site.store.operations.unfinished(SITE) == []
+
+
+def test_steps_of_the_whole_site_have_operations_too(site: Scenario) -> None:
+    action = site.running({"a": ["n1"]})
+    operation = site.store.operations.begin(action.id, SITE, "", 1, Phase.VERIFY_SITE, [], "x")
+    again = site.store.operations.begin(action.id, SITE, "", 1, Phase.VERIFY_SITE, [], "another address")
+    assert operation == again
+    assert (operation.phase, operation.status, operation.nodes) == (
+        Phase.VERIFY_SITE,
+        OperationStatus.INTENDED,
+        (),
+    )
+    site.submit(operation)
+    assert [item.op for item in site.store.operations.unfinished(SITE)] == [operation.op]
+    assert site.store.operations.unfinished(SITE, ["n1"]) == [], "it holds no node"
+    assert site.store.operations.finish(operation.op, OperationStatus.COMPLETE, "success")
+    assert site.store.operations.of_action(action.id, "")[0].result == "success"
+    assert site.store.operations.unfinished(SITE) == []
+
+
+def test_rule_12_the_right_to_submit_belongs_to_one_until_it_expires(site: Scenario) -> None:
+    operation = site.begin(site.open(site.running({"a": ["n1"]}), "a"), Phase.PREPARE)
+    lease = site.store.operations.acquire_lease
+    assert lease(operation.op, "one", 30) is True
+    site.clock.move(29)
+    assert lease(operation.op, "two", 30) is False
+    assert lease(operation.op, "one", 30) is True
+    site.clock.move(29)
+    assert lease(operation.op, "two", 30) is False
+    site.clock.move(1)
+    assert lease(operation.op, "two", 30) is True
+    assert lease(operation.op, "one", 30) is False
+    site.store.operations.mark_submitted(operation.op, "t1")
+    assert lease(operation.op, "two", 30) is False
+    site.clock.move(3600)
+    assert lease(operation.op, "one", 30) is False
+
+
+def test_rule_12_two_provisioner_tasks_for_one_operation_are_noticed(site: Scenario) -> None:
+    operation = site.begin(site.open(site.running({"a": ["n1"]}), "a"), Phase.PREPARE)
+    site.store.operations.mark_submitted(operation.op, "t1")
+    site.store.operations.mark_submitted(operation.op, "t1")
+    with pytest.raises(OperationConflict, match=r"t1, and now also t2"):
+        site.store.operations.mark_submitted(operation.op, "t2")
+    assert site.store.operations.get(operation.op).provisioner_task == "t1"
+
+
+def test_rule_14_the_clock_starts_when_the_provisioner_starts(site: Scenario) -> None:
+    operation = site.submit(site.begin(site.open(site.running({"a": ["n1"]}), "a"), Phase.PREPARE))
+    assert (operation.submitted, operation.running_since) == (site.clock.time, None)
+    began = site.clock.time
+    site.store.operations.mark_running(operation.op)
+    site.clock.move(60)
+    site.store.operations.mark_running(operation.op)
+    site.store.operations.mark_running(operation.op, site.clock.time)
+    assert site.store.operations.get(operation.op).running_since == began
+
+
+def test_rule_14_a_timed_out_task_stays_unfinished_until_it_is_seen_over(site: Scenario) -> None:
+    action = site.running({"a": ["n1", "n2"], "b": ["n3"]})
+    one = site.submit(site.begin(site.open(action, "a"), Phase.PREPARE))
+    two = site.submit(site.begin(site.open(action, "b"), Phase.PREPARE))
+    site.store.operations.record_outcome(
+        one.op, outcome(["n1"], (), ["n2"]), status=OperationStatus.TIMED_OUT, result="incomplete"
+    )
+    assert site.store.groups.get(action.id, "a").phases_done == {Phase.PREPARE}
+
+    def unfinished(*nodes: str) -> list[int]:
+        return [item.op for item in site.store.operations.unfinished(SITE, nodes or None)]
+
+    assert unfinished() == [one.op, two.op]
+    assert unfinished("n2") == [one.op]
+    assert unfinished("n3", "n9") == [two.op]
+    assert unfinished("n9") == []
+    assert site.store.operations.unfinished("south") == []
+    site.store.operations.record_outcome(two.op, outcome(["n3"]), status=OperationStatus.COMPLETE)
+    site.store.operations.record_late_outcome(one.op, outcome(["n2"]))
+    assert unfinished() == []
+    assert site.store.operations.get(one.op).result == "incomplete"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "then"),
+    [
+        ("timed_out", "complete", "complete"),
+        ("abandoned", "complete", "complete"),
+        ("complete", "timed_out", "complete"),
+        ("complete", "abandoned", "complete"),
+        ("timed_out", "abandoned", "timed_out"),
+    ],
+)
+def test_what_was_seen_over_stays_over(site: Scenario, first: str, second: str, then: str) -> None:
+    operation = site.submit(site.begin(site.open(site.running({"a": ["n1"]}), "a"), Phase.PREPARE))
+    assert site.store.operations.finish(operation.op, OperationStatus(first))
+    assert site.store.operations.finish(operation.op, OperationStatus(second)) is (second == then)
+    found = site.store.operations.get(operation.op)
+    assert found.status == then
+    assert (found.over is not None) is (then == "complete")
+    with pytest.raises(ValueError, match="not an end"):
+        site.store.operations.finish(operation.op, OperationStatus.SUBMITTED)
+
+
+def test_rule_24_an_orphaned_step_of_the_site_holds_no_node(site: Scenario) -> None:
+    first = site.running({"a": ["n1"]})
+    step = site.submit(site.store.operations.begin(first.id, SITE, "", 1, Phase.VERIFY_SITE, [], "x"))
+    lost = site.submit(site.begin(site.open(first, "a"), Phase.PREPARE))
+    site.store.actions.close(first.id, ActionState.CANCELLED, "killed")
+    assert [item.op for item in site.store.operations.unfinished(SITE, ["n1"])] == [lost.op]
+    assert site.store.operations.unfinished(SITE, []) == []
+    assert [item.op for item in site.store.operations.unfinished(SITE)] == [step.op, lost.op]
+
+
+def test_rule_24_an_intent_may_be_at_work_once_its_action_has_lost_the_site(site: Scenario) -> None:
+    """Whoever had the right to submit it may have died before it could say so."""
+    action = site.running({"a": ["n1"], "b": ["n2"]})
+    perhaps = site.begin(site.open(action, "a"), Phase.PREPARE)
+    never = site.begin(site.open(action, "b"), Phase.PREPARE)
+    assert site.store.operations.acquire_lease(perhaps.op, "me", 30, sending=True)
+    assert site.store.operations.acquire_lease(never.op, "you", 30), "it had the right, and sent nothing"
+
+    def unfinished(*nodes: str) -> list[int]:
+        return [item.op for item in site.store.operations.unfinished(SITE, nodes or None)]
+
+    assert unfinished() == [], "its own action sees to it"
+    site.store.locks.release(action.id)
+    assert unfinished() == [perhaps.op], "nobody could submit the other, and nobody can"
+    assert site.store.operations.acquire_lease(never.op, "you", 30, sending=True) is False
+    assert site.store.operations.get(never.op).sending is None
+    site.store.locks.acquire(site.action("run-2").id)
+    assert (unfinished("n1"), unfinished("n2")) == ([perhaps.op], [])
+    site.store.operations.record_late_outcome(perhaps.op, outcome(unknown=["n1"]))
+    assert unfinished() == []
+    assert site.states(action) == {"n1": "unknown", "n2": "preparing"}
+
+
+def test_rule_12_right_before_it_is_sent_that_is_noted_in_the_same_step(site: Scenario) -> None:
+    operation = site.begin(site.open(site.running({"a": ["n1"]}), "a"), Phase.PREPARE)
+    assert operation.sending is None
+    assert site.store.operations.acquire_lease(operation.op, "one", 30)
+    assert site.store.operations.get(operation.op).sending is None, "it looks, and has not sent yet"
+    assert site.store.operations.acquire_lease(operation.op, "one", 30, sending=True)
+    first = site.clock.time
+    assert site.store.operations.get(operation.op).sending == first
+    site.clock.move(10)
+    assert site.store.operations.acquire_lease(operation.op, "one", 30)
+    assert site.store.operations.acquire_lease(operation.op, "two", 30, sending=True) is False
+    assert site.store.operations.get(operation.op).sending == first, (
+        "a renewal sends nothing, nor does one without the right"
+    )
+    assert site.store.operations.acquire_lease(operation.op, "one", 30, sending=True)
+    assert site.store.operations.get(operation.op).sending == site.clock.time, "sent once more: the newest counts"
+
+
+def test_rule_24_only_what_nobody_may_have_sent_is_surely_not_at_work(site: Scenario) -> None:
+    action = site.running({"a": ["n1"], "b": ["n2"]})
+    never = site.begin(site.open(action, "a"), Phase.PREPARE)
+    perhaps = site.begin(site.open(action, "b"), Phase.PREPARE)
+    site.store.operations.acquire_lease(never.op, "a process that dies while it looks", 30)
+    site.store.operations.acquire_lease(perhaps.op, "a process that dies now", 30, sending=True)
+    site.store.actions.close(action.id, ActionState.CANCELLED, "killed")
+    (found,) = site.store.operations.unfinished(SITE)
+    assert (found.op, found.provisioner_task, found.reference) == (perhaps.op, None, perhaps.reference)
+    assert site.store.operations.get(never.op).over is not None
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_rule_24_a_submission_after_the_end_is_not_forgotten(site: Scenario, settled: bool) -> None:
+    action = site.running({"a": ["n1"]})
+    operation = site.begin(site.open(action, "a"), Phase.PREPARE)
+    assert site.store.operations.acquire_lease(operation.op, "slow", 30, sending=True)
+    site.store.actions.close(action.id, ActionState.CANCELLED, "cancelled")
+    if settled:
+        site.store.operations.record_late_outcome(
+            operation.op, outcome(unknown=["n1"]), "the provisioner knows no such reference"
+        )
+        assert site.store.operations.unfinished(SITE) == []
+    site.store.operations.mark_submitted(operation.op, "t1")
+    (found,) = site.store.operations.unfinished(SITE)
+    assert (found.provisioner_task, found.status) == ("t1", OperationStatus.ABANDONED)
+
+
+def test_numbers_of_operations_are_never_used_again(site: Scenario) -> None:
+    action = site.running({"a": ["n1"]})
+    first = site.begin(site.open(action, "a"), Phase.PREPARE)
+    with site.store._database.engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM operation")
+    other = site.begin(site.open(action, "a"), Phase.PREPARE)
+    assert other.op > first.op
+
+
+def test_unknown_operations_are_named(store: SiteStore) -> None:
+    calls = (
+        lambda: store.operations.get(99),
+        lambda: store.operations.mark_submitted(99, "t"),
+        lambda: store.operations.finish(99, OperationStatus.COMPLETE),
+        lambda: store.operations.record_outcome(99, outcome()),
+        lambda: store.operations.record_late_outcome(99, outcome()),
+    )
+    for call in calls:
+        with pytest.raises(OperationNotFound, match="99"):
+            call()
+    assert store.operations.acquire_lease(99, "me", 30) is False

@@ -1,0 +1,152 @@
+"""Releasing nodes before they are prepared: the release has their prepare until it is over (rules 11 to 14)."""
+
+from __future__ import annotations
+
+import pytest
+
+from site_store import AttemptNotOpen, OperationStatus, SiteNotHeld, SiteStore
+from strategy_lib.phase import Phase
+from tests.integration.site_store.scenario import SITE, Scenario, outcome
+
+RELEASE = Phase.RELEASE
+
+
+def test_rule_11_a_released_node_can_be_prepared_and_nobody_prepares_it_meanwhile(site: Scenario) -> None:
+    action = site.running({"a": ["n1", "n2"], "b": ["n1"]})
+    record, other = site.open(action, "a"), site.open(action, "b")
+    release = site.submit(site.begin(record, RELEASE, ["n1"]))
+    assert release.reference == f"slipway-{action.id}-{release.op}"
+    assert site.states(action) == {"n1": "preparing", "n2": "not_started"}
+    assert site.begin(other, Phase.PREPARE).nodes == ()
+    assert site.store.tasks.attempt_states(action.id, "b", 1) == {"n1": "unknown"}, "another group's release"
+    site.store.operations.record_outcome(release.op, outcome(["n1"]), status=OperationStatus.COMPLETE, result="success")
+    assert site.states(action) == {"n1": "not_started", "n2": "not_started"}
+    assert site.store.groups.get(action.id, "a").phases_done == frozenset(), "a release is no phase of the group"
+    assert site.begin(record, Phase.PREPARE).nodes == ("n1", "n2")
+
+
+def test_rule_12_an_attempt_has_one_release(site: Scenario) -> None:
+    record = site.open(site.running({"a": ["n1", "n2"]}), "a")
+    release = site.begin(record, RELEASE, ["n1"])
+    assert site.begin(record, RELEASE, ["n2"]) == release
+
+
+def test_rule_13_what_was_not_released_has_failed_and_is_done_in_no_version(site: Scenario) -> None:
+    action = site.running({"a": ["n1", "n2"]}, digests={"n1": "d", "n2": "d"})
+    record = site.open(action, "a")
+    release = site.submit(site.begin(record, RELEASE))
+    result = outcome(failed=["n1"], unknown=["n2"], notes={"n1": "no", "n2": "?"})
+    site.store.operations.record_outcome(release.op, result, status=OperationStatus.COMPLETE, result="failure")
+    assert site.states(action) == {"n1": "failure", "n2": "unknown"}
+    errors = {tasks.node: tasks.prepare.error for tasks in site.store.tasks.of_nodes(action.id)}
+    assert errors == {"n1": "no", "n2": "?"}
+    assert site.begin(record, Phase.PREPARE).nodes == ()
+
+
+def test_rule_14_a_release_that_is_known_late_makes_its_nodes_eligible(site: Scenario) -> None:
+    action = site.running({"a": ["n1", "n2"]})
+    record = site.open(action, "a")
+    release = site.submit(site.begin(record, RELEASE))
+    site.store.operations.record_outcome(release.op, outcome(unknown=["n1", "n2"]), status=OperationStatus.TIMED_OUT)
+    assert [one.op for one in site.store.operations.unfinished(SITE, ["n1"])] == [release.op]
+    known = site.store.operations.record_late_outcome(release.op, outcome(["n1"], ["n2"]))
+    assert known == {"n1", "n2"}
+    assert site.states(action) == {"n1": "not_started", "n2": "failure"}
+    assert site.store.operations.unfinished(SITE) == []
+
+
+def test_rule_23_another_attempt_releases_again(site: Scenario) -> None:
+    action = site.running({"a": ["n1"]})
+    record = site.open(action, "a")
+    first = site.submit(site.begin(record, RELEASE))
+    site.store.operations.record_outcome(
+        first.op, outcome(failed=["n1"]), status=OperationStatus.COMPLETE, result="failure"
+    )
+    site.fail(record)
+    second = site.begin(site.open(action, "a", "cleared"), RELEASE)
+    assert second.op > first.op
+    assert second.nodes == ("n1",)
+
+
+def test_rule_24_a_release_that_is_left_alone_leaves_unknown_nodes(site: Scenario, store: SiteStore) -> None:
+    action = site.running({"a": ["n1"]})
+    release = site.submit(site.begin(site.open(action, "a"), RELEASE))
+    assert store.groups.interrupt(action.id, "a")
+    assert site.states(action) == {"n1": "unknown"}
+    assert store.operations.get(release.op).status is OperationStatus.ABANDONED
+
+
+def test_rule_11_nodes_that_cannot_be_sent_fail_each_for_its_reason(site: Scenario) -> None:
+    action = site.running({"a": ["n1", "n2", "n3"]})
+    record = site.open(action, "a")
+    site.submit(site.begin(record, Phase.PREPARE, ["n3"]))
+    reasons = {"n1": "because", "n2": "therefore", "n3": "too late"}
+    assert site.store.tasks.fail_unsent(action.id, SITE, "a", record.attempt, reasons) == {"n1", "n2"}
+    assert site.states(action) == {"n1": "failure", "n2": "failure", "n3": "preparing"}
+    errors = {tasks.node: tasks.prepare.error for tasks in site.store.tasks.of_nodes(action.id)}
+    assert errors == {"n1": "because", "n2": "therefore", "n3": None}
+    assert site.store.tasks.fail_unsent(action.id, SITE, "a", record.attempt, reasons) == frozenset()
+    site.fail(record)
+    with pytest.raises(AttemptNotOpen):
+        site.store.tasks.fail_unsent(action.id, SITE, "a", record.attempt, reasons)
+    site.store.locks.release(action.id)
+    with pytest.raises(SiteNotHeld):
+        site.store.tasks.fail_unsent(action.id, SITE, "a", record.attempt, reasons)
+
+
+def test_rule_11_what_our_own_operations_left_undeployed(site: Scenario) -> None:
+    """One is deployed, one failed, two are unknown (one task is over), one prepared, one new, one was never taken."""
+    store = site.store
+    names = ["good", "bad", "lost", "open", "ready", "new", "unsent"]
+    action = site.running({"a": ["good", "bad", "lost"], "b": ["open"], "c": ["ready"], "d": ["new"], "e": ["unsent"]})
+    one = site.open(action, "a")
+    site.do(one, Phase.PREPARE)
+    site.do(one, Phase.DEPLOY, outcome(["good"], ["bad"], ["lost"]))
+    for group in "bce":
+        site.do(site.open(action, group), Phase.PREPARE)
+    still = site.submit(site.begin(site.open(action, "b"), Phase.DEPLOY))
+    store.operations.record_outcome(still.op, outcome(unknown=["open"]), status=OperationStatus.TIMED_OUT)
+    unsent = site.begin(site.open(action, "e"), Phase.DEPLOY)
+    store.operations.record_outcome(
+        unsent.op, outcome(failed=["unsent"]), status=OperationStatus.COMPLETE, result="refused"
+    )
+    assert store.nodes.left_undeployed(SITE, names) == {}, "what the list said at their end was not noted"
+    ended = store.operations.of_action(action.id, "a")[-1].op
+    store.nodes.record_conditions(SITE, {"good": "deployed", "bad": "allocated", "lost": "failed_deployment"}, ended)
+    store.nodes.record_conditions(SITE, dict.fromkeys(["open", "ready", "new", "unsent"], "allocated"), unsent.op)
+    assert store.nodes.left_undeployed(SITE, names) == {"bad": "allocated", "lost": "failed_deployment"}
+    assert store.nodes.left_undeployed(SITE, ["bad"]) == {"bad": "allocated"}
+    assert store.nodes.left_undeployed("elsewhere", names) == {}
+    site.fail(one)
+    again = site.open(action, "a", "cleared")
+    release = site.submit(site.begin(again, RELEASE, ["bad"]))
+    assert store.nodes.left_undeployed(SITE, names).keys() == {"lost"}, "the release is not over"
+    store.operations.record_outcome(
+        release.op, outcome(failed=["bad"]), status=OperationStatus.COMPLETE, result="failure"
+    )
+    store.nodes.record_conditions(SITE, {"bad": "failed_release", "lost": "allocated"}, release.op)
+    assert store.nodes.left_undeployed(SITE, names) == {"bad": "failed_release"}, (
+        "lost is not of that operation, and changed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("seen", "missing", "ours"),
+    [
+        pytest.param(["allocated"], (), True, id="still as it was left"),
+        pytest.param(["ready", "allocated"], (), False, id="freed by somebody, and allocated again"),
+        pytest.param(["allocated"], ("n1",), False, id="it was not listed in between"),
+    ],
+)
+def test_rule_11_what_was_seen_otherwise_since_is_not_our_doing(
+    site: Scenario, seen: list[str], missing: tuple[str, ...], ours: bool
+) -> None:
+    record = site.open(site.running({"a": ["n1", "n2"]}), "a")
+    site.do(record, Phase.PREPARE)
+    deploy = site.do(record, Phase.DEPLOY, outcome(unknown=["n1", "n2"]))
+    site.store.nodes.record_conditions(SITE, {"n1": "allocated", "n2": "allocated"}, deploy.op)
+    site.store.nodes.record_conditions(SITE, {}, missing=missing)
+    for condition in seen:
+        site.store.nodes.record_conditions(SITE, {"n1": condition})
+    left = site.store.nodes.left_undeployed(SITE, ["n1", "n2"])
+    assert left == ({"n1": "allocated"} if ours else {}) | {"n2": "allocated"}

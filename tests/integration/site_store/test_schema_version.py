@@ -1,0 +1,128 @@
+"""The schema: made by migrations alone, and never used when it is not this version's."""
+
+from __future__ import annotations
+
+import stat
+import threading
+from functools import partial
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from click.testing import CliRunner
+from sqlalchemy import Connection, text
+
+import site_store
+from site_store import SchemaNotCurrent, SiteStore
+from site_store.__main__ import main
+from site_store.address import resolve
+from site_store.database import Database
+from site_store.schema_version import CURRENT, VERSION_TABLE
+from site_store.tables import metadata
+
+
+def test_models_and_migrations_agree(url: str) -> None:
+    def differences(tx: Connection) -> list[object]:
+        options = {"compare_type": True, "version_table": VERSION_TABLE}
+        return list(compare_metadata(MigrationContext.configure(tx, opts=options), metadata))
+
+    database = Database(resolve(url))
+    assert database.read(differences) == []
+    database.close()
+
+
+def test_the_newest_migration_is_the_schema_that_the_code_expects() -> None:
+    config = Config(str(Path(site_store.__file__).parent / "alembic.ini"))
+    assert ScriptDirectory.from_config(config).get_heads() == [CURRENT]
+
+
+def test_upgrade_of_nothing_and_again(empty_url: str) -> None:
+    with pytest.raises(SchemaNotCurrent, match="slipway store upgrade"):
+        SiteStore.open(empty_url)
+    assert f"upgraded from nothing to schema {CURRENT}" in SiteStore.upgrade(empty_url)
+    assert f"schema {CURRENT} is current" in SiteStore.upgrade(empty_url)
+    with SiteStore.open(empty_url) as store:
+        assert store.sites.committed() == []
+
+
+def test_looking_for_a_store_does_not_create_one(tmp_path: Path) -> None:
+    with pytest.raises(SchemaNotCurrent, match=str(tmp_path)):
+        SiteStore.open(f"sqlite:///{tmp_path}/none/slipway.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_upgrade_by_several_at_once(empty_url: str) -> None:
+    gate = threading.Barrier(4)
+    said: list[str] = []
+
+    def upgrade() -> None:
+        gate.wait()
+        said.append(SiteStore.upgrade(empty_url))
+
+    threads = [threading.Thread(target=upgrade) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted("upgraded" in line for line in said) == [False, False, False, True]
+
+
+@pytest.mark.parametrize(("found", "advice"), [("0000", "slipway store upgrade"), ("9999", "update Slipway")])
+def test_another_schema_is_refused(empty_url: str, found: str, advice: str) -> None:
+    SiteStore.upgrade(empty_url)
+    database = Database(resolve(empty_url))
+    database.write(lambda tx: tx.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '{found}'")))
+    database.close()
+    with pytest.raises(SchemaNotCurrent, match=advice) as caught:
+        SiteStore.open(empty_url)
+    assert found in str(caught.value)
+    if found > CURRENT:
+        with pytest.raises(SchemaNotCurrent, match="newer"):
+            SiteStore.upgrade(empty_url)
+
+
+def test_a_failed_upgrade_leaves_nothing_behind(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_args: object, **_options: object) -> None:
+        raise RuntimeError("power cut")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("alembic.operations.Operations.create_index", fail)
+        with pytest.raises(RuntimeError, match="power cut"):
+            SiteStore.upgrade(empty_url)
+    with pytest.raises(SchemaNotCurrent, match="no tables"):
+        SiteStore.open(empty_url)
+    assert "upgraded from nothing" in SiteStore.upgrade(empty_url)
+
+
+def test_a_file_of_designs_is_for_its_owner_alone(tmp_path: Path) -> None:
+    SiteStore.upgrade(f"sqlite:///{tmp_path}/home/slipway.db")
+    assert stat.S_IMODE((tmp_path / "home").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "home" / "slipway.db").stat().st_mode) == 0o600
+
+
+def _setting(name: str, tx: Connection) -> object:
+    return tx.scalar(text(f"PRAGMA {name}"))
+
+
+def test_sqlite_is_set_up_for_several_processes(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/slipway.db"
+    SiteStore.upgrade(url)
+    database = Database(resolve(url))
+    settings = {
+        name: database.read(partial(_setting, name))
+        for name in ("journal_mode", "busy_timeout", "foreign_keys", "synchronous")
+    }
+    assert settings == {"journal_mode": "wal", "busy_timeout": 30_000, "foreign_keys": 1, "synchronous": 2}
+
+
+def test_command_line(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/slipway.db"
+    run = CliRunner().invoke
+    refused = run(main, ["prune", "--url", url])
+    assert (refused.exit_code, "slipway store upgrade" in refused.output) == (1, True)
+    assert f"to schema {CURRENT}" in run(main, ["upgrade", "--url", url]).output
+    assert "0 events older than 90 days deleted" in run(main, ["prune", "--url", url]).output
+    assert run(main, ["upgrade", "--url", "mysql://x"]).exit_code == 1

@@ -1,0 +1,87 @@
+"""A PostgreSQL that is there and says nothing is trouble on the way, and holds nobody up for ever."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import make_url, text
+
+from site_store import SiteStore, StoreUnavailable, database
+from site_store.address import resolve
+from site_store.database import Database
+from tests.support.silent_proxy import SilentProxy, silent_proxy
+
+pytestmark = pytest.mark.timeout(60)  # what would hang, hangs
+
+
+@pytest.fixture
+def proxy(postgresql_store: str) -> Iterator[SilentProxy]:
+    with silent_proxy(f"{make_url(postgresql_store).query['host']}/.s.PGSQL.5432") as running:
+        yield running
+
+
+def _through(proxy: SilentProxy) -> str:
+    return f"postgresql://postgres@127.0.0.1:{proxy.port}/store?connect_timeout=2"
+
+
+def test_one_that_accepts_and_says_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(StoreUnavailable, match="try again"):
+            SiteStore.open(f"postgresql://ann@127.0.0.1:{port}/slipway?connect_timeout=2")
+
+
+def test_one_that_falls_silent_between_two_calls(proxy: SilentProxy, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SiteStore.open(_through(proxy)) as store:
+        before = store.sites.committed()
+        proxy.silence()
+        with monkeypatch.context() as impatient:
+            impatient.setattr(database, "ANSWER_SECONDS", 0.5)
+            with pytest.raises(StoreUnavailable, match="try again"):
+                store.sites.committed()
+        proxy.talk()
+        assert store.sites.committed() == before
+
+
+def test_one_that_falls_silent_in_the_middle_of_a_transaction(
+    proxy: SilentProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "ANSWER_SECONDS", 0.5)
+    opened = Database(resolve(_through(proxy)))
+
+    def work(tx: object) -> None:
+        proxy.silence()
+        tx.execute(text("SELECT 1"))  # type: ignore[attr-defined]
+
+    with pytest.raises(StoreUnavailable, match="try again"):
+        opened.write(work)
+    opened.close()
+
+
+def test_a_statement_that_takes_too_long_is_ended_there(postgresql_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "STATEMENT_SECONDS", 1)
+    opened = Database(resolve(postgresql_store))
+    with pytest.raises(StoreUnavailable, match="statement timeout"):
+        opened.read(lambda tx: tx.execute(text("SELECT pg_sleep(600)")))
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("bounded", "options", "limit"),
+    [(True, "", "1min"), (False, "", "0"), (True, "&options=-cstatement_timeout%3D7s", "7s")],
+    ids=["as a rule", "a migration takes as long as it takes", "what the URL says comes first"],
+)
+def test_how_long_a_statement_may_take(postgresql_store: str, bounded: bool, options: str, limit: str) -> None:
+    opened = Database(resolve(postgresql_store + options), bounded=bounded)
+    assert opened.read(lambda tx: tx.scalar(text("SHOW statement_timeout"))) == limit
+    opened.close()
+
+
+def test_a_connection_notices_a_server_that_is_gone_without_a_word(proxy: SilentProxy) -> None:
+    opened = Database(resolve(_through(proxy)))
+    with opened.engine.connect() as connection:
+        options = connection.connection.driver_connection.info.get_parameters()  # type: ignore[union-attr]
+    assert (options["keepalives_idle"], options["tcp_user_timeout"]) == ("30", "30000")
+    opened.close()

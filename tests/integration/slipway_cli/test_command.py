@@ -1,0 +1,88 @@
+"""The command as a process of its own: exit status, streams, and what it imports."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Process = Callable[..., subprocess.CompletedProcess[bytes]]
+
+
+def test_help_and_offline_commands_load_neither_airflow_nor_a_database(example: Path) -> None:
+    program = f"""
+import sys
+from slipway_cli.main import main
+for arguments in (["--help"], ["validate", {str(example)!r}], ["plan", {str(example)!r}, "--graph", "svg"],
+                  ["simulate", {str(example)!r}]):
+    try:
+        main(arguments)
+    except SystemExit as end:
+        assert not end.code, end.code
+loaded = {{"airflow", "sqlalchemy", "alembic", "requests", "fastapi"}} & set(sys.modules)
+assert not loaded, loaded
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_real_process_exits_0_1_and_2(process: Process, example: Path) -> None:
+    assert process("validate", example).returncode == 0
+    failed = process("simulate", example, "--fail", "deploy:ntp01", "-o", "json")
+    assert (failed.returncode, failed.stderr) == (1, b"")
+    assert process("plan", "missing.yaml").returncode == 2
+
+
+def test_a_pipe_gets_no_colours_and_whole_lines(process: Process, example: Path) -> None:
+    done = process("plan", "-", stdin=example.read_bytes(), FORCE_COLOR="")
+    text = done.stdout.decode()
+    assert (done.returncode, "\x1b" in text) == (0, False)
+    assert re.search(r"^control-nodes +r3-control-01, .*, r3-control-10 *$", text, re.MULTILINE)
+
+
+def test_no_color_is_obeyed(process: Process, example: Path) -> None:
+    coloured = process("simulate", example, FORCE_COLOR="1").stdout
+    assert b"\x1b[32m" in coloured
+    assert b"\x1b[32m" not in process("simulate", example, FORCE_COLOR="1", NO_COLOR="1").stdout
+
+
+def test_a_closed_pipe_and_a_closed_standard_input_give_no_traceback(example: Path) -> None:
+    command = f"{sys.executable} -m slipway_cli"
+    for line in (f"{command} plan {example} -o json | head -c 1", f"{command} validate - <&-"):
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=False)
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("options", ["plan FILE", "plan FILE -o json", "validate FILE", "simulate FILE", "--help"])
+def test_output_that_cannot_be_written_is_told_in_one_line(example: Path, options: str) -> None:
+    line = f"{sys.executable} -m slipway_cli {options.replace('FILE', str(example))} > /dev/full"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "Error: the output cannot be written: No space left on device.\n",
+    )
+
+
+def test_output_that_is_closed_gives_no_traceback(example: Path) -> None:
+    line = f"{sys.executable} -m slipway_cli plan {example} >&-"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=False)
+    assert "Traceback" not in done.stderr
+
+
+def test_a_terminal_that_knows_only_ascii_gives_no_traceback(process: Process, example: Path) -> None:
+    done = process("plan", example, PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_bash_itself_completes() -> None:
+    script = (
+        'eval "$(slipway completion bash)"; COMP_WORDS=(slipway create action des) COMP_CWORD=3; '
+        '_slipway_completion slipway des action; echo "${COMPREPLY[@]}"'
+    )
+    environment = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+    done = subprocess.run(
+        ["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout.split() == ["destroy_nodes"], done.stderr

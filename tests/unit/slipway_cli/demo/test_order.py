@@ -1,0 +1,157 @@
+"""What `slipway demo` refuses before it starts anything, and the port that it needs."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from slipway_cli import SlipwayCliError
+from slipway_cli.demo.order import FORGIVEN_FAILURE, read_order
+from slipway_cli.embedded.errors import EmbeddedError
+from slipway_cli.main import main
+from slipway_cli.online.profiles import ProfileError
+from slipway_cli.output import Refused
+
+NODE = "schema: drydock/BaremetalNode/v1\nmetadata: {name: %s}\ndata: {}\n---\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "home"
+    monkeypatch.setenv("SLIPWAY_HOME", str(path))
+    return path
+
+
+@pytest.fixture
+def busy_port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        yield taken.getsockname()[1]
+
+
+def run(*options: str) -> Result:
+    return CliRunner().invoke(main, ["demo", *options])
+
+
+@pytest.mark.parametrize(
+    ("fail", "message"),
+    [
+        ("deploy:typo", "--fail deploy:typo: no node of the site is 'typo'."),
+        ("deploy:r1-compute-7", "no node of the site is 'r1-compute-7'. Did you mean r1-compute-07"),
+        ("prepare:r9-*:stuck", "no node of the site is 'r9-*'."),
+        ("deploy:", "a script needs a node"),
+        ("polish:ntp01", "phase 'polish' is none of prepare, deploy, destroy, relabel"),
+        ("deploy:ntp01:sulk", "behaviour 'sulk' is none of ok, fail"),
+        ("ntp01", "'ntp01' is not PHASE:NODE"),
+    ],
+)
+def test_a_failure_that_cannot_happen_is_wrong_use(home: Path, fail: str, message: str) -> None:
+    result = run("--fail", fail)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert not home.exists(), "nothing was started"
+
+
+def test_all_wrong_nodes_are_named_at_once(home: Path) -> None:
+    result = run("--fail", "deploy:x", "--fail", "deploy:ntp01", "--fail", "prepare:y")
+    assert ("'x'" in result.stderr, "'y'" in result.stderr, "ntp01" in result.stderr) == (True, True, False)
+    assert not home.exists()
+
+
+@pytest.mark.parametrize("fail", ["deploy:a1", "prepare:a*", "deploy:?2:stuck", "deploy:[ab]1"])
+def test_names_and_patterns_of_the_sites_own_nodes_are_good(tmp_path: Path, fail: str) -> None:
+    design = tmp_path / "mine.yaml"
+    design.write_text(NODE % "a1" + NODE % "a2")
+    order = read_order(design, (fail,), 1.0, False)
+    assert (order.site, order.fail) == ("mine", (fail,))
+
+
+def test_the_example_has_a_failure_unless_told_otherwise() -> None:
+    assert read_order(None, (), 1.0, False).fail == (FORGIVEN_FAILURE,)
+    assert read_order(None, ("deploy:ntp01",), 1.0, False).fail == ("deploy:ntp01",)
+
+
+def test_a_design_with_errors_exits_1_with_all_of_them(home: Path, tmp_path: Path) -> None:
+    design = tmp_path / "bad.yaml"
+    design.write_text(NODE % "a1" + NODE % "a1" + "a: [\n")
+    result = run("--site", str(design))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"{design}:" in result.stderr
+    assert not home.exists()
+
+
+STRATEGY = """\
+schema: shipyard/DeploymentStrategy/v1
+metadata: {name: deployment-strategy}
+data:
+  groups:
+  - {name: a, critical: true, depends_on: [b], selectors: []}
+  - {name: b, critical: true, depends_on: [a], selectors: []}
+---
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (STRATEGY + NODE % "n1", ":5: $.data.groups[0].depends_on[0]: "),
+        (
+            STRATEGY.partition("  - ")[0].replace("groups:", "groups: []") + "---\n" + NODE % "n1",
+            ": there are no groups",
+        ),
+        ("schema: drydock/Region/v1\nmetadata: {name: r}\n", ": there is no drydock/BaremetalNode/v1"),
+    ],
+    ids=["a cycle", "no groups", "no nodes"],
+)
+def test_rule_03_a_design_that_a_commit_would_refuse_is_refused_at_once(
+    home: Path, tmp_path: Path, text: str, problem: str
+) -> None:
+    design = tmp_path / "cycle.yaml"
+    design.write_text(text)
+    result = run("--site", str(design))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert problem in result.stderr
+    assert result.stderr.count(f"{design}:") >= 1
+    assert not home.exists(), "nothing was started"
+
+
+def test_rule_04_warnings_come_with_the_errors_and_with_a_good_order(home: Path, tmp_path: Path) -> None:
+    design = tmp_path / "mine.yaml"
+    lax = STRATEGY.replace("depends_on: [b], selectors: []", "depends_on: [], selectors: [{node_tags: [none]}]")
+    design.write_text(lax + NODE % "n1")
+    assert "group 'a' matches no node" in str(read_order(design, (), 1.0, False).warnings[0])
+    design.write_text(lax + NODE % "n1" + NODE % "n1")
+    errors = run("--site", str(design)).stderr
+    assert ("error:" in errors, f"{design}:5: $.data.groups[0]" in errors) == (True, True)
+    assert not home.exists()
+
+
+@pytest.mark.parametrize(
+    ("stem", "name"), [("my site", "my_site"), ("_x", "x"), ("zoë", "zo_"), ("a" * 70, "a" * 64), ("...", "site")]
+)
+def test_the_sites_name_is_one_that_a_commit_takes(tmp_path: Path, stem: str, name: str) -> None:
+    design = tmp_path / f"{stem}.yaml"
+    design.write_text(NODE % "n1")
+    assert read_order(design, (), 1.0, False).site == name
+
+
+@pytest.mark.parametrize("folder", ["/proc/nope", "/dev/null/x"])
+@pytest.mark.parametrize("command", ["demo", "up"])
+def test_a_home_that_cannot_be_used_is_told_in_one_line(command: str, folder: str) -> None:
+    result = CliRunner().invoke(main, [command, "--home", folder])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"Error: {folder} cannot be used (")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_busy_simulator_port_is_reported_by_name(home: Path, busy_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLIPWAY_SIMULATOR_PORT", str(busy_port))
+    result = run()
+    assert result.exit_code == 1
+    assert f"port {busy_port} (the simulated Drydock, SLIPWAY_SIMULATOR_PORT) is in use" in result.stderr
+    assert not (home / "runtime.json").exists(), "no Airflow was started"
+
+
+def test_every_exception_of_the_command_line_has_one_root() -> None:
+    assert all(issubclass(error, SlipwayCliError) for error in (EmbeddedError, ProfileError, Refused))

@@ -1,0 +1,184 @@
+"""The simulated Drydock beside an embedded Airflow: its connection, its machines, and its death."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import requests
+import responses
+from click.testing import CliRunner
+
+from api_client.airflow import AirflowClient
+from api_client.session import ApiSession, ApiUnreachable
+from slipway_cli.demo import simulated_drydock
+from slipway_cli.demo.simulated_drydock import (
+    ALL_SITES,
+    ConnectionTaken,
+    PendingConnection,
+    SimulatedDrydock,
+    connect,
+    disconnect,
+)
+from slipway_cli.embedded.home import HomeLock, Runtime
+from slipway_cli.embedded.settings import EmbeddedSettings
+from slipway_cli.main import main
+
+URL = "http://127.0.0.1:1"
+CONNECTION = f"{URL}/api/v2/connections/{ALL_SITES}"
+DRYDOCK = "http://127.0.0.1:4711"
+
+
+@pytest.fixture
+def wire() -> Iterator[responses.RequestsMock]:
+    with responses.RequestsMock() as mock:
+        yield mock
+
+
+def connected() -> None:
+    connect(AirflowClient(ApiSession.with_token(URL, "admin", "t")), ALL_SITES, DRYDOCK, "of the test")
+
+
+def test_it_is_connected_where_there_is_no_connection(wire: responses.RequestsMock) -> None:
+    for method in (wire.get, wire.patch):
+        method(CONNECTION, json={"detail": "none"}, status=404)
+    created = wire.post(f"{URL}/api/v2/connections", json={}, status=201)
+    connected()
+    sent = json.loads(created.calls[0].request.body or "")
+    assert (sent["connection_id"], sent["host"], sent["conn_type"]) == (ALL_SITES, DRYDOCK, "drydock")
+    assert sent["port"] == 0, "without one, Airflow's button Test refuses"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        {"host": "http://gone", "description": "Made by Slipway: a simulated Drydock, of `slipway up --simulator`."},
+        {"host": "http://gone", "description": "The simulated Drydock of the latest demo."},
+        {"host": DRYDOCK, "description": None},
+    ],
+)
+def test_a_connection_of_its_own_is_replaced(wire: responses.RequestsMock, before: dict[str, str]) -> None:
+    wire.get(CONNECTION, json=before)
+    replaced = wire.patch(CONNECTION, json={})
+    connected()
+    assert replaced.call_count == 1
+
+
+def test_a_connection_to_real_machines_is_left_alone(wire: responses.RequestsMock) -> None:
+    wire.get(CONNECTION, json={"host": "https://drydock.example.org", "description": "the plant"})
+    with pytest.raises(ConnectionTaken, match=r"leads to https://drydock\.example\.org and was not made by Slipway"):
+        connected()
+
+
+def test_it_is_connected_once_airflows_api_server_is_back(
+    wire: responses.RequestsMock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The API server may die between "ready" and this; it is started again by then."""
+    monkeypatch.setattr(simulated_drydock, "_RETRY", 0.0)
+    monkeypatch.setattr("api_client.airflow._PAUSES", ())
+    connecting = PendingConnection(connected, 60)
+    wire.get(CONNECTION, body=requests.ConnectionError("refused"))
+    assert not connecting.try_now()
+    wire.replace(responses.GET, CONNECTION, json={"detail": "the database is away"}, status=503)
+    assert not connecting.try_now()
+    wire.replace(responses.GET, CONNECTION, json={"host": DRYDOCK, "description": None})
+    wire.patch(CONNECTION, json={})
+    assert connecting.try_now(), "now it is connected"
+    assert not connecting.try_now(), "and not again"
+
+
+def test_what_airflow_refuses_is_not_asked_for_again(wire: responses.RequestsMock) -> None:
+    wire.get(CONNECTION, json={"host": "https://drydock.example.org", "description": "the plant"})
+    with pytest.raises(ConnectionTaken):
+        PendingConnection(connected, 60).try_now()
+
+
+def test_an_api_server_that_stays_away_is_not_waited_for_for_ever(wire: responses.RequestsMock) -> None:
+    wire.get(CONNECTION, body=requests.ConnectionError("refused"))
+    with pytest.raises(ApiUnreachable):
+        PendingConnection(connected, -1).try_now()
+
+
+@pytest.mark.parametrize(
+    ("found", "removed"),
+    [
+        ({"host": DRYDOCK, "description": "Made by Slipway: a simulated Drydock, of the latest demo."}, 1),
+        ({"host": "http://127.0.0.1:1", "description": "Made by Slipway: a simulated Drydock, of the latest demo."}, 0),
+        ({"host": DRYDOCK, "description": "the plant"}, 0),
+        (None, 0),
+    ],
+)
+def test_a_demo_takes_its_own_connection_away_and_no_other(
+    wire: responses.RequestsMock, found: dict[str, str] | None, removed: int
+) -> None:
+    wire.get(CONNECTION, json=found or {}, status=200 if found else 404)
+    wire.assert_all_requests_are_fired = False
+    deleted = wire.delete(CONNECTION, status=204)
+    disconnect(AirflowClient(ApiSession.with_token(URL, "admin", "t")), ALL_SITES, DRYDOCK)
+    assert deleted.call_count == removed
+
+
+def settings(home: Path) -> EmbeddedSettings:
+    return EmbeddedSettings.from_environment(home, 0, {})
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_one_that_dies_is_started_again_at_its_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulated_drydock, "_PAUSE", 0.0)
+    said: list[str] = []
+    with SimulatedDrydock(settings(tmp_path), "simulator", 100).start() as drydock:
+        assert drydock.wait_ready() == drydock.address
+        drydock.look_after(said.append)
+        assert said == []
+        assert drydock._process is not None
+        os.kill(drydock._process.pid, signal.SIGKILL)
+        wait_for(lambda: not drydock.is_running())
+        drydock.look_after(said.append)
+        assert drydock.wait_ready() == drydock.address
+        assert requests.get(f"{drydock.address}/_sim/tasks", timeout=5).json() == []
+    assert len(said) == 1
+    assert not drydock.is_running()
+
+
+def test_machines_are_kept_unless_new_ones_are_wanted(tmp_path: Path) -> None:
+    def tables() -> set[str]:
+        with contextlib.closing(sqlite3.connect(tmp_path / "simulator.db")) as database:
+            return {row[0] for row in database.execute("select name from sqlite_master")}
+
+    for anew, kept in ((False, True), (True, False)):
+        with contextlib.closing(sqlite3.connect(tmp_path / "simulator.db")) as database:
+            database.execute("create table if not exists of_the_test (x)")
+        with SimulatedDrydock(settings(tmp_path), "simulator", 100, anew=anew).start() as drydock:
+            drydock.wait_ready()
+        assert ("of_the_test" in tables()) is kept
+
+
+@pytest.mark.parametrize("options", [("--speed", "2"), ("--fail", "deploy:n1"), ("--simulator", "--fail", "n1")])
+def test_what_cannot_be_meant_is_wrong_use(tmp_path: Path, options: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(main, ["up", "--home", str(tmp_path / "home"), *options])
+    assert (result.exit_code, "Error: " in result.stderr) == (2, True)
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_home_in_use_is_told_before_a_simulator_is_started(tmp_path: Path) -> None:
+    lock = HomeLock(tmp_path)
+    try:
+        Runtime(str(tmp_path), DRYDOCK, 4711, os.getpid(), "ready", 0.0, "passwords.json").write()
+        result = CliRunner().invoke(main, ["up", "--home", str(tmp_path), "--port", "0", "--simulator"])
+    finally:
+        lock.release()
+    assert (result.exit_code, f"{tmp_path} is in use by another embedded Airflow" in result.stderr) == (1, True)
+    assert not (tmp_path / "logs").exists()

@@ -1,0 +1,67 @@
+"""The example site as Drydock would read it: its documents fit together."""
+
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from design_rendering.documents import Document, load_documents
+from design_rendering.drydock_nodes import nodes_from_documents
+
+
+@pytest.fixture(name="documents")
+def _documents(example: Path) -> list[Document]:
+    return load_documents(example.read_bytes(), example.name)
+
+
+def _data(documents: list[Document], kind: str) -> dict[str, Any]:
+    return {document.name: document.data for document in documents if document.schema == f"drydock/{kind}/v1"}
+
+
+def test_forty_nodes_in_four_racks_with_short_names(documents: list[Document]) -> None:
+    nodes = nodes_from_documents(documents)
+    assert len(nodes) == 40
+    assert {node.rack for node in nodes} == {"rack01", "rack02", "rack03", "rack04"}
+    assert all(len(node.name) <= 32 for node in nodes)
+
+
+def test_labels_come_down_the_host_profile_chain(documents: list[Document]) -> None:
+    labels = {node.name: node.labels for node in nodes_from_documents(documents)}
+    assert labels["r4-compute-01"]["node-exporter"] == "enabled"  # from base, two steps up
+    assert labels["r4-compute-01"]["openstack-nova-compute"] == "enabled"  # from compute
+    assert labels["r4-compute-01"]["tenant-ceph-osd"] == "enabled"  # from compute-storage itself
+    assert "tenant-ceph-osd" not in labels["r1-compute-01"]
+    assert labels["r3-control-10"]["prometheus-server"] == "enabled"  # the node's own
+
+
+def test_addresses_are_unique_and_in_the_static_range(documents: list[Document]) -> None:
+    networks = _data(documents, "Network")
+    seen = set()
+    for name, node in _data(documents, "BaremetalNode").items():
+        assert {entry["network"] for entry in node["addressing"]} == set(networks), name
+        for entry in node["addressing"]:
+            network, address = networks[entry["network"]], ip_address(entry["address"])
+            assert address in ip_network(network["cidr"])
+            ranges = [item for item in network["ranges"] if item["type"] == "static"]
+            assert any(int(ip_address(r["start"])) <= int(address) <= int(ip_address(r["end"])) for r in ranges)
+            seen.add(address)
+    assert len(seen) == 40 * len(networks)
+
+
+def test_references_between_documents_exist(documents: list[Document]) -> None:
+    profiles, networks = _data(documents, "HostProfile"), _data(documents, "Network")
+    links, hardware = _data(documents, "NetworkLink"), _data(documents, "HardwareProfile")
+    assert {node["host_profile"] for node in _data(documents, "BaremetalNode").values()} <= set(profiles)
+    assert {profile["host_profile"] for profile in profiles.values() if "host_profile" in profile} <= set(profiles)
+    base = profiles["base"]
+    assert base["hardware_profile"] in hardware
+    aliases = hardware[base["hardware_profile"]]["device_aliases"]
+    for interface in base["interfaces"].values():
+        assert set(interface["slaves"]) <= set(aliases)
+        assert set(interface["networks"]) <= set(links[interface["device_link"]]["allowed_networks"])
+    assert {network for link in links.values() for network in link["allowed_networks"]} == set(networks)
+
+
+def test_every_document_has_a_name_of_its_own(documents: list[Document]) -> None:
+    assert len({(document.schema, document.name) for document in documents}) == len(documents)

@@ -1,0 +1,225 @@
+"""`slipway validate`: all problems at once, with file, line and path; warnings apart."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import Result
+
+from tests.conftest import ROOT
+
+Slipway = Callable[..., Result]
+Write = Callable[[str, str], Path]
+
+BROKEN = """\
+schema: shipyard/DeploymentStrategy/v1
+metadata: {name: broken}
+data:
+  groups:
+  - name: a
+    critical: maybe
+    depends_on: [b, nowhere]
+    selectors: [{node_labels: [no colon]}]
+  - name: b
+    critical: true
+    depends_on: [a]
+    selectors: []
+    success_criteria: {percent_successful_nodes: 120}
+  - {name: a, critical: false, depends_on: [], selectors: []}
+"""
+CONFIGURATION = """\
+schema: shipyard/DeploymentConfiguration/v1
+metadata: {name: deployment-configuration}
+data: {physical_provisioner: {deployment_strategy: %s}}
+"""
+LAX = """\
+schema: shipyard/DeploymentStrategy/v1
+metadata: {name: lax}
+data:
+  groups:
+  - {name: all, critical: true, depends_on: [], selectors: [{node_tags: [no-such-tag]}]}
+"""
+NODE = """\
+schema: drydock/BaremetalNode/v1
+metadata: {name: n1}
+data: {metadata: {rack: r1, tags: [compute]}}
+"""
+
+
+def test_rule_03_all_problems_at_once_with_file_line_and_path(slipway: Slipway, write: Write) -> None:
+    path = write("broken.yaml", BROKEN)
+    result = slipway("validate", path)
+    assert result.exit_code == 1
+    for place in (
+        "6: $.data.groups[0].critical: ",
+        "7: $.data.groups[0].depends_on[1]: ",
+        "8: $.data.groups[0].selectors[0].node_labels[0]: ",
+        "13: $.data.groups[1].success_criteria.percent_successful_nodes: ",
+        "14: $.data.groups[2].name: ",
+    ):
+        assert f"{path}:{place}" in result.stdout
+    assert "a -> b -> a" in result.stdout
+    assert result.stderr == "1 document read (1 strategy): 6 errors, 0 warnings\n"
+
+
+def test_problems_of_several_files_come_together(slipway: Slipway, write: Write) -> None:
+    paths = write("one.yaml", BROKEN), write("two.yaml", "a: [\n"), write("three.yaml", "a: 1\na: 2\n")
+    result = slipway("validate", *paths)
+    assert all(f"{path}:" in result.stdout for path in paths)
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_problems_as_data(slipway: Slipway, write: Write, form: str) -> None:
+    path = write("broken.yaml", BROKEN)
+    result = slipway("validate", path, "-o", form)
+    data = json.loads(result.stdout) if form == "json" else yaml.safe_load(result.stdout)
+    assert (result.exit_code, data["valid"], data["documents"], len(data["problems"])) == (1, False, 1, 6)
+    assert data["problems"][0]["path"] == "$.data.groups[0].critical"
+    assert (data["problems"][0]["line"], data["problems"][0]["source"]) == (6, str(path))
+    assert data["warnings"] == []
+
+
+def test_the_example_site_is_valid_without_warnings(slipway: Slipway, example: Path) -> None:
+    result = slipway("validate", example, "--strict")
+    expected = "58 documents read (1 strategy, 1 configuration, 40 nodes): 0 errors, 0 warnings\n"
+    assert (result.exit_code, result.stdout, result.stderr) == (0, expected, "")
+
+
+def test_a_file_named_twice_is_read_once(slipway: Slipway, example: Path) -> None:
+    assert slipway("validate", example, example).exit_code == 0
+
+
+@pytest.mark.parametrize(("options", "status"), [((), 0), (("--strict",), 1)])
+def test_rule_04_warnings_stand_apart_and_fail_only_when_strict(
+    slipway: Slipway, write: Write, options: tuple[str, ...], status: int
+) -> None:
+    site = write("site.yaml", "---\n".join([LAX, NODE]))
+    result = slipway("validate", site, *options)
+    assert result.exit_code == status
+    assert "4 warnings:" in result.stdout
+    assert "error" not in result.stdout.partition("warnings:")[2].replace("0 errors", "")
+    assert "matches no node" in result.stdout
+    assert "in no group, so never deployed: n1" in result.stdout
+
+
+def test_rule_04_warnings_about_nodes_need_nodes(slipway: Slipway, write: Write) -> None:
+    result = slipway("validate", write("lax.yaml", LAX))
+    assert "1 warning:" in result.stdout
+    assert "no success criteria" in result.stdout
+
+
+def test_a_strategy_that_is_named_and_missing_is_an_error_of_the_site(slipway: Slipway, write: Write) -> None:
+    site = write("site.yaml", "---\n".join([CONFIGURATION % "strict", LAX, NODE]))
+    result = slipway("validate", site)
+    assert result.exit_code == 1
+    assert f"{site}:3: $.data.physical_provisioner.deployment_strategy: " in result.stdout
+
+
+def test_a_file_that_cannot_be_read_makes_nothing_else_seem_missing(slipway: Slipway, write: Write) -> None:
+    broken = write("broken.yaml", BROKEN.replace("name: broken", "name: strict") + "---\na: [\n")
+    node = NODE.replace("data: {", "data: {host_profile: in-the-other-file, ")
+    rest = write(
+        "rest.yaml", "---\n".join([CONFIGURATION % "strict", node, LAX.replace("critical: true", "critical: 1")])
+    )
+    result = slipway("validate", broken, rest)
+    assert result.exit_code == 1
+    assert "not YAML" in result.stdout
+    assert "groups[0].critical" in result.stdout
+    assert not any(words in result.stdout for words in ("there is no", "no group", "would not use"))
+
+
+def test_files_that_cannot_be_rendered_are_not_valid(slipway: Slipway, write: Write) -> None:
+    text = (
+        "schema: armada/Chart/v1\nmetadata:\n  name: c\n  layeringDefinition: {layer: global}\n"
+        "  substitutions:\n  - {src: {schema: a/B/v1, name: b, path: .x}, dest: {path: x}}\ndata: {}\n"
+    )
+    result = slipway("validate", write("chart.yaml", text))
+    assert (result.exit_code, "must begin with a dot" in result.stdout) == (1, True)
+
+
+def test_a_configuration_by_itself_may_name_a_strategy_in_another_file(slipway: Slipway, write: Write) -> None:
+    path = write("configuration.yaml", CONFIGURATION % "strict")
+    assert slipway("validate", path).exit_code == 0
+    assert slipway("validate", path, "--strict").exit_code == 1
+
+
+def test_rule_22_a_strategy_that_a_deployment_would_pass_by_is_a_warning(slipway: Slipway, write: Write) -> None:
+    passed_by = "a deployment would not use this strategy"
+    assert passed_by in slipway("validate", write("site.yaml", "---\n".join([LAX, NODE]))).stdout
+    assert passed_by not in slipway("validate", write("draft.yaml", LAX)).stdout
+    configured = "---\n".join([CONFIGURATION % "lax", LAX, NODE])
+    assert passed_by not in slipway("validate", write("configured.yaml", configured)).stdout
+
+
+def test_a_strategy_without_groups_is_a_warning(slipway: Slipway, write: Write) -> None:
+    path = write("s.yaml", "schema: shipyard/DeploymentStrategy/v1\nmetadata: {name: none}\ndata:\n  groups: []\n")
+    result = slipway("validate", path)
+    assert result.exit_code == 0
+    assert f"{path}:4: $.data.groups: there are no groups: nothing would be deployed" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("schema", "near"),
+    [
+        ("drydock/BaremetalNode/v2", "drydock/BaremetalNode/v1"),
+        ("shipyard/DeploymentStrategi/v1", "shipyard/DeploymentStrategy/v1"),
+        ("shipyard/DeploymentConfiguration/v1.0", "shipyard/DeploymentConfiguration/v1"),
+        ("drydock/Rack/v1", None),
+        ("drydock/BootAction/v1", None),
+        ("promenade/KubernetesNode/v1", None),
+        ("drydock/Network/v1", None),
+    ],
+)
+def test_a_kind_that_is_nearly_known_is_a_warning(
+    slipway: Slipway, write: Write, schema: str, near: str | None
+) -> None:
+    path = write("s.yaml", f"{NODE}---\nschema: {schema}\nmetadata: {{name: other}}\ndata: {{}}\n")
+    result = slipway("validate", path)
+    assert result.exit_code == 0
+    if near is None:
+        assert "0 warnings" in result.stdout
+    else:
+        assert f"{path}:5: $.schema: not read: '{schema}' is no known kind. Did you mean {near}?" in result.stdout
+
+
+def test_a_missing_host_profile_is_a_warning(slipway: Slipway, write: Write) -> None:
+    node = NODE.replace("data: {", "data: {host_profile: lost, ")
+    result = slipway("validate", write("node.yaml", node))
+    assert (result.exit_code, "there is no host profile 'lost'" in result.stdout) == (0, True)
+
+
+def test_two_strategies_of_one_name_are_an_error(slipway: Slipway, write: Write) -> None:
+    result = slipway("validate", write("one.yaml", LAX), write("two.yaml", LAX))
+    assert (result.exit_code, "there is already a" in result.stdout) == (1, True)
+
+
+def test_files_with_nothing_to_check_are_not_called_good_silently(slipway: Slipway, write: Write) -> None:
+    path = write("other.yaml", "schema: drydock/Region/v1\nmetadata: {name: r}\ndata: {}\n")
+    assert "nothing here is checked" in slipway("validate", path).stdout
+
+
+def test_control_characters_in_a_document_do_not_reach_the_terminal(slipway: Slipway, write: Write) -> None:
+    path = write("evil.yaml", BROKEN.replace("name: b", 'name: "b\\e[31m\\a"'))
+    assert not {"\x1b", "\a"} & set(slipway("validate", path).stdout)
+
+
+@pytest.mark.parametrize(
+    ("name", "warnings"),
+    [
+        ("seaworthy", None),
+        ("airsloop", None),
+        ("full/airship-seaworthy-v18.11.01", ["the key 'volume_group' is already there"] * 2),
+        ("full/airsloop-v1.9", ["group 'masters' matches no node"]),
+    ],
+)
+def test_the_public_airship_sites_are_valid(slipway: Slipway, name: str, warnings: list[str] | None) -> None:
+    site = ROOT.parent / "shared" / "sites" / f"{name}.yaml"
+    if not site.exists():
+        pytest.skip("../shared is absent")
+    assert slipway("validate", site).exit_code == 0
+    if warnings is not None:
+        found = json.loads(slipway("plan", site, "-o", "json").stdout)["warnings"]
+        assert all(text in warning["message"] for text, warning in zip(warnings, found, strict=False))
+        assert slipway("simulate", site).exit_code == 0

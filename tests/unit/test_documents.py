@@ -1,0 +1,103 @@
+"""The documents name files and modules that exist, in sentences that can be read at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+DOCUMENTS = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+ROOMS = ("dags", "plugins", "schemas", "tests", *sorted(path.parent.name for path in ROOT.glob("*/__init__.py")))
+"""The folders with files that a document may name."""
+LONGEST = 160
+"""Characters of a sentence, links without their targets."""
+
+FILES = {
+    path.relative_to(ROOT).as_posix()
+    for room in (*dict.fromkeys(ROOMS), "docs")
+    for path in (ROOT / room).rglob("*")
+    if "__pycache__" not in path.parts
+}
+_CODE_BLOCK = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"”)*`]*\s+(?=[A-Z0-9`*(\[\"“])")
+
+
+def named_files(text: str) -> Iterator[str]:
+    """Yield what a document calls by the path of a file or folder of ours, or by the name of a Python file."""
+    for word in re.findall(r"`([^`\s]+)`", text):
+        path = word.removesuffix("/")
+        if re.fullmatch(r"[\w./-]+\.py", word) or (
+            path.partition("/")[0] in ROOMS and re.fullmatch(r"[\w./-]+/[\w./-]*", word)
+        ):
+            yield path
+
+
+def is_a_file(name: str) -> bool:
+    """Whether a name is that of a file or folder, or the end of a file's path."""
+    return (ROOT / name).exists() or any(f"/{file}".endswith(f"/{name}") for file in FILES)
+
+
+def named_modules(text: str) -> Iterator[str]:
+    """Yield the dotted names of modules of ours, and of what is in them."""
+    rooms = "|".join((*ROOMS, "slipway_airflow", "slipway_api"))
+    yield from re.findall(rf"`((?:{rooms})(?:\.\w+)+)[`(]", text)
+
+
+def is_there(dotted: str) -> bool:
+    """Whether a dotted name leads to a module, or to a name in one."""
+    parts = dotted.split(".")
+    for length in range(len(parts), 0, -1):
+        for home in ("", "plugins/"):
+            stem = home + "/".join(parts[:length])
+            for file in (f"{stem}.py", f"{stem}/__init__.py"):
+                if file in FILES:
+                    source = (ROOT / file).read_text(encoding="utf-8")
+                    return all(re.search(rf"\b{name}\b", source) for name in parts[length:])
+    return False
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a document, but for code blocks, tables and headings."""
+    paragraphs: list[list[str]] = [[]]
+    for line in map(str.strip, _CODE_BLOCK.sub("", text).splitlines()):
+        if not line or line.startswith(("|", "#", "<")):
+            paragraphs.append([])
+            continue
+        if item := re.match(r"(?:[-*+>]|\d+\.) ", line):
+            paragraphs.append([])
+            line = line[item.end() :]
+        paragraphs[-1].append(line)
+    for paragraph in paragraphs:
+        yield from _SENTENCE_END.split(re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(paragraph)))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_file_and_module_that_a_document_names_exists(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    files = {name for name in named_files(text) if not is_a_file(name)}
+    modules = {name for name in named_modules(text) if not is_there(name)}
+    assert files | modules == set()
+
+
+def test_what_is_not_there_is_found() -> None:
+    text = "`strategy_lib/nothing.py`, `nothing.py`, `strategy_lib/strategy.py`, `strategy.py`, `tests/nowhere/`"
+    assert [name for name in named_files(text) if not is_a_file(name)] == [
+        "strategy_lib/nothing.py",
+        "nothing.py",
+        "tests/nowhere",
+    ]
+    assert [
+        is_there(name) for name in named_modules("`strategy_lib.strategy.Group`, `strategy_lib.strategy.Nothing`")
+    ] == [
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_a_sentence_can_be_read_at_once(document: Path) -> None:
+    long = [sentence for sentence in sentences(document.read_text(encoding="utf-8")) if len(sentence) > LONGEST]
+    assert long == []
