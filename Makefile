@@ -68,6 +68,7 @@ wheel: $(READY)
 
 bench: $(READY)
 	$(BIN)/python tests/bench/bench_simulate.py
+	$(BIN)/python tests/bench/bench_goals.py
 	$(BIN)/python tests/bench/bench_actions.py
 	$(BIN)/python tests/bench/bench_commit.py
 	$(BIN)/python tests/bench/bench_secrets.py

@@ -7,7 +7,7 @@ nodes and edges, apart from sorting names.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from strategy_lib.errors import Problem, StrategyError
@@ -39,17 +39,17 @@ def waves(nodes: Collection[str], to_do: Collection[str], depends_on: Edges) -> 
         When there is a cycle, with its path, also among nodes that have nothing to do.
     """
     doing = frozenset(to_do)
-    level: dict[str, int] = {}
     result: list[list[str]] = []
-    edges = _known_edges(nodes, depends_on)
-    for name in _in_order(dict.fromkeys(nodes), edges):
-        earliest = max((level[other] for other in edges.get(name, ())), default=0)
-        if name in doing:
+    graph = _graph(nodes, depends_on)
+    level = [0] * len(graph.names)
+    for i in _in_order(graph):
+        earliest = max([level[other] for other in graph.edges[i]], default=0)
+        if graph.names[i] in doing:
             if earliest == len(result):
                 result.append([])
-            result[earliest].append(name)
+            result[earliest].append(graph.names[i])
             earliest += 1
-        level[name] = earliest
+        level[i] = earliest
     for wave in result:
         wave.sort()
     return result
@@ -61,7 +61,7 @@ def removal_waves(nodes: Collection[str], to_remove: Collection[str], depends_on
     The parameters and what is raised are those of `waves`.
     """
     reverse: defaultdict[str, list[str]] = defaultdict(list)
-    for name, others in _known_edges(nodes, depends_on).items():
+    for name, others in depends_on.items():
         for other in others:
             reverse[other].append(name)
     return waves(nodes, to_remove, reverse)
@@ -69,23 +69,7 @@ def removal_waves(nodes: Collection[str], to_remove: Collection[str], depends_on
 
 def find_node_cycles(nodes: Collection[str], depends_on: Edges) -> list[tuple[str, ...]]:
     """Return cycles that have no node in common, each with its first node repeated at the end; [] without a cycle."""
-    edges = _known_edges(nodes, depends_on)
-    rest = _left_over(nodes, edges)
-    found: list[tuple[str, ...]] = []
-    for start in sorted(rest):
-        path: dict[str, int] = {}
-        name: str | None = start
-        while name is not None and name in rest and name not in path:
-            path[name] = len(path)
-            name = next((other for other in edges.get(name, ()) if other in rest), None)
-        if name is not None and name in path:
-            cycle = list(path)[path[name] :]
-            first = cycle.index(min(cycle))
-            found.append((*cycle[first:], *cycle[: first + 1]))
-            if len(found) == _MOST_CYCLES:
-                break
-        rest.difference_update(path)
-    return sorted(found)
+    return _cycles(_graph(nodes, depends_on))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +112,9 @@ def submittable(
     held: dict[str, str] = {}
     ready: list[str] = []
     candidates, finished = frozenset(to_do), frozenset(done)
-    edges = {name: tuple(depends_on.get(name, ())) for name in candidates}
-    for name in _in_order(candidates, _known_edges(candidates, edges)):
-        others = [other for other in edges[name] if other not in finished]
+    graph = _graph(candidates, depends_on)
+    for name in (graph.names[i] for i in _in_order(graph)):
+        others = [other for other in depends_on.get(name, ()) if other not in finished]
         reason = next((why for other in others if (why := _obstacle(other, candidates, failed, held))), None)
         if reason is not None:
             held[name] = reason
@@ -175,42 +159,68 @@ def _obstacle(other: str, candidates: frozenset[str], failed: Mapping[str, str],
     return None if other in candidates else f"waits for {other}, which is not done as wanted, and not in this action"
 
 
-def _known_edges(nodes: Collection[str], depends_on: Edges) -> dict[str, tuple[str, ...]]:
-    known = nodes if isinstance(nodes, set | frozenset | dict) else frozenset(nodes)
-    return {
-        name: tuple(other for other in others if other in known)
-        for name, others in depends_on.items()
-        if name in known and others
-    }
+@dataclass(frozen=True, slots=True)
+class _Graph:
+    """Nodes by their positions: `edges` has for each node the positions of those it depends on."""
+
+    names: Sequence[str]
+    edges: Sequence[Sequence[int]]
 
 
-def _in_order(nodes: Collection[str], edges: Mapping[str, tuple[str, ...]]) -> list[str]:
+def _graph(nodes: Collection[str], depends_on: Edges) -> _Graph:
+    position = {name: i for i, name in enumerate(dict.fromkeys(nodes))}
+    edges: list[Sequence[int]] = [()] * len(position)
+    for name, others in depends_on.items():
+        if others and (i := position.get(name)) is not None:
+            edges[i] = [place for other in others if (place := position.get(other)) is not None]
+    return _Graph(list(position), edges)
+
+
+def _in_order(graph: _Graph) -> list[int]:
     """Return all nodes, each after those it depends on."""
-    order = list(_sorted_out(nodes, edges))
-    if len(order) < len(nodes):
-        cycles = find_node_cycles(nodes, edges)
+    order = _sorted_out(graph)
+    if len(order) < len(graph.names):
         raise StrategyError(
-            Problem("$.depends_on_nodes", f"nodes that depend on each other: {' -> '.join(cycle)}") for cycle in cycles
+            Problem("$.depends_on_nodes", f"nodes that depend on each other: {' -> '.join(cycle)}")
+            for cycle in _cycles(graph)
         )
     return order
 
 
-def _left_over(nodes: Collection[str], edges: Mapping[str, tuple[str, ...]]) -> set[str]:
-    return set(nodes).difference(_sorted_out(nodes, edges))
+def _cycles(graph: _Graph) -> list[tuple[str, ...]]:
+    rest = set(range(len(graph.names))).difference(_sorted_out(graph))
+    found: list[tuple[str, ...]] = []
+    for start in sorted(rest, key=graph.names.__getitem__):
+        path: dict[int, int] = {}
+        i: int | None = start
+        while i is not None and i in rest and i not in path:
+            path[i] = len(path)
+            i = next((other for other in graph.edges[i] if other in rest), None)
+        if i is not None and i in path:
+            cycle = [graph.names[each] for each in list(path)[path[i] :]]
+            first = cycle.index(min(cycle))
+            found.append((*cycle[first:], *cycle[: first + 1]))
+            if len(found) == _MOST_CYCLES:
+                break
+        rest.difference_update(path)
+    return sorted(found)
 
 
-def _sorted_out(nodes: Collection[str], edges: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    """Yield nodes whose dependencies have been yielded; those in or behind a cycle never are."""
-    missing = {name: len(others) for name, others in edges.items()}
-    needed_by: defaultdict[str, list[str]] = defaultdict(list)
-    for name, others in edges.items():
+def _sorted_out(graph: _Graph) -> list[int]:
+    """Return nodes, each after those it depends on; those in or behind a cycle are left out."""
+    missing = [len(others) for others in graph.edges]
+    needed_by: list[list[int] | None] = [None] * len(missing)
+    for i, others in enumerate(graph.edges):
         for other in others:
-            needed_by[other].append(name)
-    ready = [name for name in nodes if not missing.get(name)]
-    while ready:
-        name = ready.pop()
-        yield name
-        for dependant in needed_by.get(name, ()):
+            dependants = needed_by[other]
+            if dependants is None:
+                needed_by[other] = [i]
+            else:
+                dependants.append(i)
+    order = [i for i, count in enumerate(missing) if not count]
+    for i in order:
+        for dependant in needed_by[i] or ():
             missing[dependant] -= 1
-            if missing[dependant] == 0:
-                ready.append(dependant)
+            if not missing[dependant]:
+                order.append(dependant)
+    return order
