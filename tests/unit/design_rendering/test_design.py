@@ -131,7 +131,7 @@ def test_rule_03_a_name_that_is_none_leads_to_no_strategy(name: str) -> None:
 def test_rule_22_strategies_are_warned_about_when_none_of_them_is_used() -> None:
     def unused(text: str) -> list[str | None]:
         warnings = read_design(load_documents(text, "site.yaml")).warnings
-        return [warning.document for warning in warnings if warning.message.startswith("not used")]
+        return [warning.document for warning in warnings if warning.message.startswith("a deployment would not use")]
 
     label = "site.yaml: shipyard/DeploymentStrategy/v1 mine"
     assert unused(NODE + strategy("mine", "a")) == [label]
