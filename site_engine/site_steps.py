@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from site_engine.operations.run import OperationRun
     from site_engine.operations.wait import PhaseTimes
     from site_engine.task_log import TaskLog
-    from site_store import Operation, SiteStore
+    from site_store import Operation
 
 
 _DONE, _IN_PART = "success", "partial_success"
@@ -36,9 +36,7 @@ class SiteStepRequest:
     times: PhaseTimes
 
 
-def run_site_step(
-    store: SiteStore, operations: OperationRun, request: SiteStepRequest, log: TaskLog
-) -> StillRunning | None:
+def run_site_step(operations: OperationRun, request: SiteStepRequest) -> StillRunning | None:
     """Go on until the step is done (None), or a long wait is better deferred. One that is stored as ended stays so.
 
     Raises
@@ -47,6 +45,7 @@ def run_site_step(
         The provisioner says so, or did not say anything in time. ``prepare_site`` may succeed in part: Drydock reports
         networks there, and says so although nothing is wrong with the nodes; that is a warning.
     """
+    store, log = operations.store, operations.log
     operation = store.operations.begin(
         request.action_id, request.site, "", request.attempt, request.phase, (), request.design_ref
     )

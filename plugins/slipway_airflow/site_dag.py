@@ -9,7 +9,7 @@ from datetime import timedelta
 from airflow.sdk import DAG, BaseOperator, Param, XComArg, chain
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 
-from site_engine.actions.kinds import DEPLOY_GROUP, PLAN_GROUPS, RELEASE, REPORT, ActionKind, find_kind, table
+from site_engine.actions.kinds import DEPLOY_GROUP, KINDS, PLAN_GROUPS, RELEASE, REPORT, ActionKind, table
 from slipway_airflow.operators.acquire import AcquireSiteOperator
 from slipway_airflow.operators.design import CONFIGURATION_KEY, LoadDesignOperator, ValidateDesignOperator
 from slipway_airflow.operators.group import DeployGroupOperator
@@ -103,7 +103,7 @@ def site_dag(dag_id: str, *, doc_md: str) -> DAG:
     KeyError
         There is no such kind of action, or one of its steps has no operator.
     """
-    kind = find_kind(dag_id)
+    kind = KINDS.get(dag_id)
     if kind is None:
         raise KeyError(f"there is no kind of action {dag_id!r}: give it a row in site_engine/actions/kinds.py")
     with DAG(

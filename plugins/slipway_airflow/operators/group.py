@@ -11,8 +11,8 @@ from site_engine import log_messages
 from site_engine.actions.kinds import Override
 from site_engine.actions.parameters import parameters_of
 from site_engine.dead_actions import take_site
-from site_engine.driver import SubjectDriver
 from site_engine.groups import GroupRequest, GroupSubject, whose_turn
+from site_engine.operations.resume import SubjectDriver
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.pause import hold_group_back

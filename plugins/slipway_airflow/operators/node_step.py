@@ -12,9 +12,9 @@ from site_engine.actions.kinds import Override
 from site_engine.actions.parameters import parameters_of
 from site_engine.clock import SystemClock
 from site_engine.dead_actions import take_site
-from site_engine.driver import SubjectDriver
 from site_engine.errors import StepError
 from site_engine.node_steps import NodeStepRequest, NodeStepSubject
+from site_engine.operations.resume import SubjectDriver
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.pause import hold_back

@@ -60,4 +60,4 @@ class SiteStepOperator(WaitingOperator):
                 settings.queue_timeout,
             ),
         )
-        return site_steps.run_site_step(store, operations, request, self.log)
+        return site_steps.run_site_step(operations, request)

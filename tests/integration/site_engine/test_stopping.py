@@ -45,9 +45,7 @@ def step(driving: Driving, stopping: Stopping | None = None, provisioner: Provis
         PhaseTimes(0.05, 60.0, 60.0),
     )
     client = provisioner or driving.connect()
-    return run_site_step(
-        driving.store, OperationRun(driving.store, client, driving.clock, 60.0, LOG, stopping), request, LOG
-    )
+    return run_site_step(OperationRun(driving.store, client, driving.clock, 60.0, LOG, stopping), request)
 
 
 def asked_for(fake: FakeProvisioner) -> list[Any]:
@@ -151,7 +149,7 @@ def test_the_end_of_a_step_stays_what_it_was(
 
     def again() -> None:
         nonlocal ended
-        ended = run_site_step(driving.store, OperationRun(driving.store, NOBODY, driving.clock, 1.0, LOG), request, LOG)
+        ended = run_site_step(OperationRun(driving.store, NOBODY, driving.clock, 1.0, LOG), request)
 
     if said is None:
         again()
