@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from site_engine.actions.admission import busy_site
 from site_engine.errors import AirflowRefused, StepError
+from site_engine.process import STOP
 from site_store import ActionState, SiteBusy
 
 if TYPE_CHECKING:
-    from site_engine.task_log import TaskLog
-    from site_store import ActionRecord, SiteStore
+    from site_engine.process import TaskLog
+    from site_store import ActionRecord, LockOwner, SiteStore
 
 
-STOP = "stop"
-"""The command that ends an action, as it is kept in its audits."""
 TRIGGER_TIME = timedelta(seconds=120)
 """An action's row is written before its DAG run is triggered: for so long the trigger may still be on its way."""
 LIVE = ("queued", "running")

@@ -1,7 +1,7 @@
 """One attempt of a group (rules 11-18, 23): what it sends next, which nodes it releases first, and its verdict.
 
-`strategy_lib.Deployment` decides, from what the store knows; `operations.resume` carries it out. Which group of a run may begin
-(rule 8) is decided by `whose_turn`.
+`strategy_lib.Deployment` decides, from what the store knows; `operations.resume` carries it out. `whose_turn` says
+which group of a run may begin (rule 8).
 """
 
 from __future__ import annotations

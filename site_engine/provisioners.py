@@ -107,7 +107,7 @@ class ProvisionerConnection:
 
 
 class Provisioners(Protocol):
-    """Looks up which connection leads to a provisioner; the process that starts the engine gives it. A module may be one.
+    """Looks up which connection leads to a provisioner. Who starts the engine gives it; a module may be one.
 
     All raise ``ConnectionLookupFailed`` when it is not known which connection it is.
     """

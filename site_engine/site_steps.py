@@ -15,7 +15,7 @@ from strategy_lib.phase import Phase
 if TYPE_CHECKING:
     from site_engine.operations.run import OperationRun
     from site_engine.operations.wait import PhaseTimes
-    from site_engine.task_log import TaskLog
+    from site_engine.process import TaskLog
     from site_store import Operation
 
 

@@ -20,7 +20,7 @@ from provisioner_client.protocol import (
     TaskMessage,
     TaskState,
 )
-from site_engine.clock import Clock
+from site_engine.process import Clock
 from strategy_lib.outcome import REFUSED_BY_PREPARE, Evidence, NodeCondition
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector

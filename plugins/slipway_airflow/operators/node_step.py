@@ -10,7 +10,6 @@ from airflow.sdk.exceptions import AirflowSkipException
 from design_rendering.design import read_design
 from site_engine.actions.kinds import Override
 from site_engine.actions.parameters import parameters_of
-from site_engine.clock import SystemClock
 from site_engine.dead_actions import take_site
 from site_engine.errors import StepError
 from site_engine.node_steps import NodeStepRequest, NodeStepSubject
@@ -18,6 +17,7 @@ from site_engine.operations.resume import SubjectDriver
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.pause import hold_back
+from site_engine.process import SystemClock
 from slipway_airflow.operators.acquire import run_states
 from slipway_airflow.operators.base import design_address
 from slipway_airflow.operators.waiting import WaitingOperator

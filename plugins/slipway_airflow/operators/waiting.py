@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowRescheduleException
 
 from site_engine.actions.kinds import REPORT, kind_of
-from site_engine.clock import SystemClock
 from site_engine.finalization import finalize_action
 from site_engine.groups import OVER
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning
-from site_engine.stopping import Stopping
+from site_engine.process import Stopping, SystemClock
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker, task_states
 from slipway_airflow.triggers import ProvisionerTaskTrigger

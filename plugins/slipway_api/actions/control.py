@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from site_engine.actions.kinds import kind_of
-from site_engine.dead_actions import STOP, reconcile
+from site_engine.dead_actions import reconcile
+from site_engine.process import STOP
 from site_store import ActionState
 from slipway_api.actions.view import dag_status, is_paused
 from slipway_api.http.api_errors import ApiError

@@ -1,16 +1,57 @@
-"""Whether a task was told to stop: by a signal to its process, or by a command to its action."""
+"""What the engine needs of the process that it runs in: the time, a log, and whether it was told to stop.
+
+A task that was told to stop, by a signal or by a command to its action, submits nothing more. Tests replace all three.
+"""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from site_engine.dead_actions import STOP
 from site_engine.errors import TaskStopped
 
 if TYPE_CHECKING:
     from site_store import SiteStore
+
+STOP: Final = "stop"
+"""The command that ends an action, as it is kept in its audits."""
+
+
+class Clock(Protocol):
+    """Wall clock (UTC) and sleep."""
+
+    def now(self) -> datetime:
+        """Return the current time, aware, in UTC."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait for so many seconds."""
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now(self) -> datetime:
+        """Return the current time, aware, in UTC."""
+        return datetime.now(UTC)
+
+    def sleep(self, seconds: float) -> None:
+        """Wait for so many seconds."""
+        time.sleep(seconds)
+
+
+class TaskLog(Protocol):
+    """Takes sentences with ``%`` arguments."""
+
+    def info(self, event: str, /, *args: Any) -> Any:
+        """Tell what happens."""
+
+    def warning(self, event: str, /, *args: Any) -> Any:
+        """Tell what deserves a second look."""
+
+    def error(self, event: str, /, *args: Any) -> Any:
+        """Tell what went wrong."""
 
 
 @dataclass
