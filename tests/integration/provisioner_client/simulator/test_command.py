@@ -13,13 +13,13 @@ import requests
 from click.testing import CliRunner
 
 from provisioner_client.simulator.cli import main
-from tests.integration.simulator.conftest import StartSimulator
-from tests.integration.simulator.drydock_calls import Drydock, write_design
+from tests.integration.provisioner_client.simulator.conftest import StartSimulator
+from tests.integration.provisioner_client.simulator.drydock_calls import Drydock, write_design
 from tests.support.processes import tied
 from tests.support.simulators import Simulator
 
 COMMAND = [sys.executable, "-m", "provisioner_client.simulator"]
-SITES = Path(__file__).parents[4] / "shared" / "sites"
+SITES = Path(__file__).parents[5] / "shared" / "sites"
 
 
 def _run(*options: str) -> subprocess.CompletedProcess[str]:

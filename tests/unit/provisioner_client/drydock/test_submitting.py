@@ -18,7 +18,7 @@ from provisioner_client.errors import (
 )
 from provisioner_client.protocol import DesignSource
 from strategy_lib.phase import Phase
-from tests.unit.provisioner_client.drydock_answers import (
+from tests.unit.provisioner_client.drydock.drydock_answers import (
     API,
     BAD,
     DESIGN,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.simulator.conftest import StartSimulator
-from tests.integration.simulator.drydock_calls import Drydock
+from tests.integration.provisioner_client.simulator.conftest import StartSimulator
+from tests.integration.provisioner_client.simulator.drydock_calls import Drydock
 from tests.support.simulators import Simulator
 
 SHAPE_A, SHAPE_B, EMPTY = "a", "b", "empty"

@@ -14,7 +14,7 @@ from provisioner_client.errors import (
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
-from tests.unit.provisioner_client.drydock_answers import (
+from tests.unit.provisioner_client.drydock.drydock_answers import (
     API,
     DESIGN,
     GOOD,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from provisioner_client.simulator.journal import split_reference
-from tests.integration.simulator.drydock_calls import Drydock, names_filter
+from tests.integration.provisioner_client.simulator.drydock_calls import Drydock, names_filter
 from tests.support.simulators import Simulator
 
 KINDS = ("overlapping", "overlapping_other_action", "repeated", "same_reference")

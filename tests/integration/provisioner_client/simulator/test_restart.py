@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from provisioner_client.simulator.store import Store
-from tests.integration.simulator.conftest import StartSimulator
-from tests.integration.simulator.drydock_calls import Drydock, names_filter
+from tests.integration.provisioner_client.simulator.conftest import StartSimulator
+from tests.integration.provisioner_client.simulator.drydock_calls import Drydock, names_filter
 from tests.support.simulators import Simulator
 
 LONG_GRACE, SHORT_GRACE = ("--grace", "100000"), ("--grace", "600")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.simulator.conftest import StartSimulator
-from tests.integration.simulator.drydock_calls import Drydock, names_filter, write_design
+from tests.integration.provisioner_client.simulator.conftest import StartSimulator
+from tests.integration.provisioner_client.simulator.drydock_calls import Drydock, names_filter, write_design
 from tests.support.simulators import Simulator
 
 TASK_KEYS = {

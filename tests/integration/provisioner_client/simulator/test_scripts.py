@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import requests
 
-from tests.integration.simulator.drydock_calls import Drydock, names_filter
+from tests.integration.provisioner_client.simulator.drydock_calls import Drydock, names_filter
 from tests.support.simulators import Simulator
 
 N1, NONE = ["n1"], list[str]()

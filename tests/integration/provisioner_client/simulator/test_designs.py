@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.simulator.conftest import StartSimulator
-from tests.integration.simulator.drydock_calls import Drydock, write_design
+from tests.integration.provisioner_client.simulator.conftest import StartSimulator
+from tests.integration.provisioner_client.simulator.drydock_calls import Drydock, write_design
 from tests.support.file_server import FileServer
 from tests.support.simulators import Simulator
 from tests.support.sites import boot_action, node, site

@@ -20,6 +20,12 @@ from provisioner_client.errors import ProvisionerRefused
 from provisioner_client.http_session import HttpSession
 
 
+@pytest.fixture
+def waits() -> list[float]:
+    """Every wait that the client asked for, in seconds."""
+    return []
+
+
 class EmptyList(BaseHTTPRequestHandler):
     """Answers `[]`."""
 

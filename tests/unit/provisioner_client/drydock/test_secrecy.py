@@ -15,7 +15,7 @@ from provisioner_client.errors import ProvisionerError
 from provisioner_client.protocol import DesignSource
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
-from tests.unit.provisioner_client.drydock_answers import API, GOOD, TaskJson
+from tests.unit.provisioner_client.drydock.drydock_answers import API, GOOD, TaskJson
 
 TOKEN = "cAnArY-0123456789-abcd"
 REF = f"https://slipway.test:8443/slipway/d/{TOKEN}"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import requests
 
-from tests.integration.simulator.drydock_calls import Drydock
+from tests.integration.provisioner_client.simulator.drydock_calls import Drydock
 from tests.support.simulators import Simulator
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.simulator.drydock_calls import Drydock, write_design
+from tests.integration.provisioner_client.simulator.drydock_calls import Drydock, write_design
 from tests.support.simulators import Simulator
 
 StartSimulator = Callable[..., Simulator]
