@@ -19,7 +19,7 @@ from site_engine.designs import read_revision
 from site_engine.redaction import exposed_in, redact_for_action, redact_for_site, secrets_of
 from site_store import RevisionSecrets, SiteStore
 from site_store.sites import Sites
-from slipway_airflow.operators.acquire import AcquireSiteOperator
+from slipway_airflow.operators.action import AcquireSiteOperator
 from strategy_lib.phase import Phase
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site

@@ -16,7 +16,7 @@ from site_engine.errors import SettingsError
 from site_store import RevisionSecrets, SiteStore
 from slipway_airflow import connections
 from slipway_airflow.hook import DrydockHook
-from slipway_airflow.operators.acquire import AcquireSiteOperator
+from slipway_airflow.operators.action import AcquireSiteOperator
 from slipway_airflow.operators.waiting import connection_of
 from strategy_lib.phase import Phase
 from tests.support.stores import new_store

@@ -1,4 +1,4 @@
-"""Destroy or relabel the action's target nodes at the provisioner (rule 25)."""
+"""Steps outside of groups: verify or prepare the site as a whole; destroy or relabel the target nodes (rule 25)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowSkipException
 
 from design_rendering.design import read_design
+from site_engine import site_steps
 from site_engine.actions.kinds import Override
 from site_engine.actions.parameters import parameters_of
 from site_engine.dead_actions import take_site
@@ -15,25 +16,58 @@ from site_engine.errors import StepError
 from site_engine.node_steps import NodeStepRequest, NodeStepSubject
 from site_engine.operations.resume import SubjectDriver
 from site_engine.operations.run import OperationRun
-from site_engine.operations.wait import PhaseTimes, StillRunning
+from site_engine.operations.wait import StillRunning
 from site_engine.pause import hold_back
 from site_engine.process import SystemClock
-from slipway_airflow.operators.acquire import run_states
+from site_store import SiteStore
+from slipway_airflow.operators.action import run_states
 from slipway_airflow.operators.base import design_address
-from slipway_airflow.operators.waiting import WaitingOperator
+from slipway_airflow.operators.waiting import WaitingOperator, phase_times
 from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from site_engine.provisioners import ConnectionSettings, ProvisionerConnection
+    from site_engine.provisioners import ProvisionerConnection
     from site_store import SiteStore
 
-# How the design's settings call the times of a step.
-_TIMES = {
-    Phase.DESTROY: ("destroy_interval", "destroy_timeout"),
-    Phase.RELABEL: ("relabel_nodes_interval", "relabel_nodes_timeout"),
-}
+
+class SiteStepOperator(WaitingOperator):
+    """Carry out one step of the site.
+
+    Parameters
+    ----------
+    phase : str
+        ``verify_site`` or ``prepare_site``.
+    configuration : dict
+        The design's settings, as ``load_design`` returned them (templated).
+    """
+
+    template_fields = ("configuration",)
+
+    def __init__(self, *, phase: str, configuration: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.phase = phase
+        self.configuration = configuration
+
+    def carry_out(
+        self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
+    ) -> Any:
+        """Submit the step or re-join it, and see it to its end."""
+        action = self.action(store, context)
+        if action.dry_run:
+            raise AirflowSkipException(f"dry run: {self.phase} is not submitted")
+        phase = Phase(self.phase)
+        request = site_steps.SiteStepRequest(
+            action_id=action.id,
+            site=action.site,
+            phase=phase,
+            # Airflow raises max_tries when a person clears the task, and only then.
+            attempt=int(context["ti"].max_tries),
+            design_ref=design_address(store, action, connection),
+            times=phase_times(phase, self.configuration, connection.settings),
+        )
+        return site_steps.run_site_step(operations, request)
 
 
 class NodeStepOperator(WaitingOperator):
@@ -81,7 +115,7 @@ class NodeStepOperator(WaitingOperator):
             # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
             attempt=int(ti.max_tries),
             design_ref=design_address(store, action, connection),
-            times=step_times(step, self.configuration, connection.settings),
+            times=phase_times(step, self.configuration, connection.settings),
             # Kept by Airflow when the task comes back from the triggerer.
             since=ti.start_date or SystemClock().now(),
             ignore_older_tasks=parameters.allows(Override.IGNORE_OLDER_TASKS),
@@ -101,10 +135,3 @@ class NodeStepOperator(WaitingOperator):
         if verdict.failure:
             raise StepError(verdict.failure)
         return None
-
-
-def step_times(step: Phase, configuration: dict[str, Any], settings: ConnectionSettings) -> PhaseTimes:
-    """Return interval and timeout of a step from the design, capped by the connection's poll interval."""
-    interval, timeout = _TIMES[step]
-    longest = min(float(configuration[interval]), settings.poll_interval)
-    return PhaseTimes(longest, float(configuration[timeout]), settings.queue_timeout)
