@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from provisioner_client.protocol import TaskResult
 from site_engine.errors import StepError
 from site_engine.operations.wait import EndKind, OperationEnd, StillRunning
 from site_engine.reports import STEP_WARNING
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from site_store import Operation
 
 
-_DONE, _IN_PART = "success", "partial_success"
 _ENDED = (OperationStatus.COMPLETE, OperationStatus.TIMED_OUT)
 _NOBODY = Outcome(frozenset(), frozenset(), frozenset())
 
@@ -62,12 +62,12 @@ def run_site_step(operations: OperationRun, request: SiteStepRequest) -> StillRu
     task = ended.task
     for message in task.messages:
         (log.warning if message.error else log.info)("  %s", message.text)
-    if task.result == _DONE:
+    if task.result is TaskResult.SUCCESS:
         log.info("%s succeeded.", name)
         return None
     errors = [message.text for message in task.messages if message.error]
     said = "; ".join(errors[:5]) or "the provisioner gave no message"
-    if task.result == _IN_PART and request.phase is Phase.PREPARE_SITE:
+    if task.result is TaskResult.PARTIAL_SUCCESS and request.phase is Phase.PREPARE_SITE:
         log.warning("%s succeeded in part: %s", name, said)
         store.events.add(request.site, STEP_WARNING, f"{name} succeeded in part: {said}", action_id=request.action_id)
         return None
@@ -83,7 +83,7 @@ def _require_success(operation: Operation, log: TaskLog) -> None:
         It was no success.
     """
     name, result = operation.phase.value, operation.result
-    if result == _DONE or (result == _IN_PART and operation.phase is Phase.PREPARE_SITE):
+    if result == TaskResult.SUCCESS or (result == TaskResult.PARTIAL_SUCCESS and operation.phase is Phase.PREPARE_SITE):
         log.info("%s ended with %s before this task started again; the provisioner is not asked.", name, result)
         return
     raise StepError(

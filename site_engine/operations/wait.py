@@ -102,7 +102,7 @@ class OperationEnd:
     @property
     def result(self) -> str:
         """The stored result: the provisioner's word, else the kind of the end."""
-        return self.task.result if self.task else self.kind.value
+        return self.task.result.value if self.task else self.kind.value
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pytest
 from airflow.sdk import BaseHook, Connection
 
 from provisioner_client.errors import ProvisionerUnavailable
-from provisioner_client.protocol import ProvisionerTask, TaskState
+from provisioner_client.protocol import ProvisionerTask, TaskResult, TaskState
 from provisioner_client.redacting import Redact, RedactingProvisioner
 from site_engine.provisioners import ProvisionerConnection
 from site_store import RevisionSecrets, SiteStore
@@ -38,7 +38,9 @@ def test_the_triggerer_repeats_no_secret_of_an_answer(
         store.locks.acquire(action.id)
         op = store.operations.begin(action.id, "alpha", "", 1, Phase.VERIFY_SITE, (), "http://design").op
     nothing = frozenset[str]()
-    over = ProvisionerTask("t-1", "verify_site", TaskState.COMPLETE, "success", nothing, nothing, (), "slipway")
+    over = ProvisionerTask(
+        "t-1", "verify_site", TaskState.COMPLETE, TaskResult.SUCCESS, nothing, nothing, (), "slipway"
+    )
     answers: list[Any] = [ProvisionerUnavailable(f"500: bad {SECRET}"), over]
 
     def task(*_: object, **__: object) -> ProvisionerTask:

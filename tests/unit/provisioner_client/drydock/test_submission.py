@@ -16,9 +16,11 @@ from provisioner_client.errors import (
     SubmissionRefused,
     SubmissionUncertain,
 )
-from provisioner_client.protocol import LONG_AGO, ProvisionerTask, TaskState
+from provisioner_client.protocol import LONG_AGO, ProvisionerTask, TaskResult, TaskState
 
-TASK = ProvisionerTask("t-1", "prepare_nodes", TaskState.QUEUED, "incomplete", frozenset(), frozenset(), (), "ref")
+TASK = ProvisionerTask(
+    "t-1", "prepare_nodes", TaskState.QUEUED, TaskResult.INCOMPLETE, frozenset(), frozenset(), (), "ref"
+)
 LOST = ProvisionerUnavailable("the connection was lost")
 TIMED_OUT = ProvisionerUnavailable("no answer in time", timed_out=True)
 NOT_REACHED = ProvisionerUnavailable("no connection", reached=False)

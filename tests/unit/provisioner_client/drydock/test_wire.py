@@ -19,7 +19,7 @@ from provisioner_client.drydock.wire import (
 )
 from provisioner_client.errors import ProvisionerProtocolError
 from provisioner_client.hidden_address import HiddenAddress
-from provisioner_client.protocol import DesignMessage, TaskMessage, TaskState
+from provisioner_client.protocol import DesignMessage, TaskMessage, TaskResult, TaskState
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 
@@ -383,3 +383,15 @@ def test_what_is_no_validation_is_refused(data: object) -> None:
 def test_drydock_has_a_word_for_each_phase_and_one_for_both_ways_to_destroy() -> None:
     assert set(ACTIONS) == set(Phase)
     assert ACTIONS[Phase.RELEASE] == ACTIONS[Phase.DESTROY] == "destroy_nodes"
+
+
+@pytest.mark.parametrize(
+    ("said", "result"),
+    [
+        *((one.value, one) for one in TaskResult),
+        pytest.param("splendid", TaskResult.UNREPORTED, id="a word that is not known"),
+        pytest.param(["success"], TaskResult.UNREPORTED, id="no word at all"),
+    ],
+)
+def test_what_is_said_of_a_whole_task(said: object, result: TaskResult) -> None:
+    assert task_from({"task_id": "t", "status": "complete", "result": {"status": said}}).result is result
