@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskState
+from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskResult, TaskState
 from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, EngineError, SettingsError
 from site_engine.operations import reconcile
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations, await_unfinished
