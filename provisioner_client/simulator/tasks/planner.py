@@ -13,11 +13,11 @@ from provisioner_client.simulator.design_cache import DesignCache
 from provisioner_client.simulator.designs import SiteDesign, named_nodes, select_names
 from provisioner_client.simulator.errors import FilterCrash
 from provisioner_client.simulator.machines import MachinePark, Work, site_seconds, stage_seconds
-from provisioner_client.simulator.plans import NodePlan, Submission, plan_node, release, schedule
 from provisioner_client.simulator.scripts import ScriptBook, choose_script
 from provisioner_client.simulator.settings import Settings
 from provisioner_client.simulator.store import Store
-from provisioner_client.simulator.task_ledger import NODE_PHASES, PARALLEL, SITE_ACTIONS, Action, TaskLedger
+from provisioner_client.simulator.tasks.ledger import NODE_PHASES, PARALLEL, SITE_ACTIONS, Action, TaskLedger
+from provisioner_client.simulator.tasks.plans import NodePlan, Submission, plan_node, release, schedule
 
 NO_NODES = "No nodes in scope, no work to do."
 _COUNTERS = {

@@ -9,7 +9,8 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
 
-from provisioner_client.simulator.answers import (
+from provisioner_client.simulator.errors import BadAdminRequest
+from provisioner_client.simulator.http.answers import (
     HTML,
     Answer,
     api_error,
@@ -18,7 +19,6 @@ from provisioner_client.simulator.answers import (
     status_error,
     text_error,
 )
-from provisioner_client.simulator.errors import BadAdminRequest
 from provisioner_client.simulator.store import Store
 
 

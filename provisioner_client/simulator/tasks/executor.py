@@ -14,11 +14,11 @@ from collections.abc import Callable
 from provisioner_client.simulator.design_cache import DesignCache
 from provisioner_client.simulator.errors import DesignUnresolvable
 from provisioner_client.simulator.machines import MachinePark
-from provisioner_client.simulator.plans import NodePlan
 from provisioner_client.simulator.settings import Settings
 from provisioner_client.simulator.store import Store
-from provisioner_client.simulator.task_ledger import TaskLedger
-from provisioner_client.simulator.task_planner import TaskPlanner
+from provisioner_client.simulator.tasks.ledger import TaskLedger
+from provisioner_client.simulator.tasks.planner import TaskPlanner
+from provisioner_client.simulator.tasks.plans import NodePlan
 
 _LONGEST_SLEEP = 5.0
 

@@ -11,7 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qs
 
-from provisioner_client.simulator.answers import (
+from provisioner_client.simulator.design_cache import DesignCache, validation_messages
+from provisioner_client.simulator.designs import SiteDesign, select_names
+from provisioner_client.simulator.errors import DesignUnresolvable, FilterCrash
+from provisioner_client.simulator.http.answers import (
     Answer,
     TaskAnswers,
     api_error,
@@ -21,14 +24,11 @@ from provisioner_client.simulator.answers import (
     status_object,
     text_error,
 )
-from provisioner_client.simulator.design_cache import DesignCache, validation_messages
-from provisioner_client.simulator.designs import SiteDesign, select_names
-from provisioner_client.simulator.errors import DesignUnresolvable, FilterCrash
-from provisioner_client.simulator.executor import Executor
 from provisioner_client.simulator.machines import MachinePark
 from provisioner_client.simulator.settings import Settings
 from provisioner_client.simulator.store import Store
-from provisioner_client.simulator.task_ledger import Action, TaskLedger
+from provisioner_client.simulator.tasks.executor import Executor
+from provisioner_client.simulator.tasks.ledger import Action, TaskLedger
 
 BASE = "/api/v1.0"
 LONGEST_DESIGN_REF = 128

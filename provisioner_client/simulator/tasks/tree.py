@@ -16,9 +16,9 @@ from functools import cached_property
 from typing import Any
 
 from provisioner_client.simulator.machines import Work
-from provisioner_client.simulator.plans import Attempt, NodePlan
 from provisioner_client.simulator.scripts import STAGES
-from provisioner_client.simulator.task_ledger import NODE_PHASES, PARALLEL
+from provisioner_client.simulator.tasks.ledger import NODE_PHASES, PARALLEL
+from provisioner_client.simulator.tasks.plans import Attempt, NodePlan
 
 LONGEST_MESSAGE = 127
 _STORAGE_STAGE = 15

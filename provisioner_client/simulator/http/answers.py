@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
 
-from provisioner_client.simulator.task_ledger import TaskLedger
-from provisioner_client.simulator.task_tree import TaskNode, TaskTree, result_document, task_document
+from provisioner_client.simulator.tasks.ledger import TaskLedger
+from provisioner_client.simulator.tasks.tree import TaskNode, TaskTree, result_document, task_document
 
 JSON = "application/json"
 TEXT = "text/plain"

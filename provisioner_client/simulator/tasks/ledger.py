@@ -12,8 +12,8 @@ from typing import Any
 
 from provisioner_client.simulator.designs import named_nodes
 from provisioner_client.simulator.machines import Work
-from provisioner_client.simulator.plans import NodePlan
 from provisioner_client.simulator.store import Store
+from provisioner_client.simulator.tasks.plans import NodePlan
 
 
 class Action(StrEnum):

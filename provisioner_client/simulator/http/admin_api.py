@@ -10,18 +10,18 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
-from provisioner_client.simulator.answers import Answer, json_answer
 from provisioner_client.simulator.design_cache import DesignCache
-from provisioner_client.simulator.drydock_api import Request
 from provisioner_client.simulator.errors import BadAdminRequest
-from provisioner_client.simulator.executor import Executor
-from provisioner_client.simulator.faults import FaultBook, parse_fault
+from provisioner_client.simulator.http.answers import Answer, json_answer
+from provisioner_client.simulator.http.drydock_api import Request
+from provisioner_client.simulator.http.faults import FaultBook, parse_fault
 from provisioner_client.simulator.journal import Journal, find_double_submissions
 from provisioner_client.simulator.machines import MachinePark
 from provisioner_client.simulator.scripts import ScriptBook, parse_script
 from provisioner_client.simulator.settings import Settings
 from provisioner_client.simulator.store import Store
-from provisioner_client.simulator.task_ledger import TaskLedger, describe_root
+from provisioner_client.simulator.tasks.executor import Executor
+from provisioner_client.simulator.tasks.ledger import TaskLedger, describe_root
 
 PREFIX = "/_sim/"
 

@@ -13,10 +13,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
 from urllib.parse import urlsplit
 
-from provisioner_client.simulator.answers import Answer, framework_error, phrase
-from provisioner_client.simulator.drydock_api import Request
 from provisioner_client.simulator.errors import AddressInUse
-from provisioner_client.simulator.faults import Fault, FaultKind
+from provisioner_client.simulator.http.answers import Answer, framework_error, phrase
+from provisioner_client.simulator.http.drydock_api import Request
+from provisioner_client.simulator.http.faults import Fault, FaultKind
 from provisioner_client.simulator.simulation import Simulation
 
 
