@@ -158,7 +158,7 @@ def _allowed(check: Callable[[Caller, Request], bool], what: str) -> Any:
 may_read = _allowed(lambda caller, _: caller.may_read(COMMIT_DAG), f"see the runs of {COMMIT_DAG}")
 """May read what is no secret: documents, actions, statuses."""
 
-# Committing a design is as weighty as starting its deployment: whoever may trigger deploy_site may commit.
+# Committing a design is as weighty as starting its deployment: a user who may trigger deploy_site may commit.
 may_commit = _allowed(lambda caller, _: caller.may_create(COMMIT_DAG), f"trigger {COMMIT_DAG}, which committing needs")
 """May change a site's documents."""
 

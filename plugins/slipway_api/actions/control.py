@@ -39,7 +39,7 @@ def stop(store: SiteStore, airflow: AirflowClient, action: ActionRecord, user: s
             raise ApiError(409, text, "Unable to stop action", retry=True)
         _note(store, action, STOP, user)
     else:
-        # First, so that whoever closes the action knows by whom it was stopped.
+        # First, so that the action is closed with the name of the user who stopped it.
         _note(store, action, STOP, user)
         airflow.fail_run(action.dag_id, action.run_id)
         if action.state is ActionState.PENDING:

@@ -69,7 +69,7 @@ class Step(BaseModel):
     notes: list[Note] = Field(examples=[[]])
 
 
-# What is told of Airflow's task as it stands there; its rendered fields and the like are Airflow's own business.
+# Shown as Airflow gives them; rendered fields and the like are not shown.
 _TASK_FIELDS = Step.model_fields.keys() - {"task_id", "dag_id", "dag_run_id", "map_index", "state", "index", "notes"}
 
 
