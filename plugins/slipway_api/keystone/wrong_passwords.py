@@ -34,7 +34,7 @@ FORGOTTEN_AFTER = 900.0
 ADDRESSES = 4096
 """Addresses that are remembered; of more, those that were wrong last."""
 USERS = 64
-"""Users that are counted apart at one address; all others there count as one, so that trying many names is slow, too."""
+"""Users that are counted apart at one address; all others there count as one, so that trying many names is slow."""
 
 _OTHERS = b""
 
