@@ -34,13 +34,6 @@ def node_digests(documents: Iterable[Document], nodes: Iterable[Node]) -> dict[s
     keys, metadata, other nodes, and where a label comes from do not count. Tags are no labels: Drydock writes them to
     MAAS when it deploys.
 
-    Parameters
-    ----------
-    documents
-        The design.
-    nodes
-        Its nodes (`drydock_kinds.nodes_from_documents`), for their labels.
-
     Raises
     ------
     DocumentError

@@ -118,8 +118,6 @@ def labels_of(document: Document) -> tuple[Label, ...]:
 class _Reader:
     """Reads the directives of one document."""
 
-    __slots__ = ("diagnostics", "document", "good")
-
     def __init__(self, document: Document, diagnostics: Diagnostics) -> None:
         self.document = document
         self.diagnostics = diagnostics

@@ -50,18 +50,6 @@ class DocumentGraph:
 class DocumentGraphReader:
     """Finds out the graph of the documents of a design."""
 
-    __slots__ = (
-        "_absent",
-        "_by_label",
-        "_diagnostics",
-        "_directives",
-        "_documents",
-        "_failed",
-        "_fitting",
-        "_outranked",
-        "_ranks",
-    )
-
     def __init__(
         self, documents: Sequence[Document], directives: Sequence[Directives], layers: Layers, diagnostics: Diagnostics
     ) -> None:

@@ -97,21 +97,6 @@ class _State:
 class _Renderer:
     """Renders the documents of one design."""
 
-    __slots__ = (
-        "_absent",
-        "_abstract",
-        "_budget",
-        "_diagnostics",
-        "_directives",
-        "_documents",
-        "_failed",
-        "_graph",
-        "_layers",
-        "_needs",
-        "_secret_parts",
-        "_states",
-    )
-
     def __init__(self, documents: Sequence[Document]) -> None:
         self._documents = documents
         self._diagnostics = Diagnostics()

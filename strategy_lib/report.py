@@ -165,16 +165,8 @@ def build_report(
 
     Parameters
     ----------
-    action
-        What was asked for, and when.
     groups
         In processing order. One that is still pending or running was interrupted, and so has failed.
-    nodes
-        Every node of the site that was considered.
-    failed_steps
-        Steps before the groups that failed.
-    notes
-        What else should be known, such as late results.
     """
     judged, considered = tuple(_judged(group) for group in groups), tuple(nodes)
     steps = tuple(failed_steps)

@@ -28,15 +28,7 @@ class NodeOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A deployment that has been played to its end.
-
-    Attributes
-    ----------
-    deployment
-        The state machine at its end: groups, nodes, verdict.
-    submissions
-        What would have been sent to the provisioner, in order.
-    """
+    """A deployment at its end, and what would have been sent to the provisioner, in order."""
 
     deployment: Deployment
     submissions: tuple[Step, ...] = field(default=())
@@ -51,10 +43,6 @@ def rehearse(
 
     Parameters
     ----------
-    strategy
-        A valid strategy.
-    nodes
-        All nodes of the site.
     outcomes
         What comes of a node in a phase, should it be sent for it; what is not given succeeds.
     """

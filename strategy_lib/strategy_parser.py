@@ -24,13 +24,6 @@ _Found = tuple[str, str]
 def parse_strategy(data: object, document: Origin | None = None) -> Strategy:
     """Read a strategy from the `data` of its document.
 
-    Parameters
-    ----------
-    data
-        What stands under `data:` of a `shipyard/DeploymentStrategy/v1` document.
-    document
-        The document it comes from, so that problems name it and their lines.
-
     Raises
     ------
     StrategyError
