@@ -158,7 +158,7 @@ def unused_strategies(documents: Sequence[Document]) -> list[Problem]:
     """Return a warning for each strategy of a site that a deployment would pass by (rule 22); says what to add.
 
     Files without nodes are drafts, and drafts are not deployed as they are. A strategy beside the one that is used is
-    left alone: whoever has several knows how to choose.
+    left alone: somebody who has several knows how to choose.
 
     Raises
     ------

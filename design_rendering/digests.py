@@ -1,7 +1,7 @@
 """A digest per node of everything in the design that makes the node, so that a change is seen (rule 21).
 
 A digest has three parts, `2:<everything but labels>:<labels>`: the version of what goes into it, and two hashes.
-A deployed node gets new labels without being deployed again (rule 25), so that they are told apart.
+A deployed node gets new labels without being deployed again (rule 25): therefore the two are told apart.
 """
 
 from __future__ import annotations

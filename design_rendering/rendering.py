@@ -138,7 +138,7 @@ class _Renderer:
             directives = read_directives(document, self._diagnostics)
             if directives is None:
                 self._failed.add(number)
-            # Its labels are known all the same, so that nothing is said to lack the parent that it is.
+            # Its labels are kept, so that its children do not seem to lack a parent.
             found.append(directives or Directives(labels=labels_of(document)))
         return found
 

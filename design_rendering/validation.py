@@ -181,7 +181,7 @@ def _problems(documents: Sequence[Document]) -> list[Problem]:
         problems = _strategy_problems(document, known)
         unused = used is not None and document.name not in used
         found += [replace(problem, level="warning") for problem in problems] if unused else problems
-    with contextlib.suppress(StrategyLibError):  # what is wrong is told already
+    with contextlib.suppress(StrategyLibError):  # what is wrong is found above
         found += unused_strategies(documents)
     return found
 

@@ -109,7 +109,7 @@ def rehearsal_to_dict(rehearsal: Rehearsal, nodes: Sequence[Node]) -> dict[str, 
     """Return a rehearsal as the plain data that `simulate` returns."""
     deployment = rehearsal.deployment
     groups = deployment.groups
-    # Plain text: whoever gets the result need not know our enumerations.
+    # Plain text: callers need not know our enumerations.
     states = {state: str(state) for state in NodeState}
     return {
         "verdict": str(deployment.verdict or Verdict.FAILURE),

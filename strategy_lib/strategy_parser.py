@@ -120,7 +120,7 @@ def strategy_problems(data: object, document: Origin | None = None) -> list[Prob
 
 
 def _label_problems(groups: list[Any]) -> Iterator[_Found]:
-    """Find labels that pass the schema and are none all the same: Unicode and Python differ about blank characters.
+    """Find labels without a visible key that pass the schema: Unicode and Python differ about blank characters.
 
     Such a label must never be dropped, for a selector that has lost its only criterion selects all nodes.
     """

@@ -1,4 +1,4 @@
-"""Texts that must not be seen and that no rendered document shows to be secret."""
+"""What a rendering knows of secrets, and keys that stand twice: warned about, and never shown as they are written."""
 
 from __future__ import annotations
 
@@ -7,14 +7,29 @@ from typing import Any
 import pytest
 import yaml
 
-from design_rendering import render
+from design_rendering import design_text, load_documents, redacted_text, render
 from design_rendering.rendering import secret_texts
 from design_rendering.secrets import may_hide_secrets
+from design_rendering.validation import validate
 from tests.support.designs import action, child, documents, layered, parent, substitution
 
 PASSPHRASE = "deckhand/Passphrase/v1"
 LOGIN = layered("login", "site", "root:hunter2", schema=PASSPHRASE, storagePolicy="encrypted")
 PART: dict[str, Any] = {"pattern": "(.*):(.*)", "match_group": 2}
+
+TEXT = """\
+---
+# a comment
+schema: armada/Chart/v1
+metadata: {name: plain, storagePolicy: cleartext, layeringDefinition: {layer: site}}
+data: {a: 1, b: 2}
+---
+schema: armada/Chart/v1
+metadata: {name: twice, storagePolicy: cleartext, layeringDefinition: {layer: site}}
+data:
+  auth: {password: hunter2hunter2}
+  auth: {user: u}
+"""
 
 
 def texts(*design: dict[str, Any]) -> frozenset[str]:
@@ -87,3 +102,19 @@ def test_what_is_made_in_a_secret_document() -> None:
 def test_texts_that_may_hide_secrets(design: list[dict[str, Any]], hides: bool) -> None:
     assert may_hide_secrets([yaml.safe_dump_all(design)]) is hides
     assert may_hide_secrets([yaml.safe_dump_all(design, default_flow_style=True)]) is hides
+
+
+def test_each_is_a_warning_of_the_design() -> None:
+    documents = load_documents(TEXT, "s.yaml")
+    for found in (render(documents).warnings, validate(documents, draft=True), validate(documents)):
+        assert [str(one) for one in found if "already there" in one.message] == [
+            "s.yaml:11: $.data.auth: the key 'auth' is already there on line 10; this one is taken"
+        ]
+
+
+def test_what_is_not_taken_is_neither_given_away_nor_given_on() -> None:
+    documents = load_documents(TEXT, "s.yaml")
+    for text in (redacted_text(TEXT, documents), design_text(render(documents))):
+        assert "hunter2" not in text
+        assert "# a comment" in redacted_text(TEXT, documents)
+        assert [one["data"] for one in yaml.safe_load_all(text)] == [{"a": 1, "b": 2}, {"auth": {"user": "u"}}]
