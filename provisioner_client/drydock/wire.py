@@ -103,12 +103,12 @@ def checked_task(
     if task_id is not None and task.task_id != task_id:
         raise ProvisionerProtocolError(f"the answer for task {task_id} is about task {one_line(task.task_id)}")
     if phase is not None and task.action != ACTIONS[phase]:
-        told = one_line(task.action)
-        raise ProvisionerProtocolError(f"task {task.task_id} should be {ACTIONS[phase]}, and is {told}")
+        action = one_line(task.action)
+        raise ProvisionerProtocolError(f"task {task.task_id} should be {ACTIONS[phase]}, and is {action}")
     if reference is not None and task.reference not in (None, reference):
-        told = one_line(task.reference)
+        other = one_line(task.reference)
         raise ProvisionerProtocolError(
-            f"task {task.task_id} should have reference {reference}, and has reference {told}"
+            f"task {task.task_id} should have reference {reference}, and has reference {other}"
         )
     return task
 

@@ -52,8 +52,8 @@ def framework_error(status: int, effect: str = "refused") -> Answer:
 
 def keystone_error() -> Answer:
     """Return the 401 of Keystone's middleware, which stands before Drydock."""
-    told = {"message": "The request you have made requires authentication.", "code": 401, "title": "Unauthorized"}
-    answer = json_answer({"error": told}, 401, effect="refused")
+    error = {"message": "The request you have made requires authentication.", "code": 401, "title": "Unauthorized"}
+    answer = json_answer({"error": error}, 401, effect="refused")
     return answer.with_headers(("WWW-Authenticate", 'Keystone uri="http://keystone.invalid"'))
 
 

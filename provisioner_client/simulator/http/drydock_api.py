@@ -58,7 +58,7 @@ class _Unreadable(Exception):
 
 
 class DrydockApi:
-    """Answers requests. Designs are read before the store is held, so that a slow one stops nobody."""
+    """Answers requests. Designs are read before the store is held, so that a slow one blocks no other request."""
 
     def __init__(
         self,

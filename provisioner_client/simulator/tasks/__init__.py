@@ -1,1 +1,1 @@
-"""Tasks: accepting one, planning what becomes of its nodes, carrying it out, and telling of it."""
+"""Tasks: accepting one, planning what becomes of its nodes, carrying it out, and showing it."""

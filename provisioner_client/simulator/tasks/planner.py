@@ -43,7 +43,7 @@ class TaskPlanner:
         Raises
         ------
         DesignUnresolvable
-            If there is none; the real server then runs the task for ever.
+            If the design cannot be read; the real server then runs the task for ever.
         """
         # It is used for the task, and again for every node of it.
         names = named_nodes(json.loads(row["node_filter"]))
@@ -73,7 +73,7 @@ class TaskPlanner:
             self._ledger.note_submissions(row["task_id"], row["reference"], row["action"], names, time.time())
         phase = NODE_PHASES.get(row["action"])
         if phase is None:
-            # verify_nodes: it names nobody.
+            # verify_nodes: it names no node.
             self._ledger.plan(row["task_id"], design.site, [], self._site_end(row), "success", [], [])
         else:
             self._plan_phase(row, design.site, phase, names)
@@ -181,7 +181,7 @@ class TaskPlanner:
 
 
 def _result(successes: list[str], failures: list[str]) -> str:
-    """Return a task's result as Drydock has it: nobody failed is a success, also with nobody in the lists."""
+    """Return a task's result as Drydock has it: without a failed node it is a success, also with empty lists."""
     if not failures:
         return "success"
     return "partial_success" if successes else "failure"

@@ -23,7 +23,7 @@ from provisioner_client.simulator.machines import (
 )
 from provisioner_client.simulator.scripts import HARDWARE_STAGE, STAGES, Behaviour, Script
 
-# Drydock tries again what has failed, but for labels.
+# Drydock repeats what has failed, except labels.
 ATTEMPTS_OF_A_FAILURE = {Work.PREPARE: 4, Work.DEPLOY: 4, Work.DESTROY: 4, Work.RELABEL: 1}
 LONGEST_HOSTNAME = 32
 _RETRY_SHARE = 0.1
@@ -229,7 +229,7 @@ def _course(submission: Submission) -> _Course:
         return _Course(_Ending.FAIL, hardware, succeeded=True, failed=True, after=failed, message=message, echo=echo)
     if behaviour is Behaviour.POWER:
         if phase is Work.PREPARE:
-            # Drydock's own IPMI; its driver's error is not caught: nobody is reported, and the leaf stays running.
+            # Drydock's own IPMI; its driver's error is not caught: no node is reported, and the leaf stays running.
             return _Course(_Ending.CRASH, 0, power="unknown")
         return _Course(_Ending.FAIL, 0, failed=True, message=f"Node {submission.node} has no power", power="unknown")
     if behaviour is Behaviour.STUCK:
@@ -241,7 +241,7 @@ def _course(submission: Submission) -> _Course:
         echo = _echo(submission, after)
         return _Course(_Ending.FAIL, stage, succeeded=both, failed=True, after=after, message=message, echo=echo)
     if phase is Work.DEPLOY and not submission.booted and start_of(phase, submission.status) is Start.WORK:
-        # The driver takes the node's key for boot actions for granted: nobody is reported.
+        # The driver takes the node's key for boot actions for granted: no node is reported.
         return _Course(_Ending.CRASH, hardware, after=MachineStatus.ALLOCATED)
     return _Course(_Ending.OK, last, succeeded=True, after=done)
 

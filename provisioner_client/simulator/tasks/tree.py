@@ -1,4 +1,4 @@
-"""Drydock's task documents: a root task and the tree below it, told from the root's plans at a moment. Pure.
+"""Drydock's task documents: a root task and the tree below it, made from the root's plans for a moment. Pure.
 
 Subtasks are not stored. The ids of a tree share their first and last groups, the middle ones are numbers:
 `<head>-<node>-4<stage><attempt>-<tail>`, from 1; node 0 is the root, stage 0 the node's task, attempt 0 the stage's.
@@ -61,7 +61,7 @@ class TaskTree:
     load_plans
         Fetches the plans of the task's nodes.
     now
-        The moment asked for; a frozen tree is told as of the moment at which it froze.
+        The moment asked for; a frozen tree is shown as it was when it froze.
     """
 
     def __init__(self, row: sqlite3.Row, load_plans: Callable[[str], Sequence[NodePlan]], now: float) -> None:
