@@ -19,7 +19,6 @@ from strategy_lib.configuration import (
 )
 from strategy_lib.errors import Problem, StrategyLibError
 from strategy_lib.node import Node
-from strategy_lib.selectors import resolve
 from strategy_lib.strategy import STRATEGY_SCHEMA, Strategy, default_strategy
 from strategy_lib.strategy_parser import parse_strategy
 from strategy_lib.warnings import strategy_warnings
@@ -51,10 +50,6 @@ class Design:
     nodes: tuple[Node, ...]
     digests: Mapping[str, str]
     warnings: tuple[Problem, ...]
-
-    def members(self) -> dict[str, frozenset[str]]:
-        """Return the names of each group's nodes."""
-        return resolve(self.strategy, self.nodes)
 
 
 def read_design(documents: Iterable[Document]) -> Design:

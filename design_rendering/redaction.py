@@ -23,10 +23,6 @@ class Redactor:
     ----------
     secrets
         The texts to hide; those shorter than `shortest` characters are not hidden.
-    replacement
-        What stands in their place.
-    shortest
-        Characters, at least 1.
     """
 
     def __init__(self, secrets: Iterable[str], replacement: str = HIDDEN, shortest: int = SHORTEST_SECRET) -> None:

@@ -289,12 +289,6 @@ def design_text(rendering: Rendering) -> str:
 
 
 def secret_texts(documents: Sequence[Document], rendering: Rendering) -> frozenset[str]:
-    """Return the secrets of documents as they were written and as they are rendered, and the parts taken of them.
-
-    Parameters
-    ----------
-    documents
-        What was rendered, abstract documents included.
-    """
+    """Return the secrets of documents as they were written and as they are rendered, and the parts taken of them."""
     changed = [rendered.document for rendered in rendering.documents if rendered.changed]
     return secret_values([*documents, *changed], rendering.secret_parts)

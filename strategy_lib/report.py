@@ -70,11 +70,6 @@ class ReportedGroup:
         """How long it took, in seconds."""
         return seconds_between(self.started, self.ended)
 
-    @property
-    def failed_criteria(self) -> tuple[CriterionResult, ...]:
-        """The criteria that were not met."""
-        return tuple(result for result in self.criteria if not result.met)
-
 
 @dataclass(frozen=True, slots=True)
 class ReportedNode:

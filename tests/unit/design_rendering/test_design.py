@@ -7,6 +7,7 @@ import pytest
 from design_rendering.design import read_design
 from design_rendering.documents import DocumentError, load_documents
 from strategy_lib.errors import ConfigurationError, StrategyError
+from strategy_lib.selectors import resolve
 
 NODE = "---\nschema: drydock/BaremetalNode/v1\nmetadata: {name: n1}\ndata: {}\n"
 
@@ -39,7 +40,7 @@ def test_rule_22_no_name_is_the_strategy_of_the_usual_name_or_else_the_default_g
     for there in (other, ""):
         design = read_design(load_documents(NODE + there + settings))
         assert [group.name for group in design.strategy.groups] == ["default"]
-        assert design.members() == {"default": {"n1"}}
+        assert resolve(design.strategy, design.nodes) == {"default": {"n1"}}
 
 
 def test_rule_22_the_strategy_of_the_usual_name_is_read_where_the_configuration_names_none() -> None:
