@@ -11,7 +11,7 @@ Destroys the target nodes: their machines are released and their disks erased. *
 Clear `destroy_nodes`, with its downstream tasks, to try again what is not proven destroyed. `release` is red whenever
 the run has failed; the site is free all the same.
 
-What would take a critical group below its criteria is refused by `validate_design`, but for the
-parameter `below_criteria`.
+`validate_design` refuses what would take a critical group below its criteria, unless the parameter `below_criteria`
+is set.
 """,
 )

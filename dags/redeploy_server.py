@@ -12,7 +12,7 @@ Unless every target node is proven destroyed, none is deployed: open the log of 
 downstream tasks, to try again what is not yet destroyed, and to go on. `release` is red whenever the run has failed;
 the site is free all the same.
 
-What would take a critical group below its criteria is refused by `validate_design`, but for the
-parameter `below_criteria`.
+`validate_design` refuses what would take a critical group below its criteria, unless the parameter `below_criteria`
+is set.
 """,
 )

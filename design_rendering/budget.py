@@ -35,8 +35,6 @@ class Size:
 class Sizes:
     """Measures values; a part that is shared is looked at once."""
 
-    __slots__ = ("_done", "_known")
-
     def __init__(self) -> None:
         self._done: set[int] = set()
         # With the value itself, so that its identity is not used again.
@@ -69,8 +67,6 @@ class Sizes:
 
 class Budget:
     """What is left of the bounds on one rendering."""
-
-    __slots__ = ("_characters", "_matched", "_steps", "_values", "sizes")
 
     def __init__(self) -> None:
         self.sizes = Sizes()

@@ -8,7 +8,7 @@ from typing import Any
 from design_rendering.traversal import MISSING, found_at, kind_of
 from strategy_lib.json_path import Step, path_of
 
-# Filling a list with empty entries up to an index is Deckhand's way; a slip of the keyboard must not fill memory.
+# Filling a list with empty entries up to an index is Deckhand's way; a mistyped index must not fill memory.
 _MOST_FILLED = 100
 
 

@@ -19,7 +19,6 @@ from strategy_lib.configuration import (
 )
 from strategy_lib.errors import Problem, StrategyLibError
 from strategy_lib.node import Node
-from strategy_lib.selectors import NodeIndex, members_of, resolve
 from strategy_lib.strategy import STRATEGY_SCHEMA, Strategy, default_strategy
 from strategy_lib.strategy_parser import parse_strategy
 from strategy_lib.warnings import strategy_warnings
@@ -51,10 +50,6 @@ class Design:
     nodes: tuple[Node, ...]
     digests: Mapping[str, str]
     warnings: tuple[Problem, ...]
-
-    def members(self) -> dict[str, frozenset[str]]:
-        """Return the names of each group's nodes."""
-        return resolve(self.strategy, self.nodes)
 
 
 def read_design(documents: Iterable[Document]) -> Design:
@@ -89,13 +84,8 @@ def read_design(documents: Iterable[Document]) -> Design:
         raise errors[0]
     if errors:
         raise DocumentError(dict.fromkeys(problem for error in errors for problem in error.problems))
-    index = NodeIndex(nodes)
-    warnings = [
-        *strategy_warnings(strategy, members_of(strategy, index), index.names, strategy_document, index),
-        *missing_profiles(all_documents),
-    ]
-    if strategy_document is None:
-        warnings += _unused_strategies(all_documents)
+    warnings = [*strategy_warnings(strategy, nodes, strategy_document), *missing_profiles(all_documents)]
+    warnings += unused_strategies(all_documents)
     return Design(configuration, strategy, tuple(nodes), digests, tuple(warnings))
 
 
@@ -140,17 +130,6 @@ def _first_of_each(documents: list[Document], schema: str) -> dict[str, Document
     }
 
 
-def _unused_strategies(documents: list[Document]) -> list[Problem]:
-    """Warn of strategies that nothing leads to: whoever wrote them expects their groups (rule 22)."""
-    message = (
-        f"not used: no {CONFIGURATION_SCHEMA} names it, it is not named {DEFAULT_STRATEGY_NAME!r}, "
-        "and all nodes are one critical group instead"
-    )
-    return [
-        document.problem("$", message, "warning") for document in find_documents(documents, STRATEGY_SCHEMA).values()
-    ]
-
-
 def used_strategies(documents: Sequence[Document]) -> Collection[str] | None:
     """Return the name of the strategy that a deployment of these documents uses, nothing for the default one (rule 22).
 
@@ -174,7 +153,7 @@ def unused_strategies(documents: Sequence[Document]) -> list[Problem]:
     """Return a warning for each strategy of a site that a deployment would pass by (rule 22); says what to add.
 
     Files without nodes are drafts, and drafts are not deployed as they are. A strategy beside the one that is used is
-    left alone: whoever has several knows how to choose.
+    left alone: somebody who has several knows how to choose.
 
     Raises
     ------

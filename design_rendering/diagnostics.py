@@ -17,8 +17,6 @@ class RenderingError(StrategyLibError):
 class Diagnostics:
     """Collects errors and warnings; past a thousand of either they are only counted."""
 
-    __slots__ = ("_errors", "_warnings", "more_errors", "more_warnings")
-
     def __init__(self) -> None:
         self._errors: list[Problem] = []
         self._warnings: list[Problem] = []

@@ -1,7 +1,7 @@
 """A digest per node of everything in the design that makes the node, so that a change is seen (rule 21).
 
 A digest has three parts, `2:<everything but labels>:<labels>`: the version of what goes into it, and two hashes.
-A deployed node gets new labels without being deployed again (rule 25), so that they are told apart.
+A deployed node gets new labels without being deployed again (rule 25): therefore the two are told apart.
 """
 
 from __future__ import annotations
@@ -33,13 +33,6 @@ def node_digests(documents: Iterable[Document], nodes: Iterable[Node]) -> dict[s
     of the networks and links they use, as canonical JSON, and the labels that it has in the end. Comments, order of
     keys, metadata, other nodes, and where a label comes from do not count. Tags are no labels: Drydock writes them to
     MAAS when it deploys.
-
-    Parameters
-    ----------
-    documents
-        The design.
-    nodes
-        Its nodes (`drydock_kinds.nodes_from_documents`), for their labels.
 
     Raises
     ------

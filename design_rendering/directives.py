@@ -118,8 +118,6 @@ def labels_of(document: Document) -> tuple[Label, ...]:
 class _Reader:
     """Reads the directives of one document."""
 
-    __slots__ = ("diagnostics", "document", "good")
-
     def __init__(self, document: Document, diagnostics: Diagnostics) -> None:
         self.document = document
         self.diagnostics = diagnostics
@@ -312,7 +310,7 @@ class _Reader:
         return True
 
     def _near_miss(self, key: Any) -> None:
-        """Refuse a key that is nearly one that counts. Other keys are nobody's business here."""
+        """Refuse a misspelt key. Other unknown keys are allowed here."""
         hint = did_you_mean(str(key), _METADATA, "", cutoff=0.8, quoted=False)
         if hint:
             self._wrong("$.metadata", f"{self._shown(key)} is not known here; {hint}")

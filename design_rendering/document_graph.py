@@ -50,18 +50,6 @@ class DocumentGraph:
 class DocumentGraphReader:
     """Finds out the graph of the documents of a design."""
 
-    __slots__ = (
-        "_absent",
-        "_by_label",
-        "_diagnostics",
-        "_directives",
-        "_documents",
-        "_failed",
-        "_fitting",
-        "_outranked",
-        "_ranks",
-    )
-
     def __init__(
         self, documents: Sequence[Document], directives: Sequence[Directives], layers: Layers, diagnostics: Diagnostics
     ) -> None:
@@ -125,7 +113,7 @@ class DocumentGraphReader:
     def _fitting_by_rank(self, schema: str, selector: frozenset[Label]) -> Mapping[int, list[int]]:
         """Return the documents with these labels by the rank of their layer.
 
-        Those of another schema are at _OTHER_SCHEMA, those of a layer that is none at _NO_LAYER.
+        Those of another schema are at _OTHER_SCHEMA, those of an unknown layer at _NO_LAYER.
         """
         key = (schema, selector)
         known = self._fitting.get(key)
@@ -253,7 +241,7 @@ class DependencyOrder:
 def dependency_order(count: int, needs: Mapping[int, Sequence[int]]) -> DependencyOrder:
     """Return the order for documents 0 to `count` - 1; `needs` has what each depends on.
 
-    It is the order they are given in, but for what has to come first. Where there is a cycle, the order holds for the
+    It keeps the given order, except that dependencies come first. Where there is a cycle, the order holds for the
     documents that do not depend on it.
     """
     order: list[int] = []

@@ -18,7 +18,7 @@ from strategy_lib.strategy import STRATEGY_SCHEMA
 READ_KINDS = frozenset({STRATEGY_SCHEMA, CONFIGURATION_SCHEMA, *NODE_MAKERS, "deckhand/LayeringPolicy/v1"})
 
 # The more specific layer wins where one name is defined in several (Airship's order of layers).
-_LAYERS = ("global", "type", "region", "site")
+DEFAULT_LAYERS = ("global", "type", "region", "site")
 
 
 class DocumentError(StrategyLibError):
@@ -167,7 +167,7 @@ def find_document(documents: Iterable[Document], schema: str, name: str | None =
 
 
 def _rank(document: Document) -> int:
-    return _LAYERS.index(document.layer) if document.layer in _LAYERS else -1
+    return DEFAULT_LAYERS.index(document.layer) if document.layer in DEFAULT_LAYERS else -1
 
 
 def _decoded(text: str | bytes, source: str, limits: Limits) -> str:

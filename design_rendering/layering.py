@@ -10,14 +10,13 @@ from design_rendering.budget import Budget
 from design_rendering.copy_on_write import CopyOnWrite, PlaceError
 from design_rendering.diagnostics import Diagnostics
 from design_rendering.directives import Action, Method, is_control
-from design_rendering.documents import Document
+from design_rendering.documents import DEFAULT_LAYERS, Document
 from design_rendering.secret_paths import SecretPaths
 from design_rendering.traversal import MISSING, found_at
 from strategy_lib.json_path import path_of
 
 POLICY_SCHEMA = "deckhand/LayeringPolicy/v1"
 _MOST_LAYERS = 1000
-DEFAULT_LAYERS = ("global", "type", "region", "site")
 
 # What a mapping costs, in keys, besides its keys.
 _PER_MAPPING = 10
@@ -84,16 +83,10 @@ def carry_out(action: Action, own: Any, result: CopyOnWrite, secrets: SecretPath
 
     Parameters
     ----------
-    action
-        What to do.
     own
         The document's own data, as written. `merge` and `replace` take from it.
     result
         What is inherited from the parent, as the actions before have left it.
-    secrets
-        What of it is secret.
-    budget
-        Bounds on the work.
 
     Raises
     ------

@@ -23,10 +23,6 @@ class Redactor:
     ----------
     secrets
         The texts to hide; those shorter than `shortest` characters are not hidden.
-    replacement
-        What stands in their place.
-    shortest
-        Characters, at least 1.
     """
 
     def __init__(self, secrets: Iterable[str], replacement: str = HIDDEN, shortest: int = SHORTEST_SECRET) -> None:
@@ -73,17 +69,17 @@ class Redactor:
         seen: set[int] = set()
         waiting: list[BaseException | None] = [error]
         while waiting:
-            told = waiting.pop()
-            if told is None or id(told) in seen:
+            current = waiting.pop()
+            if current is None or id(current) in seen:
                 continue
-            seen.add(id(told))
-            told.args = self.redact_value(told.args)
-            notes = getattr(told, "__notes__", None)
+            seen.add(id(current))
+            current.args = self.redact_value(current.args)
+            notes = getattr(current, "__notes__", None)
             if notes:
-                told.__notes__ = self.redact_value(list(notes))
-            waiting += [told.__cause__, told.__context__]
-            if isinstance(told, BaseExceptionGroup):
-                waiting += told.exceptions
+                current.__notes__ = self.redact_value(list(notes))
+            waiting += [current.__cause__, current.__context__]
+            if isinstance(current, BaseExceptionGroup):
+                waiting += current.exceptions
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield where secrets stand, in order; what overlaps or touches is one."""

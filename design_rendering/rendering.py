@@ -97,21 +97,6 @@ class _State:
 class _Renderer:
     """Renders the documents of one design."""
 
-    __slots__ = (
-        "_absent",
-        "_abstract",
-        "_budget",
-        "_diagnostics",
-        "_directives",
-        "_documents",
-        "_failed",
-        "_graph",
-        "_layers",
-        "_needs",
-        "_secret_parts",
-        "_states",
-    )
-
     def __init__(self, documents: Sequence[Document]) -> None:
         self._documents = documents
         self._diagnostics = Diagnostics()
@@ -153,7 +138,7 @@ class _Renderer:
             directives = read_directives(document, self._diagnostics)
             if directives is None:
                 self._failed.add(number)
-            # Its labels are known all the same, so that nothing is said to lack the parent that it is.
+            # Its labels are kept, so that its children do not seem to lack a parent.
             found.append(directives or Directives(labels=labels_of(document)))
         return found
 
@@ -304,12 +289,6 @@ def design_text(rendering: Rendering) -> str:
 
 
 def secret_texts(documents: Sequence[Document], rendering: Rendering) -> frozenset[str]:
-    """Return the secrets of documents as they were written and as they are rendered, and the parts taken of them.
-
-    Parameters
-    ----------
-    documents
-        What was rendered, abstract documents included.
-    """
+    """Return the secrets of documents as they were written and as they are rendered, and the parts taken of them."""
     changed = [rendered.document for rendered in rendering.documents if rendered.changed]
     return secret_values([*documents, *changed], rendering.secret_parts)

@@ -71,8 +71,6 @@ def redacted(document: Document, secret_paths: Iterable[str] = ()) -> Document:
 
     Parameters
     ----------
-    document
-        As written or rendered; it is left as it is.
     secret_paths
         JSON paths of further secrets (`RenderedDocument.secret_paths`).
     """
@@ -93,10 +91,6 @@ def redacted_text(
 
     Parameters
     ----------
-    text
-        What the documents were read from.
-    documents
-        All documents of the text, in its order, as `load_documents` returns them.
     secret_paths
         Position of a document to JSON paths of further secrets.
     """

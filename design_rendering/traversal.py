@@ -41,8 +41,6 @@ def inside_out(root: Any, done: set[int] | None = None) -> Iterator[Any]:
 
     Parameters
     ----------
-    root
-        Where to begin.
     done
         Identities of those that are not wanted (again); the ones yielded are added.
     """

@@ -19,7 +19,7 @@ from strategy_lib.errors import Problem, StrategyLibError
 from strategy_lib.node import Node
 from strategy_lib.strategy import STRATEGY_SCHEMA
 from strategy_lib.strategy_parser import parse_strategy
-from strategy_lib.warnings import draft_warnings, group_count_problem
+from strategy_lib.warnings import group_count_problem, strategy_warnings
 
 # Every report names the groups and settings that were applied.
 _SHOWN = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA)
@@ -181,7 +181,7 @@ def _problems(documents: Sequence[Document]) -> list[Problem]:
         problems = _strategy_problems(document, known)
         unused = used is not None and document.name not in used
         found += [replace(problem, level="warning") for problem in problems] if unused else problems
-    with contextlib.suppress(StrategyLibError):  # what is wrong is told already
+    with contextlib.suppress(StrategyLibError):  # what is wrong is found above
         found += unused_strategies(documents)
     return found
 
@@ -229,7 +229,7 @@ def _strategy_problems(document: Document, nodes: Sequence[Node]) -> list[Proble
         strategy = parse_strategy(document.data, document)
     except StrategyLibError as error:
         return list(error.problems)
-    return draft_warnings(strategy, nodes, document)
+    return strategy_warnings(strategy, nodes, document)
 
 
 def _errors(read: Callable[..., object], *arguments: object) -> list[Problem]:

@@ -57,8 +57,6 @@ class _Frame:
 class BlockYaml:
     """Writes values; remembers the text of small parts, so that what many documents share is written once."""
 
-    __slots__ = ("_keys", "_parts", "_remembered", "_scalars")
-
     def __init__(self) -> None:
         # How a key, and a text that is a value, are written: with the colon, and to the end of the line.
         self._keys: dict[str, str] = {}
@@ -193,8 +191,6 @@ def _float(value: float) -> str:
 
 class DocumentWriter:
     """Writes documents; one writer for many of them is faster than one for each."""
-
-    __slots__ = ("_budget", "_yaml")
 
     def __init__(self) -> None:
         self._yaml = BlockYaml()

@@ -1,4 +1,4 @@
-"""A connection to a provisioner as plain values, whoever keeps it, and how a backend reads the fields of its own."""
+"""A connection to a provisioner as plain values, and how a backend reads the fields of its own."""
 
 from __future__ import annotations
 

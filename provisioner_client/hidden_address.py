@@ -1,4 +1,4 @@
-"""The address of a design, which lets whoever knows it read the design: what of it may stand in a text. Pure."""
+"""The address of a design, which is a secret: with it anybody can read the design. What a text may show of it. Pure."""
 
 from __future__ import annotations
 

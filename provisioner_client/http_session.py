@@ -274,7 +274,7 @@ class HttpSession:
                 body = self._read(response, what_where)
         except (requests.RequestException, OSError) as failure:
             # `from None`: the original holds the request with its headers, and texts of its own.
-            raise from_transport(what_where, failure, self._without_secrets) from None
+            raise from_transport(what_where, failure, self._redacted) from None
         if response.status_code // 100 != 2:
             error = self._read_error(body)
             if not accept(response.status_code, error):
@@ -319,10 +319,10 @@ class HttpSession:
         code = f", code {error.code}" if error.code not in (None, status) else ""
         request_id = one_line(response.headers.get("X-Drydock-Req", ""))[:64]
         where = f" (X-Drydock-Req {request_id})" if request_id else ""
-        detail = self._without_secrets(f"{what}: {status}{code}: {error.message}{where}")
+        detail = self._redacted(f"{what}: {status}{code}: {error.message}{where}")
         if status >= 500 or status in _TRY_LATER:
             asked = parse_retry_after(response.headers.get("Retry-After"), datetime.now(UTC))
-            # 408 and 504: somebody gave up waiting; the request may still be at work.
+            # 408 and 504: a server or proxy gave up waiting; the request may still be at work.
             return ProvisionerUnavailable(detail, status=status, retry_after=asked, timed_out=status in (408, 504))
         if status in (401, 403):
             return AuthenticationFailed(detail, status=status)
@@ -333,10 +333,10 @@ class HttpSession:
         return ProvisionerRefused(detail, status=status, answered=error.shape is ErrorShape.DRYDOCK)
 
     def _read_error(self, body: bytes) -> ErrorText:
-        text = self._without_secrets(body.decode("utf-8", errors="replace"))
+        text = self._redacted(body.decode("utf-8", errors="replace"))
         return read_error(text.encode(), lambda said: redacted_or_not_shown(self._redact, said))
 
-    def _without_secrets(self, text: str) -> str:
+    def _redacted(self, text: str) -> str:
         for secret in self._secrets():
             text = text.replace(secret, HIDDEN)
         for address in self._hidden:

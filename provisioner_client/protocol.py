@@ -27,6 +27,20 @@ class TaskState(StrEnum):
     COMPLETE = "complete"
 
 
+class TaskResult(StrEnum):
+    """What a provisioner says of a whole task; it proves nothing about any node (rule 13).
+
+    `UNREPORTED`: it says nothing, or nothing that is understood.
+    """
+
+    INCOMPLETE = "incomplete"
+    SUCCESS = "success"
+    PARTIAL_SUCCESS = "partial_success"
+    FAILURE = "failure"
+    DEPENDENT_FAILURE = "dependent_failure"
+    UNREPORTED = "unreported"
+
+
 @dataclass(frozen=True, slots=True)
 class TaskMessage:
     """One message of a provisioner task.
@@ -46,15 +60,14 @@ class ProvisionerTask:
     """A provisioner task as its provisioner describes it.
 
     `action` is the provisioner's own word for what it was asked to do.
-    `result` is incomplete, success, partial_success, failure or unreported, and proves nothing about any node; the
-    lists do, once the state is complete (rule 13). A node may be in both lists. They may hold names that are not
-    nodes at all (prepare_site reports networks).
+    The lists prove what became of nodes, once the state is complete (rule 13). A node may be in both. They may hold
+    names that are not nodes at all (prepare_site reports networks).
     """
 
     task_id: str
     action: str
     state: TaskState
-    result: str
+    result: TaskResult
     successes: frozenset[str]
     failures: frozenset[str]
     messages: tuple[TaskMessage, ...]

@@ -53,16 +53,13 @@ class RedactingProvisioner:
 
     @property
     def settle(self) -> float:
-        """As the real one."""
         return self.provisioner.settle
 
     def check(self) -> str:
-        """As the real one."""
         with self._redacted_errors():
             return self._hide(self.provisioner.check())
 
     def check_names(self, nodes: Collection[str]) -> None:
-        """As the real one."""
         self.provisioner.check_names(nodes)
 
     def validate_design(self, design: DesignSource) -> DesignValidation:
@@ -72,7 +69,6 @@ class RedactingProvisioner:
         return replace(validation, messages=tuple(map(self._remark, validation.messages)))
 
     def select_nodes(self, design: DesignSource, selectors: Sequence[Selector]) -> frozenset[str]:
-        """As the real one."""
         with self._redacted_errors():
             return self.provisioner.select_nodes(design, selectors)
 
@@ -86,7 +82,6 @@ class RedactingProvisioner:
         guard: Callable[[], None] | None = None,
         sent_ago: float | None = LONG_AGO,
     ) -> str:
-        """As the real one."""
         with self._redacted_errors():
             return self.provisioner.submit(phase, design, nodes, reference, guard=guard, sent_ago=sent_ago)
 
@@ -117,7 +112,6 @@ class RedactingProvisioner:
         )
 
     def is_dead(self, task_id: str) -> bool:
-        """As the real one."""
         with self._redacted_errors():
             return self.provisioner.is_dead(task_id)
 
@@ -154,13 +148,13 @@ class RedactingProvisioner:
         try:
             yield
         except ProvisionerError as error:
-            told: BaseException | None = error
-            while told is not None:
-                if isinstance(told, ProvisionerError):
-                    told.detail = redacted_or_not_shown(self._hide, told.detail)
-                    told.args = (told.detail,)
+            cause: BaseException | None = error
+            while cause is not None:
+                if isinstance(cause, ProvisionerError):
+                    cause.detail = redacted_or_not_shown(self._hide, cause.detail)
+                    cause.args = (cause.detail,)
                 # A traceback shows what it was raised from.
-                told = told.__cause__ or told.__context__
+                cause = cause.__cause__ or cause.__context__
             raise
 
 

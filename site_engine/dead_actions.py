@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from site_engine.actions.admission import busy_site
 from site_engine.errors import AirflowRefused, StepError
+from site_engine.process import STOP
 from site_store import ActionState, SiteBusy
 
 if TYPE_CHECKING:
-    from site_engine.task_log import TaskLog
+    from site_engine.process import TaskLog
     from site_store import ActionRecord, LockOwner, SiteStore
 
 
-STOP = "stop"
-"""The command that ends an action, as it is kept in its audits."""
 TRIGGER_TIME = timedelta(seconds=120)
 """An action's row is written before its DAG run is triggered: for so long the trigger may still be on its way."""
 LIVE = ("queued", "running")
@@ -177,7 +176,7 @@ def take_site(store: SiteStore, action_id: str, run_state: RunState, log: TaskLo
         store.locks.acquire(action_id)
     except SiteBusy as busy:
         owner = busy.owner
-        if not _stale(owner, action_id, run_state):
+        if owner.action_id == action_id or not run_is_over(run_state(owner.dag_id, owner.run_id)):
             raise _site_is_busy(store, owner) from busy
         log.warning(
             "The site was left locked by action %s, whose run %s is over: taking it over.",
@@ -190,9 +189,3 @@ def take_site(store: SiteStore, action_id: str, run_state: RunState, log: TaskLo
 
 def _site_is_busy(store: SiteStore, owner: LockOwner) -> StepError:
     return StepError(busy_site(store.actions.get(owner.action_id)).text)
-
-
-def _stale(owner: LockOwner, action_id: str, run_state: RunState) -> bool:
-    if owner.action_id == action_id:
-        return False
-    return run_is_over(run_state(owner.dag_id, owner.run_id))

@@ -1,10 +1,10 @@
-"""What can go wrong in Slipway's Airflow side, in words for the person who has to act on it."""
+"""What can go wrong while actions are carried out, in words for the person who has to act on it."""
 
 from __future__ import annotations
 
 
 class EngineError(Exception):
-    """Something that Slipway does in Airflow could not be done."""
+    """Something that the engine was to do could not be done."""
 
 
 class SettingsError(EngineError):

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from provisioner_client.errors import ProvisionerError
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
-from site_engine.clock import SystemClock
 from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_engine.operations.reconcile import record_late_results
 from site_engine.operations.run import OperationRun
 from site_engine.planning import simulate_plan
+from site_engine.process import SystemClock
 from site_engine.redaction import redact_for_action
 from site_engine.reports import NodeStepStatus, StepTasks, make_dry_run_report, make_report
 from site_store import ActionState, PlannedGroup
@@ -22,8 +22,8 @@ from strategy_lib.report import to_dict
 from strategy_lib.report_text import render
 
 if TYPE_CHECKING:
+    from site_engine.process import TaskLog
     from site_engine.provisioners import Provisioners
-    from site_engine.task_log import TaskLog
     from site_store import ActionRecord, SiteStore
     from strategy_lib.phase import Phase
     from strategy_lib.report import Report

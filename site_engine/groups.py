@@ -1,7 +1,7 @@
 """One attempt of a group (rules 11-18, 23): what it sends next, which nodes it releases first, and its verdict.
 
-`strategy_lib.Deployment` decides, from what the store knows; `driver` carries it out. Which group of a run may begin
-(rule 8) is decided by `whose_turn`.
+`strategy_lib.Deployment` decides, from what the store knows; `operations.resume` carries it out. `whose_turn` says
+which group of a run may begin (rule 8).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from site_engine import log_messages
-from site_engine.driver import NextOperation, begun_operation
 from site_engine.operations.reconcile import OperationOwner, list_nodes
+from site_engine.operations.resume import NextOperation, begun_operation
 from site_engine.planning import judge_deployed
 from site_store import AttemptNotOpen
 from strategy_lib.deployment import Deployment, Finished
@@ -188,7 +188,7 @@ class GroupSubject:
     def _without_deployed(
         self, phase: Phase, nodes: Sequence[str], found: Mapping[str, NodeCondition]
     ) -> Sequence[str]:
-        """Return the nodes that can be submitted: not those that are deployed by now, but for `redo_done` (rule 21)."""
+        """Return the nodes that can be submitted: without `redo_done` not those that are deployed by now (rule 21)."""
         if self.request.redo_done or NodeCondition.DEPLOYED not in found.values():
             return nodes
         record = self.record

@@ -1,6 +1,6 @@
 """A step on named nodes (destroy_nodes, relabel_nodes): what it sends, and its verdict: is each node proven done?
 
-Rule 25. `driver` drives it, as it drives groups; there is one operation, and every node counts.
+Rule 25. `operations.resume` drives it, as it drives groups; there is one operation, and every node counts.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from site_engine import log_messages
-from site_engine.driver import NextOperation, begun_operation
 from site_engine.operations.reconcile import OperationOwner, list_nodes
+from site_engine.operations.resume import NextOperation, begun_operation
 from strategy_lib.criteria import EVERY_NODE, evaluate
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import Phase

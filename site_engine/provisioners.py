@@ -88,7 +88,7 @@ class ProvisionerConnection:
             return FACTORY.connect(self.values, redact, context_marker)
 
     def design_address(self, token: str, fetch: int = 0) -> str:
-        """Return the address of a design, which is a secret: whoever knows it can read the design.
+        """Return the address of a design, which is a secret: it opens the design.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class ProvisionerConnection:
 
 
 class Provisioners(Protocol):
-    """Looks up which connection leads to a provisioner; given to the engine by whoever starts it. A module may be one.
+    """Looks up which connection leads to a provisioner. Who starts the engine gives it; a module may be one.
 
     All raise ``ConnectionLookupFailed`` when it is not known which connection it is.
     """

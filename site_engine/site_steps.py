@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from provisioner_client.protocol import TaskResult
 from site_engine.errors import StepError
 from site_engine.operations.wait import EndKind, OperationEnd, StillRunning
 from site_engine.reports import STEP_WARNING
@@ -15,11 +16,10 @@ from strategy_lib.phase import Phase
 if TYPE_CHECKING:
     from site_engine.operations.run import OperationRun
     from site_engine.operations.wait import PhaseTimes
-    from site_engine.task_log import TaskLog
-    from site_store import Operation, SiteStore
+    from site_engine.process import TaskLog
+    from site_store import Operation
 
 
-_DONE, _IN_PART = "success", "partial_success"
 _ENDED = (OperationStatus.COMPLETE, OperationStatus.TIMED_OUT)
 _NOBODY = Outcome(frozenset(), frozenset(), frozenset())
 
@@ -36,9 +36,7 @@ class SiteStepRequest:
     times: PhaseTimes
 
 
-def run_site_step(
-    store: SiteStore, operations: OperationRun, request: SiteStepRequest, log: TaskLog
-) -> StillRunning | None:
+def run_site_step(operations: OperationRun, request: SiteStepRequest) -> StillRunning | None:
     """Go on until the step is done (None), or a long wait is better deferred. One that is stored as ended stays so.
 
     Raises
@@ -47,6 +45,7 @@ def run_site_step(
         The provisioner says so, or did not say anything in time. ``prepare_site`` may succeed in part: Drydock reports
         networks there, and says so although nothing is wrong with the nodes; that is a warning.
     """
+    store, log = operations.store, operations.log
     operation = store.operations.begin(
         request.action_id, request.site, "", request.attempt, request.phase, (), request.design_ref
     )
@@ -63,12 +62,12 @@ def run_site_step(
     task = ended.task
     for message in task.messages:
         (log.warning if message.error else log.info)("  %s", message.text)
-    if task.result == _DONE:
+    if task.result is TaskResult.SUCCESS:
         log.info("%s succeeded.", name)
         return None
     errors = [message.text for message in task.messages if message.error]
     said = "; ".join(errors[:5]) or "the provisioner gave no message"
-    if task.result == _IN_PART and request.phase is Phase.PREPARE_SITE:
+    if task.result is TaskResult.PARTIAL_SUCCESS and request.phase is Phase.PREPARE_SITE:
         log.warning("%s succeeded in part: %s", name, said)
         store.events.add(request.site, STEP_WARNING, f"{name} succeeded in part: {said}", action_id=request.action_id)
         return None
@@ -84,7 +83,7 @@ def _require_success(operation: Operation, log: TaskLog) -> None:
         It was no success.
     """
     name, result = operation.phase.value, operation.result
-    if result == _DONE or (result == _IN_PART and operation.phase is Phase.PREPARE_SITE):
+    if result == TaskResult.SUCCESS or (result == TaskResult.PARTIAL_SUCCESS and operation.phase is Phase.PREPARE_SITE):
         log.info("%s ended with %s before this task started again; the provisioner is not asked.", name, result)
         return
     raise StepError(

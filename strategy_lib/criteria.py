@@ -37,23 +37,14 @@ class CriterionResult:
 def evaluate(
     criteria: SuccessCriteria | None, phase: Phase, total: int, successful: int
 ) -> tuple[CriterionResult, ...]:
-    """Judge every criterion on its own (rules 16 and 17).
+    """Judge every criterion that is set, each on its own, over all nodes of a group (rules 16 and 17).
+
+    The group fails when one of them is not met; where none is set, it cannot.
 
     Parameters
     ----------
-    criteria
-        None, or no field set: nothing to judge, always met.
-    phase
-        The phase, or the node step, that has just ended.
-    total
-        Number of nodes of the group, whoever processed them.
     successful
         How many of them were successful; every other one counts as failed (rule 15).
-
-    Returns
-    -------
-    tuple of CriterionResult
-        One for each criterion that is set, met or not. The group fails when one of them is not met.
     """
     if criteria is None:
         return ()

@@ -42,18 +42,7 @@ def shortfalls(
 
     The deploy criteria are judged over all nodes of a group (rules 15-17), with those deployed now as the successful
     ones, less the taken. A group that loses no deployed node is not named, however badly off it is: to work on a
-    node that is broken anyway takes nothing away.
-
-    Parameters
-    ----------
-    strategy
-        The site's own strategy, not that of the targeted action.
-    nodes
-        All nodes of the site.
-    deployed
-        Names of the nodes that are deployed now, as the provisioner lists them.
-    taken
-        Names of the nodes that are to be destroyed.
+    node that is broken anyway takes nothing away. The strategy is the site's own, not that of the targeted action.
     """
     working, lost = frozenset(deployed), frozenset(deployed).intersection(taken)
     members = resolve(strategy, nodes)

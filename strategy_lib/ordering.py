@@ -53,8 +53,8 @@ def find_cycles(depends_on: Mapping[str, Sequence[str]], most: int = MOST_CYCLES
     depends_on
         Group name to the names it depends on. Names that are no group, and a group's own name, are left aside.
     most
-        How many cycles are returned at most. There can be more of them than atoms, so that with many the first of
-        every knot of groups comes before the second of any.
+        How many cycles are returned at most. A graph can have exponentially many: one per strongly connected component
+        comes first.
 
     Returns
     -------
@@ -72,8 +72,12 @@ def find_cycles(depends_on: Mapping[str, Sequence[str]], most: int = MOST_CYCLES
     import networkx as nx
 
     graph = _graph(edges)
-    knots = sorted(sorted(knot) for knot in nx.strongly_connected_components(graph) if len(knot) > 1)
-    waiting: deque[Iterator[list[int]]] = deque(iter(nx.simple_cycles(graph.subgraph(knot).copy())) for knot in knots)
+    components = sorted(
+        sorted(component) for component in nx.strongly_connected_components(graph) if len(component) > 1
+    )
+    waiting: deque[Iterator[list[int]]] = deque(
+        iter(nx.simple_cycles(graph.subgraph(component).copy())) for component in components
+    )
     found: list[tuple[str, ...]] = []
     for cycle in _in_turn(waiting):
         if len(found) == most:

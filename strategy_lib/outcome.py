@@ -135,10 +135,6 @@ def judge(phase: Phase, sent: Collection[str], evidence: Evidence) -> Outcome:
     ----------
     phase
         What the nodes were sent for. A release is judged as what it is: to destroy what is on them.
-    sent
-        Names of the nodes that were sent.
-    evidence
-        What the provisioner said.
     """
     succeeded: set[str] = set()
     failed: set[str] = set()

@@ -7,9 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from strategy_lib.criteria import CriterionResult
 from strategy_lib.node import NodeState
-from strategy_lib.phase import GroupState, Phase, Reason, Verdict
+from strategy_lib.phase import GroupState, Reason, Verdict
 from strategy_lib.verdict import GroupCounts, Judgement, verdict_on
 
 NO_NODES = GroupCounts(total=0, prepared=0, succeeded=0, failed=0, unknown=0, not_started=0)
@@ -67,11 +69,6 @@ class ReportedGroup:
     def seconds(self) -> float | None:
         """How long it took, in seconds."""
         return seconds_between(self.started, self.ended)
-
-    @property
-    def failed_criteria(self) -> tuple[CriterionResult, ...]:
-        """The criteria that were not met."""
-        return tuple(result for result in self.criteria if not result.met)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,58 +135,8 @@ def to_dict(report: Report) -> dict[str, Any]:
 
 
 def from_dict(data: Mapping[str, Any]) -> Report:
-    """Read a report written by `to_dict`."""
-    return Report(
-        action=ReportedAction(**_with_times(data["action"])),
-        verdict=Verdict(data["verdict"]),
-        verdict_text=data["verdict_text"],
-        groups=tuple(_group_from_dict(entry) for entry in data["groups"]),
-        nodes=tuple(
-            ReportedNode(
-                entry["name"],
-                NodeState(entry["state"]),
-                tuple(entry["groups"]),
-                entry["message"],
-                entry.get("as_wanted", False),  # reports of older versions have none
-                entry.get("withheld", False),
-            )
-            for entry in data["nodes"]
-        ),
-        failed_steps=tuple(FailedStep(entry["step"], entry["message"]) for entry in data["failed_steps"]),
-        notes=tuple(data["notes"]),
-        rehearsal=_rehearsal(data.get("rehearsal")),
-    )
-
-
-def criterion_from_dict(data: Mapping[str, Any]) -> CriterionResult:
-    """Read one judged criterion from its JSON form."""
-    return CriterionResult(Phase(data["phase"]), data["criterion"], data["needed"], data["actual"], data["met"])
-
-
-def _rehearsal(data: Sequence[Mapping[str, Any]] | None) -> tuple[Submission, ...] | None:
-    if data is None:
-        return None
-    return tuple(Submission(entry["group"], entry["phase"], tuple(entry["nodes"])) for entry in data)
-
-
-def _group_from_dict(data: Mapping[str, Any]) -> ReportedGroup:
-    fields = _with_times({key: value for key, value in data.items() if key != "seconds"})
-    fields.update(
-        state=GroupState(data["state"]),
-        reason=None if data["reason"] is None else Reason(data["reason"]),
-        depends_on=tuple(data["depends_on"]),
-        criteria=tuple(criterion_from_dict(entry) for entry in data["criteria"]),
-        counts=GroupCounts(**data["counts"]),
-    )
-    return ReportedGroup(**fields)
-
-
-def _with_times(data: Mapping[str, Any]) -> dict[str, Any]:
-    fields = dict(data)
-    for name in ("started", "ended"):
-        if fields[name] is not None:
-            fields[name] = datetime.fromisoformat(fields[name])
-    return fields
+    """Read a report written by `to_dict`, also by an older version."""
+    return msgspec.convert(data, Report)
 
 
 def _plain(value: Any) -> Any:
@@ -213,16 +160,8 @@ def build_report(
 
     Parameters
     ----------
-    action
-        What was asked for, and when.
     groups
         In processing order. One that is still pending or running was interrupted, and so has failed.
-    nodes
-        Every node of the site that was considered.
-    failed_steps
-        Steps before the groups that failed.
-    notes
-        What else should be known, such as late results.
     """
     judged, considered = tuple(_judged(group) for group in groups), tuple(nodes)
     steps = tuple(failed_steps)

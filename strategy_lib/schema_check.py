@@ -45,19 +45,8 @@ def check_data(name: str, data: object, document: Origin | None = None, root: st
 
     Parameters
     ----------
-    name
-        Name of the schema, such as `deployment_strategy`.
-    data
-        What stands under `data:`.
-    document
-        Where it comes from, for names and lines.
     root
         Path of the data, put before the path of every problem.
-
-    Returns
-    -------
-    list of Problem
-        All of them; empty when the data is valid.
     """
     validator = _validator(name)
     try:

@@ -13,15 +13,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 def resolve(strategy: Strategy, nodes: Iterable[Node]) -> dict[str, frozenset[str]]:
-    """Return for each group, in document order, the names of its nodes (rules 5-7).
-
-    Parameters
-    ----------
-    strategy
-        A valid strategy.
-    nodes
-        All nodes of the site, each name once.
-    """
+    """Return for each group, in document order, the names of its nodes (rules 5-7)."""
     return members_of(strategy, NodeIndex(nodes))
 
 
@@ -31,13 +23,7 @@ def members_of(strategy: Strategy, index: NodeIndex) -> dict[str, frozenset[str]
 
 
 class NodeIndex:
-    """All nodes of a site, ready to be asked which of them a group's selectors match.
-
-    Parameters
-    ----------
-    nodes
-        The nodes of the site, each name once.
-    """
+    """All nodes of a site, ready to be asked which of them a group's selectors match."""
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self._nodes: dict[str, Node] = {node.name: node for node in nodes}

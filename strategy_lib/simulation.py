@@ -29,17 +29,7 @@ class NodeOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A deployment that has been played to its end.
-
-    Attributes
-    ----------
-    deployment
-        The state machine at its end: groups, nodes, verdict.
-    submissions
-        What would have been sent to the provisioner, in order.
-    waves
-        The rounds in which groups ran, each in document order; groups that failed by dependency are in none.
-    """
+    """A deployment at its end, what would have been sent to the provisioner, in order, and the rounds of groups."""
 
     deployment: Deployment
     submissions: tuple[Step, ...] = field(default=())
@@ -56,10 +46,6 @@ def rehearse(
 
     Parameters
     ----------
-    strategy
-        A valid strategy.
-    nodes
-        All nodes of the site.
     outcomes
         What comes of a node in a phase, should it be sent for it; what is not given succeeds.
     max_parallel_groups
@@ -154,7 +140,7 @@ def rehearsal_to_dict(rehearsal: Rehearsal, nodes: Sequence[Node]) -> dict[str, 
     """Return a rehearsal as the plain data that `simulate` returns."""
     deployment = rehearsal.deployment
     groups = deployment.groups
-    # Plain text: whoever gets the result need not know our enumerations.
+    # Plain text: callers need not know our enumerations.
     states = {state: str(state) for state in NodeState}
     return {
         "verdict": str(deployment.verdict or Verdict.FAILURE),

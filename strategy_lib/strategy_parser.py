@@ -24,13 +24,6 @@ _Found = tuple[str, str]
 def parse_strategy(data: object, document: Origin | None = None) -> Strategy:
     """Read a strategy from the `data` of its document.
 
-    Parameters
-    ----------
-    data
-        What stands under `data:` of a `shipyard/DeploymentStrategy/v1` document.
-    document
-        The document it comes from, so that problems name it and their lines.
-
     Raises
     ------
     StrategyError
@@ -127,7 +120,7 @@ def strategy_problems(data: object, document: Origin | None = None) -> list[Prob
 
 
 def _label_problems(groups: list[Any]) -> Iterator[_Found]:
-    """Find labels that pass the schema and are none all the same: Unicode and Python differ about blank characters.
+    """Find labels without a visible key that pass the schema: Unicode and Python differ about blank characters.
 
     Such a label must never be dropped, for a selector that has lost its only criterion selects all nodes.
     """

@@ -54,24 +54,15 @@ class StandingGroup(Protocol):
     """A group as a verdict sees it."""
 
     @property
-    def name(self) -> str:
-        """Its name."""
-
+    def name(self) -> str: ...
     @property
-    def critical(self) -> bool:
-        """Whether its failure is one of the whole."""
-
+    def critical(self) -> bool: ...
     @property
-    def state(self) -> GroupState:
-        """Its state."""
-
+    def state(self) -> GroupState: ...
     @property
-    def reason(self) -> Reason | None:
-        """Why it failed."""
-
+    def reason(self) -> Reason | None: ...
     @property
-    def counts(self) -> GroupCounts:
-        """How many of its nodes are where."""
+    def counts(self) -> GroupCounts: ...
 
 
 @dataclass(frozen=True, slots=True)

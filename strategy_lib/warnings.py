@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from strategy_lib.criteria import SuccessCriteria
@@ -26,8 +25,6 @@ def group_count_problem(count: int, most: int | None) -> str | None:
     return f"there are {count} groups, and Airflow can map at most {most}: merge some, or raise [core] max_map_length"
 
 
-_NAMED = 10
-
 _MOST_NAMED = 10
 # Looking for what is alike takes long among many names: about as many comparisons as take one second.
 _MOST_COMPARED = 50_000
@@ -44,89 +41,51 @@ _CRITERIA: tuple[tuple[str, _Values, _There, str, str], ...] = (
 )
 
 
-def strategy_warnings(
-    strategy: Strategy,
-    members: Mapping[str, Collection[str]],
-    all_nodes: Collection[str],
-    document: Origin | None = None,
-    index: NodeIndex | None = None,
-) -> list[Problem]:
-    """Return the warnings of rule 4 in the order of the groups, each of level "warning".
+def strategy_warnings(strategy: Strategy, nodes: Iterable[Node], document: Origin | None = None) -> list[Problem]:
+    """Return the warnings of rule 4 on a valid strategy, in the order of its groups.
 
-    Parameters
-    ----------
-    strategy
-        A valid strategy.
-    members
-        Names of each group's nodes.
-    all_nodes
-        Names of all nodes of the site.
-    document
-        Where the strategy comes from, for names and lines.
-    index
-        All nodes of the site. Without it nothing is said of the values in selectors.
+    Without any node nothing is said of what groups match: drafts have none. The document gives names and lines.
     """
-    values = UnmatchedValues(index) if index is not None else None
+    if not strategy.groups:
+        return [problem_at("$.data.groups", NO_GROUPS, document, "warning")]
+    index = NodeIndex(nodes)
+    members = members_of(strategy, index) if index.names else None
+    values = UnmatchedValues(index)
     found: list[tuple[str, str]] = []
-    uncovered = set(all_nodes)
+    uncovered = set(index.names)
     for position, group in enumerate(strategy.groups):
         path = extend("$.data.groups", position)
-        nodes = members.get(group.name, ())
-        uncovered.difference_update(nodes)
         criteria = group.criteria
-        if not nodes:
-            nearest = values.nearest(group) if values is not None else None
-            message = f"group {group.name!r} matches no node" + (f": {nearest}" if nearest else "")
-            found.append((f"{path}.selectors", message))
-        elif values is not None:
-            found += [(f"{path}.{where}", message) for where, message in values.of(group)]
-        minimum = criteria.minimum_successful_nodes if criteria is not None else None
-        if minimum is not None and minimum > len(nodes):
-            where = f"{path}.success_criteria.minimum_successful_nodes"
-            nodes_text = "1 node" if len(nodes) == 1 else f"{len(nodes)} nodes"
-            found.append((where, f"group {group.name!r} can never succeed: it needs {minimum} and has {nodes_text}"))
-        if group.critical and (criteria is None or _asks_for_nothing(criteria)):
+        if members is not None:
+            found += _about_nodes(group, path, members[group.name], values)
+            uncovered -= members[group.name]
+        if group.critical and criteria in (None, SuccessCriteria()):
             message = f"critical group {group.name!r} has no success criteria: its own nodes can never make it fail"
             found.append((path, message))
     if uncovered:
         names = sorted(uncovered)
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        shown = ", ".join(names[:_NAMED])
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        shown = ", ".join(names[:_MOST_NAMED])
         found.append(("$.data.groups", f"in no group, so never deployed: {shown}{more}"))
     return [problem_at(path, message, document, "warning") for path, message in found]
 
 
-def draft_warnings(strategy: Strategy, nodes: Sequence[Node], document: Origin | None = None) -> list[Problem]:
-    """Return the warnings of rule 4, those about nodes only where nodes are known; and one if there are no groups."""
-    if not strategy.groups:
-        return [problem_at("$.data.groups", NO_GROUPS, document, "warning")]
-    if not nodes:
-        return strategy_warnings(strategy, {group.name: _AnyNumber() for group in strategy.groups}, (), document)
-    index = NodeIndex(nodes)
-    return strategy_warnings(strategy, members_of(strategy, index), index.names, document, index)
-
-
-class _AnyNumber(Collection[str]):
-    """Stands for the nodes of a group while no nodes are known: there may be any number of them."""
-
-    def __len__(self) -> int:
-        return sys.maxsize
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __contains__(self, name: object) -> bool:
-        return False
-
-
-def _asks_for_nothing(criteria: SuccessCriteria) -> bool:
-    return criteria == SuccessCriteria()
+def _about_nodes(group: Group, path: str, nodes: Collection[str], values: UnmatchedValues) -> Iterator[tuple[str, str]]:
+    """Yield path and message of what is odd about the nodes of a group."""
+    if nodes:
+        yield from ((f"{path}.{where}", message) for where, message in values.of(group))
+    else:
+        nearest = values.nearest(group)
+        yield f"{path}.selectors", f"group {group.name!r} matches no node" + (f": {nearest}" if nearest else "")
+    minimum = group.criteria.minimum_successful_nodes if group.criteria is not None else None
+    if minimum is not None and minimum > len(nodes):
+        where = f"{path}.success_criteria.minimum_successful_nodes"
+        has = "1 node" if len(nodes) == 1 else f"{len(nodes)} nodes"
+        yield where, f"group {group.name!r} can never succeed: it needs {minimum} and has {has}"
 
 
 class UnmatchedValues:
     """Finds the values that no node of a site has, and the nearest ones that a node has."""
-
-    __slots__ = ("_index", "_left", "_written")
 
     def __init__(self, index: NodeIndex) -> None:
         self._index = index

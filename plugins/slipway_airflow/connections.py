@@ -1,4 +1,4 @@
-"""Which Airflow connection leads to a provisioner. "There is none" is only said where that is known.
+"""Which Airflow connection leads to a provisioner. It answers "there is none" only where that is certain.
 
 This module is the `site_engine.provisioners.Provisioners` of Airflow's tasks and of its API server.
 

@@ -61,13 +61,13 @@ class DrydockHook(BaseHook):
         SettingsError
             The connection's fields cannot be used.
         """
-        # No design is in question yet, so that nothing that is said can quote one.
+        # There is no design yet that the provisioner could quote.
         return provisioner_connection(self.connection).connect(nothing_is_secret, context_marker)
 
     def test_connection(self) -> tuple[bool, str]:
         """Try the connection for the form's "Test" button: reachable, and authorised to read. Leaves nothing behind."""
         try:
-            # The fields that only Slipway's tasks read are wrong here, too, rather than in the middle of an action.
+            # Fields that only Slipway's tasks read are checked here, too, and not first in the middle of an action.
             _ = provisioner_connection(self.connection).settings
             provisioner = self.get_conn()
         except SettingsError as error:

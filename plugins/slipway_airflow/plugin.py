@@ -15,7 +15,7 @@ _LOGINS = ("/auth/token", "/auth/token/cli")
 
 
 class LazyApp:
-    """Stands in for :func:`slipway_api.app.create_app` until someone asks for a page.
+    """Stands in for :func:`slipway_api.app.create_app` until the first request.
 
     Parameters
     ----------

@@ -9,15 +9,12 @@ from datetime import timedelta
 from airflow.sdk import DAG, BaseOperator, Param, XComArg, chain
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 
-from site_engine.actions.kinds import DEPLOY_GROUP, PLAN_GROUPS, RELEASE, REPORT, ActionKind, find_kind, table
-from slipway_airflow.operators.acquire import AcquireSiteOperator
+from site_engine.actions.kinds import DEPLOY_GROUP, KINDS, PLAN_GROUPS, RELEASE, REPORT, ActionKind, table
+from slipway_airflow.operators.action import AcquireSiteOperator, ReleaseSiteOperator, ReportOperator
 from slipway_airflow.operators.design import CONFIGURATION_KEY, LoadDesignOperator, ValidateDesignOperator
 from slipway_airflow.operators.group import DeployGroupOperator
-from slipway_airflow.operators.node_step import NodeStepOperator
 from slipway_airflow.operators.plan import PlanGroupsOperator
-from slipway_airflow.operators.release import ReleaseSiteOperator
-from slipway_airflow.operators.report import ReportOperator
-from slipway_airflow.operators.site_step import SiteStepOperator
+from slipway_airflow.operators.steps import NodeStepOperator, SiteStepOperator
 from strategy_lib.phase import NODE_STEPS
 
 # Every task may start again at any point, so trouble on the way is retried patiently: for about half an hour.
@@ -53,10 +50,10 @@ def site_params(kind: ActionKind) -> dict[str, Param]:
         ),
         "target_nodes": Param(
             None,
-            # Where they are a must, there is no "none": the form does not let go of an empty field.
+            # A kind that needs them has no "null": Airflow's form would send it for an empty field.
             type="array" if kind.targeted else ["null", "array"],
             items={"type": "string", "minLength": 1},
-            # An empty list would mean the whole site to whoever reads it, and is nobody's intention.
+            # A reader would take an empty list for the whole site, and nobody intends that.
             minItems=1,
             uniqueItems=True,
             title="Target nodes",
@@ -103,7 +100,7 @@ def site_dag(dag_id: str, *, doc_md: str) -> DAG:
     KeyError
         There is no such kind of action, or one of its steps has no operator.
     """
-    kind = find_kind(dag_id)
+    kind = KINDS.get(dag_id)
     if kind is None:
         raise KeyError(f"there is no kind of action {dag_id!r}: give it a row in site_engine/actions/kinds.py")
     with DAG(

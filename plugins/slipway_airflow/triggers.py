@@ -75,8 +75,8 @@ class ProvisionerTaskTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Look until there is something to come back for: ``complete``, ``gone``, ``dead`` or ``timed_out``."""
         from provisioner_client.redacting import Redact, redacted_or_not_shown
-        from site_engine.clock import SystemClock
         from site_engine.operations.wait import PhaseTimes, TaskWatch
+        from site_engine.process import SystemClock
         from site_engine.redaction import redact_for_action
         from site_store import SiteStore
         from slipway_airflow.connections import provisioner_connection

@@ -20,7 +20,7 @@ from airflow.models.dag import DagModel
 from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from site_engine.actions.kinds import kind_names
+from site_engine.actions.kinds import KINDS
 from site_engine.provisioners import DEFAULT_CONNECTION
 from slipway_api.http.api_errors import ApiError
 
@@ -158,11 +158,11 @@ def _allowed(check: Callable[[Caller, Request], bool], what: str) -> Any:
 may_read = _allowed(lambda caller, _: caller.may_read(COMMIT_DAG), f"see the runs of {COMMIT_DAG}")
 """May read what is no secret: documents, actions, statuses."""
 
-# Committing a design is as weighty as starting its deployment: whoever may trigger deploy_site may commit.
+# Committing a design is as weighty as starting its deployment: a user who may trigger deploy_site may commit.
 may_commit = _allowed(lambda caller, _: caller.may_create(COMMIT_DAG), f"trigger {COMMIT_DAG}, which committing needs")
 """May change a site's documents."""
 
-may_act = _allowed(lambda caller, _: any(map(caller.may_create, kind_names())), "trigger any kind of action")
+may_act = _allowed(lambda caller, _: any(map(caller.may_create, tuple(KINDS))), "trigger any kind of action")
 """May start or control some action; of which kind is asked in the route."""
 
 may_read_run = _allowed(

@@ -192,11 +192,11 @@ class DrydockProvisioner:
         body = {"href": design.address}
         answer = self._http.post(f"{API}/validatedesign", body, attempts=self._http.retry.attempts, accept=_verdict)
         if answer.status == 500:
-            # Once more and not oftener: for a file that is not there, each attempt takes Drydock half a minute.
+            # Retry once: for a file that is not there, each attempt takes Drydock half a minute.
             self._http.pause(1, ProvisionerUnavailable("POST /validatedesign: 500", status=500))
             answer = self._http.post(f"{API}/validatedesign", body, attempts=1, accept=_verdict)
         if answer.status == 500:
-            # Whoever serves the design may be starting: a run should not end for that.
+            # The server of the design may be starting: a run should not end for that.
             raise DesignUnreadable(f"Drydock could not read {hidden.shown}", status=500)
         validation = validation_from(answer.status, answer.data, hidden)
         if validation.valid:

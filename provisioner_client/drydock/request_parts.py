@@ -37,7 +37,7 @@ def checked_names(nodes: Collection[str]) -> list[str]:
     Raises
     ------
     SubmissionRefused
-        When there is none, or one that Drydock would lose.
+        When there are no names, or Drydock would lose one of them.
     """
     names = sorted(set(nodes))
     if not names:

@@ -15,6 +15,7 @@ from provisioner_client.protocol import (
     ListedNode,
     ProvisionerTask,
     TaskMessage,
+    TaskResult,
     TaskState,
 )
 from strategy_lib.outcome import Evidence, NodeCondition
@@ -79,7 +80,7 @@ def task_from(data: object) -> ProvisionerTask:
         task_id=task_id,
         action=str(task.get("action")),
         state=state,
-        result=str(result.get("status", "incomplete")),
+        result=_result(result.get("status", TaskResult.INCOMPLETE)),
         successes=_names(result.get("successes"), f"the successes of task {task_id}"),
         failures=_names(result.get("failures"), f"the failures of task {task_id}"),
         messages=tuple(_messages(result, _design_of(task))),
@@ -102,12 +103,12 @@ def checked_task(
     if task_id is not None and task.task_id != task_id:
         raise ProvisionerProtocolError(f"the answer for task {task_id} is about task {one_line(task.task_id)}")
     if phase is not None and task.action != ACTIONS[phase]:
-        told = one_line(task.action)
-        raise ProvisionerProtocolError(f"task {task.task_id} should be {ACTIONS[phase]}, and is {told}")
+        action = one_line(task.action)
+        raise ProvisionerProtocolError(f"task {task.task_id} should be {ACTIONS[phase]}, and is {action}")
     if reference is not None and task.reference not in (None, reference):
-        told = one_line(task.reference)
+        other = one_line(task.reference)
         raise ProvisionerProtocolError(
-            f"task {task.task_id} should have reference {reference}, and has reference {told}"
+            f"task {task.task_id} should have reference {reference}, and has reference {other}"
         )
     return task
 
@@ -249,6 +250,10 @@ def selected_from(data: object) -> frozenset[str]:
     if not isinstance(data, list):
         raise ProvisionerProtocolError("the selected nodes are not a list")
     return _names(data, "the selected nodes")
+
+
+def _result(status: object) -> TaskResult:
+    return TaskResult(str(status)) if status in tuple(TaskResult) else TaskResult.UNREPORTED
 
 
 def _reference(task: dict[str, Any]) -> str | None:

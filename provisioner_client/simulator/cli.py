@@ -13,8 +13,8 @@ import click
 import yaml
 
 from provisioner_client.simulator.errors import BadAdminRequest, SimulatorError
+from provisioner_client.simulator.http.server import SimulatorServer, serve_in_background
 from provisioner_client.simulator.scripts import Script, parse_fail_option, parse_script
-from provisioner_client.simulator.server import SimulatorServer, serve_in_background
 from provisioner_client.simulator.settings import Ingester, RestartMode, Settings
 from provisioner_client.simulator.simulation import Simulation
 

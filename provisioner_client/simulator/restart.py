@@ -6,7 +6,7 @@ import time
 
 from provisioner_client.simulator.settings import RestartMode, Settings
 from provisioner_client.simulator.store import Store
-from provisioner_client.simulator.task_ledger import TaskLedger
+from provisioner_client.simulator.tasks.ledger import TaskLedger
 
 
 def recover(store: Store, ledger: TaskLedger, settings: Settings) -> float | None:

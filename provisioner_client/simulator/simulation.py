@@ -5,21 +5,21 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from provisioner_client.simulator.admin_api import PREFIX, AdminApi
-from provisioner_client.simulator.answers import Answer
 from provisioner_client.simulator.design_cache import DesignCache
 from provisioner_client.simulator.designs import read_design
-from provisioner_client.simulator.drydock_api import DrydockApi, Request
 from provisioner_client.simulator.errors import DesignUnresolvable, SimulatorError
-from provisioner_client.simulator.executor import Executor
-from provisioner_client.simulator.faults import Fault, FaultBook
+from provisioner_client.simulator.http.admin_api import PREFIX, AdminApi
+from provisioner_client.simulator.http.answers import Answer
+from provisioner_client.simulator.http.drydock_api import DrydockApi, Request
+from provisioner_client.simulator.http.faults import Fault, FaultBook
 from provisioner_client.simulator.journal import Journal
 from provisioner_client.simulator.machines import MachinePark
 from provisioner_client.simulator.restart import recover
 from provisioner_client.simulator.scripts import ScriptBook
 from provisioner_client.simulator.settings import Settings
 from provisioner_client.simulator.store import Store
-from provisioner_client.simulator.task_ledger import TaskLedger, reference_in
+from provisioner_client.simulator.tasks.executor import Executor
+from provisioner_client.simulator.tasks.ledger import TaskLedger, reference_in
 
 
 class Simulation:

@@ -1,7 +1,7 @@
 """Whether an action may be made: the kind, its revision, target nodes, secrets, and the critical groups.
 
 Each function looks at one thing and returns all that is against it, as values. The REST API and the operators only
-translate these: a problem has one sentence, whoever starts the action.
+translate these: a problem has one sentence, however the action is started.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from site_engine.actions.kinds import ActionKind, Override, find_kind, kind_names
+from site_engine.actions.kinds import KINDS, ActionKind, Override
 from site_engine.actions.parameters import TARGET_NODES, ActionParameters
 from site_store import Version
 from strategy_lib.did_you_mean import did_you_mean
@@ -72,13 +72,13 @@ class Refusal:
 
 def requested_kind(name: object) -> ActionKind | Refusal:
     """Return the kind of action that a request names, or why there is none."""
-    supported = ", ".join(kind_names())
+    supported = ", ".join(tuple(KINDS))
     if not isinstance(name, str) or not name:
         return Refusal(Ground.NO_KIND, f"the body needs a name: the kind of action, one of {supported}")
-    known = find_kind(name)
+    known = KINDS.get(name)
     if known is not None:
         return known
-    hint = did_you_mean(name, kind_names(), f"supported are {supported}")
+    hint = did_you_mean(name, tuple(KINDS), f"supported are {supported}")
     return Refusal(Ground.KIND, f"there is no kind of action {name[:64]!r}; {hint}")
 
 

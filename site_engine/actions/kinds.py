@@ -208,16 +208,6 @@ KINDS = table(
 )
 
 
-def kind_names() -> tuple[str, ...]:
-    """Return the names of all kinds of actions."""
-    return tuple(KINDS)
-
-
-def find_kind(name: str) -> ActionKind | None:
-    """Return the kind of this name, None if there is none."""
-    return KINDS.get(name)
-
-
 def kind_of(name: str) -> ActionKind:
     """Return the kind of an action that exists; of one that another version has made, the steps of `deploy_site`."""
     return KINDS.get(name) or replace(KINDS["deploy_site"], name=name)

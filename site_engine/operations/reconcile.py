@@ -24,7 +24,7 @@ from strategy_lib.phase import Phase
 if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode, Provisioner
     from site_engine.operations.run import OperationRun
-    from site_engine.task_log import TaskLog
+    from site_engine.process import TaskLog
     from site_store import GroupRecord, Operation, SiteStore
     from strategy_lib.outcome import Outcome
 

@@ -19,14 +19,13 @@ from typing import TYPE_CHECKING
 from provisioner_client.errors import SubmissionRefused
 from provisioner_client.protocol import DesignSource
 from site_engine.operations.wait import EndKind, OperationEnd, PhaseTimes, StillRunning, TaskWatch
-from site_engine.stopping import Stopping
+from site_engine.process import Stopping
 from site_store import SiteNotHeld, StoreError
 from strategy_lib.outcome import Evidence
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import Provisioner
-    from site_engine.clock import Clock
-    from site_engine.task_log import TaskLog
+    from site_engine.process import Clock, TaskLog
     from site_store import Operation, SiteStore
 
 

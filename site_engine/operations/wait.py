@@ -19,9 +19,7 @@ from strategy_lib.outcome import Evidence
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import Provisioner, ProvisionerTask
-    from site_engine.clock import Clock
-    from site_engine.stopping import Stopping
-    from site_engine.task_log import TaskLog
+    from site_engine.process import Clock, Stopping, TaskLog
     from site_store import Operation, SiteStore
 
 WHILE_HELD = timedelta(seconds=60)
@@ -104,7 +102,7 @@ class OperationEnd:
     @property
     def result(self) -> str:
         """The stored result: the provisioner's word, else the kind of the end."""
-        return self.task.result if self.task else self.kind.value
+        return self.task.result.value if self.task else self.kind.value
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from strategy_lib.node import Node
 from strategy_lib.ordering import order_groups
 from strategy_lib.selectors import resolve
 from strategy_lib.strategy import Group, Strategy, group_to_data
-from strategy_lib.warnings import draft_warnings
+from strategy_lib.warnings import strategy_warnings
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ def plan(
         raise click.UsageError("--graph and --output are two forms of one result: choose one of them.")
     wanted = load_strategy_input(files, strategy, sites)
     result = make_plan(wanted.strategy, wanted.nodes)
-    warnings = [*wanted.warnings, *draft_warnings(wanted.strategy, wanted.nodes, wanted.document)]
+    warnings = [*wanted.warnings, *strategy_warnings(wanted.strategy, wanted.nodes, wanted.document)]
     if graph:
         print_problems(console(stderr=True), wanted.warnings)
         deliver(DRAWINGS[GraphFormat(graph)](result.boxes(), f"Strategy {wanted.name}"), output_file)

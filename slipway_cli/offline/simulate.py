@@ -27,7 +27,7 @@ from strategy_lib.node import NodeState
 from strategy_lib.phase import GROUP_PHASES, GroupState, Phase, Reason, Verdict
 from strategy_lib.simulation import NodeOutcome, rehearsal_to_dict, rehearse
 from strategy_lib.verdict import nothing_to_deploy
-from strategy_lib.warnings import draft_warnings
+from strategy_lib.warnings import strategy_warnings
 
 FAILURE_EXIT = 1
 REASONS = {
@@ -78,7 +78,7 @@ def simulate(
     if not nodes:
         raise click.UsageError(f"There are no nodes in {listed(inventories or files)}; see --inventory.")
     outcomes = _outcomes(fails, timeouts, dict.fromkeys(node.name for node in nodes))
-    warnings = draft_warnings(wanted.strategy, nodes, wanted.document)
+    warnings = strategy_warnings(wanted.strategy, nodes, wanted.document)
     print_problems(console(stderr=True), [*wanted.warnings, *warnings])
     result = rehearsal_to_dict(rehearse(wanted.strategy, nodes, outcomes), nodes)
     if output != OutputFormat.TABLE:

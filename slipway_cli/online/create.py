@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from api_client.slipway import VALIDATION_TIMEOUT
-from site_engine.actions.kinds import ActionKind, Override, kind_names, kind_of
+from site_engine.actions.kinds import KINDS, ActionKind, Override, kind_of
 from slipway_cli.online.configdocs import create_configdocs
 from slipway_cli.online.control import follow_to_the_end
 from slipway_cli.online.online_command import TargetGroup, answered, confirm, online, show_answer
@@ -38,7 +38,7 @@ def _override_options(command: Callable[..., None]) -> Callable[..., None]:
         "slipway create action update_site --param target_nodes=n1,n2 --dry-run",
     ),
 )
-@click.argument("kind", type=click.Choice(kind_names()))
+@click.argument("kind", type=click.Choice(tuple(KINDS)))
 @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
 @click.option(
     "--target-node", "-n", "targets", multiple=True, metavar="NODE", help="Only this node; may be repeated, or a,b."

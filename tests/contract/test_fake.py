@@ -1,4 +1,7 @@
-"""The provisioner in memory keeps the contract, too: what the engine's tests show with it holds for the simulator."""
+"""The provisioner in memory keeps the contract, too: what the engine's tests show with it holds for the simulator.
+
+It is reached as any backend is: by one row in the factory.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,11 @@ from collections.abc import Callable
 
 import pytest
 
+from provisioner_client.connection import ConnectionValues
+from provisioner_client.drydock.connection import connect_drydock
+from provisioner_client.factory import ProvisionerFactory
 from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskState
+from provisioner_client.redacting import Redact, nothing_is_secret
 from strategy_lib.phase import Phase
 from tests.contract.test_tasks import (
     deployed,
@@ -59,8 +66,14 @@ def simulator(clock: FakeClock) -> FakeProvisioner:
 
 
 @pytest.fixture
-def provisioner(simulator: FakeProvisioner) -> FakeProvisioner:
-    return simulator
+def provisioner(simulator: FakeProvisioner) -> Provisioner:
+    """A client that the factory makes from a connection, beside Drydock's."""
+
+    def connect_fake(connection: ConnectionValues, redact: Redact, context_marker: str | None) -> Provisioner:
+        return simulator
+
+    factory = ProvisionerFactory(("drydock", connect_drydock), ("fake", connect_fake))
+    return factory.connect(ConnectionValues("fake", "contract"), nothing_is_secret)
 
 
 @pytest.fixture
@@ -86,27 +99,32 @@ def design() -> DesignSource:
 REFERENCE = "slipway-a-1"
 
 
-def test_submitting_again_joins(provisioner: FakeProvisioner, design: DesignSource) -> None:
+def test_submitting_again_joins(provisioner: Provisioner, simulator: FakeProvisioner, design: DesignSource) -> None:
     first = provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE)
     assert provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE) == first
-    assert provisioner.sent == 1
+    assert simulator.sent == 1
 
 
-def test_the_guard_is_asked_before_it_is_sent(provisioner: FakeProvisioner, design: DesignSource) -> None:
+def test_the_guard_is_asked_before_it_is_sent(
+    provisioner: Provisioner, simulator: FakeProvisioner, design: DesignSource
+) -> None:
     def guard() -> None:
         raise LookupError("the lease is lost")
 
     with pytest.raises(LookupError):
         provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE, guard=guard)
-    assert provisioner.shown_tasks() == []
+    assert simulator.shown_tasks() == []
 
 
 def test_trap_17_an_orphaned_task_is_dead_once_a_newer_task_has_begun(
-    provisioner: FakeProvisioner, design: DesignSource, finish: Callable[..., ProvisionerTask]
+    provisioner: Provisioner,
+    simulator: FakeProvisioner,
+    design: DesignSource,
+    finish: Callable[..., ProvisionerTask],
 ) -> None:
-    provisioner.script("c2", "prepare", "stuck")
+    simulator.script("c2", "prepare", "stuck")
     task_id = provisioner.submit(Phase.PREPARE, design, ["c1", "c2"], REFERENCE)
-    provisioner.orphan()
+    simulator.orphan()
     assert not provisioner.is_dead(task_id)
     finish(provisioner, provisioner.submit(Phase.VERIFY_SITE, design, None, "slipway-b-1"))
     assert provisioner.is_dead(task_id)

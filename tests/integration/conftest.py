@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 import uvicorn
 
-from site_engine.clock import SystemClock
+from site_engine.process import SystemClock
 from site_store import SiteStore
 from slipway_airflow import connections
 from tests.support.dag_runs import Runs

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from site_engine.actions.kinds import kind_names, kind_of
+from site_engine.actions.kinds import KINDS, kind_of
 from site_engine.actions.parameters import known_in_run
 from site_engine.designs import ADDRESSES, INGESTER
 from site_store import ActionState, SiteStore
@@ -207,7 +207,7 @@ def test_rule_14_a_result_that_comes_late_is_in_the_report(runs: Runs) -> None:
     assert any("a: prepare success: seen late" in note for note in report["notes"])
 
 
-@pytest.mark.parametrize("dag_id", kind_names())
+@pytest.mark.parametrize("dag_id", tuple(KINDS))
 def test_every_parameter_says_what_it_is(dagbag: DagBag, dag_id: str) -> None:
     params = dagbag.dags[dag_id].params
     assert list(params) == list(known_in_run(kind_of(dag_id)))

@@ -15,7 +15,7 @@ from provisioner_client.drydock.request_parts import marker_of
 from site_engine import pause
 from site_store import ActionRecord, SiteStore
 from slipway_airflow.operators import group as group_operator
-from slipway_airflow.operators import node_step as node_step_operator
+from slipway_airflow.operators import steps as node_step_operator
 from tests.support.dag_runs import Runs
 from tests.support.sites import document, group, node, site
 

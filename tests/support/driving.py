@@ -13,13 +13,13 @@ from design_rendering.documents import load_documents
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
 from provisioner_client.protocol import DesignSource, Provisioner, TaskState
-from site_engine.clock import Clock, SystemClock
-from site_engine.driver import SubjectDriver
 from site_engine.groups import GroupRequest, GroupSubject
 from site_engine.node_steps import NodeStepRequest, NodeStepSubject, NodeStepVerdict
+from site_engine.operations.resume import SubjectDriver
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.planning import make_plan
+from site_engine.process import Clock, SystemClock
 from site_store import ActionRecord, GroupRecord, SiteStore
 from strategy_lib.phase import Phase
 from tests.support.revisions import commit_design

@@ -18,9 +18,10 @@ from provisioner_client.protocol import (
     ListedNode,
     ProvisionerTask,
     TaskMessage,
+    TaskResult,
     TaskState,
 )
-from site_engine.clock import Clock
+from site_engine.process import Clock
 from strategy_lib.outcome import REFUSED_BY_PREPARE, Evidence, NodeCondition
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
@@ -293,10 +294,11 @@ class FakeProvisioner:
 
     def _shown(self, task: _Task) -> ProvisionerTask:
         ended = task.state is TaskState.COMPLETE
-        result = "incomplete"
+        result = TaskResult.INCOMPLETE
         if ended:
             good = not task.failed and (task.succeeded or not task.nodes)
-            result = "success" if good else "partial_success" if task.succeeded else "failure"
+            bad = TaskResult.PARTIAL_SUCCESS if task.succeeded else TaskResult.FAILURE
+            result = TaskResult.SUCCESS if good else bad
         return ProvisionerTask(
             task.task_id,
             _ACTIONS[task.phase],

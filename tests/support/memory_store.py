@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from site_engine.clock import Clock
+from site_engine.process import Clock
 from site_store import (
     ActionRecord,
     ActionState,

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from design_rendering.documents import Document
     from provisioner_client.protocol import Provisioner
+    from site_engine.process import TaskLog
     from site_engine.provisioners import ProvisionerConnection
-    from site_engine.task_log import TaskLog
     from site_store import ActionRecord, RevisionRecord, SiteStore
 
 CONFIGURATION_KEY = "configuration"

@@ -11,22 +11,21 @@ from site_engine import log_messages
 from site_engine.actions.kinds import Override
 from site_engine.actions.parameters import parameters_of
 from site_engine.dead_actions import take_site
-from site_engine.driver import SubjectDriver
 from site_engine.groups import GroupRequest, GroupSubject, whose_turn
+from site_engine.operations.resume import SubjectDriver
 from site_engine.operations.run import OperationRun
-from site_engine.operations.wait import PhaseTimes, StillRunning
+from site_engine.operations.wait import StillRunning
 from site_engine.pause import hold_group_back
 from site_store import SiteStore
-from slipway_airflow.operators.acquire import run_states
+from slipway_airflow.operators.action import run_states
 from slipway_airflow.operators.base import design_address, task_states
-from slipway_airflow.operators.node_step import step_times
-from slipway_airflow.operators.waiting import WaitingOperator
-from strategy_lib.phase import GroupState, Phase
+from slipway_airflow.operators.waiting import WaitingOperator, phase_times
+from strategy_lib.phase import GROUP_PHASES, GroupState, Phase
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from site_engine.provisioners import ConnectionSettings, ProvisionerConnection
+    from site_engine.provisioners import ProvisionerConnection
     from site_store import ActionRecord
 
 _WAIT_FOR_TURN = timedelta(seconds=5)
@@ -84,8 +83,8 @@ class DeployGroupOperator(WaitingOperator):
             group=self.group,
             attempt_key=attempt_key,
             design_ref=design_address(store, action, connection),
-            times=phase_times(self.configuration, connection.settings),
-            release_times=step_times(Phase.DESTROY, self.configuration, connection.settings),
+            times={phase: phase_times(phase, self.configuration, connection.settings) for phase in GROUP_PHASES},
+            release_times=phase_times(Phase.RELEASE, self.configuration, connection.settings),
             redo_done=parameters.allows(Override.REDO_DONE),
             ignore_older_tasks=parameters.allows(Override.IGNORE_OLDER_TASKS),
         )
@@ -114,16 +113,3 @@ class DeployGroupOperator(WaitingOperator):
             self.log.warning("The task of group %s ended without a verdict: the group counts as failed.", name)
             store.groups.interrupt(action.id, name)
         return True
-
-
-def phase_times(configuration: dict[str, Any], settings: ConnectionSettings) -> dict[Phase, PhaseTimes]:
-    """Return intervals and timeouts of both phases from the design, capped by the connection's poll interval."""
-
-    def times(interval: str, timeout: str) -> PhaseTimes:
-        longest = min(float(configuration[interval]), settings.poll_interval)
-        return PhaseTimes(longest, float(configuration[timeout]), settings.queue_timeout)
-
-    return {
-        Phase.PREPARE: times("prepare_node_interval", "prepare_node_timeout"),
-        Phase.DEPLOY: times("deploy_interval", "deploy_timeout"),
-    }

@@ -9,7 +9,6 @@ from airflow.configuration import conf
 from design_rendering.design import read_design
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
-from site_engine.clock import SystemClock
 from site_engine.errors import StepError
 from site_engine.groups import releases_of
 from site_engine.log_messages import count, names, withheld
@@ -17,6 +16,7 @@ from site_engine.operations.reconcile import OperationOwner, UnfinishedOperation
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import ONE_LOOK
 from site_engine.planning import Plan, judge_considered, make_plan
+from site_engine.process import SystemClock
 from site_engine.reports import STEP_WARNING
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker

@@ -12,24 +12,38 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowRescheduleException
 
 from site_engine.actions.kinds import REPORT, kind_of
-from site_engine.clock import SystemClock
 from site_engine.finalization import finalize_action
 from site_engine.groups import OVER
 from site_engine.operations.run import OperationRun
-from site_engine.operations.wait import StillRunning
-from site_engine.stopping import Stopping
+from site_engine.operations.wait import PhaseTimes, StillRunning
+from site_engine.process import Stopping, SystemClock
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker, task_states
 from slipway_airflow.triggers import ProvisionerTaskTrigger
+from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from airflow.sdk import Context
 
-    from site_engine.provisioners import ProvisionerConnection
+    from site_engine.provisioners import ConnectionSettings, ProvisionerConnection
     from site_store import ActionRecord, SiteStore
 
 # A task that comes back from the triggerer finds its provisioner task over, or nearly so.
 _PATIENCE_AFTER_DEFERRAL = 5.0
+
+
+# How the design's settings call the times of a phase.
+_SETTINGS = {
+    Phase.VERIFY_SITE: "verify",
+    Phase.PREPARE_SITE: "prepare_site",
+    Phase.PREPARE: "prepare_node",
+    Phase.DEPLOY: "deploy",
+    Phase.RELEASE: "destroy",
+    Phase.DESTROY: "destroy",
+    Phase.RELABEL: "relabel_nodes",
+}
 
 
 class WaitingOperator(SiteOperator):
@@ -44,7 +58,7 @@ class WaitingOperator(SiteOperator):
         """Go on from where the store says; return the result, or :class:`StillRunning` to defer."""
 
     def execute(self, context: Context) -> Any:
-        """Begin, or begin again after whatever ended the last try."""
+        """Begin, or begin again after the last try ended, for any reason."""
         return self._run(context, resumed=False)
 
     def resume(self, context: Context, event: dict[str, Any]) -> Any:
@@ -110,7 +124,7 @@ class WaitingOperator(SiteOperator):
 
         ``own_state`` is the state in which this task is about to end, where the report asks for it.
         """
-        # A task of a run that was stopped lives on for seconds: whoever stopped it has the last word, not the task.
+        # A task of a run that was stopped lives on for seconds, and must not overwrite the verdict of the stop.
         if self._stopping.told or store.actions.get(action.id).state.is_end:
             self.log.info("The action has been stopped: its verdict stays as it is.")
             return
@@ -136,3 +150,9 @@ class WaitingOperator(SiteOperator):
 def connection_of(store: SiteStore, op: int) -> str | None:
     """Return the connection over which an operation is asked about: that of its own action, maybe an older one."""
     return store.actions.get(store.operations.get(op).action_id).connection
+
+
+def phase_times(phase: Phase, configuration: Mapping[str, Any], settings: ConnectionSettings) -> PhaseTimes:
+    """Return interval and timeout of a phase from the design's settings; the connection has the longest interval."""
+    interval, timeout = (float(configuration[f"{_SETTINGS[phase]}_{name}"]) for name in ("interval", "timeout"))
+    return PhaseTimes(min(interval, settings.poll_interval), timeout, settings.queue_timeout)

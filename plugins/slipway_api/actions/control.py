@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from site_engine.actions.kinds import kind_of
-from site_engine.dead_actions import STOP, reconcile
+from site_engine.dead_actions import reconcile
+from site_engine.process import STOP
 from site_store import ActionState
 from slipway_api.actions.view import dag_status, is_paused
 from slipway_api.http.api_errors import ApiError
@@ -38,7 +39,7 @@ def stop(store: SiteStore, airflow: AirflowClient, action: ActionRecord, user: s
             raise ApiError(409, text, "Unable to stop action", retry=True)
         _note(store, action, STOP, user)
     else:
-        # First, so that whoever closes the action knows by whom it was stopped.
+        # First, so that the action is closed with the name of the user who stopped it.
         _note(store, action, STOP, user)
         airflow.fail_run(action.dag_id, action.run_id)
         if action.state is ActionState.PENDING:

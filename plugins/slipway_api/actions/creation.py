@@ -62,7 +62,7 @@ _ANSWERS = {
 
 @dataclass(frozen=True, slots=True)
 class ActionRequest:
-    """What was asked for, as it came."""
+    """A request for an action, not yet checked."""
 
     kind: object
     parameters: object
@@ -89,7 +89,7 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowClient, cal
         403: the caller may not trigger this DAG. 409: it is switched off, commits were skipped, critical groups would
         fall short, or another action is on the site. 503: it is not known whether Airflow started the run; the action
         is pending.
-        503: the provisioner could not be asked for its opinion of the design.
+        503: the provisioner could not be asked to check the design.
     ConnectionLookupFailed
         It is not known which provisioner is the site's: nothing was started.
     """
@@ -201,7 +201,7 @@ def _require_switched_on(airflow: AirflowClient, kind: str) -> None:
     try:
         off = airflow.is_switched_off(kind)
     except AirflowApiError as error:
-        # The trigger will tell.
+        # Then the trigger fails, and says so.
         log.warning("Whether the DAG %s is switched on is not known: %s", kind, error)
         return
     if off:
@@ -281,7 +281,7 @@ def _is_over(store: SiteStore, airflow: AirflowClient, action_id: str) -> bool:
 
 
 def _settle_owner(store: SiteStore, airflow: AirflowClient, site: str) -> None:
-    """Close the action on the site if it is over: what has passed over which commits is told by ended actions alone."""
+    """Close the action on the site if it is over: only ended actions count when skipped commits are looked for."""
     owner = store.locks.owner(site)
     if owner is not None:
         _is_over(store, airflow, owner.action_id)

@@ -1,4 +1,4 @@
-"""Notes: what happened in an action, told in Shipyard's shape. They are the store's events, and nothing is added."""
+"""Notes: the store's events of an action, in Shipyard's shape."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Note(BaseModel):
 router = APIRouter(tags=["actions"], route_class=BlockingRoute)
 
 SUMMARY, PROVISIONER, NODE = 1, 3, 5
-"""From which verbosity on a note is told: what the action did, what the provisioner was asked and said, each node."""
+"""The verbosity from which on a note is shown: of the action, of the provisioner's tasks, of each node."""
 
 _OF_PROVISIONER = frozenset({EventKind.OPERATION_BEGUN, EventKind.OUTCOME, EventKind.LATE_RESULT})
 # As the other ids of Shipyard, whose client insists on it.
@@ -86,7 +86,7 @@ def note_of(event: EventRecord) -> dict[str, Any]:
 
 
 def verbosity_of(event: EventRecord) -> int:
-    """Return from which verbosity on an event is told."""
+    """Return the verbosity from which on an event is shown."""
     if event.node is not None:
         return NODE
     return PROVISIONER if event.kind in _OF_PROVISIONER else SUMMARY

@@ -1,4 +1,4 @@
-"""What an action would do to the nodes as they are now: told before it is created, and when it is."""
+"""What an action would do to the nodes as they are now: shown on request, and when the action is created."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 NAME = "Preview"
-"""The name of the messages in which the preview is told."""
+"""The name of the messages that show a preview."""
 
 
 class WithheldNode(BaseModel):
@@ -121,7 +121,7 @@ def _with_reasons(found: Mapping[str, str] | None) -> list[dict[str, str]]:
 
 
 def nodes_if_known(store: SiteStore, site: str) -> dict[str, ListedNode] | None:
-    """Return what `listed_nodes` does, None when it cannot be asked: for an action that takes nothing away."""
+    """Return what `listed_nodes` does, None when the provisioner cannot be asked: for actions that destroy nothing."""
     try:
         return listed_nodes(store, site)
     except (ProvisionerError, SettingsError) as error:

@@ -112,7 +112,7 @@ def action_nodes(
     Parameters
     ----------
     groups
-        With their node counts, as `run_view` shows them: nodes are looked at only if there is something to tell.
+        With their node counts, as `run_view` shows them: nodes are read only if one of them has a message.
     verbosity
         From 5 on all nodes are returned.
     """
@@ -124,7 +124,9 @@ def action_nodes(
     nodes = report["nodes"] if report else [asdict(reported_node(tasks)) for tasks in store.tasks.of_nodes(action.id)]
     if has_unrecorded_end(action):
         nodes = [_as_closed(node) for node in nodes]
-    return [{key: node[key] for key in ShownNode.model_fields} for node in nodes if verbosity >= NODE or _is_told(node)]
+    return [
+        {key: node[key] for key in ShownNode.model_fields} for node in nodes if verbosity >= NODE or _has_message(node)
+    ]
 
 
 def _as_closed(node: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -135,7 +137,7 @@ def _as_closed(node: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**node, "state": NodeState.UNKNOWN, "message": message}
 
 
-def _is_told(node: Mapping[str, Any]) -> bool:
+def _has_message(node: Mapping[str, Any]) -> bool:
     # Reports of earlier versions do not say which nodes were withheld.
     return str(node["state"]) in _TROUBLED or bool(node.get("withheld"))
 
@@ -171,7 +173,7 @@ def run(
 
 def run_view(store: SiteStore, action: ActionRecord, *, with_report: bool = True) -> dict[str, Any]:
     """Return the action with its groups in processing order and its report (None before there is one, and unwanted)."""
-    # Counted by the database: this is asked for twice a second, and a site may have 100,000 nodes.
+    # The database counts: clients poll this twice a second, and a site may have 100,000 nodes.
     counts = store.tasks.node_counts(action.id)
     groups = store.groups.of_action(action.id)
     if has_unrecorded_end(action):

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, Field
 
-from site_engine.actions.kinds import DEPLOY_GROUP, RELEASE, REPORT, STEPS, find_kind
+from site_engine.actions.kinds import DEPLOY_GROUP, KINDS, RELEASE, REPORT, STEPS
 from site_engine.errors import AirflowApiError, AirflowRefused
 from site_store import ActionState
 from slipway_api.actions.notes import Note, notes_by_subject
@@ -69,7 +69,7 @@ class Step(BaseModel):
     notes: list[Note] = Field(examples=[[]])
 
 
-# What is told of Airflow's task as it stands there; its rendered fields and the like are Airflow's own business.
+# Shown as Airflow gives them; rendered fields and the like are not shown.
 _TASK_FIELDS = Step.model_fields.keys() - {"task_id", "dag_id", "dag_run_id", "map_index", "state", "index", "notes"}
 
 
@@ -197,7 +197,7 @@ def _quoted(step: str) -> str:
 
 def _order(kind: str) -> tuple[str, ...]:
     """Return the task ids of a kind of action in their order; none of a kind that this version does not know."""
-    known = find_kind(kind)
+    known = KINDS.get(kind)
     return known.task_ids if known is not None else ()
 
 

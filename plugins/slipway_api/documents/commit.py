@@ -173,7 +173,7 @@ def _not_committed(validated: Validated, version: int, *, dryrun: bool) -> JSONR
 
 
 def _committed(validated: Validated, revision: RevisionRecord, skipped: range, version: int, code: int) -> JSONResponse:
-    """Answer with the revision, and with what whoever wants an action next has to know of it."""
+    """Answer with the revision, and with what matters for an action on it: is it deployable, which commits it skips."""
     facts = {
         "site": revision.site,
         "revision": revision.number,

@@ -47,6 +47,6 @@ class HiddenTokens:
         try:
             await self._app(scope, receive, send)
         finally:
-            # Airflow tells a request's path when it is over.
+            # Airflow logs a request's path after the request.
             if found := _ADDRESS.fullmatch(below):
                 scope["path"] = f"{root}{found[1]}***"

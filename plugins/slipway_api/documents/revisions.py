@@ -47,7 +47,7 @@ class Revision(BaseModel):
 
 
 def revision_view(revision: RevisionRecord, versions: Mapping[Version, int | None]) -> dict[str, Any]:
-    """Return a revision as JSON; `versions` are the names it goes by now, such as ``committed``."""
+    """Return a revision as JSON; `versions` are the numbers that names such as ``committed`` stand for now."""
     return {
         "site": revision.site,
         "revision": revision.number,

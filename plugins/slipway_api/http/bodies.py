@@ -17,7 +17,7 @@ from slipway_api.http.concurrency import LoopBound
 
 LARGE = 1024 * 1024
 LARGE_AT_ONCE = 4
-"""Bodies of more than `LARGE` bytes, or of a size that is not told, that are in memory at once, in one process."""
+"""Bodies of more than `LARGE` bytes, or of an unknown size, that are in memory at once, in one process."""
 LONGEST_WAIT = 120.0
 LONGEST_SENDING = 300.0
 

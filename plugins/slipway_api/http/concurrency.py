@@ -71,7 +71,7 @@ def _in_own_thread(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 LONGEST_WAIT = 120.0
-"""Seconds after which the caller is told to come back."""
+"""Seconds after which the caller gets 503 with `retry`."""
 
 
 class Slots:

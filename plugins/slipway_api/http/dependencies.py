@@ -130,6 +130,6 @@ def require_existing_site(request: Request, caller: CallerDep) -> None:
 
 
 def link_to_next(request: Request, **place: object) -> dict[str, str]:
-    """Return the header of a page that is not the last: the same request, but for where the next page begins."""
+    """Return the header of a page that is not the last: the same request from where the next page begins."""
     url = request.url.include_query_params(**place)
     return {"Link": f'<{url.path}?{url.query}>; rel="next"'}

@@ -64,7 +64,7 @@ _STORE_ERRORS: dict[type[BaseException], tuple[int, bool]] = {
 
 
 def as_api_error(error: Exception) -> ApiError:
-    """Return what a caller is told about an exception; of an unexpected one no more than that it happened."""
+    """Return the answer to an exception; of an unexpected one it says only that it happened."""
     match error:
         case ApiError():
             return error
@@ -112,17 +112,17 @@ def add_error_answers(app: FastAPI) -> None:
         app.add_exception_handler(kind, answer)
 
     async def no_route(request: Request, error: Exception) -> Response:
-        told = as_api_error(error)
-        if told.status == 405:
+        refused = as_api_error(error)
+        if refused.status == 405:
             allowed = ", ".join(_methods(app, request))
             if request.method == "OPTIONS":
                 return Response(status_code=200, headers={"Allow": allowed})
-            told = ApiError(405, f"{request.method} is not possible here: use {allowed}", headers={"Allow": allowed})
-        elif told.status == 404 and told.message == "Not Found":
+            refused = ApiError(405, f"{request.method} is not possible here: use {allowed}", headers={"Allow": allowed})
+        elif refused.status == 404 and refused.message == "Not Found":
             if (there := _other_slash(app, request)) is not None:
                 return Response(status_code=307, headers={"Location": there})
-            told = ApiError(404, f"there is nothing at {request.url.path}")
-        return _shaped(request.scope, told)
+            refused = ApiError(404, f"there is nothing at {request.url.path}")
+        return _shaped(request.scope, refused)
 
     app.add_exception_handler(HTTPException, no_route)
 
@@ -150,10 +150,10 @@ class Unexpected:
         except Exception as error:
             if started:
                 raise
-            told = as_api_error(error)
-            if told.status >= 500:
+            refused = as_api_error(error)
+            if refused.status >= 500:
                 log.exception("Request %s failed: %s %s", request_id(Request(scope)), scope["method"], scope["path"])
-            await _shaped(scope, told)(scope, receive, send)
+            await _shaped(scope, refused)(scope, receive, send)
 
 
 def _shaped(scope: Scope, error: ApiError) -> JSONResponse:

@@ -132,7 +132,7 @@ def authenticate(
     by_token: Annotated[_Login | None, Depends(_login_by_token)],
     airflow: Annotated[AirflowClient, Depends(_outgoing)],
 ) -> JSONResponse:
-    """Exchange user and password for Airflow's token, in ``X-Subject-Token``; or tell about a token that there is."""
+    """Exchange user and password for Airflow's token, in ``X-Subject-Token``; or describe a token."""
     login = by_token or _login_by_password(airflow, body, address_of(request.scope))
     begin, end = _lifetime(login.token)
     token: dict[str, Any] = {

@@ -34,7 +34,7 @@ FORGOTTEN_AFTER = 900.0
 ADDRESSES = 4096
 """Addresses that are remembered; of more, those that were wrong last."""
 USERS = 64
-"""Users that are told apart at one address; all others there count as one, so that trying many names is slow, too."""
+"""Users that are counted apart at one address; all others there count as one, so that trying many names is slow."""
 
 _OTHERS = b""
 
@@ -153,7 +153,7 @@ class Attempt:
 def address_of(scope: Scope) -> str:
     """Return the client's address; of IPv6 the network, as one machine has as many addresses as it likes.
 
-    Behind a proxy it is the proxy's, unless the server is told to believe its headers.
+    Behind a proxy it is the proxy's, unless the server is configured to trust its headers.
     """
     host: str = (scope.get("client") or ("",))[0]
     try:
@@ -191,7 +191,7 @@ def proof_of(user: str, password: str) -> str:
 
 
 class SlowedLogin:
-    """ASGI middleware around a login of Airflow's: who must wait is answered 429, and Airflow is not asked."""
+    """ASGI middleware around Airflow's login: a user who must wait gets 429, and Airflow does not see the password."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

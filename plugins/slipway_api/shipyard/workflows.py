@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from site_engine.actions.kinds import find_kind, kind_names
+from site_engine.actions.kinds import KINDS
 from slipway_api import airflow_access as access
 from slipway_api.airflow_client import Airflow
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
@@ -73,7 +73,7 @@ def workflows(
     """List the runs of Slipway's DAGs, newest first; those that Airflow lets the caller see."""
     begin = _moment(since, "since") if since else datetime.now(UTC) - _SPAN
     end = _moment(until, "until") if until else None
-    found = airflow.runs(kind_names(), begin, end, limit + 1, offset)
+    found = airflow.runs(tuple(KINDS), begin, end, limit + 1, offset)
     headers = {}
     if len(found) > limit:
         # Both ends stay, so that a run that is new meanwhile moves none to another page.
@@ -99,7 +99,7 @@ def workflow(
         raise ApiError(400, "a workflow id is a DAG's id, two underscores and a time", "Bad Request")
     at = _moment(time, "the time in the workflow id")
     nothing = ApiError(404, f"there is no workflow {workflow_id!r}", "Workflow not found")
-    if find_kind(dag_id) is None:
+    if KINDS.get(dag_id) is None:
         raise nothing
     caller.require_read(dag_id)
     runs = airflow.runs([dag_id], at, at, limit=1)

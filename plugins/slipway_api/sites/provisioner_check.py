@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 SOURCE = "Drydock"
 NAME = "ValidateDesign"
 NOT_ASKED = "ProvisionerNotAsked"
-"""The name of the message that the provisioner could not be asked: nothing is known to be wrong with the design."""
+"""The name of the message that the provisioner could not be asked; the design itself may be right."""
 PATIENCE = 100.0
 """Seconds after which a provisioner that has not answered counts as one that cannot be asked."""
 

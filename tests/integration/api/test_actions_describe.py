@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from site_engine.actions.kinds import kind_names, kind_of
+from site_engine.actions.kinds import KINDS, kind_of
 from site_store import ActionState, SiteStore
 from strategy_lib.phase import Phase
 from tests.integration.api.airflow_runs import ACTIONS, AirflowRuns, commit, create, plan, run_of
@@ -74,7 +74,7 @@ def test_an_action_that_was_started_in_airflows_pages_is_found_by_its_run(
     assert viewer.get(f"{ACTIONS}/manual__2026").status_code == 404
 
 
-@pytest.mark.parametrize("kind", kind_names())
+@pytest.mark.parametrize("kind", tuple(KINDS))
 def test_the_steps_are_the_tasks_of_the_dag(
     kind: str, user: httpx.Client, store: SiteStore, airflow_runs: AirflowRuns
 ) -> None:

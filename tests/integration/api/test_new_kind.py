@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,7 +38,12 @@ STEPS = [*ROW.steps, "report", "release"]
 def bag(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, dags: list[str]) -> Iterator[DagBag]:
     """Add the row, and have Airflow read the DAG file."""
     assert NAME not in dags
-    monkeypatch.setattr(kinds, "KINDS", kinds.table("kind of action", (*kinds.KINDS.values(), ROW)))
+    table = kinds.KINDS
+    added = kinds.table("kind of action", (*table.values(), ROW))
+    # The table is a constant: each module that reads it has its own name for it.
+    for module in [*sys.modules.values()]:
+        if getattr(module, "KINDS", None) is table:
+            monkeypatch.setattr(module, "KINDS", added)
     folder = tmp_path / "dags"
     folder.mkdir()
     (folder / f"{NAME}.py").write_text(DAG_FILE)

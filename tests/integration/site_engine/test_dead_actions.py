@@ -24,7 +24,7 @@ from site_engine.dead_actions import (
 )
 from site_engine.errors import AirflowRefused, StepError
 from site_store import ActionState, SiteStore
-from slipway_airflow.operators import release
+from slipway_airflow.operators import action
 from tests.support.stores import new_store
 
 LOG = logging.getLogger("site-lock")
@@ -101,10 +101,10 @@ def test_a_teardown_names_who_stopped_it(store: SiteStore, monkeypatch: pytest.M
     action_id = ask(store)
     store.locks.acquire(action_id)
     store.actions.record_command(action_id, "stop", "bob")
-    monkeypatch.setattr(release, "SiteStore", SimpleNamespace(open=lambda: nullcontext(store)))
+    monkeypatch.setattr(action, "SiteStore", SimpleNamespace(open=lambda: nullcontext(store)))
     run = SimpleNamespace(dag_id="deploy_site", run_id=store.actions.get(action_id).run_id)
     with pytest.raises(AirflowFailException, match="stopped by bob"):
-        release.ReleaseSiteOperator(task_id="release").execute(cast(Any, {"ti": run}))
+        action.ReleaseSiteOperator(task_id="action").execute(cast(Any, {"ti": run}))
     assert store.actions.get(action_id).verdict == "stopped by bob"
     assert store.locks.owner("alpha") is None
 

@@ -13,14 +13,13 @@ import pytest
 import yaml
 
 from provisioner_client.errors import ProvisionerUnavailable
-from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskMessage, TaskState
+from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskMessage, TaskResult, TaskState
 from provisioner_client.redacting import NOT_SHOWN, RedactingProvisioner
 from site_engine.designs import read_revision
 from site_engine.redaction import exposed_in, redact_for_action, redact_for_site, secrets_of
 from site_store import RevisionSecrets, SiteStore
 from site_store.sites import Sites
-from slipway_airflow.operators.acquire import AcquireSiteOperator
-from strategy_lib.phase import Phase
+from slipway_airflow.operators.action import AcquireSiteOperator
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site
 from tests.support.stores import new_store
@@ -33,7 +32,7 @@ def talking_task(*texts: str) -> ProvisionerTask:
     """Return a task of a provisioner that says this."""
     messages = tuple(TaskMessage(text=text, error=True, context=None, at=None) for text in texts)
     return ProvisionerTask(
-        "t", Phase.PREPARE, TaskState.COMPLETE, "failure", frozenset(), frozenset(), messages, "slipway-a-1"
+        "t", "prepare_nodes", TaskState.COMPLETE, TaskResult.FAILURE, frozenset(), frozenset(), messages, "slipway-a-1"
     )
 
 

@@ -9,13 +9,12 @@ from typing import Any, cast
 import pytest
 
 from provisioner_client.protocol import Provisioner
-from site_engine.dead_actions import STOP
 from site_engine.errors import StepError, TaskStopped
 from site_engine.operations import run as operation_run
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
+from site_engine.process import STOP, Stopping
 from site_engine.site_steps import SiteStepRequest, run_site_step
-from site_engine.stopping import Stopping
 from site_store import OperationStatus
 from site_store.operations import Operations
 from strategy_lib.phase import Phase
@@ -45,9 +44,7 @@ def step(driving: Driving, stopping: Stopping | None = None, provisioner: Provis
         PhaseTimes(0.05, 60.0, 60.0),
     )
     client = provisioner or driving.connect()
-    return run_site_step(
-        driving.store, OperationRun(driving.store, client, driving.clock, 60.0, LOG, stopping), request, LOG
-    )
+    return run_site_step(OperationRun(driving.store, client, driving.clock, 60.0, LOG, stopping), request)
 
 
 def asked_for(fake: FakeProvisioner) -> list[Any]:
@@ -151,7 +148,7 @@ def test_the_end_of_a_step_stays_what_it_was(
 
     def again() -> None:
         nonlocal ended
-        ended = run_site_step(driving.store, OperationRun(driving.store, NOBODY, driving.clock, 1.0, LOG), request, LOG)
+        ended = run_site_step(OperationRun(driving.store, NOBODY, driving.clock, 1.0, LOG), request)
 
     if said is None:
         again()

@@ -7,6 +7,7 @@ import pytest
 from design_rendering.design import read_design
 from design_rendering.documents import DocumentError, load_documents
 from strategy_lib.errors import ConfigurationError, StrategyError
+from strategy_lib.selectors import resolve
 
 NODE = "---\nschema: drydock/BaremetalNode/v1\nmetadata: {name: n1}\ndata: {}\n"
 
@@ -39,7 +40,7 @@ def test_rule_22_no_name_is_the_strategy_of_the_usual_name_or_else_the_default_g
     for there in (other, ""):
         design = read_design(load_documents(NODE + there + settings))
         assert [group.name for group in design.strategy.groups] == ["default"]
-        assert design.members() == {"default": {"n1"}}
+        assert resolve(design.strategy, design.nodes) == {"default": {"n1"}}
 
 
 def test_rule_22_the_strategy_of_the_usual_name_is_read_where_the_configuration_names_none() -> None:
@@ -131,7 +132,7 @@ def test_rule_03_a_name_that_is_none_leads_to_no_strategy(name: str) -> None:
 def test_rule_22_strategies_are_warned_about_when_none_of_them_is_used() -> None:
     def unused(text: str) -> list[str | None]:
         warnings = read_design(load_documents(text, "site.yaml")).warnings
-        return [warning.document for warning in warnings if warning.message.startswith("not used")]
+        return [warning.document for warning in warnings if warning.message.startswith("a deployment would not use")]
 
     label = "site.yaml: shipyard/DeploymentStrategy/v1 mine"
     assert unused(NODE + strategy("mine", "a")) == [label]

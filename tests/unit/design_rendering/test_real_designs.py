@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from design_rendering import design_text, load_documents, read_design, redacted_text, render, rendered_documents
+from strategy_lib.selectors import resolve
+from strategy_lib.simulation import rehearse
 
 SITES = Path(__file__).resolve().parents[4] / "shared" / "sites"
 
@@ -48,7 +50,7 @@ def test_whole_document_sets_render_as_they_are(
     assert [one.data for one in again] == [one.document.data for one in made.documents]
     assert not any(one.warnings for one in again)
     design = read_design(again)
-    assert {group: len(nodes) for group, nodes in design.members().items()} == members
+    assert {group: len(nodes) for group, nodes in resolve(design.strategy, design.nodes).items()} == members
 
 
 PUBLIC = """\
@@ -118,3 +120,33 @@ def test_a_site_as_the_public_ones_are_laid_out() -> None:
         },
     }
     assert made["cp"].secret_paths == ("$.data.oob.credential",)
+
+
+@pytest.mark.skipif(not SITES.is_dir(), reason="../shared is absent")
+@pytest.mark.parametrize(
+    ("name", "members", "warnings"),
+    [
+        (
+            "seaworthy",
+            {
+                "masters": {"cab23-r720-12", "cab23-r720-13"},
+                "workers": {"cab23-r720-14", "cab23-r720-16", "cab23-r720-17"},
+            },
+            [],
+        ),
+        (
+            "airsloop",
+            {"masters": set(), "workers": {"airsloop-compute-1"}},
+            ["group 'masters' matches no node"],
+        ),
+    ],
+)
+def test_real_site(name: str, members: dict[str, set[str]], warnings: list[str]) -> None:
+    design = read_design(load_documents((SITES / f"{name}.yaml").read_bytes(), f"{name}.yaml"))
+    assert design.configuration.deployment_strategy == "deployment-strategy"
+    assert design.configuration.join_wait == 0
+    assert resolve(design.strategy, design.nodes) == members
+    assert [warning.message for warning in design.warnings] == warnings
+    assert set(design.digests) == {node.name for node in design.nodes}
+    assert all(node.rack and node.labels for node in design.nodes)
+    assert rehearse(design.strategy, design.nodes).deployment.verdict == "success"

@@ -17,6 +17,7 @@ from provisioner_client.protocol import (
     Provisioner,
     ProvisionerTask,
     TaskMessage,
+    TaskResult,
     TaskState,
 )
 from provisioner_client.redacting import RedactingProvisioner
@@ -34,7 +35,9 @@ def talking_task(*texts: str) -> ProvisionerTask:
     """Return a task of a provisioner that says this."""
     messages = tuple(TaskMessage(text=text, error=True, context=None, at=None) for text in texts)
     state = TaskState.COMPLETE
-    return ProvisionerTask("t", "prepare_nodes", state, "failure", frozenset(), frozenset(), messages, "slipway-a-1")
+    return ProvisionerTask(
+        "t", "prepare_nodes", state, TaskResult.FAILURE, frozenset(), frozenset(), messages, "slipway-a-1"
+    )
 
 
 def test_tasks_and_evidence() -> None:

@@ -81,7 +81,8 @@ def test_names_are_checked_also_where_a_field_of_the_connection_is_wrong(
     connected = SimpleNamespace(for_site=lambda site: ProvisionerConnection(values))
     monkeypatch.setattr(provisioner_check, "provisioners", lambda: connected)
     removed: list[str] = []
-    store = SimpleNamespace(add_candidate=lambda *_: "token", remove_candidate=removed.append)
+    revisions = SimpleNamespace(add_candidate=lambda *_: "token", remove_candidate=removed.append)
+    store = SimpleNamespace(revisions=revisions)
     found = provisioner_check.ask(cast("SiteStore", store), "lab7", "", [named], str)()
     assert [message["name"] for message in found][1:] == (["NodeNames"] if named != "n1" else [])
     assert removed == ["token"]

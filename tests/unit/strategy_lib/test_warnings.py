@@ -6,9 +6,8 @@ import pytest
 
 from design_rendering.documents import load_documents
 from strategy_lib.node import Node
-from strategy_lib.selectors import NodeIndex
 from strategy_lib.strategy_parser import parse_strategy
-from strategy_lib.warnings import draft_warnings, strategy_warnings
+from strategy_lib.warnings import strategy_warnings
 
 NODES = (
     Node("n1", frozenset({"control"}), {"ucp": "enabled", "url": "a:b"}, "r1"),
@@ -46,9 +45,7 @@ data:
 """
     (document,) = load_documents(text, "s.yaml")
     strategy = parse_strategy(document.data, document)
-    index = NodeIndex(NODES)
-    members = {group.name: index.select(group.selectors) for group in strategy.groups}
-    warnings = strategy_warnings(strategy, members, index.names, document)
+    warnings = strategy_warnings(strategy, NODES, document)
     assert {warning.level for warning in warnings} == {"warning"}
     assert [(warning.line, warning.path, warning.message) for warning in warnings] == [
         (8, "$.data.groups[0].selectors", "group 'nobody' matches no node"),
@@ -74,7 +71,7 @@ data:
 def _value_warnings(selectors: object, **criteria: int) -> list[tuple[str, str]]:
     """Return path and message of what is warned about in the one group of a strategy for ALIKE."""
     data = {"groups": [{"name": "g", "critical": False, "depends_on": [], "selectors": selectors}]}
-    found = draft_warnings(parse_strategy(data), ALIKE)
+    found = strategy_warnings(parse_strategy(data), ALIKE)
     assert {warning.level for warning in found} <= {"warning"}
     return [
         (found_one.path.removeprefix("$.data.groups[0]."), found_one.message)
@@ -145,8 +142,9 @@ def test_rule_04_values_that_select_all_nodes_anyhow_are_warned_about_too() -> N
 
 
 def test_rule_04_many_uncovered_nodes_are_counted() -> None:
-    strategy = parse_strategy({"groups": []})
-    (warning,) = strategy_warnings(strategy, {}, [f"n{i:02}" for i in range(25)])
+    group = {"name": "a", "critical": False, "depends_on": [], "selectors": [{"node_names": ["covered"]}]}
+    nodes = [Node("covered"), *(Node(f"n{i:02}") for i in range(25))]
+    (warning,) = strategy_warnings(parse_strategy({"groups": [group]}), nodes)
     assert warning.message.endswith("n08, n09 and 15 more")
 
 
@@ -158,5 +156,4 @@ def test_rule_04_nothing_to_warn_about() -> None:
         "selectors": [],
         "success_criteria": {"minimum_successful_nodes": 4},
     }
-    names = {node.name for node in NODES}
-    assert strategy_warnings(parse_strategy({"groups": [group]}), {"a": names}, names) == []
+    assert strategy_warnings(parse_strategy({"groups": [group]}), NODES) == []

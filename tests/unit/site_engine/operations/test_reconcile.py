@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskState
+from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskResult, TaskState
 from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, EngineError, SettingsError
 from site_engine.operations import reconcile
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations, await_unfinished
@@ -55,7 +55,7 @@ class Scene:
     def task(self, task_id: str, **_: object) -> ProvisionerTask:
         self.state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
         return ProvisionerTask(
-            task_id, "prepare_nodes", self.state, "success", frozenset(), frozenset(), (), "slipway-01J-7"
+            task_id, "prepare_nodes", self.state, TaskResult.SUCCESS, frozenset(), frozenset(), (), "slipway-01J-7"
         )
 
     def find(self, reference: str) -> ProvisionerTask | None:

@@ -14,7 +14,7 @@ from provisioner_client.errors import ProvisionerUnavailable
 from provisioner_client.protocol import DesignSource, Provisioner
 from site_engine.errors import TaskStopped
 from site_engine.operations.wait import DeathWatch, EndKind, PhaseTimes, StillRunning, TaskWatch, intervals
-from site_engine.stopping import Stopping
+from site_engine.process import Stopping
 from site_store import OperationStatus, SiteStore, StoreUnavailable
 from strategy_lib.phase import Phase
 from tests.support.fake_clock import FakeClock

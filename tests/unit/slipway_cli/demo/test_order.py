@@ -1,7 +1,5 @@
 """What `slipway demo` refuses before it starts anything, and the port that it needs."""
 
-import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,12 +20,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "home"
     monkeypatch.setenv("SLIPWAY_HOME", str(path))
     return path
-
-
-@pytest.fixture
-def busy_port() -> Iterator[int]:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        yield taken.getsockname()[1]
 
 
 def run(*options: str) -> Result:
@@ -143,14 +135,6 @@ def test_a_home_that_cannot_be_used_is_told_in_one_line(command: str, folder: st
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(f"Error: {folder} cannot be used (")
     assert result.stderr.count("\n") == 1
-
-
-def test_a_busy_simulator_port_is_reported_by_name(home: Path, busy_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SLIPWAY_SIMULATOR_PORT", str(busy_port))
-    result = run()
-    assert result.exit_code == 1
-    assert f"port {busy_port} (the simulated Drydock, SLIPWAY_SIMULATOR_PORT) is in use" in result.stderr
-    assert not (home / "runtime.json").exists(), "no Airflow was started"
 
 
 def test_every_exception_of_the_command_line_has_one_root() -> None:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import signal
-import sqlite3
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,12 +19,10 @@ from slipway_cli.demo.simulated_drydock import (
     ALL_SITES,
     ConnectionTaken,
     PendingConnection,
-    SimulatedDrydock,
     connect,
     disconnect,
 )
 from slipway_cli.embedded.home import HomeLock, Runtime
-from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.main import main
 
 URL = "http://127.0.0.1:1"
@@ -123,47 +117,6 @@ def test_a_demo_takes_its_own_connection_away_and_no_other(
     deleted = wire.delete(CONNECTION, status=204)
     disconnect(AirflowClient(ApiSession.with_token(URL, "admin", "t")), ALL_SITES, DRYDOCK)
     assert deleted.call_count == removed
-
-
-def settings(home: Path) -> EmbeddedSettings:
-    return EmbeddedSettings.from_environment(home, 0, {})
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
-def test_one_that_dies_is_started_again_at_its_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulated_drydock, "_PAUSE", 0.0)
-    said: list[str] = []
-    with SimulatedDrydock(settings(tmp_path), "simulator", 100).start() as drydock:
-        assert drydock.wait_ready() == drydock.address
-        drydock.look_after(said.append)
-        assert said == []
-        assert drydock._process is not None
-        os.kill(drydock._process.pid, signal.SIGKILL)
-        wait_for(lambda: not drydock.is_running())
-        drydock.look_after(said.append)
-        assert drydock.wait_ready() == drydock.address
-        assert requests.get(f"{drydock.address}/_sim/tasks", timeout=5).json() == []
-    assert len(said) == 1
-    assert not drydock.is_running()
-
-
-def test_machines_are_kept_unless_new_ones_are_wanted(tmp_path: Path) -> None:
-    def tables() -> set[str]:
-        with contextlib.closing(sqlite3.connect(tmp_path / "simulator.db")) as database:
-            return {row[0] for row in database.execute("select name from sqlite_master")}
-
-    for anew, kept in ((False, True), (True, False)):
-        with contextlib.closing(sqlite3.connect(tmp_path / "simulator.db")) as database:
-            database.execute("create table if not exists of_the_test (x)")
-        with SimulatedDrydock(settings(tmp_path), "simulator", 100, anew=anew).start() as drydock:
-            drydock.wait_ready()
-        assert ("of_the_test" in tables()) is kept
 
 
 @pytest.mark.parametrize("options", [("--speed", "2"), ("--fail", "deploy:n1"), ("--simulator", "--fail", "n1")])

@@ -1,0 +1,150 @@
+"""The first and the last tasks of an action: take its site, report, release the site (rules 19, 20, 24)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowFailException, AirflowRuntimeError
+
+from site_engine.actions.kinds import kind_of
+from site_engine.actions.parameters import ParameterError, known_in_run, read_checked, unknown_parameters
+from site_engine.dead_actions import close_without_report, reconcile, take_site
+from site_engine.finalization import finalize_action, finalize_dry_run
+from site_store import ActionState, SiteStore
+from slipway_airflow import connections
+from slipway_airflow.operators.base import SiteOperator, task_states
+from strategy_lib.phase import Verdict
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+    from airflow.sdk.types import RuntimeTaskInstanceProtocol
+
+
+def run_states(ti: RuntimeTaskInstanceProtocol) -> Callable[[str, str], str | None]:
+    """Return a function that asks Airflow for the state of a DAG run; None for one that does not exist any more."""
+
+    def state(dag_id: str, run_id: str) -> str | None:
+        try:
+            return str(ti.get_dagrun_state(dag_id, run_id))
+        except AirflowRuntimeError as error:
+            if _not_found(error):
+                return None
+            raise
+
+    return state
+
+
+def _not_found(error: AirflowRuntimeError) -> bool:
+    # The task SDK passes the API server's 404 on as a generic error.
+    detail: Any = error.error.detail or {}
+    return isinstance(detail, dict) and detail.get("status_code") == 404
+
+
+class AcquireSiteOperator(SiteOperator):
+    """Write the action down and take its site; a second action on a busy site fails at once and names the first.
+
+    Parameters
+    ----------
+    kind : str
+        A kind of action (`site_engine.actions.kinds`), such as ``deploy_site``.
+    """
+
+    def __init__(self, *, kind: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.kind = kind
+
+    def execute(self, context: Context) -> None:
+        """Take the site. A dry run only reads and takes nothing."""
+        ti, params, run = context["ti"], context["params"], context["dag_run"]
+        kind, asked = kind_of(self.kind), read_checked(params)
+        with self.error_reporting(context) as store:
+            action = store.actions.ensure(
+                ti.dag_id,
+                ti.run_id,
+                self.kind,
+                str(params["site"]),
+                asked.revision,
+                asked.to_record(),
+                getattr(run, "triggering_user_name", None) or "airflow",
+                dry_run=asked.dry_run,
+                whole_site=asked.is_whole_site(kind),
+            )
+            store.actions.mark_step(action.id, ti.task_id)
+            unknown = unknown_parameters(run.conf or {}, known_in_run(kind))
+            if unknown:
+                raise ParameterError(unknown)
+            self.log.info(
+                "Action %s: %s of site %s, revision %s.", action.id, action.kind, action.site, action.revision
+            )
+            if action.dry_run:
+                self.log.info("Dry run: the site is not locked and nothing will be submitted.")
+                return
+            take_site(store, action.id, run_states(ti), self.log)
+            # Whatever else looks open on this site is not: it has no lock, and its run may be gone (rule 24).
+            for other in store.actions.unfinished(action.site):
+                if other.id != action.id:
+                    reconcile(store, other.id, run_states(ti))
+            self.log.info("Site %s is held by this action.", action.site)
+
+
+class ReportOperator(SiteOperator):
+    """Report, whatever happened before; fails when the action failed, and so fails the DAG run."""
+
+    def execute(self, context: Context) -> None:
+        """Report.
+
+        Raises
+        ------
+        AirflowFailException
+            Names the critical groups that failed, or what failed before them.
+        """
+        with self.error_reporting(context) as store:
+            action = self.action(store, context)
+            names = kind_of(action.kind).steps
+            found = task_states(context, names)
+            steps = {step: found.get(step) for step in names}
+            if action.dry_run:
+                report = finalize_dry_run(store, action, steps, self.log)
+            else:
+                report = finalize_action(store, action, steps, self.log, connections)
+        if report.verdict is not Verdict.SUCCESS:
+            raise AirflowFailException(report.verdict_text)
+
+
+# Facts are kept for ever, the history of how they came about for a year (docs/store.md).
+EVENTS_KEPT = timedelta(days=365)
+
+
+class ReleaseSiteOperator(SiteOperator):
+    """Free the site. An action that has no verdict by now was cancelled or killed, and is closed as such.
+
+    Airflow lets this task alone decide a run that was marked failed, so it fails unless the action succeeded.
+    """
+
+    def execute(self, context: Context) -> None:
+        """Close and release; safe to repeat.
+
+        Raises
+        ------
+        AirflowFailException
+            The site is free, and the action did not succeed.
+        """
+        ti = context["ti"]
+        with SiteStore.open() as store:
+            action = store.actions.of_run(ti.dag_id, ti.run_id)
+            if action is None:
+                raise AirflowFailException("this run has no action: nothing was done, and nothing is locked")
+            if not action.state.is_end and close_without_report(store, action.id):
+                self.log.warning("Action %s ended without a report; it is closed as cancelled.", action.id)
+            store.locks.release(action.id)
+            pruned = store.events.prune(datetime.now(UTC) - EVENTS_KEPT)
+            if pruned:
+                self.log.info("Forgot %d events older than %d days.", pruned, EVENTS_KEPT.days)
+            self.log.info("Site %s is free.", action.site)
+            ended = store.actions.get(action.id)
+        if ended.state is not ActionState.SUCCESS:
+            raise AirflowFailException(
+                f"site {ended.site} is free; this task fails only because the action did: {ended.verdict}"
+            )

@@ -1,0 +1,137 @@
+"""Steps outside of groups: verify or prepare the site as a whole; destroy or relabel the target nodes (rule 25)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowSkipException
+
+from design_rendering.design import read_design
+from site_engine import site_steps
+from site_engine.actions.kinds import Override
+from site_engine.actions.parameters import parameters_of
+from site_engine.dead_actions import take_site
+from site_engine.errors import StepError
+from site_engine.node_steps import NodeStepRequest, NodeStepSubject
+from site_engine.operations.resume import SubjectDriver
+from site_engine.operations.run import OperationRun
+from site_engine.operations.wait import StillRunning
+from site_engine.pause import hold_back
+from site_engine.process import SystemClock
+from site_store import SiteStore
+from slipway_airflow.operators.action import run_states
+from slipway_airflow.operators.base import design_address
+from slipway_airflow.operators.waiting import WaitingOperator, phase_times
+from strategy_lib.phase import Phase
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from site_engine.provisioners import ProvisionerConnection
+    from site_store import SiteStore
+
+
+class SiteStepOperator(WaitingOperator):
+    """Carry out one step of the site.
+
+    Parameters
+    ----------
+    phase : str
+        ``verify_site`` or ``prepare_site``.
+    configuration : dict
+        The design's settings, as ``load_design`` returned them (templated).
+    """
+
+    template_fields = ("configuration",)
+
+    def __init__(self, *, phase: str, configuration: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.phase = phase
+        self.configuration = configuration
+
+    def carry_out(
+        self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
+    ) -> Any:
+        """Submit the step or re-join it, and see it to its end."""
+        action = self.action(store, context)
+        if action.dry_run:
+            raise AirflowSkipException(f"dry run: {self.phase} is not submitted")
+        phase = Phase(self.phase)
+        request = site_steps.SiteStepRequest(
+            action_id=action.id,
+            site=action.site,
+            phase=phase,
+            # Airflow raises max_tries when a person clears the task, and only then.
+            attempt=int(context["ti"].max_tries),
+            design_ref=design_address(store, action, connection),
+            times=phase_times(phase, self.configuration, connection.settings),
+        )
+        return site_steps.run_site_step(operations, request)
+
+
+class NodeStepOperator(WaitingOperator):
+    """Carry out one step on exactly the target nodes; it fails unless every one of them is proven done.
+
+    That is a verdict, and not tried again. Trouble on the way is.
+
+    Parameters
+    ----------
+    step : str
+        ``destroy_nodes`` or ``relabel_nodes``.
+    configuration : dict
+        The design's settings, as ``load_design`` returned them (templated).
+    """
+
+    template_fields = ("configuration",)
+
+    def __init__(self, *, step: str, configuration: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.step = step
+        self.configuration = configuration
+
+    def carry_out(
+        self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
+    ) -> Any:
+        """Wait while the action is paused, then drive the step to its verdict.
+
+        Raises
+        ------
+        StepError
+            Not every node is proven done.
+        """
+        action, step = self.action(store, context), Phase(self.step)
+        if action.dry_run:
+            raise AirflowSkipException(f"dry run: {step} is not submitted; the report names the nodes")
+        # The step may have been cleared long after its run had given the site back (rule 23).
+        take_site(store, action.id, run_states(context["ti"]), self.log)
+        ti = context["ti"]
+        parameters = parameters_of(action)
+        request = NodeStepRequest(
+            action_id=action.id,
+            site=action.site,
+            phase=step,
+            nodes=tuple(sorted(parameters.target_nodes or ())),
+            # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
+            attempt=int(ti.max_tries),
+            design_ref=design_address(store, action, connection),
+            times=phase_times(step, self.configuration, connection.settings),
+            # Kept by Airflow when the task comes back from the triggerer.
+            since=ti.start_date or SystemClock().now(),
+            ignore_older_tasks=parameters.allows(Override.IGNORE_OLDER_TASKS),
+        )
+        subject = NodeStepSubject(operations, request)
+        if not subject.has_begun():
+            self.wait_while_paused(action, hold_back(action))
+            if step is Phase.RELABEL:
+                # What is done names the version it was done for.
+                _, documents = self.read_revision(store, action.site, action.revision)
+                digests = read_design(documents).digests
+                subject = NodeStepSubject(operations, replace(request, digests=digests))
+        verdict = SubjectDriver(operations).run(subject)
+        if isinstance(verdict, StillRunning):
+            return verdict
+        self.finalize_cleared_task(context, store, action, "failed" if verdict.failure else "success")
+        if verdict.failure:
+            raise StepError(verdict.failure)
+        return None

@@ -1,0 +1,113 @@
+"""Certificates, with a real TLS server: trusted by a CA file, or not at all, and then it is not tried again."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from provisioner_client.errors import ProvisionerRefused
+from provisioner_client.http_session import HttpSession
+
+
+@pytest.fixture
+def waits() -> list[float]:
+    """Every wait that the client asked for, in seconds."""
+    return []
+
+
+class EmptyList(BaseHTTPRequestHandler):
+    """Answers `[]`."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"[]")
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Be silent."""
+
+
+class QuietServer(HTTPServer):
+    """Does not print the handshakes that clients break off."""
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Be silent."""
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with a key and its self-signed certificate for 127.0.0.1."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "slipway test")])
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    file = tmp_path_factory.mktemp("tls") / "server.pem"
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    file.write_bytes(private + signed.public_bytes(serialization.Encoding.PEM))
+    return file
+
+
+@pytest.fixture
+def url(certificate: Path) -> Iterator[str]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with QuietServer(("127.0.0.1", 0), EmptyList) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        yield f"https://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_certificate_is_checked_against_the_ca_file(url: str, certificate: Path) -> None:
+    with closing(HttpSession(url, verify=str(certificate))) as session:
+        assert session.get("/x").data == []
+
+
+def test_a_certificate_that_is_not_trusted_is_refused_and_not_tried_again(url: str, waits: list[float]) -> None:
+    with (
+        closing(HttpSession(url, sleep=waits.append)) as session,
+        pytest.raises(ProvisionerRefused, match="certificate is not trusted"),
+    ):
+        session.get("/x")
+    assert waits == []
+
+
+@pytest.mark.filterwarnings("ignore:Unverified HTTPS request")
+def test_checking_can_be_switched_off(url: str) -> None:
+    with closing(HttpSession(url, verify=False)) as session:
+        assert session.get("/x").data == []
+
+
+def test_a_ca_file_that_is_not_there_is_named(url: str, tmp_path: Path) -> None:
+    with (
+        closing(HttpSession(url, verify=str(tmp_path / "none.pem"))) as session,
+        pytest.raises(ProvisionerRefused, match=r"none\.pem"),
+    ):
+        session.get("/x")

@@ -1,0 +1,75 @@
+"""Clients for actions, with the store's facts about them, and a hook at an address at which nobody listens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from airflow.sdk import Connection
+
+from provisioner_client.redacting import RedactingProvisioner
+from provisioner_client.retry import RetryPolicy
+from site_store import RevisionSecrets, SiteStore
+from slipway_airflow import connections
+from slipway_airflow.operators.action import AcquireSiteOperator
+from slipway_airflow.operators.waiting import connection_of
+from strategy_lib.phase import Phase
+from tests.support.hooks import hook
+from tests.support.stores import new_store
+
+
+@pytest.mark.parametrize("extra", [{}, {"auth_url": "http://127.0.0.1:9/v3"}])
+def test_who_is_not_reached_is_named_with_the_connection_and_without_credentials(
+    monkeypatch: pytest.MonkeyPatch, extra: dict[str, str]
+) -> None:
+    monkeypatch.setattr(RetryPolicy, "wait", lambda *_: 0.0)
+    made = hook("http://127.0.0.1:9", extra, login="slipway", password="s3cret")
+    ok, message = made.test_connection()
+    assert not ok
+    assert " at 127.0.0.1:9 (Airflow connection 'slipway_provisioner'): no connection (Connection refused)" in message
+    assert "s3cret" not in message
+
+
+def test_another_action_is_asked_about_over_the_connection_that_it_uses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(conn_id: str) -> Connection:
+        return Connection(conn_id=conn_id, conn_type="drydock", host=f"http://{conn_id.replace('_', '-')}:9000")
+
+    monkeypatch.setattr(connections, "find_connection", found)
+    url = new_store(tmp_path)
+    operator = AcquireSiteOperator(task_id="acquire", kind="verify_site")
+    with SiteStore.open(url) as store:
+        store.revisions.commit("alpha", {"design": "a: 1"}, (), "a: 1", "tester")
+        older, newer = (
+            store.actions.ensure("verify_site", run, "verify_site", "alpha", 1, {}, "tester") for run in ("one", "two")
+        )
+        store.actions.decide_connection(older.id, "slipway_provisioner")
+        store.actions.decide_connection(newer.id, "slipway_provisioner_alpha")
+        own = connections.for_action(store, store.actions.get(newer.id))
+        elsewhere = operator.elsewhere(store, store.actions.get(newer.id), own)
+        assert elsewhere(newer.id) is None
+        client = elsewhere(older.id)
+        assert client is not None
+        assert "http://slipway-provisioner:9000" in repr(client)
+        client.close()
+        store.locks.acquire(older.id)
+        begun = store.operations.begin(older.id, "alpha", "", 1, Phase.VERIFY_SITE, (), "http://design")
+        assert connection_of(store, begun.op) == "slipway_provisioner"
+
+
+def test_the_words_about_another_action_are_hidden_by_its_own_secrets(tmp_path: Path) -> None:
+    url = new_store(tmp_path)
+    operator = AcquireSiteOperator(task_id="acquire", kind="verify_site")
+    with SiteStore.open(url) as store:
+        actions = []
+        for number, secret in enumerate(("hunter2-of-old", "hunter2-of-new"), 1):
+            hidden = RevisionSecrets(frozenset({secret}))
+            store.revisions.commit("alpha", {"design": f"a: {number}"}, (), f"a: {number}", "tester", hidden=hidden)
+            run = f"run-{number}"
+            actions.append(store.actions.ensure("verify_site", run, "verify_site", "alpha", number, {}, "tester"))
+        here = connections.provisioner_connection(hook().connection)
+        client = operator.elsewhere(store, actions[1], here)(actions[0].id)
+        assert isinstance(client, RedactingProvisioner)
+        assert client.redact("bad hunter2-of-old") == "bad ***"
+        client.close()

@@ -1,0 +1,67 @@
+"""The trigger logs what a provisioner says, and none of the secrets of the design that it is about."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from airflow.sdk import BaseHook, Connection
+
+from provisioner_client.errors import ProvisionerUnavailable
+from provisioner_client.protocol import ProvisionerTask, TaskResult, TaskState
+from provisioner_client.redacting import Redact, RedactingProvisioner
+from site_engine.provisioners import ProvisionerConnection
+from site_store import RevisionSecrets, SiteStore
+from slipway_airflow import triggers
+from slipway_airflow.triggers import ProvisionerTaskTrigger
+from strategy_lib.phase import Phase
+from tests.support.stores import new_store
+
+SECRET = "hunter2-of-alpha"
+
+
+async def _events(trigger: ProvisionerTaskTrigger) -> list[dict[str, Any]]:
+    return [cast(dict[str, Any], event.payload) async for event in trigger.run()]
+
+
+def test_the_triggerer_repeats_no_secret_of_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    url = new_store(tmp_path)
+    with SiteStore.open(url) as store:
+        hidden = RevisionSecrets(frozenset({SECRET}))
+        store.revisions.commit("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden)
+        action = store.actions.ensure("verify_site", "run", "verify_site", "alpha", 1, {}, "tester")
+        store.locks.acquire(action.id)
+        op = store.operations.begin(action.id, "alpha", "", 1, Phase.VERIFY_SITE, (), "http://design").op
+    nothing = frozenset[str]()
+    over = ProvisionerTask(
+        "t-1", "verify_site", TaskState.COMPLETE, TaskResult.SUCCESS, nothing, nothing, (), "slipway"
+    )
+    answers: list[Any] = [ProvisionerUnavailable(f"500: bad {SECRET}"), over]
+
+    def task(*_: object, **__: object) -> ProvisionerTask:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return cast(ProvisionerTask, answer)
+
+    def connect(_connection: ProvisionerConnection, redact: Redact, _marker: str | None = None) -> RedactingProvisioner:
+        return RedactingProvisioner(cast(Any, SimpleNamespace(task=task, close=lambda: None)), redact)
+
+    async def found(conn_id: str) -> Connection:
+        return Connection(conn_id=conn_id, conn_type="drydock", host="http://drydock:9000")
+
+    monkeypatch.setenv("SLIPWAY_DATABASE_URL", url)
+    monkeypatch.setattr(ProvisionerConnection, "connect", connect)
+    monkeypatch.setattr(BaseHook, "aget_connection", found)
+    monkeypatch.setattr(triggers, "QUIET_SECONDS", 0.0)
+    trigger = ProvisionerTaskTrigger("slipway_provisioner", "t-1", op, 0.0, 60.0, 60.0)
+    events = asyncio.run(_events(trigger))
+    assert [event["how"] for event in events] == ["complete"]
+    said = "".join(capfd.readouterr())
+    assert "500: bad ***" in said
+    assert SECRET not in said

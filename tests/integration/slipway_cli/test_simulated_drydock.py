@@ -1,0 +1,79 @@
+"""The simulator as a process of the demo."""
+
+import contextlib
+import os
+import signal
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil  # type: ignore[import-untyped]  # comes with Airflow, without types
+import pytest
+import requests
+
+from slipway_cli.demo import simulated_drydock
+from slipway_cli.demo.simulated_drydock import (
+    SimulatedDrydock,
+    SimulatorProcess,
+)
+from slipway_cli.embedded.errors import SimulatorFailed
+from slipway_cli.embedded.settings import EmbeddedSettings
+
+
+def test_a_simulator_that_cannot_start_says_why(tmp_path: Path) -> None:
+    with (
+        SimulatorProcess(["--no-such-option"], tmp_path / "simulator.log") as simulator,
+        pytest.raises(SimulatorFailed, match="no-such-option"),
+    ):
+        simulator.url()
+
+
+def test_the_demos_simulator_listens_on_loopback_only(tmp_path: Path) -> None:
+    with SimulatorProcess(["--state", str(tmp_path / "state.db")], tmp_path / "simulator.log") as simulator:
+        url = simulator.url()
+        connections = psutil.Process(simulator.pid).net_connections(kind="inet")
+        listening = [(c.laddr.ip, c.laddr.port) for c in connections if c.status == psutil.CONN_LISTEN]
+    assert [f"http://{ip}:{port}" for ip, port in listening] == [url]
+    assert url.startswith("http://127.0.0.1:")
+
+
+def settings(home: Path) -> EmbeddedSettings:
+    return EmbeddedSettings.from_environment(home, 0, {})
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_one_that_dies_is_started_again_at_its_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulated_drydock, "_PAUSE", 0.0)
+    said: list[str] = []
+    with SimulatedDrydock(settings(tmp_path), "simulator", 100).start() as drydock:
+        assert drydock.wait_ready() == drydock.address
+        drydock.look_after(said.append)
+        assert said == []
+        assert drydock._process is not None
+        os.kill(drydock._process.pid, signal.SIGKILL)
+        wait_for(lambda: not drydock.is_running())
+        drydock.look_after(said.append)
+        assert drydock.wait_ready() == drydock.address
+        assert requests.get(f"{drydock.address}/_sim/tasks", timeout=5).json() == []
+    assert len(said) == 1
+    assert not drydock.is_running()
+
+
+def test_machines_are_kept_unless_new_ones_are_wanted(tmp_path: Path) -> None:
+    def tables() -> set[str]:
+        with contextlib.closing(sqlite3.connect(tmp_path / "simulator.db")) as database:
+            return {row[0] for row in database.execute("select name from sqlite_master")}
+
+    for anew, kept in ((False, True), (True, False)):
+        with contextlib.closing(sqlite3.connect(tmp_path / "simulator.db")) as database:
+            database.execute("create table if not exists of_the_test (x)")
+        with SimulatedDrydock(settings(tmp_path), "simulator", 100, anew=anew).start() as drydock:
+            drydock.wait_ready()
+        assert ("of_the_test" in tables()) is kept

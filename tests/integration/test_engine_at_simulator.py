@@ -1,0 +1,163 @@
+"""Groups and node steps at a real simulator process, with a real store; `site_engine/` shows the rest in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import requests
+
+from site_engine.node_steps import NodeStepVerdict
+from site_engine.operations.wait import StillRunning
+from site_store import ActionState, GroupRecord, OperationStatus
+from strategy_lib.phase import GroupState, Phase
+from tests.support.driving import Begin, Driving
+from tests.support.simulators import Simulator
+from tests.support.sites import boot_action, group, node, site
+
+ABC = [node("a"), node("b"), node("c")]
+
+
+def test_rule_12_an_answer_lost_after_the_submission_does_not_submit_twice(begin: Begin, simulator: Simulator) -> None:
+    simulator.post("faults", {"method": "POST", "path": "/api/v1.0/tasks", "kind": "reset_after"})
+    driving = begin(site(ABC, [group("all", percent_successful_nodes=100)]))
+    driving.group("all")
+    assert len(simulator.submissions()) == 2
+    assert simulator.double() == {}
+
+
+def test_rule_24_a_task_whose_provisioner_was_killed_holds_nothing_behind_a_newer_one(
+    begin: Begin, simulator: Simulator
+) -> None:
+    simulator.script("b", "prepare", "stuck", attempt=1)
+    text = site(ABC, [group("all", percent_successful_nodes=100)])
+    driving = begin(text)
+    driving.patience = 0.3
+    waiting = driving.group("all")
+    assert isinstance(waiting, StillRunning)
+    driving.store.actions.close(driving.action.id, ActionState.CANCELLED, "cancelled")
+    _until_only_b_is_at_work(simulator)
+    simulator.kill()
+    simulator.start("--restart-mode", "orphan", "--grace", "0")
+    simulator.post("nodes/b", {"status": "New"})
+    second = begin(text, "run-2")
+    second.outlive(waiting.provisioner_task)
+    second.timeout = 3600.0
+    record = second.group("all")
+    assert isinstance(record, GroupRecord)
+    assert record.state is GroupState.SUCCESS
+    (dead, *_) = simulator.get("tasks")
+    assert (dead["task_id"], dead["status"]) == (waiting.provisioner_task, "running")
+    assert driving.store.operations.unfinished("alpha") == []
+    assert driving.store.operations.get(waiting.op).status is OperationStatus.COMPLETE
+    assert simulator.double() == {}
+
+
+def _until_only_b_is_at_work(simulator: Simulator) -> None:
+    wanted = {"a": "Ready", "b": "Commissioning", "c": "Ready"}
+    while {node["name"]: node["status"] for node in simulator.get("nodes")} != wanted:
+        pass
+
+
+def test_rule_12_an_answer_that_is_lost_before_its_request_takes_effect_sends_nothing_twice(
+    begin: Begin, simulator: Simulator
+) -> None:
+    simulator.fault("POST", "tasks", "reset_after", effect_after=0.5)
+    driving = begin(site(ABC, [group("all", percent_successful_nodes=100)]))
+    driving.settle = 5.0
+    record = driving.group("all")
+    assert isinstance(record, GroupRecord)
+    assert record.state is GroupState.SUCCESS
+    assert len(simulator.submissions()) == 2
+    assert simulator.double() == {}
+
+
+AB = [node("a"), node("b")]
+ALL = group("all", percent_successful_nodes=100)
+DESIGN = site(AB, [ALL])
+ONLY_B = {"filter_set_type": "union", "filter_set": [{"filter_type": "union", "node_names": ["b"]}]}
+FAILED = "Failed deployment"
+
+Listed = Callable[..., Driving]
+
+
+@pytest.fixture
+def listed(begin: Begin, simulator: Simulator) -> Listed:
+    """Begin an action on a site whose machine a stands in a status that nobody here brought about."""
+
+    def listed(status: str, text: str = DESIGN) -> Driving:
+        driving = begin(text)
+        requests.post(f"{simulator.url}/api/v1.0/validatedesign", json={"href": driving.design_ref}, timeout=10)
+        simulator.post("nodes/a", {"status": status})
+        return driving
+
+    return listed
+
+
+def finished(driving: Driving, key: str = "6") -> GroupRecord:
+    """Drive the group to its verdict."""
+    record = driving.group("all", key)
+    assert isinstance(record, GroupRecord)
+    return record
+
+
+def test_rule_11_a_machine_that_our_own_deploy_left_allocated_is_released(
+    begin: Begin, simulator: Simulator, tmp_path: Path
+) -> None:
+    driving = begin(site(AB, [ALL], boot_actions=[boot_action(node_filter=ONLY_B)]))
+    assert finished(driving).state is GroupState.FAILURE
+    assert {one["name"]: one["status"] for one in simulator.get("nodes")} == {"a": "Allocated", "b": "Deployed"}
+    mended = tmp_path / "mended.yaml"
+    mended.write_text(DESIGN)
+    driving.design_ref = mended.as_uri()
+    assert finished(driving, "8").state is GroupState.SUCCESS
+    assert simulator.submissions()[2:] == [
+        ("destroy_nodes", ["a"]),
+        ("prepare_nodes", ["a"]),
+        ("deploy_nodes", ["a"]),
+    ]
+    assert driving.store.nodes.left_undeployed("alpha", ["a", "b"]) == {}, "what is deployed was not left so"
+
+
+def test_rule_12_an_answer_that_is_lost_releases_once(listed: Listed, simulator: Simulator) -> None:
+    driving = listed(FAILED)
+    simulator.post("faults", {"method": "POST", "path": "/api/v1.0/tasks", "kind": "reset_after"})
+    assert finished(driving).state is GroupState.SUCCESS
+    assert [action for action, _ in simulator.submissions()] == ["destroy_nodes", "prepare_nodes", "deploy_nodes"]
+    assert simulator.double() == {}
+
+
+DESTROY, RELABEL = Phase.DESTROY, Phase.RELABEL
+THREE = site([node("a"), node("b"), node("c")], [group("all", percent_successful_nodes=100)])
+
+
+@pytest.fixture
+def deployed(begin: Begin) -> Driving:
+    """Deploy three nodes."""
+    driving = begin(THREE)
+    driving.group("all")
+    assert driving.store.nodes.done_digests("alpha").keys() == {"a", "b", "c"}
+    return driving
+
+
+def verdict(driving: Driving, step: Phase, *nodes: str, attempt: int = 20, **more: bool) -> str:
+    """Drive a step to its end; return what is said of the nodes that are not done, and "" when all are."""
+    ended = driving.node_step(step, nodes, attempt, **more)
+    assert isinstance(ended, NodeStepVerdict)
+    assert ended.criterion.met is not ended.failure.startswith(step.value)
+    return ended.failure
+
+
+def test_rule_25_destroyed_nodes_count_as_done_in_no_version(deployed: Driving, simulator: Simulator) -> None:
+    assert verdict(deployed, DESTROY, "a", "b") == ""
+    assert simulator.submissions()[-1] == ("destroy_nodes", ["a", "b"])
+    assert deployed.step_states(DESTROY) == {"a": "success", "b": "success"}
+    assert deployed.store.nodes.done_digests("alpha").keys() == {"c"}
+    assert deployed.store.nodes.conditions("alpha", "abc") == {"a": "other", "b": "other", "c": "deployed"}
+
+
+def test_rule_25_relabelling_leaves_nodes_as_they_are(deployed: Driving, simulator: Simulator) -> None:
+    assert verdict(deployed, RELABEL, "a", "c") == ""
+    assert simulator.submissions()[-1] == ("relabel_nodes", ["a", "c"])
+    assert deployed.store.nodes.done_digests("alpha").keys() == {"a", "b", "c"}

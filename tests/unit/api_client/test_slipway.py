@@ -1,0 +1,118 @@
+"""What goes over the wire to Slipway's API."""
+
+import hashlib
+import json
+
+import pytest
+import responses
+
+from api_client.session import ApiRefused, ApiSession
+from api_client.slipway import DesignRefused, SlipwayClient
+from tests.unit.api_client.conftest import URL
+
+
+@pytest.mark.parametrize(("status", "problem"), [(200, None), (503, "Drydock does not answer"), (502, "refused")])
+def test_what_is_wrong_with_a_provisioner(
+    wire: responses.RequestsMock, session: ApiSession, status: int, problem: str | None
+) -> None:
+    wire.get(f"{URL}/slipway/api/v1.0/provisioner", json={"message": problem}, status=status)
+    assert SlipwayClient(session).provisioner_problem("alpha") == problem
+
+
+def test_an_api_that_refuses_says_nothing_of_the_provisioner(wire: responses.RequestsMock, session: ApiSession) -> None:
+    wire.get(f"{URL}/slipway/api/v1.0/provisioner", json={"message": "no"}, status=403)
+    with pytest.raises(ApiRefused, match="HTTP 403"):
+        SlipwayClient(session).provisioner_problem("alpha")
+
+
+API = f"{URL}/slipway/api/v1.0"
+
+
+DIGEST = hashlib.sha256("name: Zoë".encode()).hexdigest()
+
+
+def newest(wire: responses.RequestsMock, *revisions: dict[str, object]) -> None:
+    wire.get(f"{API}/revisions", json=list(revisions))
+
+
+def test_a_refused_design_names_every_error(wire: responses.RequestsMock, session: ApiSession) -> None:
+    newest(wire)
+    wire.post(f"{API}/configdocs/design", json={}, status=201, headers={"ETag": '"1"'})
+    messages = [{"message": "design:3: bad", "error": True}, {"message": "design:9: worse", "error": True}]
+    warning = {"message": "design:4: odd", "error": False}
+    wire.post(
+        f"{API}/commitconfigdocs",
+        json={"message": "Validations failed", "details": {"messageList": [*messages, warning]}},
+        status=400,
+    )
+    with pytest.raises(DesignRefused) as caught:
+        SlipwayClient(session).commit("alpha", "a: b")
+    assert str(caught.value) == "Validations failed\n  design:3: bad\n  design:9: worse"
+
+
+def test_a_design_is_loaded_as_it_is_and_exactly_that_is_committed(
+    wire: responses.RequestsMock, session: ApiSession
+) -> None:
+    newest(wire)
+    loaded = wire.post(f"{API}/configdocs/design", json={}, status=201, headers={"ETag": '"7"'})
+    messages = [{"message": "empty group", "error": False}]
+    answer = {"site": "alpha", "revision": 3, "digest": "d", "details": {"messageList": messages}}
+    wire.post(f"{API}/commitconfigdocs", json=answer)
+    revision = SlipwayClient(session).commit("alpha", "name: Zoë")
+    assert (revision.number, revision.created, revision.warnings) == (3, True, ("empty group",))
+    request = loaded.calls[0].request
+    assert (request.body, request.headers["Content-Type"]) == ("name: Zoë".encode(), "application/x-yaml")
+    assert request.params == {"site": "alpha", "buffermode": "replace", "empty-collection": "false"}
+    assert wire.calls[-1].request.headers["If-Match"] == '"7"'
+
+
+def test_a_design_that_is_there_already_is_not_committed_again(
+    wire: responses.RequestsMock, session: ApiSession
+) -> None:
+    newest(wire, {"revision": 4, "digest": "d", "collections": [{"name": "design", "digest": DIGEST}]})
+    revision = SlipwayClient(session).commit("alpha", "name: Zoë")
+    assert (revision.number, revision.created) == (4, False)
+
+
+def test_a_design_takes_the_place_of_all_other_collections(wire: responses.RequestsMock, session: ApiSession) -> None:
+    held = [{"name": "design", "digest": "old"}, {"name": "extra", "digest": "e"}]
+    newest(wire, {"revision": 4, "digest": "d", "collections": held})
+    removed = wire.post(f"{API}/configdocs/extra", json={}, status=201, headers={"ETag": '"1"'})
+    loaded = wire.post(f"{API}/configdocs/design", json={}, status=201, headers={"ETag": '"2"'})
+    wire.post(f"{API}/commitconfigdocs", json={"revision": 5, "digest": "d", "details": {"messageList": []}})
+    SlipwayClient(session).commit("alpha", "name: Zoë")
+    sent = [answer.calls[0].request.params for answer in (removed, loaded)]
+    assert [(each["buffermode"], each["empty-collection"]) for each in sent] == [
+        ("replace", "true"),
+        ("append", "false"),
+    ]
+    assert wire.calls[-1].request.headers["If-Match"] == '"2"'
+
+
+def test_an_action_is_created_with_a_marker(wire: responses.RequestsMock, session: ApiSession) -> None:
+    answer = {
+        "id": "A" * 26,
+        "run_id": "alpha__" + "A" * 26,
+        "name": "deploy_site",
+        "state": "pending",
+        "context_marker": "m",
+    }
+    created = wire.post(f"{API}/actions", json=answer, status=201)
+    action = SlipwayClient(session).create_action("alpha", "deploy_site", {"force": True}, marker="m")
+    assert (action.id, action.is_over) == ("A" * 26, False)
+    request = created.calls[0].request
+    assert request.headers["X-Context-Marker"] == "m"
+    assert json.loads(request.body) == {"name": "deploy_site", "parameters": {"force": True}}
+    assert request.params == {"site": "alpha", "allow-intermediate-commits": "false"}
+
+
+def test_progress_is_none_until_slipway_has_heard_of_the_run(wire: responses.RequestsMock, session: ApiSession) -> None:
+    path = f"{URL}/slipway/api/v1.0/runs/deploy_site/r%2F1"
+    wire.get(path, json={"message": "unknown"}, status=404)
+    wire.get(
+        path, json={"action": {"state": "running", "verdict": None}, "groups": [{"name": "g", "state": "pending"}]}
+    )
+    assert SlipwayClient(session).progress("deploy_site", "r/1") is None
+    progress = SlipwayClient(session).progress("deploy_site", "r/1")
+    assert progress is not None
+    assert (progress.state, [group.name for group in progress.groups]) == ("running", ["g"])

@@ -1,0 +1,172 @@
+"""The ten traps of the real Drydock: `test_trap_n` is trap n of docs/provisioner.md."""
+
+from __future__ import annotations
+
+import pytest
+import requests
+import responses
+
+from provisioner_client.drydock.provisioner import DrydockProvisioner
+from provisioner_client.errors import (
+    ProvisionerRefused,
+    ProvisionerUnavailable,
+)
+from strategy_lib.outcome import NodeCondition, judge
+from strategy_lib.phase import Phase
+from strategy_lib.strategy import Selector
+from tests.unit.provisioner_client.drydock.drydock_answers import (
+    API,
+    DESIGN,
+    GOOD,
+    NOT_FOUND,
+    REF,
+    TaskJson,
+    echo,
+    posted_tasks,
+    sent_body,
+)
+
+
+def test_trap_2_a_success_without_names_is_no_success(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
+) -> None:
+    http.get(f"{API}/tasks/t-1", json={"init_task_id": "t-1", "t-1": task_json("t-1", result="success")})
+    http.get(f"{API}/nodes", json=[{"hostname": "n1", "status_name": "Allocated", "power_state": "on"}])
+    outcome = judge(Phase.DEPLOY, ["n1", "n2"], drydock.evidence("t-1", ["n1", "n2"]))
+    assert outcome.unknown == {"n1", "n2"}
+
+
+def test_trap_3_before_the_end_the_per_node_children_are_asked(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
+) -> None:
+    http.get(
+        f"{API}/tasks/t-1",
+        json={
+            "init_task_id": "t-1",
+            "t-1": task_json("t-1", status="running", result="incomplete"),
+            "c-1": task_json("c-1", parent="t-1", successes=["n1"]),
+        },
+        match=[responses.matchers.query_param_matcher({"layers": "2", "subtaskerrors": "true"})],
+    )
+    http.get(f"{API}/nodes", json=[])
+    evidence = drydock.evidence("t-1", ["n1", "n2"])
+    assert not evidence.over
+    assert evidence.child_success == {"n1"}
+
+
+def test_trap_4_a_node_in_both_lists_failed(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
+) -> None:
+    http.get(f"{API}/tasks/t-1", json={"t-1": task_json("t-1", successes=["n1", "n2"], failures=["n1"])})
+    http.get(f"{API}/nodes", json=[])
+    outcome = judge(Phase.PREPARE, ["n1", "n2"], drydock.evidence("t-1", ["n1", "n2"]))
+    assert outcome.succeeded == {"n2"}
+    assert outcome.failed == {"n1"}
+
+
+@pytest.mark.parametrize("nodes", [[], ()])
+def test_trap_5_a_filter_that_would_hang_is_not_sent(drydock: DrydockProvisioner, nodes: list[str]) -> None:
+    with pytest.raises(ProvisionerRefused, match="no nodes"):
+        drydock.submit(Phase.PREPARE, DESIGN, nodes, "ref")
+
+
+@pytest.mark.parametrize("phase", [phase for phase in Phase if phase.is_of_nodes])
+def test_rule_11_what_is_done_to_nodes_is_never_done_to_a_whole_site(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, phase: Phase
+) -> None:
+    with pytest.raises(ProvisionerRefused, match="must name its nodes"):
+        drydock.submit(phase, DESIGN, None, "ref")
+    assert len(http.calls) == 0
+
+
+def test_trap_6_a_design_that_cannot_be_found_is_no_empty_group(
+    http: responses.RequestsMock, drydock: DrydockProvisioner
+) -> None:
+    http.post(f"{API}/validatedesign", status=500, json=NOT_FOUND)
+    http.post(f"{API}/nodefilter", json=[])
+    for ask in (
+        lambda: drydock.select_nodes(DESIGN, [Selector(node_tags=("t",))]),
+        lambda: drydock.validate_design(DESIGN),
+    ):
+        # Whoever serves the design may be starting again: worth another try.
+        with pytest.raises(ProvisionerUnavailable, match="could not read the design") as caught:
+            ask()
+        assert REF not in str(caught.value), "the address is a secret"
+
+
+def test_trap_6_a_design_without_nodes_is_refused(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
+) -> None:
+    http.get(f"{API}/tasks", json=[task_json("old")])
+    http.post(f"{API}/validatedesign", json=GOOD)
+    http.post(f"{API}/nodefilter", json=[])
+    with pytest.raises(ProvisionerRefused, match="has no nodes"):
+        drydock.select_nodes(DESIGN, [])
+    with pytest.raises(ProvisionerRefused, match="has no nodes"):
+        drydock.submit(Phase.VERIFY_SITE, DESIGN, None, "ref")
+
+
+@pytest.mark.parametrize("selectors", [[], [Selector()], [Selector(node_names=("n1",)), Selector()]])
+def test_trap_7_all_nodes_is_null(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, selectors: list[Selector]
+) -> None:
+    http.post(f"{API}/validatedesign", json=GOOD)
+    http.post(f"{API}/nodefilter", json=["n2", "n1"])
+    assert drydock.select_nodes(DESIGN, selectors) == {"n1", "n2"}
+    assert sent_body(http.calls[-1]) == {"design_ref": REF, "node_filter": None}
+
+
+def test_trap_8_criteria_are_intersected_inside_a_selector(
+    http: responses.RequestsMock, drydock: DrydockProvisioner
+) -> None:
+    http.post(f"{API}/validatedesign", json=GOOD)
+    http.post(f"{API}/nodefilter", json=["n1"])
+    drydock.select_nodes(DESIGN, [Selector(node_tags=("a", "b"), rack_names=("r1",))])
+    assert sent_body(http.calls[-1])["node_filter"]["filter_set"] == [
+        {"filter_type": "intersection", "node_tags": ["a", "b"], "rack_names": ["r1"]}
+    ]
+
+
+def test_trap_9_a_false_success_is_caught_by_the_node_list(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
+) -> None:
+    http.get(f"{API}/tasks/t-1", json={"t-1": task_json("t-1", successes=["n1"])})
+    http.get(
+        f"{API}/nodes",
+        json=[
+            {"hostname": "n1", "status_name": "Failed commissioning", "power_state": "off"},
+            {"hostname": "stranger", "status_name": "Ready", "power_state": "off"},
+        ],
+    )
+    evidence = drydock.evidence("t-1", ["n1"])
+    assert evidence.condition == {"n1": NodeCondition.FAILED_COMMISSIONING}
+    assert judge(Phase.PREPARE, ["n1"], evidence).failed == {"n1"}
+
+
+def test_trap_10_the_reference_travels_in_the_filter_and_is_found(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
+) -> None:
+    http.get(f"{API}/tasks", json=[task_json("old")])
+    http.post(f"{API}/tasks", status=201, json=echo(task_json, task_id="t-1", action="deploy_nodes"))
+    assert drydock.submit(Phase.DEPLOY, DESIGN, ["n2", "n1", "n2"], "ref") == "t-1"
+    assert posted_tasks(http) == [
+        {
+            "action": "deploy_nodes",
+            "design_ref": REF,
+            "node_filter": {
+                "filter_set_type": "union",
+                "filter_set": [{"filter_type": "union", "node_names": ["n1", "n2"]}],
+                "x_client_ref": "ref",
+            },
+        }
+    ]
+
+
+def test_trap_10_a_lost_answer_does_not_make_two_tasks(
+    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
+) -> None:
+    http.get(f"{API}/tasks", json=[task_json("old")])
+    http.get(f"{API}/tasks", json=[task_json("old"), echo(task_json, task_id="t-1", status="running")])
+    http.post(f"{API}/tasks", body=requests.ConnectionError(ConnectionResetError(104, "reset")))
+    assert drydock.submit(Phase.PREPARE, DESIGN, ["n1"], "ref") == "t-1"
+    assert len(posted_tasks(http)) == 1

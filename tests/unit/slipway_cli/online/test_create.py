@@ -1,0 +1,176 @@
+"""Creating actions: parameters, and the questions before servers lose what is on them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.unit.slipway_cli.conftest import Slipway
+from tests.unit.slipway_cli.online.conftest import ID, Server, action
+
+
+def test_an_action_is_created(slipway: Slipway, server: Server) -> None:
+    server.foresee()
+    created = action(action_lifecycle="Pending", warnings=[{"message": "odd", "error": False, "level": "Warning"}])
+    server.on("POST", "/actions", created, 201)
+    result = slipway("create", "action", "deploy_site")
+    assert (result.exit_code, result.stderr) == (0, "1 warning:\n  odd\n")
+    assert result.stdout == (
+        f"action/{ID}: deploy_site of site default, revision 3: Pending\n"
+        f"next: slipway describe action/{ID} --follow; slipway stop action/{ID}\n"
+    )
+    assert json.loads(server.request.body) == {"name": "deploy_site"}
+    assert server.request.params["allow-intermediate-commits"] == "false"
+
+
+def test_parameters(slipway: Slipway, server: Server) -> None:
+    server.on("POST", "/actions", action(), 201)
+    options = ["--param", "continue-on-fail=true", "-n", "n1", "--target-node", "n2", "--revision", "2"]
+    result = slipway(
+        "create", "action", "update_site", *options, "--force", "--allow-intermediate-commits", "--dry-run"
+    )
+    assert result.exit_code == 0
+    assert json.loads(server.request.body)["parameters"] == {
+        "continue-on-fail": "true",
+        "target_nodes": ["n1", "n2"],
+        "revision": 2,
+        "force": True,
+        "dry_run": True,
+    }
+    assert server.request.params["allow-intermediate-commits"] == "true"
+
+
+def test_a_request_that_is_wrong_is_refused_by_its_creation(slipway: Slipway, server: Server) -> None:
+    server.refuse("POST", "/actions/preview", 400, "the parameters cannot be used")
+    server.refuse("POST", "/actions", 400, "the parameters cannot be used: misspelt")
+    assert "misspelt" in slipway("create", "action", "deploy_site").stderr
+
+
+@pytest.mark.parametrize("options", [("-n", "n1,n2"), ("-n", "n1, ", "--target-node", " n2")])
+def test_nodes_may_be_named_with_commas(slipway: Slipway, server: Server, options: tuple[str, ...]) -> None:
+    server.on("POST", "/actions", action(), 201)
+    assert slipway("create", "action", "relabel_nodes", *options).exit_code == 0
+    assert json.loads(server.request.body)["parameters"] == {"target_nodes": ["n1", "n2"]}
+
+
+@pytest.mark.parametrize("option", ["--dry-run", "--dryrun"])
+def test_a_dry_run_is_spelt_as_of_a_commit_too(slipway: Slipway, server: Server, option: str) -> None:
+    server.on("POST", "/actions", action(), 201)
+    assert slipway("create", "action", "deploy_site", option).exit_code == 0
+    assert json.loads(server.request.body)["parameters"] == {"dry_run": True}
+    assert "--dryrun" not in slipway("create", "action", "--help").stdout
+
+
+def test_going_on_in_spite_of_errors(slipway: Slipway, server: Server) -> None:
+    server.foresee()
+    server.on("POST", "/actions", action(), 201)
+    assert slipway("create", "action", "deploy_site", "--continue-on-fail").exit_code == 0
+    assert json.loads(server.request.body)["parameters"] == {"continue-on-fail": True}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("deploy_sit",),
+        ("deploy_site", "--param", "force"),
+        ("deploy_site", "--param", "=1"),
+        ("deploy_site", "--param", "a=1", "--param", "a=2"),
+        ("deploy_site", "--param", "force=true", "--force"),
+        ("deploy_site", "--param", "continue-on-fail=true", "--continue-on-fail"),
+        ("deploy_site", "--param", "target_nodes=a", "-n", "b"),
+        ("deploy_site", "--revision", "0"),
+        ("redeploy_server",),
+        ("deploy_site", "-n", " , "),
+        ("relabel_nodes", "--param", "target_nodes= ,"),
+    ],
+)
+def test_what_cannot_be_meant_is_wrong_use(slipway: Slipway, server: Server, arguments: tuple[str, ...]) -> None:
+    result = slipway("create", "action", *arguments)
+    assert (result.exit_code, "Error: " in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "answer", "sent"),
+    [
+        ("redeploy_server", (), "y\n", True),
+        ("redeploy_server", (), "n\n", False),
+        ("redeploy_server", (), "", False),
+        ("redeploy_server", ("--yes",), "", True),
+        ("redeploy_server", ("--yes-destroy",), "", False),
+        ("redeploy_server", ("--dry-run",), "", True),
+        ("destroy_nodes", (), "lab-7\n", True),
+        ("destroy_nodes", (), "y\n", False),
+        ("destroy_nodes", (), "", False),
+        ("destroy_nodes", ("--yes",), "", False),
+        ("destroy_nodes", ("--yes-destroy",), "", True),
+        ("relabel_nodes", (), "", True),
+    ],
+)
+def test_servers_are_not_erased_unasked(
+    slipway: Slipway, server: Server, kind: str, options: tuple[str, ...], answer: str, sent: bool
+) -> None:
+    if sent:
+        server.on("POST", "/actions", action(name=kind), 201)
+    result = slipway(
+        "create", "action", kind, "--param", "target_nodes=n1, n2", "--site", "lab-7", *options, stdin=answer
+    )
+    assert (result.exit_code == 0, len(server.mock.calls) == 1) == (sent, sent)
+    asks = kind != "relabel_nodes" and "--dry-run" not in options and not (sent and options)
+    assert ("n1, n2 of site lab-7 at http://127.0.0.1:1 will be erased" in result.stderr) is asks
+    if not sent:
+        assert "nothing was done" in result.stderr
+
+
+def test_a_busy_site_is_told_in_the_servers_words(slipway: Slipway, server: Server) -> None:
+    server.foresee()
+    text = f"site default is busy: action {ID} is on it"
+    server.refuse("POST", "/actions", 409, text, {"message": text, "error": True, "action": {"id": ID}})
+    result = slipway("create", "action", "deploy_site", "--follow")
+    assert (result.exit_code, result.stderr) == (1, f"Error: {text}\n")
+
+
+def test_deployed_nodes_that_would_be_touched_are_asked_about(slipway: Slipway, server: Server) -> None:
+    server.foresee(deployed=("n1",), withheld=("n2",))
+    result = slipway("create", "action", "update_site", "--force")
+    assert result.exit_code == 1
+    assert "not to be touched: n2" in result.stderr
+    assert "nothing was done: n1 of site default would be touched though deployed already" in result.stderr
+    assert server.request.path_url.partition("?")[0].endswith("/actions/preview")
+    assert json.loads(server.request.body) == {"name": "update_site", "parameters": {"force": True}}
+
+
+def test_yes_asks_nothing_about_deployed_nodes(slipway: Slipway, server: Server) -> None:
+    server.on("POST", "/actions", action(), 201)
+    assert slipway("create", "action", "update_site", "--force", "--yes").exit_code == 0
+
+
+def test_without_a_terminal_it_goes_on_where_deployed_nodes_are_left_alone(slipway: Slipway, server: Server) -> None:
+    server.foresee(withheld=("n2",))
+    server.on("POST", "/actions", action(), 201)
+    result = slipway("create", "action", "update_site")
+    assert (result.exit_code, "not to be touched: n2" in result.stderr) == (0, True)
+
+
+@pytest.mark.parametrize(("answer", "status"), [("y\n", 0), ("n\n", 1), ("", 1)])
+def test_on_a_terminal_deployed_nodes_are_asked_about(
+    slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPatch, answer: str, status: int
+) -> None:
+    monkeypatch.setattr("slipway_cli.online.create.is_terminal", lambda: True)
+    server.foresee(withheld=("n2",))
+    if status == 0:
+        server.on("POST", "/actions", action(), 201)
+    result = slipway("create", "action", "update_site", stdin=answer)
+    assert result.exit_code == status
+    assert "update_site of site default at http://127.0.0.1:1: go on?" in result.stderr
+
+
+def test_rule_11_nodes_that_would_be_erased_first_are_asked_about(
+    slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slipway_cli.online.create.is_terminal", lambda: True)
+    server.foresee(released=("n3",))
+    result = slipway("create", "action", "update_site", stdin="n\n")
+    assert result.exit_code == 1
+    assert "released first: n3" in result.stderr
+    assert "update_site of site default at http://127.0.0.1:1: go on?" in result.stderr
