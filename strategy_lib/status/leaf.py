@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from strategy_lib.node import TaskStatus
-from strategy_lib.status.words import ENDED, Status, highest, shown_status, status_from
+from strategy_lib.status.words import ENDED, Status, shown_status, status_from, status_of_parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +201,9 @@ def status_of_record(record: OwnerRecord, *, over: bool = False) -> Status:
 def status_of_records(records: Sequence[OwnerRecord], *, over: bool = False) -> Status:
     """Return the status of a task from the records of all its expected owners: the highest wins.
 
+    It is deleted only if all of them say so (rule 32).
     A task that names no owner is undefined (rule 35).
     """
     if not records:
         return Status.UNDEFINED
-    return highest(status_of_record(record, over=over) for record in records)
+    return status_of_parent(status_of_record(record, over=over) for record in records)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from strategy_lib.status.counts import Cell, CountedLeaf, Tally, add, change, count, summarize
@@ -39,7 +39,11 @@ def test_rows_kept_with_each_change_equal_a_count_from_scratch(changes: list[tup
         assert counts == count(stored.values())
 
 
+BOTH = (OwnerRecord(OWNERS[0], "success"), OwnerRecord(OWNERS[1], "deleted"))
+
+
 @given(st.lists(leaves, max_size=20), living, st.booleans())
+@example([CountedLeaf("a", "prepare", BOTH)], frozenset(OWNERS), False)
 def test_rows_say_what_the_tree_says(tasks: list[CountedLeaf], alive: frozenset[str], over: bool) -> None:
     def lives(cell: Cell) -> bool:
         return cell.owner in alive or not cell.owner

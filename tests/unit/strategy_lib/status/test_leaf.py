@@ -138,6 +138,12 @@ def test_rule_30_one_of_two_owners_never_started() -> None:
     assert status_of_records([airflow, OwnerRecord("provisioner:drydock", None)]) is Status.PENDING
 
 
+def test_rule_32_a_node_is_deleted_when_all_its_owners_say_so() -> None:
+    deleted, other = OwnerRecord("airflow:deploy_site", "deleted"), OwnerRecord("provisioner:drydock", "success")
+    assert status_of_records([deleted, other]) is Status.SUCCESS
+    assert status_of_records([deleted]) is Status.DELETED
+
+
 def test_rule_29_an_action_that_is_over_is_history() -> None:
     records = [OwnerRecord("airflow:deploy_site", "success", alive=False, current=False)]
     assert status_of_records(records, over=True) is Status.SUCCESS
