@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from strategy_lib.errors import Problem, StrategyError
+from strategy_lib.ordering import find_cycles
 
 Edges = Mapping[str, Collection[str]]
 _MOST_CYCLES = 20
@@ -150,6 +152,51 @@ def order_between_groups(members: Mapping[str, Collection[str]], depends_on: Edg
     return {group: frozenset(others) for group, others in before.items() if others}
 
 
+def check_order(groups: Edges, members: Mapping[str, Collection[str]], depends_on: Edges) -> None:
+    """Refuse an order that cannot be kept: cycles of nodes, and cycles through groups and nodes together (rule 39).
+
+    Parameters
+    ----------
+    groups
+        Group to the groups it depends on.
+    members, depends_on
+        As in `order_between_groups`.
+
+    Raises
+    ------
+    StrategyError
+        With the path of each cycle; where an edge between nodes is part of it, also with that edge.
+    """
+    nodes = dict.fromkeys(name for names in members.values() for name in names)
+    problems = [_node_cycle(cycle) for cycle in find_node_cycles(nodes, depends_on)]
+    before = order_between_groups(members, depends_on)
+    order = {group: list(dict.fromkeys([*groups.get(group, ()), *sorted(before.get(group, ()))])) for group in members}
+    for path in find_cycles(order).paths:
+        because = [
+            f"{group} comes after {other}, as {_edge_between(members[group], members[other], depends_on)}"
+            for group, other in pairwise(path)
+            if other not in groups.get(group, ())
+        ]
+        reasons = f" ({'; '.join(because)})" if because else ""
+        problems.append(Problem("$.data.groups", f"groups that wait for each other: {' -> '.join(path)}{reasons}"))
+    if problems:
+        raise StrategyError(problems)
+
+
+def _edge_between(later: Collection[str], earlier: Collection[str], depends_on: Edges) -> str:
+    name, other = next(
+        (name, other)
+        for name in sorted(later)
+        for other in sorted(depends_on.get(name, ()))
+        if other in earlier and other not in later
+    )
+    return f"{name} depends on {other}"
+
+
+def _node_cycle(cycle: Sequence[str]) -> Problem:
+    return Problem("$.depends_on_nodes", f"nodes that depend on each other: {' -> '.join(cycle)}")
+
+
 def _obstacle(other: str, candidates: frozenset[str], failed: Mapping[str, str], held: Mapping[str, str]) -> str | None:
     """Return why this dependency will not be done, None where it still may be."""
     if other in failed:
@@ -180,10 +227,7 @@ def _in_order(graph: _Graph) -> list[int]:
     """Return all nodes, each after those it depends on."""
     order = _sorted_out(graph)
     if len(order) < len(graph.names):
-        raise StrategyError(
-            Problem("$.depends_on_nodes", f"nodes that depend on each other: {' -> '.join(cycle)}")
-            for cycle in _cycles(graph)
-        )
+        raise StrategyError(_node_cycle(cycle) for cycle in _cycles(graph))
     return order
 
 

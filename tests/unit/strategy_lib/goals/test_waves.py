@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from strategy_lib import StrategyError
 from strategy_lib.goals.waves import (
     Submittable,
+    check_order,
     find_node_cycles,
     order_between_groups,
     removal_waves,
@@ -45,6 +46,22 @@ def test_rule_39_an_edge_between_nodes_orders_their_groups() -> None:
     assert order_between_groups(members, {"w1": ["both"]}) == {}
     assert order_between_groups(members, {"both": ["w1"]}) == {"core": frozenset({"web"})}
     assert order_between_groups(members, {"x": ["stranger"], "stranger": ["gw"]}) == {}
+
+
+def test_rule_39_a_cycle_through_groups_and_nodes_together_is_refused_with_its_path() -> None:
+    members = {"web": ["w1"], "core": ["gw", "both"], "top": ["t1", "both"]}
+    check_order({"web": ["core"], "top": []}, members, {"w1": ["gw"], "t1": ["w1"], "gw": ["stranger"]})
+    with pytest.raises(StrategyError) as refused:
+        check_order({"web": ["core"]}, members, {"gw": ["w1"]})
+    (problem,) = refused.value.problems
+    assert problem.message == (
+        "groups that wait for each other: web -> core -> web (core comes after web, as gw depends on w1)"
+    )
+
+
+def test_rule_39_a_cycle_of_nodes_within_a_group_is_refused_too() -> None:
+    with pytest.raises(StrategyError, match="a -> b -> a"):
+        check_order({}, {"g": ["a", "b"]}, {"a": ["b"], "b": ["a"]})
 
 
 def test_rule_40_removal_goes_in_the_reverse_order() -> None:
