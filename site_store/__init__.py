@@ -51,6 +51,8 @@ from site_store.records import (
     OperationStatus,
     PlannedGroup,
     ReportInput,
+    StepRecord,
+    StepState,
     TaskRecord,
 )
 from site_store.storable import LONGEST_NAME
@@ -99,6 +101,8 @@ __all__ = [
     "SiteBusy",
     "SiteNotHeld",
     "SiteStore",
+    "StepRecord",
+    "StepState",
     "StoreError",
     "StoreNotConfigured",
     "StoreUnavailable",

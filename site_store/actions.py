@@ -15,8 +15,8 @@ from site_store.contents import newest_number
 from site_store.database import Repository
 from site_store.dialects import insert, json_rows, one_at_a_time
 from site_store.errors import SiteBusy
-from site_store.records import ActionListing, ActionRecord, ActionState, AuditRecord, LockOwner
-from site_store.tables import action, action_audit, group_run, site_lock
+from site_store.records import ActionListing, ActionRecord, ActionState, AuditRecord, LockOwner, StepState
+from site_store.tables import action, action_audit, action_step, group_run, site_lock
 from strategy_lib.phase import GroupState
 
 
@@ -194,10 +194,19 @@ class Actions(Repository):
             .where(group_run.c.action_id == action.c.id)
             .correlate(action)
         )
+        steps = (
+            select(action_step.c.name, action_step.c.state)
+            .where(action_step.c.action_id == action.c.id, action_step.c.group_name == "")
+            .correlate(action)
+        )
 
         def work(tx: Connection) -> list[ActionListing]:
-            rows = tx.execute(newest.add_columns(json_rows(tx, groups).label("groups")))
-            return [ActionListing(action_record(row), _group_states(row.groups)) for row in rows]
+            rows = tx.execute(
+                newest.add_columns(json_rows(tx, groups).label("groups"), json_rows(tx, steps).label("steps"))
+            )
+            return [
+                ActionListing(action_record(row), _group_states(row.groups), _step_states(row.steps)) for row in rows
+            ]
 
         return self._database.read(work)
 
@@ -350,3 +359,7 @@ def _require_free(tx: Connection, site: str) -> None:
 
 def _group_states(rows: str | None) -> tuple[tuple[str, GroupState], ...]:
     return tuple((name, GroupState(state)) for _, name, state in sorted(json.loads(rows or "[]")))
+
+
+def _step_states(rows: str | None) -> dict[str, StepState]:
+    return {name: StepState(state) for name, state in json.loads(rows or "[]")}

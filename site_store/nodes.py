@@ -10,65 +10,45 @@ from sqlalchemy import Connection, Row, and_, exists, literal, or_, select, true
 from site_store.database import Repository
 from site_store.dialects import among, insert, names, pairs
 from site_store.records import NodeRecord
-from site_store.storable import require_names
 from site_store.tables import node, operation, task
 from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import Phase
 
 
+def write_wanted(tx: Connection, site: str, revision: int, digests: Mapping[str, str]) -> None:
+    """Say in the caller's transaction what a revision wants: these nodes, each in this version, and no others."""
+    wanted = pairs(tx, digests)
+    rows = insert(tx, node).from_select(
+        ["site", "name", "wanted_revision", "wanted_digest"],
+        select(literal(site), wanted.c.key, literal(revision), wanted.c.value).where(true()),
+    )
+    tx.execute(
+        rows.on_conflict_do_update(
+            index_elements=["site", "name"],
+            set_={
+                "wanted_revision": rows.excluded.wanted_revision,
+                "wanted_digest": rows.excluded.wanted_digest,
+            },
+            where=or_(
+                node.c.wanted_revision.is_distinct_from(rows.excluded.wanted_revision),
+                node.c.wanted_digest.is_distinct_from(rows.excluded.wanted_digest),
+            ),
+        )
+    )
+    tx.execute(
+        update(node)
+        .where(
+            node.c.site == site,
+            node.c.wanted_revision.is_not(None),
+            node.c.name.not_in(names(tx, digests)),
+        )
+        .values(wanted_revision=None, wanted_digest=None)
+    )
+
+
 class Nodes(Repository):
-    """Nodes of sites. `op` and `done_*` are written by `claims.py` and `outcomes.py`."""
-
-    def set_wanted(self, site: str, revision: int, digests: Mapping[str, str]) -> None:
-        """Say what is wanted: these nodes, each in this version, as of a revision. Of all others nothing is wanted.
-
-        Parameters
-        ----------
-        site
-            The site.
-        revision
-            The revision that says so. It may be an older one than before: going back is a wish like any other.
-        digests
-            Digest of the design of each node (`design_rendering.digests.node_digests`).
-
-        Raises
-        ------
-        ValueRefused
-            The name of a node cannot be stored.
-        """
-        require_names("the node", digests)
-
-        def work(tx: Connection) -> None:
-            wanted = pairs(tx, digests)
-            rows = insert(tx, node).from_select(
-                ["site", "name", "wanted_revision", "wanted_digest"],
-                select(literal(site), wanted.c.key, literal(revision), wanted.c.value).where(true()),
-            )
-            tx.execute(
-                rows.on_conflict_do_update(
-                    index_elements=["site", "name"],
-                    set_={
-                        "wanted_revision": rows.excluded.wanted_revision,
-                        "wanted_digest": rows.excluded.wanted_digest,
-                    },
-                    where=or_(
-                        node.c.wanted_revision.is_distinct_from(rows.excluded.wanted_revision),
-                        node.c.wanted_digest.is_distinct_from(rows.excluded.wanted_digest),
-                    ),
-                )
-            )
-            tx.execute(
-                update(node)
-                .where(
-                    node.c.site == site,
-                    node.c.wanted_revision.is_not(None),
-                    node.c.name.not_in(names(tx, digests)),
-                )
-                .values(wanted_revision=None, wanted_digest=None)
-            )
-
-        self._database.write(work)
+    """Nodes of sites. A commit writes `wanted_*`; `claims.py` and `outcomes.py` write `op` and `done_*`."""
 
     def record_conditions(
         self, site: str, conditions: Mapping[str, str], left_by: int | None = None, missing: Collection[str] = ()

@@ -29,6 +29,26 @@ class ActionState(StrEnum):
         return self not in (ActionState.PENDING, ActionState.RUNNING)
 
 
+class StepState(StrEnum):
+    """Where a step of an action is, in Airflow's words for a task.
+
+    `DEFERRED` and `RESCHEDULED`: it waits without a process. `RETRIED`: this attempt failed, and another one follows.
+    """
+
+    RUNNING = "running"
+    DEFERRED = "deferred"
+    RESCHEDULED = "up_for_reschedule"
+    RETRIED = "up_for_retry"
+    SUCCESS = "success"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+    @property
+    def is_end(self) -> bool:
+        """Whether the attempt is over."""
+        return self not in (StepState.RUNNING, StepState.DEFERRED, StepState.RESCHEDULED)
+
+
 class OperationStatus(StrEnum):
     """How far an operation is.
 
@@ -79,10 +99,28 @@ class ActionRecord:
 
 @dataclass(frozen=True, slots=True)
 class ActionListing:
-    """An action in a list, with the state of each of its groups in processing order."""
+    """An action in a list: the state of each group in processing order, and of each step without a group."""
 
     action: ActionRecord
     groups: tuple[tuple[str, GroupState], ...]
+    steps: Mapping[str, StepState] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """A step of an action, for one of its groups or none: its newest attempt.
+
+    `message` says why it failed or was skipped.
+    """
+
+    action_id: str
+    name: str
+    group: str | None
+    state: StepState
+    attempt: int
+    started: datetime
+    ended: datetime | None = None
+    message: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,14 @@ from sqlalchemy import Connection, Row, Select, delete, select
 from sqlalchemy import insert as plain_insert
 
 from design_rendering.documents import Document
+from site_store import contents
 from site_store.buffers import clear, lock_documents, require_empty, require_version
-from site_store.contents import changed, digest_of, digests, keep, newest_number, posted_parts, revision_parts
+from site_store.contents import changed, digest_of, keep, newest_number, posted_parts, revision_parts
 from site_store.database import Repository
 from site_store.design_records import DocumentRecord, RevisionRecord, RevisionSecrets
 from site_store.dialects import insert
 from site_store.errors import BufferChanged, BufferEmpty, RevisionNotFound
+from site_store.nodes import write_wanted
 from site_store.storable import require_names
 from site_store.tables import candidate, content, document, revision, revision_collection
 from site_store.tables import site as site_table
@@ -43,6 +45,7 @@ class Revisions(Repository):
         problems: Sequence[str] = (),
         rollback_of: int | None = None,
         hidden: RevisionSecrets | None = None,
+        digests: Mapping[str, str] | None = None,
     ) -> RevisionRecord:
         """Make a site's next revision, and empty its buffer. When it is refused, nothing has changed.
 
@@ -68,6 +71,9 @@ class Revisions(Repository):
             The revision that is brought back; the buffer must be empty.
         hidden
             What of it must not be seen; None where that is not known.
+        digests
+            The digest of each node's design (`design_rendering.digests.node_digests`): from now on these nodes are
+            wanted, and no others. None where the design cannot be read: what was wanted before stays.
 
         Returns
         -------
@@ -88,6 +94,7 @@ class Revisions(Repository):
             The name of a collection, or of a document, cannot be stored.
         """
         require_names("the collection", collections)
+        require_names("the node", digests or ())
         texts = {name: text for name, text in collections.items() if text.strip()}
         wanted = {name: digest_of(texts[name]) for name in sorted(texts)}
         design = None if rendered is None else digest_of(rendered)
@@ -109,7 +116,7 @@ class Revisions(Repository):
                 _read(tx, site, rollback_of)
             if number is not None:
                 newest = _read(tx, site, number)
-                if newest.design_digest == design and digests(revision_parts(tx, site, number)) == wanted:
+                if newest.design_digest == design and contents.digests(revision_parts(tx, site, number)) == wanted:
                     return _record(newest, wanted, rendered)
             now = self._now()
             tx.execute(insert(tx, site_table).values(name=site, created=now).on_conflict_do_nothing())
@@ -138,6 +145,8 @@ class Revisions(Repository):
                     plain_insert(revision_collection),
                     [{"revision_id": made, "name": name, "content_id": part} for name, part in parts.items()],
                 )
+            if digests is not None:
+                write_wanted(tx, site, (number or 0) + 1, digests)
             clear(tx, now, site, user, version)
             return _record(_read(tx, site, (number or 0) + 1), wanted, rendered, created=True)
 
@@ -154,7 +163,7 @@ class Revisions(Repository):
 
         def work(tx: Connection) -> RevisionRecord:
             row = _read(tx, site, newest_number(tx, site) if number is None else number, with_design=True)
-            return _record(row, digests(revision_parts(tx, site, row.number)), row.design)
+            return _record(row, contents.digests(revision_parts(tx, site, row.number)), row.design)
 
         return self._database.read(work)
 
@@ -281,7 +290,7 @@ def _require_same(tx: Connection, site_name: str, number: int | None, wanted: Ma
         raise BufferEmpty(
             f"the buffer of site {site_name!r} is empty, there is nothing to commit: put a collection into it first"
         )
-    if digests(changed(revision_parts(tx, site_name, number), posted)) != wanted:
+    if contents.digests(changed(revision_parts(tx, site_name, number), posted)) != wanted:
         raise BufferChanged(
             f"the buffer of site {site_name!r} holds something else than what is to be committed: "
             "look at it again, then repeat"

@@ -21,6 +21,7 @@ from site_store.reports import Reports
 from site_store.revisions import Revisions
 from site_store.site_locks import SiteLocks
 from site_store.sites import Sites
+from site_store.steps import Steps
 from site_store.tasks import Tasks
 
 
@@ -40,6 +41,7 @@ class SiteStore:
         self.nodes = Nodes(database)
         self.locks = SiteLocks(database)
         self.actions = Actions(database)
+        self.steps = Steps(database)
         self.reports = Reports(database)
         self.groups = Groups(database)
         self.tasks = Tasks(database)

@@ -181,6 +181,20 @@ action_audit = Table(
     Column("at", UtcDateTime, nullable=False),
 )
 
+# A step of an action, for one of its groups or none (""): its newest attempt, written by the task that carries it out.
+action_step = Table(
+    "action_step",
+    metadata,
+    Column("action_id", String(26), ForeignKey("action.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("group_name", String, primary_key=True),
+    Column("state", String, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("started", UtcDateTime, nullable=False),
+    Column("ended", UtcDateTime),
+    Column("message", Text),
+)
+
 site_lock = Table(
     "site_lock",
     metadata,

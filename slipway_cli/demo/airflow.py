@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Self
 
-from slipway_cli.embedded.component import open_log, tail
+from slipway_cli.embedded.component import spawn, tail
 from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.home import READY, STOPPING, Runtime, find_running, read_runtime
 from slipway_cli.embedded.settings import EmbeddedSettings
@@ -28,15 +28,8 @@ class BackgroundAirflow:
     def start(self) -> Self:
         """Start it without waiting for anything."""
         self._log_start = self.log.stat().st_size if self.log.exists() else 0
-        with open_log(self.log) as out:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "slipway_cli.embedded", str(os.getpid())],
-                env=dict(os.environ) | self.settings.to_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        command = [sys.executable, "-P", "-m", "slipway_cli.embedded", str(os.getpid())]
+        self._process = spawn(command, dict(os.environ) | self.settings.to_environment(), self.log)
         return self
 
     @property

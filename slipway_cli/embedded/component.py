@@ -39,6 +39,22 @@ def tail(path: Path, lines: int = 15, start: int = 0) -> str:
     return "\n".join("  " + line for line in last) or "  (nothing was logged)"
 
 
+def spawn(
+    command: Sequence[str], environment: Mapping[str, str], log: Path, folder: Path | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a process in a session of its own; what it prints is appended to the log."""
+    with open_log(log) as out:
+        return subprocess.Popen(
+            list(command),
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            start_new_session=True,
+        )
+
+
 COMPONENTS: Mapping[str, tuple[str, ...]] = {
     # In the order of starting: the slowest first.
     "api-server": ("api-server",),
@@ -122,16 +138,7 @@ class Component:
     def start(self) -> int:
         """Start it and return the process id."""
         self.start_at = None
-        with open_log(self.log) as out:
-            self._process = subprocess.Popen(
-                self._command,
-                env=dict(self._environment),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                cwd=self._folder,
-                start_new_session=True,
-            )
+        self._process = spawn(self._command, self._environment, self.log, self._folder)
         self._born = time.monotonic()
         return self._process.pid
 
@@ -181,16 +188,7 @@ class SetupStep:
         self._what = what
         self._log = log
         self._start = log.stat().st_size if log.exists() else 0
-        with open_log(log) as out:
-            self._process = subprocess.Popen(
-                command,
-                env=dict(environment),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                cwd=home,
-                start_new_session=True,
-            )
+        self._process = spawn(command, environment, log, home)
 
     @property
     def pid(self) -> int:

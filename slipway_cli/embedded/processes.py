@@ -13,6 +13,9 @@ from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_PROC = Path("/proc")
+MARK = "SLIPWAY_SUPERVISED_HOME"
+"""The environment variable with the home in it. Only the supervisor sets it."""
 
 
 def _prctl(option: int, value: int) -> None:
@@ -67,24 +70,16 @@ def reap_orphans(own: Collection[int]) -> None:
             os.waitpid(dead.si_pid, os.WNOHANG)
 
 
-_PROC = Path("/proc")
-
-
 def members(sessions: Collection[int]) -> list[int]:
-    """Ids of the living processes (zombies are not) of these sessions."""
-    found = []
-    for entry in _PROC.iterdir():
-        if not entry.name.isdecimal():
-            continue
-        try:
-            stat = (entry / "stat").read_text(encoding="utf-8", errors="replace")
-        except OSError:  # it ended while we were looking
-            continue
-        # The name in the second field may hold blanks and brackets; what counts follows the last bracket.
+    """Return the ids of the living processes (zombies are not) of these sessions."""
+
+    def is_member(process: Path) -> bool:
+        stat = (process / "stat").read_text(encoding="utf-8", errors="replace")
+        # The name in the second field may hold blanks and brackets; the other fields follow the last bracket.
         state, _parent, _group, session = stat.rpartition(")")[2].split()[:4]
-        if state not in "ZX" and int(session) in sessions:
-            found.append(int(entry.name))
-    return found
+        return state not in "ZX" and int(session) in sessions
+
+    return _processes(is_member)
 
 
 def kill_sessions(sessions: Collection[int], patience: float = 5.0) -> list[int]:
@@ -115,19 +110,14 @@ def kill_found(find: Callable[[], Collection[int]], patience: float = 5.0) -> li
     return []
 
 
-MARK = "SLIPWAY_SUPERVISED_HOME"
-"""The variable of the environment with the home in it. Only the supervisor sets it."""
-_PROC = Path("/proc")
-
-
 def marked(home: Path) -> list[int]:
-    """Ids of the living processes that bear the home's mark."""
+    """Return the ids of the living processes that have the home in their environment."""
     mark = b"\0" + os.fsencode(f"{MARK}={home}") + b"\0"
     return _processes(lambda process: mark in b"\0" + (process / "environ").read_bytes())
 
 
 def servers_of(data: Path) -> list[int]:
-    """Ids of PostgreSQL's processes that work in this data folder."""
+    """Return the ids of PostgreSQL's processes that work in this data folder."""
 
     def works_there(process: Path) -> bool:
         return (process / "cwd").readlink() == data and b"postgres" in (process / "comm").read_bytes()
@@ -161,7 +151,7 @@ def end_leftovers(home: Path, data: Path) -> list[str]:
 
 
 def _name(pid: int) -> str:
-    """A process's command in a few words."""
+    """Return a process's command in a few words."""
     try:
         words = (_PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace").replace("\0", " ").split()
     except OSError:

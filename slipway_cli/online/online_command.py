@@ -28,7 +28,7 @@ _OF_SHIPYARD = {"cli": OutputFormat.TABLE.value, RAW: RAW, FORMAT: FORMAT}
 
 
 def online(command: Command) -> Command:
-    """Give a command the shared options and `-o`; it is called with `client` and `output`.
+    """Give a command the shared options and `-o`; it is called with `server` and `output`.
 
     `output` is table, json, yaml, raw (the answer as it came) or format (the same, for people). What the server
     refuses goes to standard output as well, unless the output is for people.

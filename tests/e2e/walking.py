@@ -14,7 +14,7 @@ from pathlib import Path
 
 from slipway_cli.embedded.home import Runtime, read_runtime
 from tests.e2e.running import HANGS, leftovers, wait_until
-from tests.support.processes import tied
+from tests.support.processes import guarded
 
 ROOT = Path(__file__).parents[2]
 HEADING = "## From `make up` to a deployed site"
@@ -82,23 +82,24 @@ def two_terminals(work: Path, first: Sequence[str], folder: Path = ROOT, slipway
     home, log = work / "home", work / "up.log"
     environ = own_environment(home, work / "config")
     with log.open("w") as out:
-        up = subprocess.Popen(tied(*first), cwd=folder, env=environ, stdout=out, stderr=out, start_new_session=True)
-    try:
+        up = subprocess.Popen(first, cwd=folder, env=environ, stdout=out, stderr=out, start_new_session=True)
+    with guarded(up.pid):
+        try:
 
-        def ready() -> bool:
-            assert up.poll() is None, log.read_text()
+            def ready() -> bool:
+                assert up.poll() is None, log.read_text()
+                runtime = read_runtime(home)
+                return runtime is not None and runtime.state == "ready"
+
+            wait_until(ready, "ready", 120)
             runtime = read_runtime(home)
-            return runtime is not None and runtime.state == "ready"
-
-        wait_until(ready, "ready", 120)
-        runtime = read_runtime(home)
-        assert runtime is not None
-        wait_until(lambda: "stop with Ctrl-C" in log.read_text(), "the welcome")
-        yield Walker(environ | {"SLIPWAY_URL": runtime.url}, runtime, folder, slipway)
-        os.killpg(up.pid, signal.SIGINT)
-        assert up.wait(HANGS) in (-signal.SIGINT, 0, 2, 130), log.read_text()
-        assert "\nstopped\n" in log.read_text()
-        assert leftovers(home, ()) == []
-    finally:
-        for pid in leftovers(home, ()):
-            os.kill(pid, signal.SIGKILL)
+            assert runtime is not None
+            wait_until(lambda: "stop with Ctrl-C" in log.read_text(), "the welcome")
+            yield Walker(environ | {"SLIPWAY_URL": runtime.url}, runtime, folder, slipway)
+            os.killpg(up.pid, signal.SIGINT)
+            assert up.wait(HANGS) in (-signal.SIGINT, 0, 2, 130), log.read_text()
+            assert "\nstopped\n" in log.read_text()
+            assert leftovers(home, ()) == []
+        finally:
+            for pid in leftovers(home, ()):
+                os.kill(pid, signal.SIGKILL)

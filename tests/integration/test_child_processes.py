@@ -25,6 +25,15 @@ SLIPWAY_UP = """
 from tests.e2e.test_up import Up
 print(Up(home).process.pid, flush=True)
 """
+MAKE = """
+import subprocess
+from tests.support.processes import guarded
+command = ["sh", "-c", "sleep 600 & echo $!; wait"]
+shell = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+with guarded(shell.pid):
+    print(shell.stdout.readline(), flush=True)
+    threading.Event().wait()
+"""
 BEGIN = """
 import sys, threading
 from pathlib import Path
@@ -33,7 +42,11 @@ home = Path(sys.argv[1])
 HANG = "threading.Event().wait()\n"
 
 
-@pytest.mark.parametrize("start", [SIMULATOR, POSTGRES, SLIPWAY_UP], ids=["the simulator", "PostgreSQL", "slipway up"])
+@pytest.mark.parametrize(
+    "start",
+    [SIMULATOR, POSTGRES, SLIPWAY_UP, MAKE],
+    ids=["the simulator", "PostgreSQL", "slipway up", "a command's child"],
+)
 def test_a_killed_test_process_leaves_nothing_behind(tmp_path: Path, start: str) -> None:
     home = tmp_path / "home"
     home.mkdir()

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from site_engine.actions.kinds import KINDS, kind_of
+from site_engine.actions.kinds import KINDS, RELEASE, REPORT, kind_of
 from site_engine.actions.parameters import known_in_run
 from site_engine.designs import ADDRESSES, INGESTER
-from site_store import ActionState, SiteStore
+from site_store import ActionState, SiteStore, StepState
 from tests.support.dag_runs import Runs
 from tests.support.file_server import FileServer
 from tests.support.sites import group, node, site
@@ -82,6 +82,13 @@ def test_rule_19_a_failed_critical_group_fails_the_run_and_stops_no_other(
     assert (action.state, action.verdict) == (ActionState.FAILED, "critical group one failed")
     assert "AirflowFailException: critical group one failed" in "".join(capfd.readouterr())
     assert {n["name"]: n["state"] for n in runs.last_report()["nodes"]} == {"a": "failure", "b": "success"}
+    with SiteStore.open() as store:
+        steps = {(step.name, step.group): step for step in store.steps.of_action(action.id)}
+    assert [name for name, _ in steps] == [*kind_of(action.kind).steps, "deploy_group", "deploy_group", REPORT, RELEASE]
+    failed = {key: step.message for key, step in steps.items() if step.state is StepState.FAILED}
+    assert failed.keys() == {("deploy_group", "one"), ("report", None), ("release", None)}
+    assert failed["report", None] == "critical group one failed"
+    assert all(step.ended for step in steps.values())
 
 
 @pytest.mark.endurance
@@ -182,7 +189,7 @@ def test_a_dry_run_shows_what_would_be_done_and_does_nothing(runs: Runs, capfd: 
         {"group": "one", "phase": "deploy", "nodes": ["a"]},
     ]
     with SiteStore.open() as store:
-        assert store.nodes.of_site("alpha") == []
+        assert {(known.op, known.condition) for known in store.nodes.of_site("alpha")} == {(None, None)}
 
 
 @pytest.mark.endurance

@@ -7,6 +7,7 @@ import json
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
@@ -14,8 +15,10 @@ import requests
 
 from site_engine.operations import wait
 from site_engine.operations.wait import StillRunning
+from site_store import GroupRecord
 from slipway_airflow import triggers
 from slipway_airflow.triggers import ProvisionerTaskTrigger
+from strategy_lib.phase import GroupState
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
@@ -85,6 +88,33 @@ def test_it_fires_when_the_task_is_complete(waiting: tuple[Driving, StillRunning
 
     assert asyncio.run(run())["how"] == "complete"
     assert driving.store.operations.get(still.op).running_since is not None
+
+
+def test_a_run_that_an_earlier_version_deferred_resumes_and_ends_well(
+    waiting: tuple[Driving, StillRunning], simulator: Simulator
+) -> None:
+    driving, still = waiting
+    # As Airflow's database has them from that version: the text of the path, and the arguments by name.
+    path = "slipway_airflow.triggers.ProvisionerTaskTrigger"
+    stored = {
+        "conn_id": "slipway_provisioner",
+        "provisioner_task": still.provisioner_task,
+        "op": still.op,
+        "interval": 0.1,
+        "timeout": 60.0,
+        "queue_timeout": 60.0,
+        "give_up": None,
+    }
+    made = resolve_name(path)(**stored)
+    assert made.serialize() == (path, stored)
+    simulator.release_stuck()
+    event = asyncio.run(first_event(made))
+    assert (event["how"], event["provisioner_task"]) == ("complete", still.provisioner_task)
+    driving.patience = 60.0
+    ended = driving.group("all")
+    assert isinstance(ended, GroupRecord)
+    assert ended.state is GroupState.SUCCESS
+    assert len(simulator.get("tasks")) == 2, "nothing was submitted twice"
 
 
 def test_rule_14_it_fires_at_the_timeout(waiting: tuple[Driving, StillRunning]) -> None:

@@ -133,7 +133,6 @@ def begin_with(store: SiteStore, folder: Path, connection: Connection, clock: Cl
         action = store.actions.ensure("deploy_site", run_id, "deploy_site", site, revision.number, {}, "tester")
         store.locks.acquire(action.id)
         plan = make_plan(design.strategy, design.nodes, ())
-        store.nodes.set_wanted(site, revision.number, design.digests)
         store.groups.save_plan(action.id, plan.groups, plan.done, design.digests, plan.other)
         return Driving(store, store.actions.get(action.id), path.as_uri(), connection, clock)
 

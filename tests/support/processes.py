@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from slipway_cli.embedded.launcher import tied_program
 
@@ -17,3 +21,17 @@ def tied(command: str, *arguments: str) -> list[str]:
     program = command if os.sep in command else shutil.which(command)
     assert program is not None, f"there is no program {command}"
     return tied_program(signal.SIGKILL, None, program, *arguments)
+
+
+_GUARD = "import os, signal, sys; sys.stdin.read(); os.killpg(int(sys.argv[1]), signal.SIGKILL)"
+
+
+@contextmanager
+def guarded(group: int) -> Iterator[None]:
+    """Have a process group killed when this process dies: for a command such as `make`, which starts others."""
+    # The guard's input ends with this process.
+    with subprocess.Popen([sys.executable, "-c", _GUARD, str(group)], stdin=subprocess.PIPE) as guard:
+        try:
+            yield
+        finally:
+            guard.kill()

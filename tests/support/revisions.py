@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from design_rendering.design import read_design
 from design_rendering.documents import Document, load_documents
 from site_store import RevisionRecord, SiteStore
+from strategy_lib.errors import StrategyLibError
 
 COLLECTION = "design"
 
@@ -15,4 +17,9 @@ def commit_design(
 ) -> RevisionRecord:
     """Commit a text as it is, rendered as itself; its documents are read from it unless they are given."""
     read = load_documents(text) if documents is None else documents
-    return store.revisions.commit(site, {COLLECTION: text}, [(COLLECTION, document) for document in read], text, user)
+    members = [(COLLECTION, document) for document in read]
+    try:
+        digests = read_design(read).digests
+    except StrategyLibError:
+        digests = None
+    return store.revisions.commit(site, {COLLECTION: text}, members, text, user, digests=digests)

@@ -55,44 +55,41 @@ class AcquireSiteOperator(SiteOperator):
         super().__init__(**kwargs)
         self.kind = kind
 
-    def execute(self, context: Context) -> None:
+    def run_step(self, context: Context, store: SiteStore) -> None:
         """Take the site. A dry run only reads and takes nothing."""
         ti, params, run = context["ti"], context["params"], context["dag_run"]
         kind, asked = kind_of(self.kind), read_checked(params)
-        with self.error_reporting(context) as store:
-            action = store.actions.ensure(
-                ti.dag_id,
-                ti.run_id,
-                self.kind,
-                str(params["site"]),
-                asked.revision,
-                asked.to_record(),
-                getattr(run, "triggering_user_name", None) or "airflow",
-                dry_run=asked.dry_run,
-                whole_site=asked.is_whole_site(kind),
-            )
-            store.actions.mark_step(action.id, ti.task_id)
-            unknown = unknown_parameters(run.conf or {}, known_in_run(kind))
-            if unknown:
-                raise ParameterError(unknown)
-            self.log.info(
-                "Action %s: %s of site %s, revision %s.", action.id, action.kind, action.site, action.revision
-            )
-            if action.dry_run:
-                self.log.info("Dry run: the site is not locked and nothing will be submitted.")
-                return
-            take_site(store, action.id, run_states(ti), self.log)
-            # Whatever else looks open on this site is not: it has no lock, and its run may be gone (rule 24).
-            for other in store.actions.unfinished(action.site):
-                if other.id != action.id:
-                    reconcile(store, other.id, run_states(ti))
-            self.log.info("Site %s is held by this action.", action.site)
+        action = store.actions.ensure(
+            ti.dag_id,
+            ti.run_id,
+            self.kind,
+            str(params["site"]),
+            asked.revision,
+            asked.to_record(),
+            getattr(run, "triggering_user_name", None) or "airflow",
+            dry_run=asked.dry_run,
+            whole_site=asked.is_whole_site(kind),
+        )
+        self._begin(store, context)
+        unknown = unknown_parameters(run.conf or {}, known_in_run(kind))
+        if unknown:
+            raise ParameterError(unknown)
+        self.log.info("Action %s: %s of site %s, revision %s.", action.id, action.kind, action.site, action.revision)
+        if action.dry_run:
+            self.log.info("Dry run: the site is not locked and nothing will be submitted.")
+            return
+        take_site(store, action.id, run_states(ti), self.log)
+        # Whatever else looks open on this site is not: it has no lock, and its run may be gone (rule 24).
+        for other in store.actions.unfinished(action.site):
+            if other.id != action.id:
+                reconcile(store, other.id, run_states(ti))
+        self.log.info("Site %s is held by this action.", action.site)
 
 
 class ReportOperator(SiteOperator):
     """Report, whatever happened before; fails when the action failed, and so fails the DAG run."""
 
-    def execute(self, context: Context) -> None:
+    def run_step(self, context: Context, store: SiteStore) -> None:
         """Report.
 
         Raises
@@ -100,15 +97,14 @@ class ReportOperator(SiteOperator):
         AirflowFailException
             Names the critical groups that failed, or what failed before them.
         """
-        with self.error_reporting(context) as store:
-            action = self.action(store, context)
-            names = kind_of(action.kind).steps
-            found = task_states(context, names)
-            steps = {step: found.get(step) for step in names}
-            if action.dry_run:
-                report = finalize_dry_run(store, action, steps, self.log)
-            else:
-                report = finalize_action(store, action, steps, self.log, connections)
+        action = self.action(store, context)
+        names = kind_of(action.kind).steps
+        found = task_states(context, names)
+        steps = {step: found.get(step) for step in names}
+        if action.dry_run:
+            report = finalize_dry_run(store, action, steps, self.log)
+        else:
+            report = finalize_action(store, action, steps, self.log, connections)
         if report.verdict is not Verdict.SUCCESS:
             raise AirflowFailException(report.verdict_text)
 
@@ -123,7 +119,7 @@ class ReleaseSiteOperator(SiteOperator):
     Airflow lets this task alone decide a run that was marked failed, so it fails unless the action succeeded.
     """
 
-    def execute(self, context: Context) -> None:
+    def run_step(self, context: Context, store: SiteStore) -> None:
         """Close and release; safe to repeat.
 
         Raises
@@ -132,18 +128,17 @@ class ReleaseSiteOperator(SiteOperator):
             The site is free, and the action did not succeed.
         """
         ti = context["ti"]
-        with SiteStore.open() as store:
-            action = store.actions.of_run(ti.dag_id, ti.run_id)
-            if action is None:
-                raise AirflowFailException("this run has no action: nothing was done, and nothing is locked")
-            if not action.state.is_end and close_without_report(store, action.id):
-                self.log.warning("Action %s ended without a report; it is closed as cancelled.", action.id)
-            store.locks.release(action.id)
-            pruned = store.events.prune(datetime.now(UTC) - EVENTS_KEPT)
-            if pruned:
-                self.log.info("Forgot %d events older than %d days.", pruned, EVENTS_KEPT.days)
-            self.log.info("Site %s is free.", action.site)
-            ended = store.actions.get(action.id)
+        action = store.actions.of_run(ti.dag_id, ti.run_id)
+        if action is None:
+            raise AirflowFailException("this run has no action: nothing was done, and nothing is locked")
+        if not action.state.is_end and close_without_report(store, action.id):
+            self.log.warning("Action %s ended without a report; it is closed as cancelled.", action.id)
+        store.locks.release(action.id)
+        pruned = store.events.prune(datetime.now(UTC) - EVENTS_KEPT)
+        if pruned:
+            self.log.info("Forgot %d events older than %d days.", pruned, EVENTS_KEPT.days)
+        self.log.info("Site %s is free.", action.site)
+        ended = store.actions.get(action.id)
         if ended.state is not ActionState.SUCCESS:
             raise AirflowFailException(
                 f"site {ended.site} is free; this task fails only because the action did: {ended.verdict}"

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowRescheduleException,
+    AirflowSkipException,
+    TaskDeferred,
+)
 from airflow.sdk.log import mask_secret
 
 from design_rendering.redaction import Redactor
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerRefused
+from site_engine.actions.kinds import RELEASE
 from site_engine.designs import read_revision
 from site_engine.errors import ConnectionLookupFailed, EngineError, StepError, TaskStopped
 from site_engine.redaction import redact_for_action, redact_output, secrets_of
 from site_engine.reports import STEP_FAILED
-from site_store import RevisionNotFound, SiteStore, StoreError
+from site_store import RevisionNotFound, SiteStore, StepState, StoreError
 from slipway_airflow import connections
 from strategy_lib.errors import StrategyLibError
 
@@ -103,9 +110,16 @@ class SiteOperator(BaseOperator):
 
         return client
 
-    @contextmanager
-    def error_reporting(self, context: Context) -> Iterator[SiteStore]:
-        """Open the store for this task; a failure inside is kept as an event for the report, then raised for Airflow.
+    @abstractmethod
+    def run_step(self, context: Context, store: SiteStore) -> Any:
+        """Carry the step out; what it returns is the task's result."""
+
+    def step_group(self) -> str | None:
+        """Return the group that the task is for, None where it is for the whole action."""
+        return None
+
+    def execute(self, context: Context) -> Any:
+        """Carry the step out, and keep in the store how it stands (`SiteStore.steps`).
 
         Raises
         ------
@@ -114,32 +128,64 @@ class SiteOperator(BaseOperator):
         AirflowException
             Trouble on the way: Airflow retries, and the task resumes from the store.
         """
+        return self._in_step(context, self.run_step)
+
+    def _in_step(self, context: Context, work: Callable[[Context, SiteStore], Any]) -> Any:
+        """Do a part of the step; a failure is kept as an event for the report, and raised in Airflow's words."""
         with SiteStore.open() as store:
             try:
                 self._begin(store, context)
-                yield store
+                result = work(context, store)
+            except TaskDeferred:
+                self._leave(store, context, StepState.DEFERRED)
+                raise
+            except AirflowRescheduleException:
+                self._leave(store, context, StepState.RESCHEDULED)
+                raise
+            except AirflowSkipException as skipped:
+                self._leave(store, context, StepState.SKIPPED, str(skipped))
+                raise
             except (EngineError, StrategyLibError, ProvisionerError, StoreError) as error:
                 # What it was raised from stands in the traceback.
                 (self._redactor or Redactor(())).redact_exception(error)
                 message = (self._redactor or Redactor(())).redact(str(error))
                 self._keep(store, context, message)
                 final = isinstance(error, _FINAL) and not isinstance(error, _PASSING)
+                self._leave(store, context, _failed(context, final=final), message)
                 raise (AirflowFailException if final else AirflowException)(message) from error
+            except Exception as error:
+                message = (self._redactor or Redactor(())).redact(str(error) or type(error).__name__)
+                self._leave(store, context, _failed(context, final=isinstance(error, AirflowFailException)), message)
+                raise
+            self._leave(store, context, StepState.SUCCESS)
+            return result
 
     def _begin(self, store: SiteStore, context: Context) -> None:
         """Note that the action has come to this step, and hide its secrets before anything is said.
 
-        `acquire` notes the step itself, once there is an action. Of a revision whose secrets were not stored with it
-        they are found when the design is read.
+        `acquire` does so again once there is an action. Of a revision whose secrets were not stored with it they are
+        found when the design is read.
         """
         ti = context["ti"]
         action = store.actions.of_run(ti.dag_id, ti.run_id)
         if action is None:
             return
-        store.actions.mark_step(action.id, ti.task_id)
+        store.steps.begin(action.id, ti.task_id, ti.try_number, self.step_group())
+        if ti.task_id != RELEASE:
+            store.actions.mark_step(action.id, ti.task_id)
         known = None if action.revision is None else store.revisions.secrets(action.site, action.revision)
         if known is not None:
             self._hide(known.texts)
+
+    def _leave(self, store: SiteStore, context: Context, state: StepState, message: str | None = None) -> None:
+        """Keep how the step has left off; that it cannot be kept is no failure of the step."""
+        ti = context["ti"]
+        try:
+            action = store.actions.of_run(ti.dag_id, ti.run_id)
+            if action is not None:
+                store.steps.leave(action.id, ti.task_id, ti.try_number, state, message, self.step_group())
+        except StoreError as error:
+            self.log.warning("The step's state could not be kept in the store: %s", error)
 
     def _keep(self, store: SiteStore, context: Context, message: str) -> None:
         ti = context["ti"]
@@ -149,6 +195,11 @@ class SiteOperator(BaseOperator):
                 store.events.add(action.site, STEP_FAILED, message, action_id=action.id, data={"step": ti.task_id})
         except StoreError as error:
             self.log.warning("The failure could not be kept in the store: %s", error)
+
+
+def _failed(context: Context, *, final: bool) -> StepState:
+    ti = context["ti"]
+    return StepState.FAILED if final or ti.try_number > ti.max_tries else StepState.RETRIED
 
 
 def task_states(context: Context, task_ids: Sequence[str]) -> dict[str, str | None]:

@@ -39,37 +39,36 @@ class LoadDesignOperator(SiteOperator):
     own.
     """
 
-    def execute(self, context: Context) -> dict[str, Any]:
+    def run_step(self, context: Context, store: SiteStore) -> dict[str, Any]:
         """Load the design."""
-        with self.error_reporting(context) as store:
-            action = self.action(store, context)
-            revision, documents = self.read_revision(store, action.site, action.revision)
-            design = read_design(documents)
-            parameters = parameters_of(action)
-            _require_none(
-                [
-                    *judge_parameters(kind_of(action.kind), parameters),
-                    *judge_design(parameters, action.site, revision.number, design, exposed_in(store, revision)),
-                ],
-                self.log,
-            )
-            targets = parameters.target_nodes
-            strategy = design.strategy if targets is None else targeted_strategy(targets)
-            for warning in design.warnings:
-                self.log.warning("%s", warning)
-            self.log.info(
-                "Revision %d of site %s: %s, %s.",
-                revision.number,
-                action.site,
-                count(len(design.nodes), "node"),
-                count(len(strategy.groups), "group"),
-            )
-            # By itself: every group needs it, and none needs the strategy.
-            context["ti"].xcom_push(key=CONFIGURATION_KEY, value=dataclasses.asdict(design.configuration))
-            return {
-                "revision": revision.number,
-                "strategy": strategy_to_data(strategy),
-            }
+        action = self.action(store, context)
+        revision, documents = self.read_revision(store, action.site, action.revision)
+        design = read_design(documents)
+        parameters = parameters_of(action)
+        _require_none(
+            [
+                *judge_parameters(kind_of(action.kind), parameters),
+                *judge_design(parameters, action.site, revision.number, design, exposed_in(store, revision)),
+            ],
+            self.log,
+        )
+        targets = parameters.target_nodes
+        strategy = design.strategy if targets is None else targeted_strategy(targets)
+        for warning in design.warnings:
+            self.log.warning("%s", warning)
+        self.log.info(
+            "Revision %d of site %s: %s, %s.",
+            revision.number,
+            action.site,
+            count(len(design.nodes), "node"),
+            count(len(strategy.groups), "group"),
+        )
+        # By itself: every group needs it, and none needs the strategy.
+        context["ti"].xcom_push(key=CONFIGURATION_KEY, value=dataclasses.asdict(design.configuration))
+        return {
+            "revision": revision.number,
+            "strategy": strategy_to_data(strategy),
+        }
 
 
 def _require_none(refusals: Sequence[Refusal], log: TaskLog) -> None:
@@ -87,25 +86,24 @@ def _require_none(refusals: Sequence[Refusal], log: TaskLog) -> None:
 class ValidateDesignOperator(SiteOperator):
     """Have the provisioner check the design, and make sure that it sees its nodes."""
 
-    def execute(self, context: Context) -> None:
+    def run_step(self, context: Context, store: SiteStore) -> None:
         """Validate; a design that cannot be used fails here, where nothing has been touched yet."""
-        with self.error_reporting(context) as store:
-            action = self.action(store, context)
-            # Its secrets are known by this, too: the provisioner's remarks may quote the design.
-            revision, design_documents = self.read_revision(store, action.site, action.revision)
-            connection = connections.for_action(store, action)
-            provisioner = connection.connect(self.redact_for(store, action), marker(action))
-            try:
-                check = self._check(store, action, connection, provisioner, revision, design_documents)
-                # A run may be started in Airflow, where nobody has looked at this before.
-                kind = kind_of(action.kind)
-                if kind.is_destructive:
-                    conditions = {name: node.condition for name, node in provisioner.nodes().items()}
-                    design = read_design(design_documents)
-                    _require_none(judge_critical_groups(kind, parameters_of(action), design, conditions), self.log)
-            finally:
-                provisioner.close()
-            self.log.info("The provisioner accepts the design and sees %s in it.", count(check.nodes, "node"))
+        action = self.action(store, context)
+        # Its secrets are known by this, too: the provisioner's remarks may quote the design.
+        revision, design_documents = self.read_revision(store, action.site, action.revision)
+        connection = connections.for_action(store, action)
+        provisioner = connection.connect(self.redact_for(store, action), marker(action))
+        try:
+            check = self._check(store, action, connection, provisioner, revision, design_documents)
+            # A run may be started in Airflow, where nobody has looked at this before.
+            kind = kind_of(action.kind)
+            if kind.is_destructive:
+                conditions = {name: node.condition for name, node in provisioner.nodes().items()}
+                design = read_design(design_documents)
+                _require_none(judge_critical_groups(kind, parameters_of(action), design, conditions), self.log)
+        finally:
+            provisioner.close()
+        self.log.info("The provisioner accepts the design and sees %s in it.", count(check.nodes, "node"))
 
     def _check(
         self,

@@ -52,6 +52,10 @@ class DeployGroupOperator(WaitingOperator):
         self.group = group
         self.configuration = configuration
 
+    def step_group(self) -> str | None:
+        """Return the group's name."""
+        return self.group
+
     def carry_out(
         self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
     ) -> Any:

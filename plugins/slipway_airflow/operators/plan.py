@@ -52,46 +52,43 @@ class PlanGroupsOperator(SiteOperator):
         super().__init__(**kwargs)
         self.design = design
 
-    def execute(self, context: Context) -> list[str]:
+    def run_step(self, context: Context, store: SiteStore) -> list[str]:
         """Plan."""
-        with self.error_reporting(context) as store:
-            action = self.action(store, context)
-            existing = store.groups.of_action(action.id)
-            if existing:
-                self.log.info("The action has its plan already: %s.", count(len(existing), "group"))
-                return [record.name for record in existing]
-            revision, documents = self.read_revision(store, action.site, self.design["revision"])
-            design = read_design(documents)
-            strategy = parse_strategy(self.design["strategy"])
-            problem = group_count_problem(len(strategy.groups), conf.getint("core", "max_map_length", fallback=1024))
-            if problem is not None:
-                raise StepError(problem)
-            listed = self._listed(store, action, design)
-            conditions = {name: node.condition for name, node in listed.items()}
-            records = store.nodes.of_site(action.site)
-            kind, parameters = kind_of(action.kind), parameters_of(action)
-            deployed = judge_considered(kind, parameters, design.digests, records, conditions)
-            plan = make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld)
-            for planned in plan.groups:
-                word = "critical" if planned.group.critical else "not critical"
-                self.log.info(
-                    "%s (%s): %s: %s",
-                    planned.group.name,
-                    word,
-                    count(len(planned.nodes), "node"),
-                    names(planned.nodes),
-                )
-            if plan.done:
-                self.log.info("Already as wanted, not submitted: %s.", names(plan.done))
-            for line in withheld(plan.withheld):
-                self.log.warning("%s", line)
-            self._tell_releases(store, action, plan, listed)
-            if not action.dry_run:
-                store.nodes.set_wanted(action.site, revision.number, design.digests)
-            # An action on named nodes considers no other (rule 21): its report names those alone.
-            other = () if parameters.target_nodes else plan.other
-            store.groups.save_plan(action.id, plan.groups, plan.done, design.digests, other, plan.withheld)
-            return [planned.group.name for planned in plan.groups]
+        action = self.action(store, context)
+        existing = store.groups.of_action(action.id)
+        if existing:
+            self.log.info("The action has its plan already: %s.", count(len(existing), "group"))
+            return [record.name for record in existing]
+        _, documents = self.read_revision(store, action.site, self.design["revision"])
+        design = read_design(documents)
+        strategy = parse_strategy(self.design["strategy"])
+        problem = group_count_problem(len(strategy.groups), conf.getint("core", "max_map_length", fallback=1024))
+        if problem is not None:
+            raise StepError(problem)
+        listed = self._listed(store, action, design)
+        conditions = {name: node.condition for name, node in listed.items()}
+        records = store.nodes.of_site(action.site)
+        kind, parameters = kind_of(action.kind), parameters_of(action)
+        deployed = judge_considered(kind, parameters, design.digests, records, conditions)
+        plan = make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld)
+        for planned in plan.groups:
+            word = "critical" if planned.group.critical else "not critical"
+            self.log.info(
+                "%s (%s): %s: %s",
+                planned.group.name,
+                word,
+                count(len(planned.nodes), "node"),
+                names(planned.nodes),
+            )
+        if plan.done:
+            self.log.info("Already as wanted, not submitted: %s.", names(plan.done))
+        for line in withheld(plan.withheld):
+            self.log.warning("%s", line)
+        self._tell_releases(store, action, plan, listed)
+        # An action on named nodes considers no other (rule 21): its report names those alone.
+        other = () if parameters.target_nodes else plan.other
+        store.groups.save_plan(action.id, plan.groups, plan.done, design.digests, other, plan.withheld)
+        return [planned.group.name for planned in plan.groups]
 
     def _listed(self, store: SiteStore, action: ActionRecord, design: Design) -> dict[str, ListedNode]:
         """Return what the provisioner says of the design's nodes, and note it."""

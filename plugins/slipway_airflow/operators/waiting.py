@@ -57,35 +57,32 @@ class WaitingOperator(SiteOperator):
     ) -> Any:
         """Go on from where the store says; return the result, or :class:`StillRunning` to defer."""
 
-    def execute(self, context: Context) -> Any:
+    def run_step(self, context: Context, store: SiteStore) -> Any:
         """Begin, or begin again after the last try ended, for any reason."""
-        return self._run(context, resumed=False)
+        return self._run(context, store, resumed=False)
 
     def resume(self, context: Context, event: dict[str, Any]) -> Any:
         """Come back from the triggerer. The event is only a wake-up call; the store and the provisioner know better."""
         self.log.info("Back from waiting for provisioner task %s.", event.get("provisioner_task"))
-        return self._run(context, resumed=True)
+        return self._in_step(context, lambda context, store: self._run(context, store, resumed=True))
 
-    def _run(self, context: Context, *, resumed: bool) -> Any:
+    def _run(self, context: Context, store: SiteStore, *, resumed: bool) -> Any:
         # A signal may have come before.
         self._stopping = Stopping(told=self._stopping.told)
-        with self.error_reporting(context) as store:
-            action = self.action(store, context)
-            self._stopping.store, self._stopping.action_id = store, action.id
-            connection = connections.for_action(store, action)
-            patience = connection.settings.poll_in_worker
-            if resumed:
-                patience = min(patience, _PATIENCE_AFTER_DEFERRAL)
-            provisioner = connection.connect(self.redact_for(store, action), marker(action))
-            try:
-                elsewhere = self.elsewhere(store, action, connection)
-                operations = OperationRun(
-                    store, provisioner, SystemClock(), patience, self.log, self._stopping, elsewhere
-                )
-                result = self.carry_out(context, store, connection, operations)
-            finally:
-                provisioner.close()
-            conn_id = connection_of(store, result.op) if isinstance(result, StillRunning) else None
+        action = self.action(store, context)
+        self._stopping.store, self._stopping.action_id = store, action.id
+        connection = connections.for_action(store, action)
+        patience = connection.settings.poll_in_worker
+        if resumed:
+            patience = min(patience, _PATIENCE_AFTER_DEFERRAL)
+        provisioner = connection.connect(self.redact_for(store, action), marker(action))
+        try:
+            elsewhere = self.elsewhere(store, action, connection)
+            operations = OperationRun(store, provisioner, SystemClock(), patience, self.log, self._stopping, elsewhere)
+            result = self.carry_out(context, store, connection, operations)
+        finally:
+            provisioner.close()
+        conn_id = connection_of(store, result.op) if isinstance(result, StillRunning) else None
         if isinstance(result, StillRunning):
             self.log.info(
                 "Provisioner task %s goes on; waiting for it in the triggerer, without a worker.",

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -13,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from site_engine.actions.kinds import DEPLOY_GROUP, KINDS, RELEASE, REPORT, STEPS
 from site_engine.errors import AirflowApiError, AirflowRefused
-from site_store import ActionState
+from site_store import ActionState, StepState
 from slipway_api.actions.notes import Note, notes_by_subject
 from slipway_api.http.answers import EXAMPLE_ID, Moment
 from slipway_api.http.api_errors import ApiError
@@ -21,7 +22,7 @@ from strategy_lib.phase import GroupState
 
 if TYPE_CHECKING:
     from api_client.airflow import AirflowClient
-    from site_store import ActionRecord, SiteStore
+    from site_store import ActionRecord, SiteStore, StepRecord
 
     Groups = Sequence[tuple[str, GroupState]]
 
@@ -56,6 +57,7 @@ class Step(BaseModel):
     dag_run_id: str = Field(examples=[f"default__{EXAMPLE_ID}"])
     map_index: int = Field(examples=[0])
     state: str | None = Field(examples=["running"])
+    message: str | None = Field(examples=[None], description="Why its newest attempt failed or was skipped.")
     index: int | None = Field(examples=[7])
     scheduled_when: Moment | None
     queued_when: Moment | None
@@ -70,7 +72,8 @@ class Step(BaseModel):
 
 
 # Shown as Airflow gives them; rendered fields and the like are not shown.
-_TASK_FIELDS = Step.model_fields.keys() - {"task_id", "dag_id", "dag_run_id", "map_index", "state", "index", "notes"}
+_OWN_FIELDS = {"task_id", "dag_id", "dag_run_id", "map_index", "state", "message", "index", "notes"}
+_TASK_FIELDS = Step.model_fields.keys() - _OWN_FIELDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +95,20 @@ def step_data(action_id: str, step: str, index: int, state: str | None) -> dict[
     }
 
 
-def derived_steps(action: ActionRecord, groups: Groups) -> list[dict[str, Any]]:
+def derived_steps(
+    action: ActionRecord, groups: Groups, noted: Mapping[str, StepState] = MappingProxyType({})
+) -> list[dict[str, Any]]:
     """Return the steps as far as the store knows them, without asking Airflow.
 
-    What is not known has no state: of an action that failed before it had a plan, only its report and its events say
-    which step failed.
+    What is not known has no state: of an action of an older version that failed before it had a plan, only its report
+    and its events say which step failed.
 
     Parameters
     ----------
     groups
         The states of the groups in processing order; empty before there is a plan.
+    noted
+        The states that the tasks of steps without a group have noted; none for an action of an older version.
     """
     order = _order(action.kind)
     steps: list[tuple[str, str | None]] = []
@@ -110,8 +117,14 @@ def derived_steps(action: ActionRecord, groups: Groups) -> list[dict[str, Any]]:
         if name == DEPLOY_GROUP:
             steps += [(f"{_PREFIX}{group}", _group_state(action, state)) for group, state in groups]
         else:
-            steps.append((name, _state(action, name, place, begun, planned=bool(groups))))
+            derived = _state(action, name, place, begun, planned=bool(groups))
+            steps.append((name, _noted_state(action, noted[name]) if name in noted else derived))
     return [step_data(action.id, name, index, state) for index, (name, state) in enumerate(steps, 1)]
+
+
+def _noted_state(action: ActionRecord, state: StepState) -> str:
+    # The process of a step that still stands as at work when its action is over was killed.
+    return state.value if state.is_end or not action.state.is_end else StepState.FAILED.value
 
 
 def _state(action: ActionRecord, name: str, place: int, begun: int, *, planned: bool) -> str | None:
@@ -138,8 +151,13 @@ def _group_state(action: ActionRecord, state: GroupState) -> str | None:
     return _GROUP_STATE[state]
 
 
-def airflow_steps(action: ActionRecord, groups: Groups, instances: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the steps with the states that Airflow gives its task instances.
+def airflow_steps(
+    action: ActionRecord,
+    groups: Groups,
+    instances: Sequence[Mapping[str, Any]],
+    noted: Sequence[StepRecord] = (),
+) -> list[dict[str, Any]]:
+    """Return the steps with the states that they have noted, and for the rest with those of Airflow's task instances.
 
     Of an action that is over, a group's step is what became of the group: Airflow marks every group of a stopped run
     failed, also those that had succeeded, and those that never began.
@@ -150,7 +168,10 @@ def airflow_steps(action: ActionRecord, groups: Groups, instances: Sequence[Mapp
         As in `derived_steps`; a group's place is the map index of its task.
     instances
         All task instances of the DAG run, as Airflow's REST API lists them.
+    noted
+        The steps that have begun, as their tasks have noted it.
     """
+    rows = {(row.name, row.group): row for row in noted}
     places = {name: place for place, name in enumerate(_order(action.kind))}
     found = []
     for instance in instances:
@@ -159,14 +180,33 @@ def airflow_steps(action: ActionRecord, groups: Groups, instances: Sequence[Mapp
             # Not mapped yet: it stands for no group.
             if map_index < 0:
                 continue
-            name = f"{_PREFIX}{_group_name(groups, map_index, instance)}"
+            group = _group_name(groups, map_index, instance)
+            state = _newer_state(rows.get((task_id, group)), instance)
+            name = f"{_PREFIX}{group}"
             if action.state.is_end and map_index < len(groups):
                 state = _group_state(action, groups[map_index][1])
         else:
+            state = _newer_state(rows.get((task_id, None)), instance)
             name = task_id if map_index < 0 else f"{task_id}.{map_index}"
         found.append((places.get(task_id, len(places)), map_index, name, state))
     found.sort(key=lambda each: each[:3])
     return [step_data(action.id, name, index, state) for index, (_, _, name, state) in enumerate(found, 1)]
+
+
+def shown_steps(
+    action: ActionRecord, groups: Groups, instances: Sequence[Mapping[str, Any]], noted: Sequence[StepRecord]
+) -> list[dict[str, Any]]:
+    """Return the steps by what Airflow says of them, or, where it says nothing, as far as the store knows them."""
+    if instances:
+        return airflow_steps(action, groups, instances, noted)
+    return derived_steps(action, groups, {row.name: row.state for row in noted if row.group is None})
+
+
+def _newer_state(row: StepRecord | None, instance: Mapping[str, Any]) -> str | None:
+    """Return the end that an attempt has noted; Airflow's word before it, and after a person cleared or marked it."""
+    state: str | None = instance.get("state")
+    same_attempt = row is not None and row.attempt == instance.get("try_number")
+    return row.state.value if row is not None and same_attempt and row.state.is_end and state == "running" else state
 
 
 def _group_name(groups: Groups, map_index: int, instance: Mapping[str, Any]) -> str:
@@ -218,18 +258,33 @@ def describe_step(
         instances = airflow.task_instances(action.dag_id, action.run_id)
     except AirflowApiError as error:
         log.warning("Step %s of action %s is shown as it stands in the store: %s", step, action.id, error)
-    listed = airflow_steps(action, groups, instances) if instances else derived_steps(action, groups)
+    noted = store.steps.of_action(action.id)
+    listed = shown_steps(action, groups, instances, noted)
     place = next((one for one in listed if one["id"] == step), None)
     found = next((one for one in instances if (one["task_id"], one["map_index"]) == (task.task_id, task.map_index)), {})
+    name, _, group = step.partition(".")
+    row = next((one for one in noted if (one.name, one.group) == (name, group or None)), None)
+    known: Mapping[str, Any] = {} if row is None else _noted_fields(row)
     return {
-        **{field: found.get(field) for field in _TASK_FIELDS},
+        **{field: found.get(field, known.get(field)) for field in _TASK_FIELDS},
         "task_id": step,
         "dag_id": action.dag_id,
         "dag_run_id": action.run_id,
         "map_index": task.map_index,
         "state": place["state"] if place else found.get("state"),
+        "message": known.get("message"),
         "index": place["index"] if place else None,
         "notes": notes_by_subject(store, action.id, verbosity)[f"step/{action.id}/{step}"],
+    }
+
+
+def _noted_fields(row: StepRecord) -> dict[str, Any]:
+    return {
+        "start_date": row.started.isoformat(),
+        "end_date": None if row.ended is None else row.ended.isoformat(),
+        "duration": None if row.ended is None else (row.ended - row.started).total_seconds(),
+        "try_number": row.attempt,
+        "message": row.message,
     }
 
 

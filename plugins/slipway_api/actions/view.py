@@ -14,7 +14,7 @@ from site_engine.errors import AirflowApiError, AirflowRefused
 from site_store import ActionState
 from slipway_api.actions.notes import Note, notes_by_subject
 from slipway_api.actions.run_view import ShownGroup, ShownNode, action_nodes, run_view
-from slipway_api.actions.steps import ListedStep, airflow_steps, derived_steps
+from slipway_api.actions.steps import ListedStep, derived_steps, shown_steps
 from slipway_api.http.answers import EXAMPLE_ID, Moment
 from slipway_api.http.api_errors import Finding
 from strategy_lib.phase import GroupState
@@ -138,7 +138,7 @@ def listed_view(listing: ActionListing, verbosity: int) -> dict[str, Any]:
     return {
         **_facts(action),
         "dag_status": dag_status(action),
-        "steps": derived_steps(action, listing.groups),
+        "steps": derived_steps(action, listing.groups, listing.steps),
         "notes": [_verdict_note(action)] if verbosity and action.verdict else [],
         "groups": [{"name": name, "state": state.value} for name, state in listing.groups],
     }
@@ -202,7 +202,7 @@ def describe(store: SiteStore, airflow: AirflowClient, action: ActionRecord, ver
         log.warning("Action %s is shown as it stands in the store: %s", action.id, error)
     view = run_view(store, action, with_report=False)
     groups = [(group["name"], GroupState(group["state"])) for group in view["groups"]]
-    steps = airflow_steps(action, groups, instances) if instances else derived_steps(action, groups)
+    steps = shown_steps(action, groups, instances, store.steps.of_action(action.id))
     notes = notes_by_subject(store, action.id, verbosity)
     for step in steps:
         step["notes"] = notes[f"step/{action.id}/{step['id']}"]

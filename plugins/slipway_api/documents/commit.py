@@ -158,6 +158,7 @@ class _Making:
                 problems=overridden,
                 rollback_of=rollback_of,
                 hidden=validated.secrets,
+                digests=None if validated.design is None else validated.design.digests,
             )
         except BufferChanged as error:
             raise changed_meanwhile(error, self.store, self.site, self.if_match) from error

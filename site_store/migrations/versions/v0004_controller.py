@@ -1,4 +1,4 @@
-"""The controller: its lease, what its checks found, and open actions found quickly."""
+"""Facts: steps of actions, what is wanted of nodes, actions without a run; the controller's lease and checks."""
 
 from __future__ import annotations
 
@@ -32,6 +32,19 @@ def upgrade() -> None:
         sa.Column("since", MOMENT, nullable=False),
         sa.Column("checked_at", MOMENT, nullable=False),
         sa.PrimaryKeyConstraint("subject", name=op.f("pk_check_result")),
+    )
+    op.create_table(
+        "action_step",
+        sa.Column("action_id", sa.String(length=26), nullable=False),
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("group_name", sa.String(), nullable=False),
+        sa.Column("state", sa.String(), nullable=False),
+        sa.Column("attempt", sa.Integer(), nullable=False),
+        sa.Column("started", MOMENT, nullable=False),
+        sa.Column("ended", MOMENT),
+        sa.Column("message", sa.Text()),
+        sa.ForeignKeyConstraint(["action_id"], ["action.id"], name=op.f("fk_action_step_action"), ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("action_id", "name", "group_name", name=op.f("pk_action_step")),
     )
     # Actions on named nodes were not always marked as such: they bring no site to a revision.
     op.execute(

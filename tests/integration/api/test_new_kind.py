@@ -42,7 +42,7 @@ def bag(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, dags: list[str]) -> Ite
     added = kinds.table("kind of action", (*table.values(), ROW))
     # The table is a constant: each module that reads it has its own name for it.
     for module in [*sys.modules.values()]:
-        if getattr(module, "KINDS", None) is table:
+        if vars(module).get("KINDS") is table:
             monkeypatch.setattr(module, "KINDS", added)
     folder = tmp_path / "dags"
     folder.mkdir()

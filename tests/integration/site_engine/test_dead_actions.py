@@ -23,8 +23,8 @@ from site_engine.dead_actions import (
     take_site,
 )
 from site_engine.errors import AirflowRefused, StepError
-from site_store import ActionState, SiteStore
-from slipway_airflow.operators import action
+from site_store import ActionState, SiteStore, StepState
+from slipway_airflow.operators import action, base
 from tests.support.stores import new_store
 
 LOG = logging.getLogger("site-lock")
@@ -101,12 +101,21 @@ def test_a_teardown_names_who_stopped_it(store: SiteStore, monkeypatch: pytest.M
     action_id = ask(store)
     store.locks.acquire(action_id)
     store.actions.record_command(action_id, "stop", "bob")
-    monkeypatch.setattr(action, "SiteStore", SimpleNamespace(open=lambda: nullcontext(store)))
-    run = SimpleNamespace(dag_id="deploy_site", run_id=store.actions.get(action_id).run_id)
+    monkeypatch.setattr(base, "SiteStore", SimpleNamespace(open=lambda: nullcontext(store)))
+    run = SimpleNamespace(
+        dag_id="deploy_site",
+        run_id=store.actions.get(action_id).run_id,
+        task_id="release",
+        try_number=1,
+        max_tries=0,
+    )
     with pytest.raises(AirflowFailException, match="stopped by bob"):
-        action.ReleaseSiteOperator(task_id="action").execute(cast(Any, {"ti": run}))
+        action.ReleaseSiteOperator(task_id="release").execute(cast(Any, {"ti": run}))
     assert store.actions.get(action_id).verdict == "stopped by bob"
     assert store.locks.owner("alpha") is None
+    (step,) = store.steps.of_action(action_id)
+    assert (step.name, step.group, step.state, step.attempt) == ("release", None, StepState.FAILED, 1)
+    assert "stopped by bob" in (step.message or "")
 
 
 def test_a_site_that_is_taken_is_refused_in_the_words_of_admission(store: SiteStore) -> None:

@@ -27,6 +27,7 @@ BOTH_ENGINES = {
     "test_storable.py",
     "test_schema_version.py",
     "test_upgrade.py",
+    "test_upgrade_0003.py",
 }
 
 _numbers = itertools.count(1)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from site_store import ActionRecord, GroupRecord, Operation, OperationStatus, PlannedGroup, SiteStore
+from site_store.nodes import write_wanted
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import Group
@@ -34,6 +35,11 @@ def outcome(
     notes: Mapping[str, str] | None = None,
 ) -> Outcome:
     return Outcome(frozenset(succeeded), frozenset(failed), frozenset(unknown), notes=notes or {})
+
+
+def want(store: SiteStore, revision: int, digests: Mapping[str, str], site: str = SITE) -> None:
+    """Want these nodes, as the commit of a revision does."""
+    store._database.write(lambda tx: write_wanted(tx, site, revision, digests))
 
 
 @dataclass

@@ -193,3 +193,21 @@ def test_a_missing_revision_has_no_collections(desk: Desk) -> None:
     for number in (0, 2):
         with pytest.raises(VersionNotFound, match=f"no revision {number}"):
             desk.store.sites.collections(SITE, number)
+
+
+def test_a_commit_says_what_is_wanted_of_nodes_and_one_that_cannot_be_read_leaves_that(desk: Desk) -> None:
+    def wanted() -> dict[str, tuple[int | None, str | None]]:
+        return {one.name: (one.wanted_revision, one.wanted_digest) for one in desk.store.nodes.of_site(SITE)}
+
+    desk.put("a", yaml("a"))
+    desk.commit(digests={"n1": "d1", "n2": "d1"})
+    assert wanted() == {"n1": (1, "d1"), "n2": (1, "d1")}
+    desk.put("b", yaml("b"))
+    desk.commit(None, forced=True, problems=["cannot be rendered"])
+    assert wanted() == {"n1": (1, "d1"), "n2": (1, "d1")}
+    desk.put("c", yaml("c"))
+    with pytest.raises(BufferChanged):
+        desk.commit(buffer_version=1, digests={"n3": "d3"})
+    assert "n3" not in wanted()
+    desk.commit(digests={"n1": "d3", "n3": "d3"})
+    assert wanted() == {"n1": (3, "d3"), "n2": (None, None), "n3": (3, "d3")}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from site_store import SiteStore
-from tests.integration.site_store.scenario import SITE
+from tests.integration.site_store.scenario import SITE, want
 
 
 def wanted(store: SiteStore) -> dict[str, tuple[int | None, str | None]]:
@@ -11,20 +11,20 @@ def wanted(store: SiteStore) -> dict[str, tuple[int | None, str | None]]:
 
 
 def test_rule_21_the_wish_is_that_of_the_last_who_said_it(store: SiteStore) -> None:
-    store.nodes.set_wanted(SITE, 1, {"n1": "a", "n2": "b", 'ö"\\': "c"})
-    store.nodes.set_wanted("south", 9, {"n1": "z"})
-    store.nodes.set_wanted(SITE, 2, {"n2": "b2", "n3": "c"})
+    want(store, 1, {"n1": "a", "n2": "b", 'ö"\\': "c"})
+    want(store, 9, {"n1": "z"}, "south")
+    want(store, 2, {"n2": "b2", "n3": "c"})
     assert wanted(store) == {"n1": (None, None), "n2": (2, "b2"), "n3": (2, "c"), 'ö"\\': (None, None)}
     assert list(wanted(store)) == sorted(wanted(store))
-    store.nodes.set_wanted(SITE, 1, {"n1": "a"})
+    want(store, 1, {"n1": "a"})
     assert wanted(store)["n1"] == (1, "a")
-    store.nodes.set_wanted(SITE, 3, {})
+    want(store, 3, {})
     assert set(wanted(store).values()) == {(None, None)}
     assert store.nodes.of_site("south")[0].wanted_digest == "z"
 
 
 def test_conditions_are_kept_beside_the_wish(store: SiteStore) -> None:
-    store.nodes.set_wanted(SITE, 1, {"n1": "a", "n2": "b"})
+    want(store, 1, {"n1": "a", "n2": "b"})
     store.nodes.record_conditions(SITE, {"n1": "deployed", "n3": "new"})
     store.nodes.record_conditions(SITE, {"n3": "ready"})
     conditions = {record.name: record.condition for record in store.nodes.of_site(SITE)}

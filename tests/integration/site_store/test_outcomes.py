@@ -7,7 +7,7 @@ import pytest
 from site_store import ActionState, NodeRecord, OperationStatus, SiteStore
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import GroupState, Phase
-from tests.integration.site_store.scenario import SITE, Scenario, outcome
+from tests.integration.site_store.scenario import SITE, Scenario, outcome, want
 from tests.support.revisions import commit_design
 
 
@@ -132,12 +132,12 @@ def test_rule_21_what_was_done_names_the_version_it_was_done_for(site: Scenario)
     """The wish moves on while the action is under way; what it does is still what it was asked to do."""
     store = site.store
     commit_design(store, SITE, "first", [])
-    store.nodes.set_wanted(SITE, 1, {"n1": "v1", "n2": "v1"})
+    want(store, 1, {"n1": "v1", "n2": "v1"})
     action = site.running({"a": ["n1", "n2"]}, digests={"n1": "v1", "n2": "v1"})
     record = site.open(action, "a")
     site.do(record, Phase.PREPARE)
     commit_design(store, SITE, "second", [])
-    store.nodes.set_wanted(SITE, 2, {"n1": "v2", "n2": "v1"})
+    want(store, 2, {"n1": "v2", "n2": "v1"})
     site.clock.move(60)
     deploy = site.do(record, Phase.DEPLOY)
     n1, n2 = node(store, "n1"), node(store, "n2")

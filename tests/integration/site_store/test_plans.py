@@ -13,7 +13,7 @@ from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.strategy import Group, Label, Selector
-from tests.integration.site_store.scenario import SITE, Scenario, outcome
+from tests.integration.site_store.scenario import Scenario, outcome, want
 
 GROUP = Group(
     "workers",
@@ -176,7 +176,7 @@ def test_the_number_of_statements_does_not_grow_with_the_plan(site: Scenario) ->
                 taken[name] = measured()
             site.store.tasks.attempt_states(action.id, "g0", record.attempt)
             taken["attempt_states"] = measured()
-            site.store.nodes.set_wanted(SITE, 1, dict.fromkeys(names, "d"))
+            want(site.store, 1, dict.fromkeys(names, "d"))
             taken["set_wanted"] = measured()
             site.store.actions.close(action.id, ActionState.FAILED, "")
             taken["close_action"] = measured()

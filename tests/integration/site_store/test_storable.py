@@ -9,7 +9,7 @@ import pytest
 
 from site_store import LONGEST_NAME, PlannedGroup, SiteStore, ValueRefused
 from strategy_lib.strategy import Group
-from tests.integration.site_store.scenario import SITE, Scenario
+from tests.integration.site_store.scenario import SITE, Scenario, want
 
 
 def name_of(size: int) -> str:
@@ -22,7 +22,7 @@ def test_the_longest_names_fit_together(site: Scenario) -> None:
     group, node = "\U0001f5a5" * 250, name_of(LONGEST_NAME)
     assert len(group.encode()) == LONGEST_NAME
     action = site.running({group: [node]}, digests={node: "d"})
-    site.store.nodes.set_wanted(SITE, 1, {node: "d"})
+    want(site.store, 1, {node: "d"})
     assert site.store.groups.get(action.id, group).nodes == (node,)
     assert site.states(action) == {node: "not_started"}
     assert [(one.groups[0][0]) for one in site.store.actions.newest()] == [group]
@@ -35,7 +35,7 @@ def test_a_longer_one_is_refused_before_anything_is_written(site: Scenario, name
         with pytest.raises(ValueRefused, match=name[:40].replace("\0", ".*")):
             site.store.groups.save_plan(action.id, [PlannedGroup(Group(group, True), tuple(nodes))], [], {}, other)
     with pytest.raises(ValueRefused):
-        site.store.nodes.set_wanted(SITE, 1, {name: "d"})
+        site.store.revisions.commit(SITE, {"a": "x"}, [], "x", "ann", digests={name: "d"})
     assert site.store.groups.of_action(action.id) == []
     assert site.store.nodes.of_site(SITE) == []
 

@@ -9,7 +9,7 @@ import pytest
 from site_store import ActionRecord, ActionState, Operation, OperationStatus, PlannedGroup, SiteNotHeld
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Group
-from tests.integration.site_store.scenario import SITE, Scenario, outcome
+from tests.integration.site_store.scenario import SITE, Scenario, outcome, want
 
 DESTROY, RELABEL = Phase.DESTROY, Phase.RELABEL
 
@@ -31,7 +31,7 @@ def tasks(site: Scenario, action: ActionRecord, phase: Phase = DESTROY) -> dict[
 @pytest.fixture
 def action(site: Scenario) -> ActionRecord:
     """Hold the site for an action without a plan; two nodes were deployed before."""
-    site.store.nodes.set_wanted(SITE, 1, {"n1": "d1", "n2": "d2"})
+    want(site.store, 1, {"n1": "d1", "n2": "d2"})
     before = site.running({"a": ["n1", "n2"]}, "before", digests={"n1": "d1", "n2": "d2"})
     record = site.open(before, "a")
     site.do(record, Phase.PREPARE)

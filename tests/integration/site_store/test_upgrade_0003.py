@@ -1,0 +1,153 @@
+"""A database of schema 0003, with work in every state, is brought up to date and goes on where it stood."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, MetaData
+
+import site_store
+from site_store import ActionState, OperationStatus, SiteStore, StepState
+from site_store.address import resolve
+from site_store.database import Database, create_sqlite_file
+from tests.integration.site_store.scenario import outcome
+
+MOMENT = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
+TEXT = "a: 1\n"
+HELD = "01RUNNING"
+#: Phase and group of an operation in each status; all are of the action that runs.
+OPERATIONS = {
+    OperationStatus.INTENDED: ("prepare", "a"),
+    OperationStatus.SUBMITTED: ("prepare", "b"),
+    OperationStatus.COMPLETE: ("verify_site", ""),
+    OperationStatus.TIMED_OUT: ("deploy", "c"),
+    OperationStatus.ABANDONED: ("deploy", "d"),
+}
+
+
+def _fill(tx: Connection) -> None:
+    """Write what the version with schema 0003 wrote, in that schema."""
+    directory = Path(site_store.__file__).parent
+    config = Config(str(directory / "alembic.ini"))
+    config.set_main_option("script_location", str(directory / "migrations"))
+    config.attributes["connection"] = tx
+    command.upgrade(config, "0003")
+    metadata = MetaData()
+    metadata.reflect(tx)
+    at = MOMENT.replace(tzinfo=None) if tx.dialect.name == "sqlite" else MOMENT
+
+    def add(table: str, **values: Any) -> None:
+        tx.execute(metadata.tables[table].insert().values(values))
+
+    add("site", name="north", created=at)
+    digest = hashlib.sha256(TEXT.encode()).hexdigest()
+    content = metadata.tables["content"]
+    kept = content.insert().values(site="north", digest=digest, documents=0, text=zlib.compress(TEXT.encode(), 1))
+    number = tx.scalars(kept.returning(content.c.id)).one()
+    facts = {"digest": digest, "design_token": "token", "created": at, "created_by": "ann", "problems": []}
+    made = metadata.tables["revision"].insert().values(site="north", number=1, design_id=number, forced=False, **facts)
+    revision = tx.scalars(made.returning(metadata.tables["revision"].c.id)).one()
+    add("revision_collection", revision_id=revision, name="design", content_id=number)
+    add("buffer", site="north", version=3, changed=at, changed_by="bob")
+    add("buffer_collection", site="north", name="more", content_id=number)
+    for state in ActionState:
+        add(
+            "action",
+            id=f"01{state.upper()}",
+            kind="deploy_site",
+            site="north",
+            revision=1,
+            parameters={},
+            dag_id="deploy_site",
+            run_id=f"run {state}",
+            created_by="ann",
+            created=at,
+            started=None if state is ActionState.PENDING else at,
+            ended=at if state.is_end else None,
+            state=state,
+            dry_run=False,
+            targeted=False,
+            step="deploy_group",
+            design_fetch=0,
+        )
+    add("site_lock", site="north", action_id=HELD, dag_id="deploy_site", run_id="run running", acquired=at)
+    for position, group in enumerate("abcd"):
+        definition = {"name": group, "critical": True, "depends_on": [], "selectors": []}
+        facts = {"state": "running", "attempt": 1, "attempt_key": "0", "criteria": [], "counts": {}, "started": at}
+        add("group_run", action_id=HELD, name=group, position=position, critical=True, definition=definition, **facts)
+        add("group_node", action_id=HELD, group_name=group, node=group)
+    for status, (phase, group) in OPERATIONS.items():
+        nodes = [group] if group else []
+        sent = status is not OperationStatus.INTENDED
+        add(
+            "operation",
+            action_id=HELD,
+            site="north",
+            group_name=group,
+            attempt=1,
+            phase=phase,
+            reference=f"slipway-{HELD}-{status}",
+            nodes=nodes,
+            design_ref="x",
+            provisioner_task=f"task-{status}" if sent else None,
+            lease_owner="worker",
+            lease_until=at + timedelta(seconds=30),
+            created=at,
+            sending=at if sent else None,
+            submitted=at if sent else None,
+            status=status,
+            over=at if status is OperationStatus.COMPLETE else None,
+            ended=at if status not in (OperationStatus.INTENDED, OperationStatus.SUBMITTED) else None,
+        )
+    for group in "abcd":
+        add("task", action_id=HELD, node=group, phase="prepare", status="pending", owner_group=group)
+        add("task", action_id=HELD, node=group, phase="deploy", status="pending", owner_group=group)
+    operation = metadata.tables["operation"]
+    submitted = tx.scalars(
+        operation.select().with_only_columns(operation.c.op).where(operation.c.group_name == "b")
+    ).one()
+    task = metadata.tables["task"]
+    at_work = task.update().where(task.c.node == "b", task.c.phase == "prepare")
+    tx.execute(at_work.values(status="processing", op=submitted))
+    add("node", site="north", name="b", op=submitted)
+
+
+def test_work_in_every_state_is_read_and_goes_on(empty_url: str) -> None:
+    database = Database(resolve(empty_url))
+    create_sqlite_file(database.url)
+    try:
+        database.write(_fill)
+    finally:
+        database.close()
+    assert "from schema 0003" in SiteStore.upgrade(empty_url)
+    with SiteStore.open(empty_url) as store:
+        actions = {listing.action.state: listing for listing in store.actions.newest("north")}
+        assert actions.keys() == set(ActionState)
+        assert all(listing.steps == {} for listing in actions.values()), "nobody has noted them"
+        assert [name for name, _ in actions[ActionState.RUNNING].groups] == ["a", "b", "c", "d"]
+        assert (store.revisions.get("north").text, store.buffers.get("north").version) == (TEXT, 3)
+        assert store.buffers.get("north").posted.keys() == {"more"}
+        operations = {operation.status: operation for operation in store.operations.of_action(HELD)}
+        assert {status: (one.phase.value, one.group) for status, one in operations.items()} == OPERATIONS
+        unfinished = {one.status for one in store.operations.unfinished("north")}
+        assert unfinished == {OperationStatus.SUBMITTED, OperationStatus.TIMED_OUT, OperationStatus.ABANDONED}
+        # The leases of then have run out: the intent is submitted by the one who asks first.
+        assert store.operations.acquire_lease(operations[OperationStatus.INTENDED].op, "new", 30, sending=True)
+        # What was deferred comes back with its number, and its result is applied.
+        deferred = operations[OperationStatus.SUBMITTED]
+        store.operations.record_outcome(deferred.op, outcome(["b"]), status=OperationStatus.COMPLETE, result="success")
+        assert store.tasks.node_states(HELD)["b"].value == "prepared"
+        owner = store.locks.owner("north")
+        assert owner is not None
+        assert owner.action_id == HELD
+        assert not store.locks.acquire(HELD), "it still runs"
+        store.steps.begin(HELD, "deploy_group", 1, "b")
+        store.steps.leave(HELD, "deploy_group", 1, StepState.SUCCESS, group="b")
+        assert store.actions.close(HELD, ActionState.FAILED, "critical group one failed")
+        assert store.locks.owner("north") is None
