@@ -43,8 +43,9 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
-    """Fail a test that used what it may not."""
+    """Fail a test that used what it may not; what ends after it may be a fixture of the whole run, and not its own."""
+    used = list(_used)
     result = yield
-    if _used:
-        pytest.fail(f"a unit test {_used[0]}; move it to tests/integration", pytrace=False)
+    if used:
+        pytest.fail(f"a unit test {used[0]}; move it to tests/integration", pytrace=False)
     return result
