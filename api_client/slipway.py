@@ -15,6 +15,8 @@ from api_client.session import ApiError, ApiRefused, ApiSession, read_json, sent
 API = "/slipway/api/v1.0"
 VALIDATION_TIMEOUT = 300.0
 """Seconds for an answer for which the provisioner reads the whole design."""
+PROVISIONER_REASONS = frozenset({"Provisioner", "Provisioner unreachable", "Provisioner not configured"})
+"""The `reason` of an answer that is about the provisioner. Any other error is the API's own, or a proxy's."""
 _COLLECTION = "design"
 _NOT_FOUND = 404
 
@@ -223,7 +225,8 @@ class SlipwayClient:
         try:
             self.request(f"asking the provisioner of site {site}", "GET", "/provisioner", {"site": site})
         except ApiRefused as refused:
-            if refused.status not in (502, 503):
+            # The API answers 503 also when its own database is away, and so does a proxy before an API that is away.
+            if not isinstance(refused.detail, Mapping) or str(refused.detail.get("reason")) not in PROVISIONER_REASONS:
                 raise
             return sentence(refused.detail)
         return None
