@@ -233,11 +233,17 @@ class Controller:
 
 
 def close_dead_actions(airflow: AirflowRuns) -> Job:
-    """Return the job that closes actions whose DAG run is over or gone, and so frees their sites (rule 24)."""
+    """Return the job that closes actions whose DAG run is over or gone, and so frees their sites (rule 24).
+
+    A run that is gone is believed to be so at a look `GONE_TIME` after the first at the earliest.
+    """
     hidden: set[str] = set()
+    gone: dict[str, float] = {}
 
     def work(controller: Controller) -> None:
-        found = reconcile_all(controller.store, airflow, USER, before_each=controller.lease)
+        found = reconcile_all(
+            controller.store, airflow, USER, controller.monotonic(), gone, before_each=controller.lease
+        )
         for action in found.closed:
             log.info("Action %s of site %s is closed: %s.", action.id, action.site, action.verdict)
         for action in found.hidden:
@@ -245,6 +251,8 @@ def close_dead_actions(airflow: AirflowRuns) -> Job:
                 log.warning("Airflow shows the run of action %s (%s) not to this account.", action.id, action.dag_id)
         hidden.clear()
         hidden.update(action.id for action in found.hidden)
+        gone.clear()
+        gone.update(found.gone)
 
     return Job(AIRFLOW, DEAD_ACTIONS_EVERY, work)
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 TRIGGER_TIME = timedelta(seconds=120)
 """An action's row is written before its DAG run is triggered: for so long the trigger may still be on its way."""
+GONE_TIME = timedelta(seconds=120)
+"""For so long Airflow has to say that a run is not there before `reconcile_all` believes it: it may be another Airflow,
+or one whose database is just being restored."""
 LIVE = ("queued", "running")
 """Airflow's states of a DAG run that goes on by itself."""
 
@@ -40,10 +43,12 @@ class Reconciled:
     ----------
     closed : actions that were closed by it.
     hidden : actions whose run Airflow does not show to the caller; they are left alone.
+    gone : for each action whose run is not there, in seconds, when that was first seen; for the next look.
     """
 
     closed: tuple[ActionRecord, ...]
     hidden: tuple[ActionRecord, ...]
+    gone: Mapping[str, float]
 
 
 class AirflowRuns(Protocol):
@@ -84,9 +89,14 @@ def reconcile(store: SiteStore, action_id: str, run_state: RunState, by: str | N
 
 
 def reconcile_all(
-    store: SiteStore, airflow: AirflowRuns, by: str, before_each: Callable[[], object] = lambda: None
+    store: SiteStore,
+    airflow: AirflowRuns,
+    by: str,
+    now: float,
+    gone: Mapping[str, float],
+    before_each: Callable[[], object] = lambda: None,
 ) -> Reconciled:
-    """Close every action, of all sites, whose DAG run is over or gone.
+    """Close every action, of all sites, whose DAG run is over, or was gone already `GONE_TIME` ago.
 
     Airflow is asked once for a hundred of them. A run that it does not list may only be hidden from the caller, so it
     is asked for by itself before its action is closed.
@@ -95,6 +105,10 @@ def reconcile_all(
     ----------
     by
         Who does this; kept among the commands to each action.
+    now
+        Seconds on a clock of this process that only goes forward.
+    gone
+        What the look before this one has come to, see `Reconciled`; empty at first.
     before_each
         Is called before each such action is looked at; what it raises ends the look.
 
@@ -105,17 +119,23 @@ def reconcile_all(
     """
     opened = store.actions.unfinished()
     states = airflow.run_states({(action.dag_id, action.run_id) for action in opened}) if opened else {}
-    closed, hidden = [], []
+    closed, hidden, still_gone = [], [], {}
     for action in opened:
         if states.get((action.dag_id, action.run_id)) in LIVE:
             continue
         before_each()
         try:
-            if reconcile(store, action.id, airflow.run_state, by):
-                closed.append(store.actions.get(action.id))
+            state = airflow.run_state(action.dag_id, action.run_id)
         except AirflowRefused:
             hidden.append(action)
-    return Reconciled(tuple(closed), tuple(hidden))
+            continue
+        if state is None:
+            still_gone[action.id] = gone.get(action.id, now)
+            if now - still_gone[action.id] < GONE_TIME.total_seconds():
+                continue
+        if reconcile(store, action.id, lambda *_, state=state: state, by):
+            closed.append(store.actions.get(action.id))
+    return Reconciled(tuple(closed), tuple(hidden), still_gone)
 
 
 def close_without_report(store: SiteStore, action_id: str, by: str | None = None) -> bool:
