@@ -132,10 +132,7 @@ class SlipwayClient:
     def commit(self, site: str, text: str) -> Revision:
         """Make these documents, and no others, the site's design. What was in its buffer is lost.
 
-        Raises
-        ------
-        DesignRefused
-            The documents have errors; all of them are named.
+        Raises `DesignRefused`: the documents have errors; all of them are named.
         """
         newest = self._newest_revision(site)
         digest = hashlib.sha256(text.encode()).hexdigest()
@@ -217,10 +214,8 @@ class SlipwayClient:
     def provisioner_problem(self, site: str) -> str | None:
         """Return why the site's provisioner cannot be used, in a sentence; None when it can.
 
-        Raises
-        ------
-        ApiRefused, ApiUnreachable
-            The API itself does not answer as it should: of the provisioner nothing is known.
+        Raises `ApiRefused` or `ApiUnreachable`: the API itself does not answer as it should: of the provisioner nothing
+        is known.
         """
         try:
             self.request(f"asking the provisioner of site {site}", "GET", "/provisioner", {"site": site})

@@ -53,13 +53,7 @@ class Diagnostics:
         return tuple(self._warnings)
 
     def raise_errors(self) -> None:
-        """Raise what was found.
-
-        Raises
-        ------
-        RenderingError
-            With all errors, if there are any.
-        """
+        """Raise what was found. Raises `RenderingError` with all errors, if there are any."""
         if self.more_errors:
             raise RenderingError(
                 [*self._errors, Problem("$", f"there are {self.more_errors} more problems like these")]

@@ -121,10 +121,7 @@ def load_documents(text: str | bytes, source: str = "<text>", limits: Limits | N
 def find_documents(documents: Iterable[Document], schema: str) -> dict[str, Document]:
     """Return the documents of a schema by name, the most specific layer of each, abstract ones left out.
 
-    Raises
-    ------
-    DocumentError
-        For every pair of documents with the same schema, layer and name.
+    Raises `DocumentError` for every pair of documents with the same schema, layer and name.
     """
     found: dict[str, Document] = {}
     seen: dict[tuple[str, str | None], Document] = {}
@@ -151,10 +148,8 @@ def find_document(documents: Iterable[Document], schema: str, name: str | None =
 
     Without a name there may be only one such document.
 
-    Raises
-    ------
-    DocumentError
-        When two documents have the same schema, layer and name, or no name is given and there are several.
+    Raises `DocumentError` when two documents have the same schema, layer and name, or no name is given and there are
+    several.
     """
     found = find_documents(documents, schema)
     if name is not None:

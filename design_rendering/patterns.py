@@ -36,10 +36,7 @@ class Pattern:
     def __init__(self, text: str) -> None:
         """Read a pattern.
 
-        Raises
-        ------
-        PatternError
-            When it is no regular expression, or one of a kind that is not supported.
+        Raises `PatternError` when it is no regular expression, or one of a kind that is not supported.
         """
         if len(text) > _LONGEST:
             raise PatternError(f"is longer than {_LONGEST} characters")

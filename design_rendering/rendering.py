@@ -66,22 +66,13 @@ def render(documents: Sequence[Document]) -> Rendering:
     Abstract documents and replaced ones are left out, and of two with one schema and name the one in the more general
     layer. The documents given are not changed; the rendered ones share parts with them and with each other.
 
-    Raises
-    ------
-    RenderingError
-        With every problem at once.
+    Raises `RenderingError` with every problem at once.
     """
     return _Renderer(documents).rendering()
 
 
 def rendered_documents(documents: Sequence[Document]) -> list[Document]:
-    """Return the documents that count, rendered.
-
-    Raises
-    ------
-    RenderingError
-        With every problem at once.
-    """
+    """Return the documents that count, rendered. Raises `RenderingError` with every problem at once."""
     return [rendered.document for rendered in render(documents).documents]
 
 

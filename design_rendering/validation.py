@@ -56,10 +56,7 @@ def render_files(documents: Sequence[Document]) -> tuple[list[Document], list[Pr
     Files without any node are drafts, parts of a site: what they cannot be rendered without may stand elsewhere, so
     that all that is wrong is a warning, and the documents count as they are written.
 
-    Raises
-    ------
-    RenderingError
-        There are nodes, and the documents cannot be rendered.
+    Raises `RenderingError`: there are nodes, and the documents cannot be rendered.
     """
     try:
         rendering = render(documents)

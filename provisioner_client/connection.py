@@ -53,10 +53,8 @@ def read_fields(kind: type[Fields], extra: Mapping[str, Any]) -> Fields:
     A field whose default is a boolean is a switch, one whose default is a float a number of seconds, and any other a
     text.
 
-    Raises
-    ------
-    ValueError
-        A number is not a number or is negative, a switch is not a boolean, a text is not a text. No value is repeated.
+    Raises `ValueError`: a number is not a number or is negative, a switch is not a boolean, a text is not a text. No
+    value is repeated.
     """
     values: dict[str, Any] = {}
     for item in fields(kind):  # type: ignore[arg-type]  # a dataclass, which no annotation can say

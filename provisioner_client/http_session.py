@@ -354,10 +354,8 @@ def server_of(url: str) -> str:
 def checked_url(url: str) -> str:
     """Give the URL without a slash at its end.
 
-    Raises
-    ------
-    ValueError
-        When it is not an http URL with a host, or carries a user, a query or a fragment. The text does not repeat it.
+    Raises `ValueError` when it is not an http URL with a host, or carries a user, a query or a fragment. The text does
+    not repeat it.
     """
     try:
         parts = urlsplit(url.strip())

@@ -166,33 +166,23 @@ class Provisioner(Protocol):
     def check_names(self, nodes: Collection[str]) -> None:
         """Refuse names of nodes that the provisioner would lose. It is not asked.
 
-        Raises
-        ------
-        SubmissionRefused
-            No task with one of these names could be submitted.
+        Raises `SubmissionRefused`: no task with one of these names could be submitted.
         """
         ...
 
     def validate_design(self, design: DesignSource) -> DesignValidation:
         """Have a design checked. That it is not valid is an answer and not an error.
 
-        Raises
-        ------
-        DesignUnreadable
-            The provisioner cannot read the design. It may remember that: try another address.
+        Raises `DesignUnreadable`: the provisioner cannot read the design. It may remember that: try another address.
         """
         ...
 
     def select_nodes(self, design: DesignSource, selectors: Sequence[Selector]) -> frozenset[str]:
         """Names of the nodes of a design that the selectors choose (rules 5 and 6).
 
-        Raises
-        ------
-        ProvisionerRefused
-            When the design is not valid. Its kind `DesignEmpty`: the provisioner sees no node in the whole of it, and
-            an empty answer would look like an empty group.
-        DesignUnreadable
-            The provisioner cannot read the design.
+        Raises `ProvisionerRefused` when the design is not valid. Its kind `DesignEmpty`: the provisioner sees no node
+        in the whole of it, and an empty answer would look like an empty group. Raises `DesignUnreadable`: the
+        provisioner cannot read the design.
         """
         ...
 
@@ -242,10 +232,7 @@ class Provisioner(Protocol):
     def find(self, reference: str) -> ProvisionerTask | None:
         """Give the provisioner task that was submitted with this reference, None when there is certainly none.
 
-        Raises
-        ------
-        ProvisionerUnavailable
-            Also when the provisioner shows no tasks at all, and may be unable to read them.
+        Raises `ProvisionerUnavailable`, also when the provisioner shows no tasks at all, and may be unable to read them.
         """
         ...
 
@@ -283,10 +270,7 @@ class Provisioner(Protocol):
         will come of it. `Evidence.listed` says whether the node list was read, or the task is queued and the list could
         tell nothing yet.
 
-        Raises
-        ------
-        ProvisionerError
-            When nothing at all could be had.
+        Raises `ProvisionerError` when nothing at all could be had.
         """
         ...
 

@@ -127,12 +127,7 @@ class Controller:
     def look(self) -> None:
         """Do what is due, if this process leads or can.
 
-        Raises
-        ------
-        LeaseLost
-            Another process may lead by now.
-        StoreError
-            The store does not answer.
+        Raises `LeaseLost`: another process may lead by now; `StoreError`: the store does not answer.
         """
         if not self._leads():
             return
@@ -144,10 +139,7 @@ class Controller:
     def lease(self) -> Lease:
         """Return the lease of this process, renewed when it is time; jobs ask before each of their steps.
 
-        Raises
-        ------
-        LeaseLost
-            Another process may lead by now: stop here.
+        Raises `LeaseLost`: another process may lead by now: stop here.
         """
         if self._held is None:
             raise LeaseLost("this controller does not lead")

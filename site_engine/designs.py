@@ -140,12 +140,8 @@ def _counts(check: DesignCheck) -> tuple[int, int]:
 def read_revision(store: SiteStore, site: str, number: int | None) -> tuple[RevisionRecord, list[Document]]:
     """Return a revision and its rendered documents.
 
-    Raises
-    ------
-    StepError
-        It was forced although it could not be rendered: there is nothing to deploy.
-    site_store.RevisionNotFound
-        The site has no revision of this number, or no revision at all.
+    Raises `StepError`: it was forced although it could not be rendered: there is nothing to deploy;
+    `site_store.RevisionNotFound`: the site has no revision of this number, or no revision at all.
     """
     revision = store.revisions.get(site, number)
     if revision.text is None:

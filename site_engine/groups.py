@@ -92,10 +92,7 @@ class GroupSubject:
     def next(self) -> NextOperation | GroupRecord:
         """Return what the deployment says is due; with nothing due, store the verdict and return the group.
 
-        Raises
-        ------
-        AttemptNotOpen
-            Another attempt has begun meanwhile: it is not this process that goes on (rule 23).
+        Raises `AttemptNotOpen`: another attempt has begun meanwhile: it is not this process that goes on (rule 23).
         """
         record = self._read()
         if record.attempt != self.record.attempt:

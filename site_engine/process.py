@@ -78,10 +78,7 @@ class Stopping:
     def require_going_on(self) -> None:
         """Make sure that this task may still submit something.
 
-        Raises
-        ------
-        TaskStopped
-            It was told to stop, or its action was stopped since it started.
+        Raises `TaskStopped`: it was told to stop, or its action was stopped since it started.
         """
         self.require_not_told()
         if self.store is None or not self.action_id:
@@ -91,12 +88,6 @@ class Stopping:
                 raise TaskStopped(f"the action was stopped by {audit.user}: nothing more is submitted")
 
     def require_not_told(self) -> None:
-        """Make sure that no signal has told this task to stop; asks nobody.
-
-        Raises
-        ------
-        TaskStopped
-            One has.
-        """
+        """Make sure that no signal has told this task to stop; asks nobody. Raises `TaskStopped`: one has."""
         if self.told:
             raise TaskStopped("this task was told to stop: nothing more is submitted")

@@ -56,13 +56,7 @@ class ProvisionerConnection:
 
     @property
     def settings(self) -> ConnectionSettings:
-        """The engine's fields of it.
-
-        Raises
-        ------
-        SettingsError
-            One of them cannot be used.
-        """
+        """The engine's fields of it. Raises `SettingsError`: one of them cannot be used."""
         with _as_settings_error(self.id):
             return read_fields(ConnectionSettings, self.values.extra)
 
@@ -119,22 +113,15 @@ class Provisioners(Protocol):
     def for_site(self, site: str) -> ProvisionerConnection:
         """Return the connection of a site.
 
-        Raises
-        ------
-        SettingsError
-            There is neither one of its own nor one for all sites.
+        Raises `SettingsError`: there is neither one of its own nor one for all sites.
         """
         ...
 
     def for_action(self, store: SiteStore, action: ActionRecord) -> ProvisionerConnection:
         """Return the connection that an action uses, decided now unless it was; another is never used for it.
 
-        Raises
-        ------
-        SettingsError
-            There is no connection for the action's site.
-        ConnectionMissing
-            The one that was decided on is not there any more.
+        Raises `SettingsError`: there is no connection for the action's site; `ConnectionMissing`: the one that was
+        decided on is not there any more.
         """
         ...
 

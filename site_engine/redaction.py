@@ -82,10 +82,7 @@ def redact_for_site(store: SiteStore, site: str) -> Redact:
 def redactor_of(store: SiteStore, action: ActionRecord) -> Redactor:
     """Return what hides the secrets of an action's revision; may be slow where they were not stored with it.
 
-    Raises
-    ------
-    StepError, site_store.RevisionNotFound
-        There is no rendered design.
+    Raises `StepError` or `site_store.RevisionNotFound`: there is no rendered design.
     """
     known = None if action.revision is None else store.revisions.secrets(action.site, action.revision)
     if known is not None:

@@ -31,10 +31,8 @@ class LazyCommand:
     def load(self, name: str) -> click.Command:
         """Import the command.
 
-        Raises
-        ------
-        click.ClickException
-            When the module cannot be imported; a broken or partial installation must not end in a traceback.
+        Raises `click.ClickException` when the module cannot be imported; a broken or partial installation must not end
+        in a traceback.
         """
         module_name, _, attribute = self.target.partition(":")
         try:

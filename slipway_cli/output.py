@@ -106,10 +106,7 @@ def serialised(data: Mapping[str, Any], output: str) -> str:
 def deliver(text: str, path: Path | None) -> None:
     """Write a finished text to a file, or to standard output when there is no path.
 
-    Raises
-    ------
-    click.ClickException
-        When the file cannot be written.
+    Raises `click.ClickException` when the file cannot be written.
     """
     if path is None:
         click.echo(text, nl=False)

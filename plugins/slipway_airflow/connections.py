@@ -33,10 +33,7 @@ _BETWEEN_LOOKS = 0.5
 def find_for_site(site: str) -> ProvisionerConnection | None:
     """Return the connection of a site's provisioner: its own, else the one for all sites; None when there is neither.
 
-    Raises
-    ------
-    ConnectionLookupFailed
-        It is not known whether there is one.
+    Raises `ConnectionLookupFailed`: it is not known whether there is one.
     """
     for conn_id in connection_candidates(site):
         found = find_connection(conn_id)
@@ -48,12 +45,7 @@ def find_for_site(site: str) -> ProvisionerConnection | None:
 def for_site(site: str) -> ProvisionerConnection:
     """Return the connection of a site's provisioner: its own, else the one for all sites.
 
-    Raises
-    ------
-    SettingsError
-        Neither connection exists.
-    ConnectionLookupFailed
-        It is not known whether they exist.
+    Raises `SettingsError`: neither connection exists; `ConnectionLookupFailed`: it is not known whether they exist.
     """
     found = find_for_site(site)
     if found is None:
@@ -67,14 +59,8 @@ def for_site(site: str) -> ProvisionerConnection:
 def for_action(store: SiteStore, action: ActionRecord) -> ProvisionerConnection:
     """Return the connection that an action uses, decided now unless it was; another is never used.
 
-    Raises
-    ------
-    SettingsError
-        There is no connection for the action's site.
-    ConnectionLookupFailed
-        It is not known whether there is one.
-    ConnectionMissing
-        The one that was decided on is not there any more.
+    Raises `SettingsError`: there is no connection for the action's site; `ConnectionLookupFailed`: it is not known
+    whether there is one; `ConnectionMissing`: the one that was decided on is not there any more.
     """
     decided = action.connection or store.actions.get(action.id).connection
     if decided is None:
@@ -115,10 +101,7 @@ def slipway_url() -> str:
 def find_connection(conn_id: str) -> Connection | None:
     """Return an Airflow connection, None when there certainly is none; in a task or in the API server.
 
-    Raises
-    ------
-    ConnectionLookupFailed
-        It could not be looked up.
+    Raises `ConnectionLookupFailed`: it could not be looked up.
     """
     from airflow.sdk.execution_time.secrets import ExecutionAPISecretsBackend
     from airflow.sdk.execution_time.supervisor import ensure_secrets_backend_loaded

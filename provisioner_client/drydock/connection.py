@@ -37,10 +37,7 @@ def connect_drydock(
 ) -> DrydockProvisioner:
     """Build a client. Nothing is sent yet.
 
-    Raises
-    ------
-    ValueError
-        When the connection cannot be used, in a sentence without secrets.
+    Raises `ValueError` when the connection cannot be used, in a sentence without secrets.
     """
     given = read_fields(DrydockFields, connection.extra)
     if not connection.url:
@@ -61,10 +58,7 @@ def connect_drydock(
 def tokens_of(connection: ConnectionValues) -> TokenSource:
     """Build the token source that a connection asks for.
 
-    Raises
-    ------
-    ValueError
-        When both kinds of credentials are given, or one is not complete.
+    Raises `ValueError` when both kinds of credentials are given, or one is not complete.
     """
     given = read_fields(DrydockFields, connection.extra)
     if given.auth_token and given.auth_url:

@@ -182,10 +182,8 @@ class DrydockProvisioner:
     def validate_design(self, design: DesignSource) -> DesignValidation:
         """Have Drydock read and check a design (trap 6).
 
-        Raises
-        ------
-        DesignUnreadable
-            Drydock cannot read the design. It remembers a fetch that failed for ever, by the address.
+        Raises `DesignUnreadable`: Drydock cannot read the design. It remembers a fetch that failed for ever, by the
+        address.
         """
         check_design_ref(design.address)
         hidden = self._http.hide(HiddenAddress(design.address))
@@ -209,12 +207,8 @@ class DrydockProvisioner:
         The design is validated first (once per design and object): of a design that cannot be read, Drydock says
         that no node matches.
 
-        Raises
-        ------
-        ProvisionerRefused
-            When the design is not valid; `DesignEmpty` when the whole of it has no node.
-        ProvisionerProtocolError
-            When the answer names nodes that were not asked for.
+        Raises `ProvisionerRefused` when the design is not valid; `DesignEmpty` when the whole of it has no node. Raises
+        `ProvisionerProtocolError` when the answer names nodes that were not asked for.
         """
         fault, names = self._selected(design, selectors)
         if fault:

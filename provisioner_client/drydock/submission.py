@@ -101,14 +101,9 @@ class Submission:
 
         Looks first, unless the reference was never sent: a process that died after sending may have started it.
 
-        Raises
-        ------
-        SubmissionUncertain
-            When an answer was lost, or a stranger refused, and the list of tasks does not have it.
-        ProvisionerUnavailable
-            When it could not be sent, and certainly was not taken.
-        SubmissionRefused
-            When the provisioner itself refused it, and no earlier sending can have been taken.
+        Raises `SubmissionUncertain` when an answer was lost, or a stranger refused, and the list of tasks does not have
+        it; `ProvisionerUnavailable` when it could not be sent, and certainly was not taken; `SubmissionRefused` when
+        the provisioner itself refused it, and no earlier sending can have been taken.
         """
         found, listed = (None, 0) if self.sent_ago is None else self._look_for_earlier(self.sent_ago)
         if found is not None:

@@ -113,10 +113,7 @@ class TaskList:
     def find(self, reference: str) -> ProvisionerTask | None:
         """Give the task with a reference, None when there is certainly none (traps 10 and 15).
 
-        Raises
-        ------
-        ProvisionerUnavailable
-            Also when the list stays empty.
+        Raises `ProvisionerUnavailable`, also when the list stays empty.
         """
         sighting = self.look(reference)
         for pause in (1.0, 2.0):
@@ -132,10 +129,8 @@ class TaskList:
     def confirm_gone(self, task_id: str) -> None:
         """Ask the list of tasks, too, before it is believed that a task is gone.
 
-        Raises
-        ------
-        ProvisionerUnavailable
-            The list has it, cannot be had, or is empty, as when Drydock cannot read its database.
+        Raises `ProvisionerUnavailable`: the list has it, cannot be had, or is empty, as when Drydock cannot read its
+        database.
         """
         try:
             listed = task_ids(self._read())

@@ -136,12 +136,8 @@ class KeystoneToken:
     def token(self) -> str | None:
         """Return a token that is good for two minutes at least, a new one when need be.
 
-        Raises
-        ------
-        AuthenticationFailed
-            When Keystone does not accept the account.
-        ProvisionerUnavailable, ProvisionerProtocolError
-            When Keystone gives no usable answer.
+        Raises `AuthenticationFailed` when Keystone does not accept the account; `ProvisionerUnavailable` or
+        `ProvisionerProtocolError` when Keystone gives no usable answer.
         """
         account, known = self._account, self._plugin.auth_ref
         try:

@@ -120,10 +120,7 @@ class DesignCache:
     def resolve(self, reference: str, uses: int = 1) -> SiteDesign:
         """Return the design behind a reference, and count how often it is used for what is asked.
 
-        Raises
-        ------
-        DesignUnresolvable
-            Nothing was there when it was fetched, or nothing that can be read.
+        Raises `DesignUnresolvable`: nothing was there when it was fetched, or nothing that can be read.
         """
         with self._lock:
             known = self._references.setdefault(reference, _Reference())

@@ -228,10 +228,7 @@ class MachinePark:
     def change(self, name: str, data: dict[str, Any]) -> dict[str, Any] | None:
         """Change a machine behind Drydock's back and return it; None when no such machine is known.
 
-        Raises
-        ------
-        BadAdminRequest
-            On an unknown field or status.
+        Raises `BadAdminRequest` on an unknown field or status.
         """
         unknown = set(data) - {"status", "power_state", "hidden", "site"}
         if unknown:

@@ -96,10 +96,7 @@ def record_late_result(store: SiteStore, operation: Operation, end: OperationEnd
 def record_late_results(store: SiteStore, operations: OperationRun, action_id: str, log: TaskLog) -> None:
     """Look once at every provisioner task of an action that was not seen to be over, and record those that are.
 
-    Raises
-    ------
-    provisioner_client.errors.ProvisionerError
-        The provisioner could not be asked.
+    Raises `provisioner_client.errors.ProvisionerError`: the provisioner could not be asked.
     """
     site = store.actions.get(action_id).site
     for operation in store.operations.unfinished(site):

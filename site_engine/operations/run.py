@@ -76,12 +76,8 @@ class OperationRun:
     def run(self, operation: Operation, times: PhaseTimes) -> OperationEnd | StillRunning:
         """Submit the operation unless that was done, wait for its end, and gather what can be proven (rules 12-14).
 
-        Raises
-        ------
-        provisioner_client.errors.ProvisionerError
-            The submission could not be made or its fate could not be learnt; starting again is safe.
-        TaskStopped
-            This process was told to stop.
+        Raises `provisioner_client.errors.ProvisionerError`: the submission could not be made or its fate could not be
+        learnt; starting again is safe. Raises `TaskStopped`: this process was told to stop.
         """
         if operation.provisioner_task is None:
             try:

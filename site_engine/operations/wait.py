@@ -142,10 +142,7 @@ class DeathWatch:
     def says_dead(self, task_id: str) -> bool:
         """Whether the task, which is said to run, is certainly dead. False also when it is too early to ask.
 
-        Raises
-        ------
-        provisioner_client.errors.ProvisionerError
-            There was no answer.
+        Raises `provisioner_client.errors.ProvisionerError`: there was no answer.
         """
         asked = self._now()
         if asked < self._next:
@@ -247,10 +244,7 @@ class TaskWatch:
     def wait(self, patience: float, stopping: Stopping) -> EndKind | StillRunning:
         """Look until the task ends or its deadline comes, or ``patience`` seconds are over.
 
-        Raises
-        ------
-        TaskStopped
-            This process was told to stop.
+        Raises `TaskStopped`: this process was told to stop.
         """
         started = news = self.clock.now()
         for interval in intervals(self.times.interval):
@@ -271,10 +265,7 @@ class TaskWatch:
     def end(self, kind: EndKind) -> OperationEnd:
         """Gather what is known of the nodes when the task ended so.
 
-        Raises
-        ------
-        provisioner_client.errors.ProvisionerError
-            The result could not be read in full.
+        Raises `provisioner_client.errors.ProvisionerError`: the result could not be read in full.
         """
         if kind is EndKind.GONE:
             self.log.warning("The provisioner no longer knows task %s; looking at its nodes instead.", self.task_id)

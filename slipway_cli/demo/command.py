@@ -237,10 +237,7 @@ def _wait_for_ctrl_c(alive: Callable[[], bool]) -> None:
 def stop_interrupted_demos(site: str, slipway: SlipwayClient, clock: Clock, time_limit: float = _TIME_LIMIT) -> None:
     """Stop the actions of interrupted demos: their simulated machines are gone, and one of them holds the site.
 
-    Raises
-    ------
-    ApiError
-        They have not ended in `time_limit` seconds.
+    Raises `ApiError`: they have not ended in `time_limit` seconds.
     """
     left = [action for action in slipway.actions(site) if action.marker == DEMO and not action.is_over]
     if not left:

@@ -57,10 +57,8 @@ class SimulatorProcess:
     def url(self, timeout: float = 30.0) -> str:
         """Base URL, once it answers.
 
-        Raises
-        ------
-        SimulatorFailed
-            It has ended, or does not answer in `timeout` seconds; the message has the end of its log.
+        Raises `SimulatorFailed`: it has ended, or does not answer in `timeout` seconds; the message has the end of its
+        log.
         """
         if self._url is None:
             assert self._process.stdout is not None
@@ -168,13 +166,7 @@ class SimulatedDrydock:
         self._process = SimulatorProcess(self._arguments, self.log)
 
     def wait_ready(self) -> str:
-        """Its base URL, once it answers.
-
-        Raises
-        ------
-        SimulatorFailed
-            It does not.
-        """
+        """Its base URL, once it answers. Raises `SimulatorFailed`: it does not."""
         assert self._process is not None, "it is started first"
         return self._process.url()
 
@@ -273,9 +265,7 @@ def connect(airflow: AirflowClient, connection_id: str, url: str, whose: str) ->
 def disconnect(airflow: AirflowClient, connection_id: str, url: str) -> None:
     """Remove a connection that `connect` has made, unless it leads elsewhere by now: its simulated Drydock is going.
 
-    Raises
-    ------
-    ApiRefused, ApiUnreachable
+    Raises `ApiRefused` or `ApiUnreachable`.
     """
     found = airflow.connection(connection_id)
     if found is not None and found.get("host") == url and (found.get("description") or "").startswith(_MARK):

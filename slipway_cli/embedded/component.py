@@ -196,13 +196,7 @@ class SetupStep:
         return self._process.pid
 
     def is_over(self) -> bool:
-        """Whether it has succeeded.
-
-        Raises
-        ------
-        StepFailed
-            It has failed; the message has the end of its log.
-        """
+        """Whether it has succeeded. Raises `StepFailed`: it has failed; the message has the end of its log."""
         status = self._process.poll()
         if status:
             raise StepFailed(self._what, self._log, tail(self._log, start=self._start))

@@ -20,10 +20,7 @@ STARTING, READY, STOPPING = "starting", "ready", "stopping"
 def make_home(home: Path) -> None:
     """Make the folder if it is not there, and close it to others.
 
-    Raises
-    ------
-    UnusableHome
-        It cannot be made, or nothing can be written in it.
+    Raises `UnusableHome`: it cannot be made, or nothing can be written in it.
     """
     try:
         home.mkdir(parents=True, exist_ok=True)

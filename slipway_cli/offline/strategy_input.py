@@ -30,12 +30,8 @@ LIST_START = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:---[ \t]*)?(?:#[^\n]*)?\
 def load_inventory(paths: Sequence[str]) -> tuple[Node, ...]:
     """Return the nodes of a site design, which may be in several files, or of one plain list.
 
-    Raises
-    ------
-    Refused
-        With every problem of the files.
-    click.UsageError
-        When a file cannot be read, or lists and documents are mixed.
+    Raises `Refused` with every problem of the files; `click.UsageError` when a file cannot be read, or lists and
+    documents are mixed.
     """
     sources = read_sources(paths)
     lists = [source for source in sources if LIST_START.match(source.content) and len(source.content) <= MAX_BYTES]
@@ -114,12 +110,8 @@ def load_strategy_input(
 ) -> StrategyInput:
     """Read the strategy from `paths`, and the nodes from `node_paths` or, when there are none, from `paths` as well.
 
-    Raises
-    ------
-    Refused
-        With every problem of the documents.
-    click.UsageError
-        When a file cannot be read, or it is not clear which strategy is meant.
+    Raises `Refused` with every problem of the documents; `click.UsageError` when a file cannot be read, or it is not
+    clear which strategy is meant.
     """
     documents, problems = load_sources(read_sources(paths))
     if problems:

@@ -229,12 +229,7 @@ class SiteServer:
         headers: Mapping[str, str] | None = None,
         **arguments: Any,
     ) -> requests.Response:
-        """Send a request; `query` without what is None. The site and the verbosity are added.
-
-        Raises
-        ------
-        Failed
-        """
+        """Send a request; `query` without what is None. The site and the verbosity are added. Raises `Failed`."""
         with translated_errors(self.where, say_of):
             answer = self.api.request(
                 f"{method} {path}",

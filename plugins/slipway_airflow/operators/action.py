@@ -90,13 +90,7 @@ class ReportOperator(SiteOperator):
     """Report, whatever happened before; fails when the action failed, and so fails the DAG run."""
 
     def run_step(self, context: Context, store: SiteStore) -> None:
-        """Report.
-
-        Raises
-        ------
-        AirflowFailException
-            Names the critical groups that failed, or what failed before them.
-        """
+        """Report. Raises `AirflowFailException`, which names the critical groups that failed, or what failed before them."""
         action = self.action(store, context)
         names = kind_of(action.kind).steps
         found = task_states(context, names)
@@ -122,10 +116,7 @@ class ReleaseSiteOperator(SiteOperator):
     def run_step(self, context: Context, store: SiteStore) -> None:
         """Close and release; safe to repeat.
 
-        Raises
-        ------
-        AirflowFailException
-            The site is free, and the action did not succeed.
+        Raises `AirflowFailException`: the site is free, and the action did not succeed.
         """
         ti = context["ti"]
         action = store.actions.of_run(ti.dag_id, ti.run_id)

@@ -61,13 +61,9 @@ class DeployGroupOperator(WaitingOperator):
     ) -> Any:
         """Wait for the group's turn, then drive it to its verdict.
 
-        Raises
-        ------
-        AirflowRescheduleException
-            An earlier group has no verdict yet (its task is being retried), or the action is paused and this group
-            has not begun: Airflow starts this one again later.
-        AirflowFailException
-            The group's verdict is failure.
+        Raises `AirflowRescheduleException`: an earlier group has no verdict yet (its task is being retried), or the
+        action is paused and this group has not begun: Airflow starts this one again later; `AirflowFailException`: the
+        group's verdict is failure.
         """
         action = self.action(store, context)
         if action.dry_run:

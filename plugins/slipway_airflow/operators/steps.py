@@ -95,10 +95,7 @@ class NodeStepOperator(WaitingOperator):
     ) -> Any:
         """Wait while the action is paused, then drive the step to its verdict.
 
-        Raises
-        ------
-        StepError
-            Not every node is proven done.
+        Raises `StepError`: not every node is proven done.
         """
         action, step = self.action(store, context), Phase(self.step)
         if action.dry_run:

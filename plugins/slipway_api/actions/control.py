@@ -22,10 +22,7 @@ CONTROL = "control"
 def stop(store: SiteStore, airflow: AirflowClient, action: ActionRecord, user: str) -> None:
     """End the action's DAG run. What was submitted goes on at the provisioner; its nodes become `unknown`.
 
-    Raises
-    ------
-    ApiError
-        409: the action is over, or its run is not there yet (then it can be tried again).
+    Raises `ApiError` 409: the action is over, or its run is not there yet (then it can be tried again).
     """
     _require_open(action, STOP)
     state = airflow.run_state(action.dag_id, action.run_id)
@@ -50,10 +47,7 @@ def stop(store: SiteStore, airflow: AirflowClient, action: ActionRecord, user: s
 def pause(store: SiteStore, action: ActionRecord, user: str) -> None:
     """Let no further group of the action start; the one at work ends.
 
-    Raises
-    ------
-    ApiError
-        409: the action is over or paused, or has no groups.
+    Raises `ApiError` 409: the action is over or paused, or has no groups.
     """
     _require_open(action, "pause")
     if not kind_of(action.kind).has_groups:
@@ -66,13 +60,7 @@ def pause(store: SiteStore, action: ActionRecord, user: str) -> None:
 
 
 def unpause(store: SiteStore, action: ActionRecord, user: str) -> None:
-    """Let the action go on.
-
-    Raises
-    ------
-    ApiError
-        409: it is not paused.
-    """
+    """Let the action go on. Raises `ApiError` 409: it is not paused."""
     if not is_paused(action):
         raise _wrong_time("unpause", "paused", dag_status(action).lower())
     if not store.actions.set_paused(action.id, False):

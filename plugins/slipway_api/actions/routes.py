@@ -275,10 +275,7 @@ def control_action(
 def _action(store: SiteStore, caller: access.Caller, action_id: str) -> ActionRecord:
     """Return an action that the caller may see, by its id or by that of its DAG run in Airflow.
 
-    Raises
-    ------
-    ApiError
-        404, 403; 409 when runs of several DAGs have this id.
+    Raises `ApiError` 404, 403; 409 when runs of several DAGs have this id.
     """
     found = _of_run(store, action_id)
     if not found:

@@ -246,10 +246,7 @@ def describe_step(
 ) -> dict[str, Any]:
     """Return a step as Airflow knows its task; as the store knows it, while Airflow does not answer.
 
-    Raises
-    ------
-    ApiError
-        404: the action has no such step (yet).
+    Raises `ApiError` 404: the action has no such step (yet).
     """
     groups = [(group.name, group.state) for group in store.groups.standings(action.id)]
     task = _task(action, groups, step)
@@ -291,12 +288,8 @@ def _noted_fields(row: StepRecord) -> dict[str, Any]:
 def step_log(store: SiteStore, airflow: AirflowClient, action: ActionRecord, step: str, attempt: int | None) -> str:
     """Return the log of one try of a step, the last one by default.
 
-    Raises
-    ------
-    ApiError
-        404: the action has no such step (yet), or it has not been tried so often.
-    AirflowApiError
-        Airflow does not give it.
+    Raises `ApiError` 404: the action has no such step (yet), or it has not been tried so often; `AirflowApiError`:
+    Airflow does not give it.
     """
     groups = store.groups.standings(action.id)
     task = _task(action, [(group.name, group.state) for group in groups], step)

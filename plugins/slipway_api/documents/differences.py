@@ -180,11 +180,8 @@ Digests = Mapping[str, str]
 def collection_statuses(store: SiteStore, site: str, older: Version, newer: Version) -> list[dict[str, Any]]:
     """Return one entry for each collection of either version, by name.
 
-    Raises
-    ------
-    VersionNotFound
-        There was no action yet that one of the versions is version_name after. An empty buffer is like `committed`, and
-        before the first commit `committed` is empty.
+    Raises `VersionNotFound`: there was no action yet that one of the versions is version_name after. An empty buffer is
+    like `committed`, and before the first commit `committed` is empty.
     """
     numbers = store.sites.versions(site)
     base, new = _digests(store, site, older), _digests(store, site, newer)

@@ -74,10 +74,7 @@ def validate(store: SiteStore, site: str, collections: Mapping[str, str]) -> Val
 def validation_of_revision(site: str, number: int) -> Validated:
     """Judge a revision as it would be judged now: the rules, the provisioner and its knowledge may have changed.
 
-    Raises
-    ------
-    RevisionNotFound
-        The site has no such revision.
+    Raises `RevisionNotFound`: the site has no such revision.
     """
     store = open_store()
     revision = store.revisions.get(site, number)
@@ -156,11 +153,8 @@ def _without_secrets(messages: list[dict[str, Any]], secrets: Iterable[str]) -> 
 def read_collection(name: str, text: str | bytes) -> list[Document]:
     """Return the documents of a collection; their source is its name, so that lines count in its text.
 
-    Raises
-    ------
-    DocumentError
-        With all problems: what is no YAML, or no document; a document that stands there twice; a value that stands for
-        a secret which was left out when the collection was read.
+    Raises `DocumentError` with all problems: what is no YAML, or no document; a document that stands there twice; a
+    value that stands for a secret which was left out when the collection was read.
     """
     documents = load_documents(text, name)
     problems = [*duplicates(documents)]

@@ -82,13 +82,7 @@ class Slots:
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """Wait for a slot, and hold it; not to be nested.
-
-        Raises
-        ------
-        ApiError
-            503: others took too long.
-        """
+        """Wait for a slot, and hold it; not to be nested. Raises `ApiError` 503: others took too long."""
         if not self._free.acquire(timeout=LONGEST_WAIT):
             raise ApiError(503, "other designs are being read; try again", "Busy", retry=True)
         try:

@@ -74,10 +74,7 @@ class WrongPasswords:
         fine; after a wrong one, only as many are looked at together as are still free, so that guessing in parallel
         gains nothing.
 
-        Raises
-        ------
-        ApiError
-            429: they have to wait, and how long is in ``Retry-After``. The password was not looked at.
+        Raises `ApiError` 429: they have to wait, and how long is in ``Retry-After``. The password was not looked at.
         """
         name = user.strip().casefold().encode("utf-8", "surrogatepass")
         key = hashlib.blake2b(name, digest_size=16).digest()

@@ -95,10 +95,7 @@ def site_statuses(
 def listed_nodes(store: SiteStore, site: str) -> dict[str, ListedNode]:
     """Return what the site's provisioner says of its nodes now.
 
-    Raises
-    ------
-    ProvisionerError, SettingsError, ConnectionLookupFailed
-        It cannot be asked.
+    Raises `ProvisionerError`, `SettingsError` or `ConnectionLookupFailed`: it cannot be asked.
     """
     with _connected(store, site) as provisioner:
         return provisioner.nodes()

@@ -79,10 +79,7 @@ class Fault:
 def parse_fault(data: object) -> tuple[Fault, int, int]:
     """Read one fault; return it with its count and skip.
 
-    Raises
-    ------
-    BadAdminRequest
-        With a sentence naming the field that is wrong.
+    Raises `BadAdminRequest` with a sentence naming the field that is wrong.
     """
     if not isinstance(data, Mapping):
         raise BadAdminRequest("a fault is an object with path and kind")
