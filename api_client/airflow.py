@@ -64,7 +64,6 @@ class AirflowClient:
         self.session = session
 
     def close(self) -> None:
-        """Give the connections back."""
         self.session.close()
 
     def log_in(self, user: str, password: str, headers: Mapping[str, str] | None = None) -> str:
@@ -157,7 +156,6 @@ class AirflowClient:
         return chosen
 
     def run(self, dag_id: str, run_id: str) -> dict[str, Any]:
-        """Return the DAG run as Airflow describes it."""
         return self._get(f"reading run {run_id}", _run_path(dag_id, run_id))
 
     def run_state(self, dag_id: str, run_id: str) -> str | None:

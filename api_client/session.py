@@ -121,7 +121,6 @@ class ApiSession:
         return session
 
     def close(self) -> None:
-        """Give the connections back."""
         self._http.close()
 
     def token(self) -> str:

@@ -57,7 +57,6 @@ class Action:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Action:
-        """Read an action as the API shows it."""
         return cls(
             id=data["id"],
             run_id=data["run_id"],
@@ -80,7 +79,6 @@ class GroupProgress:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> GroupProgress:
-        """Read one of the `groups` of a run."""
         return cls(
             name=data["name"],
             state=data["state"],
@@ -207,7 +205,6 @@ class SlipwayClient:
         return [Action.from_json(item) for item in found or ()]
 
     def action(self, action_id: str) -> Action:
-        """Return one action; one whose run is over is shown as over."""
         what = f"reading action {action_id}"
         return Action.from_json(read_json(what, self.request(what, "GET", f"/actions/{_quoted(action_id)}")))
 

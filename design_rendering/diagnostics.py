@@ -46,7 +46,6 @@ class Diagnostics:
                 self.more_warnings += 1
 
     def warnings(self) -> tuple[Problem, ...]:
-        """Return the warnings."""
         if self.more_warnings:
             note = Problem("$", f"there are {self.more_warnings} more warnings like these", level="warning")
             return (*self._warnings, note)

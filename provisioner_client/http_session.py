@@ -152,7 +152,6 @@ class HttpSession:
         return f"HttpSession({self.base_url!r})"
 
     def close(self) -> None:
-        """Close all connections."""
         self._session.close()
 
     def hide(self, address: HiddenAddress) -> HiddenAddress:

@@ -232,7 +232,7 @@ class Provisioner(Protocol):
     def find(self, reference: str) -> ProvisionerTask | None:
         """Give the provisioner task that was submitted with this reference, None when there is certainly none.
 
-        Raises `ProvisionerUnavailable`, also when the provisioner shows no tasks at all, and may be unable to read them.
+        Raises `ProvisionerUnavailable`, also when the provisioner shows no tasks at all: it may be unable to read them.
         """
         ...
 

@@ -33,11 +33,9 @@ class SystemClock:
     """The machine's own clock."""
 
     def now(self) -> datetime:
-        """Return the current time, aware, in UTC."""
         return datetime.now(UTC)
 
     def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds."""
         time.sleep(seconds)
 
 

@@ -213,7 +213,6 @@ class RedactedStream:
         return len(text)
 
     def writelines(self, lines: Any) -> None:
-        """Take several texts."""
         for line in lines:
             self.write(line)
 
@@ -229,5 +228,4 @@ class RedactedStream:
                 return
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the stream itself has."""
         return getattr(self._stream, name)

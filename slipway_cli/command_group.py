@@ -80,7 +80,6 @@ class LazyGroup(click.Group):
         return [*self._lazy, *super().list_commands(ctx)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return the command of this name, or None."""
         lazy = self._lazy.get(cmd_name)
         return lazy.load(cmd_name) if lazy else super().get_command(ctx, cmd_name)
 

@@ -21,7 +21,6 @@ class Clock:
     """Prints lines with the seconds since the start."""
 
     def __init__(self, screen: Console) -> None:
-        """Start the clock; lines go to `screen`."""
         self.screen = screen
         self._began = time.monotonic()
 

@@ -118,7 +118,6 @@ def deliver(text: str, path: Path | None) -> None:
 
 
 def problem_data(problem: Problem) -> dict[str, Any]:
-    """Return a problem as plain data."""
     return {
         "level": problem.level,
         "source": problem.source,

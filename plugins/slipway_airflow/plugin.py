@@ -28,7 +28,6 @@ class LazyApp:
         self._app: Any = None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Serve one request."""
         if self._app is None:
             from slipway_api.app import create_app
 

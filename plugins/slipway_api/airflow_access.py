@@ -137,7 +137,6 @@ def token_of(request: Request) -> str | None:
 
 
 def user_name(caller: CallerDep) -> str:
-    """Return the name of the caller."""
     return caller.name
 
 

@@ -151,11 +151,9 @@ class DrydockProvisioner:
 
     @property
     def settle(self) -> float:
-        """Seconds for which a request may still take effect after its answer was lost."""
         return self._submission.settle
 
     def close(self) -> None:
-        """Close all connections."""
         self._http.close()
         self._tokens.close()
 

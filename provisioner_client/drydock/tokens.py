@@ -27,15 +27,12 @@ class NoToken:
     """For a provisioner that asks for none."""
 
     def token(self) -> str | None:
-        """Return None."""
         return None
 
     def renew(self, refused: str | None) -> bool:
-        """Return False: there is no other."""
         return False
 
     def secrets(self) -> tuple[str, ...]:
-        """Return nothing."""
         return ()
 
     def close(self) -> None:
@@ -60,11 +57,9 @@ class StaticToken(NoToken):
             raise ValueError("the token is empty or has characters that cannot stand in a header")
 
     def token(self) -> str | None:
-        """Return the token."""
         return self._token
 
     def secrets(self) -> tuple[str, ...]:
-        """Return the token."""
         return (self._token,)
 
 
@@ -169,12 +164,10 @@ class KeystoneToken:
         return True
 
     def secrets(self) -> tuple[str, ...]:
-        """Return the password and the token."""
         known = self._plugin.auth_ref
         return tuple(filter(None, (self._account.password, known.auth_token if known else None)))
 
     def close(self) -> None:
-        """Close the connection to Keystone."""
         self._http.close()
 
     def __repr__(self) -> str:

@@ -146,12 +146,10 @@ class DesignCache:
             return self._uses.get(_key(known.content), 0) if known is not None and known.content is not None else 0
 
     def references(self) -> list[str]:
-        """Return the references known so far, sorted."""
         with self._lock:
             return sorted(self._references)
 
     def forget(self) -> None:
-        """Forget everything, as a restart does."""
         with self._lock:
             self._references.clear()
             self._designs.clear()

@@ -141,13 +141,11 @@ class ScriptBook:
         self._store = store
 
     def all(self) -> list[Script]:
-        """Return the scripts, oldest first."""
         return [
             parse_script(json.loads(row["data"])) for row in self._store.rows("SELECT data FROM script ORDER BY id")
         ]
 
     def add(self, scripts: Iterable[Script]) -> None:
-        """Add scripts."""
         with self._store.transaction():
             known = {script.key: script for script in self.all()}
             for script in scripts:
@@ -159,5 +157,4 @@ class ScriptBook:
             )
 
     def clear(self) -> None:
-        """Forget all scripts."""
         self._store.execute("DELETE FROM script")

@@ -77,11 +77,9 @@ class Simulation:
         return request.path.startswith(PREFIX)
 
     def admin(self, request: Request) -> Answer:
-        """Answer a request below `/_sim/`."""
         return self._admin.handle(request)
 
     def take_fault(self, request: Request) -> Fault | None:
-        """Return the fault that this request meets."""
         return self._faults.take(request.method, request.path)
 
     def handle(self, request: Request) -> Answer:
@@ -92,7 +90,6 @@ class Simulation:
         return answer
 
     def note(self, request: Request, status: int | None, effect: str, reference: str | None = None) -> None:
-        """Write a request into the journal."""
         self._journal.write(
             request.method,
             request.path,

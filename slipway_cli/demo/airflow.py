@@ -34,7 +34,6 @@ class BackgroundAirflow:
 
     @property
     def pid(self) -> int:
-        """The supervisor's process."""
         assert self._process is not None
         return self._process.pid
 
@@ -72,7 +71,6 @@ class BackgroundAirflow:
         return runtime
 
     def stop(self) -> None:
-        """Stop all of it and wait for that."""
         if self._process is None:
             return
         with contextlib.suppress(ProcessLookupError):

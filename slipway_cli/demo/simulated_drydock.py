@@ -47,11 +47,9 @@ class SimulatorProcess:
 
     @property
     def pid(self) -> int:
-        """The simulator's process."""
         return self._process.pid
 
     def is_running(self) -> bool:
-        """Whether the process lives."""
         return self._process.poll() is None
 
     def url(self, timeout: float = 30.0) -> str:
@@ -69,12 +67,10 @@ class SimulatorProcess:
         return self._url
 
     def kill(self) -> None:
-        """Kill it, as a crash would."""
         self._process.kill()
         self._process.wait()
 
     def stop(self) -> None:
-        """Stop it and wait for that."""
         if self._process.poll() is None:
             self._process.terminate()
             try:
@@ -171,7 +167,6 @@ class SimulatedDrydock:
         return self._process.url()
 
     def is_running(self) -> bool:
-        """Whether its process lives."""
         return self._process is not None and self._process.is_running()
 
     def look_after(self, say: Callable[[str], None]) -> None:
@@ -182,7 +177,6 @@ class SimulatedDrydock:
             self._start()
 
     def stop(self) -> None:
-        """Stop it and wait for that."""
         if self._process is not None:
             self._process.stop()
 

@@ -57,7 +57,6 @@ class Runtime:
         write_private(_runtime_file(Path(self.home)), json.dumps(asdict(self), indent=1))
 
     def remove(self) -> None:
-        """Remove runtime.json, if it is there."""
         _runtime_file(Path(self.home)).unlink(missing_ok=True)
 
     def password(self, user: str = "admin") -> str:

@@ -50,7 +50,6 @@ class PostgresCluster:
     """The files of one home's PostgreSQL."""
 
     def __init__(self, home: Path) -> None:
-        """Nothing is made yet."""
         self.folder = home / "postgresql"
         self.data = self.folder / "data"
         self.sockets = self.folder / "run"

@@ -104,12 +104,10 @@ class EmbeddedSettings:
 
     @property
     def airflow_home(self) -> Path:
-        """Airflow's own folder (AIRFLOW_HOME)."""
         return self.home / "airflow"
 
     @property
     def logs(self) -> Path:
-        """Where every process writes its log."""
         return self.home / "logs"
 
     @property

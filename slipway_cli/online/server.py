@@ -217,7 +217,6 @@ class SiteServer:
         return session
 
     def get(self, path: str, **query: Any) -> requests.Response:
-        """Read something."""
         return self.send("GET", path, query)
 
     def send(

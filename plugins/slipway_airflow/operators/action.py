@@ -90,7 +90,7 @@ class ReportOperator(SiteOperator):
     """Report, whatever happened before; fails when the action failed, and so fails the DAG run."""
 
     def run_step(self, context: Context, store: SiteStore) -> None:
-        """Report. Raises `AirflowFailException`, which names the critical groups that failed, or what failed before them."""
+        """Report. Raises `AirflowFailException`, which names the critical groups or earlier steps that failed."""
         action = self.action(store, context)
         names = kind_of(action.kind).steps
         found = task_states(context, names)

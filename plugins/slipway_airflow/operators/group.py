@@ -53,7 +53,6 @@ class DeployGroupOperator(WaitingOperator):
         self.configuration = configuration
 
     def step_group(self) -> str | None:
-        """Return the group's name."""
         return self.group
 
     def carry_out(

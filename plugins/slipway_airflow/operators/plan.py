@@ -53,7 +53,6 @@ class PlanGroupsOperator(SiteOperator):
         self.design = design
 
     def run_step(self, context: Context, store: SiteStore) -> list[str]:
-        """Plan."""
         action = self.action(store, context)
         existing = store.groups.of_action(action.id)
         if existing:

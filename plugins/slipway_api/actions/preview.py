@@ -103,7 +103,6 @@ class Preview:
         return bool(self.deployed or self.released or self.refused or self.as_wanted or self.withheld)
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as JSON values."""
         return {
             "submitted": list(self.submitted),
             "deployed": list(self.deployed),

@@ -62,7 +62,6 @@ class EscapedJson(JSONResponse):
     """JSON in ASCII: an error may repeat what the caller sent, and not every text of Python's can be encoded."""
 
     def render(self, content: Any) -> bytes:
-        """Return the body."""
         return json.dumps(content, separators=(",", ":")).encode("ascii")
 
 
@@ -155,7 +154,6 @@ class KeystoneErrorBody(BaseModel):
 
 
 def failure(error: ApiError) -> JSONResponse:
-    """Return the response to a request that failed, in Shipyard's shape."""
     errors = sum(1 for item in error.messages if item.get("error", True))
     body = {
         "kind": "status",

@@ -194,7 +194,6 @@ class SlowedLogin:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one login."""
         body = await _whole(receive)
         if body is None:
             await JSONResponse({"detail": f"a login has at most {LARGEST_LOGIN} bytes"}, 413)(scope, receive, send)

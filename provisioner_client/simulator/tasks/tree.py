@@ -72,7 +72,6 @@ class TaskTree:
 
     @cached_property
     def plans(self) -> Sequence[NodePlan]:
-        """The course of each node."""
         return self._load_plans(self.row["task_id"]) if self._count else ()
 
     @property
@@ -148,7 +147,6 @@ class TaskTree:
                 yield task
 
     def find(self, task_id: str) -> TaskNode | None:
-        """Return the task with an id of this tree."""
         if task_id == self.row["task_id"]:
             return self.root()
         try:
@@ -303,7 +301,6 @@ def task_document(row: sqlite3.Row, task: TaskNode, *, fresh: bool = False) -> d
 
 
 def result_document(task: TaskNode) -> dict[str, Any]:
-    """Return the `result` part of a task."""
     return {
         "kind": "Status",
         "apiVersion": "v1.0",
