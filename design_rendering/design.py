@@ -33,16 +33,11 @@ class Design:
 
     Attributes
     ----------
-    configuration
-        The settings; the defaults where the site has no configuration.
-    strategy
-        The named strategy, or the default one (rule 22).
-    nodes
-        All nodes of the site, in document order.
-    digests
-        Node name to the digest of what makes it.
-    warnings
-        What deserves a second look (rule 4), and host profiles that are missing.
+    configuration : the settings; the defaults where the site has no configuration.
+    strategy : the named strategy, or the default one (rule 22).
+    nodes : all nodes of the site, in document order.
+    digests : node name to the digest of what makes it.
+    warnings : what deserves a second look (rule 4), and host profiles that are missing.
     """
 
     configuration: DeploymentConfiguration

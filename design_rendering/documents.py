@@ -31,18 +31,12 @@ class Document:
 
     Attributes
     ----------
-    schema, name
-        What it is, and `metadata.name`.
-    layer
-        `metadata.layeringDefinition.layer`, None where there is none.
-    data, metadata
-        What stands under these keys, as JSON values. Not to be changed: YAML aliases share parts.
-    source
-        Name of the text it was read from.
-    line
-        Line of its first key, from 1; 0 when it was not read from a text.
-    warnings
-        What reading it found, each of level "warning": keys that stand twice in a mapping.
+    schema, name : what it is, and `metadata.name`.
+    layer : `metadata.layeringDefinition.layer`, None where there is none.
+    data, metadata : what stands under these keys, as JSON values. Not to be changed: YAML aliases share parts.
+    source : name of the text it was read from.
+    line : line of its first key, from 1; 0 when it was not read from a text.
+    warnings : what reading it found, each of level "warning": keys that stand twice in a mapping.
     """
 
     schema: str
@@ -85,18 +79,14 @@ def load_documents(text: str | bytes, source: str = "<text>", limits: Limits | N
 
     Parameters
     ----------
-    text
-        UTF-8 bytes, or text.
-    source
-        What messages call the text, usually a file name.
-    limits
-        Bounds on what is read; the default suits sites of 20,000 documents.
+    text : UTF-8 bytes, or text.
+    source : what messages call the text, usually a file name.
+    limits : bounds on what is read; the default suits sites of 20,000 documents.
 
     Raises
     ------
-    DocumentError
-        With every problem at once: syntax, broken limits, documents without schema or name, and duplicate keys in
-        documents of `READ_KINDS`.
+    DocumentError : with every problem at once: syntax, broken limits, documents without schema or name, and duplicate
+        keys in documents of `READ_KINDS`.
     """
     bounds = limits or Limits()
     reader = YamlReader(_decoded(text, source, bounds), source, bounds)

@@ -15,16 +15,11 @@ class ConnectionValues:
 
     Parameters
     ----------
-    type : str
-        Which backend speaks to it: a row of `provisioner_client.factory.FACTORY`.
-    id : str
-        Its name where it is kept.
-    host, schema, port, login, password
-        As a person filled them in; any may be missing. A host may be a whole URL.
-    extra : mapping
-        The fields that its backend and Slipway read, see `read_fields`.
-    named_by : str, optional
-        What it is kept in, for messages: ``Airflow connection 'slipway_provisioner'``. No secret.
+    type : which backend speaks to it: a row of `provisioner_client.factory.FACTORY`.
+    id : its name where it is kept.
+    host, schema, port, login, password : as a person filled them in; any may be missing. A host may be a whole URL.
+    extra : the fields that its backend and Slipway read, see `read_fields`.
+    named_by : what it is kept in, for messages: ``Airflow connection 'slipway_provisioner'``. No secret.
     """
 
     type: str

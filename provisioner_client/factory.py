@@ -25,13 +25,11 @@ class ProvisionerFactory:
 
     Parameters
     ----------
-    rows
-        A type of connection, and the backend that speaks for it.
+    rows : a type of connection, and the backend that speaks for it.
 
     Raises
     ------
-    ValueError
-        Two backends are registered for one type; the text names both.
+    ValueError : two backends are registered for one type; the text names both.
     """
 
     def __init__(self, *rows: tuple[str, Backend]) -> None:
@@ -50,15 +48,12 @@ class ProvisionerFactory:
 
         Parameters
         ----------
-        redact
-            Takes what is secret out of a text. It is called for what the provisioner says only, and may be slow.
-        context_marker
-            Appears with every request in the provisioner's log, where it has such a thing.
+        redact : takes what is secret out of a text. It is called for what the provisioner says only, and may be slow.
+        context_marker : appears with every request in the provisioner's log, where it has such a thing.
 
         Raises
         ------
-        ValueError
-            No backend speaks for connections of this type, or the backend cannot use the connection's values.
+        ValueError : no backend speaks for connections of this type, or the backend cannot use the connection's values.
         """
         backend = self._backends.get(connection.type)
         if backend is None:

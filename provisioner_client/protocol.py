@@ -130,10 +130,8 @@ class DesignSource:
 
     Parameters
     ----------
-    address : str
-        At which the provisioner can fetch it. A secret, and another one for another design.
-    read : callable, optional
-        Gives the text of its documents, for a backend that sends them itself. It may be slow, and is not called for
+    address : at which the provisioner can fetch it. A secret, and another one for another design.
+    read : gives the text of its documents, for a backend that sends them itself. It may be slow, and is not called for
         nothing. Without it `LookupError` is raised.
     """
 
@@ -200,20 +198,16 @@ class Provisioner(Protocol):
 
         Parameters
         ----------
-        phase : Phase
-            What it is asked to do; a backend has its own word for it.
+        phase : what it is asked to do; a backend has its own word for it.
         design : DesignSource
-        nodes : sequence of str or None
-            Exactly these nodes, never none. None means the whole site, and is for verify_site and prepare_site only:
-            a list that came out empty by mistake must not deploy everything.
-        reference : str
-            Our name for this task. However often one reference is submitted, and whatever is lost on the way, there
-            is one task.
-        guard : callable, optional
-            Called right before each sending, after looks and pauses. When it raises, nothing is sent.
-        sent_ago : float or None, optional
-            Seconds since this reference was last sent by an earlier process. None: it certainly never was, and nothing
-            is looked for before it is sent. A request sent less than `settle` seconds ago may still take effect.
+        nodes : exactly these nodes, never none. None means the whole site, and is for verify_site and prepare_site
+            only: a list that came out empty by mistake must not deploy everything.
+        reference : our name for this task. However often one reference is submitted, and whatever is lost on the way,
+            there is one task.
+        guard : called right before each sending, after looks and pauses. When it raises, nothing is sent.
+        sent_ago : seconds since this reference was last sent by an earlier process. None: it certainly never was, and
+            nothing is looked for before it is sent. A request sent less than `settle` seconds ago may still take
+            effect.
 
         Returns
         -------
@@ -222,10 +216,9 @@ class Provisioner(Protocol):
 
         Raises
         ------
-        SubmissionRefused
-            When the provisioner certainly did not take the task, and never will.
-        SubmissionUncertain
-            When it could not be learnt whether the task was taken. Submitting again with the same reference is safe.
+        SubmissionRefused : when the provisioner certainly did not take the task, and never will.
+        SubmissionUncertain : when it could not be learnt whether the task was taken. Submitting again with the same
+            reference is safe.
         """
         ...
 
@@ -247,10 +240,9 @@ class Provisioner(Protocol):
 
         Raises
         ------
-        ProvisionerProtocolError
-            Also when the answer is about another task, phase or reference: a stale cache must prove nothing.
-        TaskNotFound
-            When the provisioner certainly does not know it (any more): two different answers say so.
+        ProvisionerProtocolError : also when the answer is about another task, phase or reference: a stale cache must
+            prove nothing.
+        TaskNotFound : when the provisioner certainly does not know it (any more): two different answers say so.
         """
         ...
 

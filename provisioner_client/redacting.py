@@ -41,11 +41,9 @@ class RedactingProvisioner:
 
     Parameters
     ----------
-    provisioner
-        The real one; it is closed with this.
-    redact
-        Takes secrets out of a text. It is called only when there are words to look through. Where it fails, an error
-        of the provisioner says `NOT_SHOWN`, and anything else raises what `redact` has raised.
+    provisioner : the real one; it is closed with this.
+    redact : takes secrets out of a text. It is called only when there are words to look through. Where it fails, an
+        error of the provisioner says `NOT_SHOWN`, and anything else raises what `redact` has raised.
     """
 
     provisioner: Provisioner

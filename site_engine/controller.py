@@ -104,8 +104,7 @@ class Controller:
 
         Parameters
         ----------
-        pause
-            Waits for so many seconds; returns True as soon as this process is told to stop.
+        pause : waits for so many seconds; returns True as soon as this process is told to stop.
         """
         failures = 0
         try:

@@ -40,10 +40,8 @@ def finalize_action(
 
     Parameters
     ----------
-    step_states
-        Airflow's state of each of the action's steps (`site_engine.actions.kinds.ActionKind.steps`).
-    provisioners
-        Leads to the provisioner that is asked for late results.
+    step_states : Airflow's state of each of the action's steps (`site_engine.actions.kinds.ActionKind.steps`).
+    provisioners : leads to the provisioner that is asked for late results.
     """
     for standing in store.groups.standings(action.id):
         if not standing.is_judged and store.groups.interrupt(action.id, standing.name):

@@ -261,12 +261,9 @@ def whose_turn(group: str, standings: Iterable[GroupStanding], task_state: Calla
 
     Parameters
     ----------
-    group
-        The group whose task has started.
-    standings
-        All groups of the action, in processing order.
-    task_state
-        Airflow's state of the task of the group at a position; None: not scheduled yet.
+    group : the group whose task has started.
+    standings : all groups of the action, in processing order.
+    task_state : Airflow's state of the task of the group at a position; None: not scheduled yet.
     """
     order = list(standings)
     (ours,) = (standing for standing in order if standing.name == group)

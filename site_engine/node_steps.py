@@ -134,8 +134,7 @@ def judge_node_step(phase: Phase, nodes: Sequence[str], tasks: Mapping[str, Task
 
     Parameters
     ----------
-    tasks
-        What came of each node that was submitted, by name.
+    tasks : what came of each node that was submitted, by name.
     """
     missing = {
         name: (tasks[name].error or tasks[name].status.value) if name in tasks else "not submitted"

@@ -58,14 +58,10 @@ class Stopping:
 
     Parameters
     ----------
-    store : SiteStore, optional
-        Asked for commands to the action.
-    action_id : str
-        The action; "" where only a signal counts.
-    since : datetime
-        When the task started: an earlier command to stop was about an earlier try.
-    told : bool
-        Set by the signal's handler.
+    store : asked for commands to the action.
+    action_id : the action; "" where only a signal counts.
+    since : when the task started: an earlier command to stop was about an earlier try.
+    told : set by the signal's handler.
     """
 
     store: SiteStore | None = None

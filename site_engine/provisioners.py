@@ -40,10 +40,8 @@ class ProvisionerConnection:
 
     Parameters
     ----------
-    values
-        What is kept of it.
-    slipway_url
-        Where the provisioner finds Slipway's API, unless the connection says otherwise.
+    values : what is kept of it.
+    slipway_url : where the provisioner finds Slipway's API, unless the connection says otherwise.
     """
 
     values: ConnectionValues
@@ -65,15 +63,12 @@ class ProvisionerConnection:
 
         Parameters
         ----------
-        redact
-            Takes the secrets of the design in question out of all that the provisioner says.
-        context_marker
-            Appears with every request in the provisioner's log (any text).
+        redact : takes the secrets of the design in question out of all that the provisioner says.
+        context_marker : appears with every request in the provisioner's log (any text).
 
         Raises
         ------
-        SettingsError
-            The connection's fields cannot be used.
+        SettingsError : the connection's fields cannot be used.
         """
         # Not above: an HTTP library that only few of the processes need which read the DAGs.
         from provisioner_client.factory import FACTORY
@@ -86,15 +81,12 @@ class ProvisionerConnection:
 
         Parameters
         ----------
-        token
-            What opens it.
-        fetch
-            Another address for each number: the provisioner never asks again at an address at which it got nothing.
+        token : what opens it.
+        fetch : another address for each number: the provisioner never asks again at an address at which it got nothing.
 
         Raises
         ------
-        SettingsError
-            The connection's fields cannot be used.
+        SettingsError : the connection's fields cannot be used.
         """
         base = (self.settings.design_base_url or self.slipway_url).rstrip("/")
         return f"{base}/slipway/d/{token}" + (f"?n={fetch}" if fetch else "")

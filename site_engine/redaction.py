@@ -38,8 +38,7 @@ def secrets_of(store: SiteStore, revision: RevisionRecord, documents: Iterable[D
 
     Parameters
     ----------
-    documents
-        The rendered documents of the revision.
+    documents : the rendered documents of the revision.
     """
     known = store.revisions.secrets(revision.site, revision.number)
     if known is not None:
@@ -190,8 +189,7 @@ class RedactedStream:
 
     Parameters
     ----------
-    stream
-        Takes the lines; it also has all that this class does not.
+    stream : takes the lines; it also has all that this class does not.
     """
 
     def __init__(self, stream: TextIO) -> None:

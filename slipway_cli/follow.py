@@ -64,8 +64,7 @@ def follow(
 
     Raises
     ------
-    AirflowGone
-        No answer for `patience` seconds.
+    AirflowGone : no answer for `patience` seconds.
     ApiRefused
     """
     last_seen, told = time.monotonic(), False

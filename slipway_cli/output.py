@@ -84,10 +84,8 @@ def table(*columns: str, right: Sequence[str] = (), folds: Sequence[str] = ()) -
 
     Parameters
     ----------
-    right : sequence of str
-        Columns of numbers.
-    folds : sequence of str
-        Columns that are folded when the terminal is too narrow; the others keep their width.
+    right : columns of numbers.
+    folds : columns that are folded when the terminal is too narrow; the others keep their width.
     """
     result = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for column in columns:

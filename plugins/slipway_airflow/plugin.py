@@ -19,8 +19,7 @@ class LazyApp:
 
     Parameters
     ----------
-    provisioners
-        Returns what looks up the connections of provisioners; called with the first request.
+    provisioners : returns what looks up the connections of provisioners; called with the first request.
     """
 
     def __init__(self, provisioners: Callable[[], Provisioners]) -> None:

@@ -22,16 +22,11 @@ class ProvisionerTaskTrigger(BaseTrigger):
 
     Parameters
     ----------
-    conn_id : str
-        Airflow connection of the provisioner; the secret itself is not stored with the trigger.
-    provisioner_task : str
-        The provisioner's task id.
-    op : int
-        The operation in Slipway's store; the trigger notes there when the provisioner started the task (rule 14).
-    interval, timeout, queue_timeout : float
-        Poll interval and timeouts, seconds.
-    give_up : str, optional
-        ISO time (UTC) at which to fire in any case, instead of the timeouts.
+    conn_id : Airflow connection of the provisioner; the secret itself is not stored with the trigger.
+    provisioner_task : the provisioner's task id.
+    op : the operation in Slipway's store; the trigger notes there when the provisioner started the task (rule 14).
+    interval, timeout, queue_timeout : poll interval and timeouts, seconds.
+    give_up : ISO time (UTC) at which to fire in any case, instead of the timeouts.
 
     Notes
     -----

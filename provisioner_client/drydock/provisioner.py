@@ -74,33 +74,23 @@ class DrydockProvisioner:
 
     Parameters
     ----------
-    url : str
-        Where Drydock listens, `http://host:9000`; a path before `/api/v1.0` is kept.
-    tokens : TokenSource, optional
-        See `tokens`.
-    connect_timeout, read_timeout : float
-        Seconds. Drydock takes 30 s to say that a design file is missing, so `read_timeout` should be above.
-    retry : RetryPolicy, optional
-        For requests that may be repeated: every GET, node filters and validations.
-    submission : SubmissionPolicy, optional
-        For those that may not: tasks.
-    verify : bool or str
-        Check the server's certificate, or the path of the CA file to check it with.
-    end_user : str, optional
-        Who is behind the requests, for Drydock's log.
-    context_marker : str, optional
-        Appears in Drydock's log with every request; any text, such as an action's id. Default: a random one.
-    named_by : str, optional
-        What its URL is kept in, for messages.
-    redact : callable, optional
-        Takes a design's secrets out of what Drydock says of an error, which goes to the log here already.
-    sleep, chance, clock
-        Wait for so many seconds; a number from 0 to 1; seconds since any moment. Given by tests.
+    url : where Drydock listens, `http://host:9000`; a path before `/api/v1.0` is kept.
+    tokens : see `tokens`.
+    connect_timeout, read_timeout : seconds. Drydock takes 30 s to say that a design file is missing, so `read_timeout`
+        should be above.
+    retry : for requests that may be repeated: every GET, node filters and validations.
+    submission : for those that may not: tasks.
+    verify : check the server's certificate, or the path of the CA file to check it with.
+    end_user : who is behind the requests, for Drydock's log.
+    context_marker : appears in Drydock's log with every request; any text, such as an action's id. Default: a random
+        one.
+    named_by : what its URL is kept in, for messages.
+    redact : takes a design's secrets out of what Drydock says of an error, which goes to the log here already.
+    sleep, chance, clock : wait for so many seconds; a number from 0 to 1; seconds since any moment. Given by tests.
 
     Raises
     ------
-    ValueError
-        When the URL, a timeout or the end user cannot be used.
+    ValueError : when the URL, a timeout or the end user cannot be used.
     """
 
     def __init__(

@@ -42,10 +42,8 @@ def is_dead(tasks: Iterable[object], task_id: str) -> bool:
 
     Parameters
     ----------
-    tasks
-        Drydock's list of all its tasks, in any order. What cannot be understood proves nothing.
-    task_id
-        The task in question. False when the list does not have it, or has it as queued or over.
+    tasks : Drydock's list of all its tasks, in any order. What cannot be understood proves nothing.
+    task_id : the task in question. False when the list does not have it, or has it as queued or over.
     """
     roots = [task for task in tasks if isinstance(task, Mapping) and _is_root(task)]
     this = [task for task in roots if task.get("task_id") == task_id and str(task.get("status")) in _RUNNING]
@@ -83,10 +81,8 @@ class TaskList:
 
     Parameters
     ----------
-    http, path
-        Where the list is.
-    sleep, clock
-        Wait for so many seconds; seconds since any moment. Given by tests.
+    http, path : where the list is.
+    sleep, clock : wait for so many seconds; seconds since any moment. Given by tests.
     """
 
     def __init__(

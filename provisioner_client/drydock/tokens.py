@@ -47,8 +47,7 @@ class StaticToken(NoToken):
 
     Raises
     ------
-    ValueError
-        When it is empty or cannot stand in a header. The text does not repeat it.
+    ValueError : when it is empty or cannot stand in a header. The text does not repeat it.
     """
 
     def __init__(self, token: str) -> None:
@@ -69,13 +68,10 @@ class KeystoneAccount:
 
     Parameters
     ----------
-    auth_url : str
-        Keystone's identity API, with or without its version, `https://keystone/v3`.
+    auth_url : Keystone's identity API, with or without its version, `https://keystone/v3`.
     username, password : str
-    project : str
-        The project that the token is for.
-    user_domain, project_domain : str
-        Names of the domains that user and project are in.
+    project : the project that the token is for.
+    user_domain, project_domain : names of the domains that user and project are in.
     """
 
     auth_url: str
@@ -92,8 +88,8 @@ class KeystoneToken:
     Parameters
     ----------
     account : KeystoneAccount
-    timeouts, retry, verify, named_by, sleep, chance
-        As for `HttpSession`. Asking twice does no harm, so that it is repeated like a GET.
+    timeouts, retry, verify, named_by, sleep, chance : as for `HttpSession`. Asking twice does no harm, so that it is
+        repeated like a GET.
     """
 
     def __init__(

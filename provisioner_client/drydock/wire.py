@@ -141,11 +141,9 @@ def evidence_from(data: object, task_id: str, sent: Collection[str]) -> tuple[Pr
 
     Parameters
     ----------
-    data : object
-        Answer to `GET /tasks/<id>?layers=2&subtaskerrors=true`; a plain task where layers are not known.
+    data : answer to `GET /tasks/<id>?layers=2&subtaskerrors=true`; a plain task where layers are not known.
     task_id : str
-    sent : collection of str
-        Messages about other nodes are left out.
+    sent : messages about other nodes are left out.
 
     Returns
     -------
@@ -154,8 +152,7 @@ def evidence_from(data: object, task_id: str, sent: Collection[str]) -> tuple[Pr
 
     Raises
     ------
-    ProvisionerProtocolError
-        When the task itself is not in it, or cannot be read.
+    ProvisionerProtocolError : when the task itself is not in it, or cannot be read.
     """
     tree = _mapping(data, "a tree of tasks")
     raw_root = tree.get(task_id) if "task_id" not in tree else tree

@@ -99,10 +99,8 @@ class DesignCache:
 
     Parameters
     ----------
-    speed
-        Simulated seconds per second.
-    ingester
-        How a content is read.
+    speed : simulated seconds per second.
+    ingester : how a content is read.
     """
 
     def __init__(

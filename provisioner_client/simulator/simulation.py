@@ -27,8 +27,7 @@ class Simulation:
 
     Raises
     ------
-    SimulatorError
-        From the constructor, if the store or a preloaded site cannot be read.
+    SimulatorError : from the constructor, if the store or a preloaded site cannot be read.
     """
 
     def __init__(self, state: Path, settings: Settings) -> None:

@@ -134,13 +134,11 @@ class Store:
 
     Parameters
     ----------
-    path
-        The file; it is created when it does not exist.
+    path : the file; it is created when it does not exist.
 
     Raises
     ------
-    StoreUnusable
-        If the file is no store, or another simulator has it open.
+    StoreUnusable : if the file is no store, or another simulator has it open.
     """
 
     def __init__(self, path: Path) -> None:

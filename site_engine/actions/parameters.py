@@ -38,18 +38,12 @@ class ActionParameters:
 
     Attributes
     ----------
-    target_nodes, revision
-        None where they were not given.
-    dry_run
-        Nothing is to be submitted, and the site is not locked.
-    force
-        Every override of the action's kind is meant.
-    overrides
-        Those that were given by name.
-    continue_on_fail
-        The action is to start although the revision is not valid.
-    allow_intermediate
-        It may pass over revisions that were never deployed.
+    target_nodes, revision : None where they were not given.
+    dry_run : nothing is to be submitted, and the site is not locked.
+    force : every override of the action's kind is meant.
+    overrides : those that were given by name.
+    continue_on_fail : the action is to start although the revision is not valid.
+    allow_intermediate : it may pass over revisions that were never deployed.
     """
 
     target_nodes: tuple[str, ...] | None = None
@@ -117,17 +111,14 @@ def parse_parameters(given: object, kind: ActionKind, *, allow_intermediate: boo
 
     Parameters
     ----------
-    given
-        The ``parameters`` of the request: None, or names to values. ``target_nodes`` is a list or text with commas,
+    given : the ``parameters`` of the request: None, or names to values. ``target_nodes`` is a list or text with commas,
         truth values are JSON's or text in any case, ``revision`` is a number or its digits.
-    allow_intermediate
-        As it stands in the query.
+    allow_intermediate : as it stands in the query.
 
     Raises
     ------
-    ParameterError
-        With everything that is wrong at once. An unknown name is wrong: a misspelt ``target_nodes`` would deploy the
-        whole site.
+    ParameterError : with everything that is wrong at once. An unknown name is wrong: a misspelt ``target_nodes`` would
+        deploy the whole site.
     """
     if given is None:
         return ActionParameters(allow_intermediate=allow_intermediate)

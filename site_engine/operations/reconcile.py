@@ -63,8 +63,7 @@ def record_end(store: SiteStore, op: int, end: OperationEnd, log: TaskLog, prefi
 
     Parameters
     ----------
-    prefix
-        Begins the note about each node that failed or is unknown.
+    prefix : begins the note about each node that failed or is unknown.
     """
     operation = store.operations.get(op)
     outcome = outcome_of(store, operation, end.evidence)
@@ -202,10 +201,8 @@ class UnfinishedOperations:
 
     Parameters
     ----------
-    operations : OperationRun
-        Who waits for them.
-    times : PhaseTimes
-        How often they are looked at.
+    operations : who waits for them.
+    times : how often they are looked at.
     """
 
     def __init__(self, operations: OperationRun, times: PhaseTimes) -> None:
@@ -238,8 +235,7 @@ class UnfinishedOperations:
 
         Parameters
         ----------
-        phase
-            What the nodes are to be submitted for.
+        phase : what the nodes are to be submitted for.
 
         Returns
         -------
@@ -250,8 +246,7 @@ class UnfinishedOperations:
 
         Raises
         ------
-        ConnectionLookupFailed
-            It is not known whether the connection of an older action exists: try again.
+        ConnectionLookupFailed : it is not known whether the connection of an older action exists: try again.
         """
         held: set[str] = set()
         for operation in self._of(owner, nodes):

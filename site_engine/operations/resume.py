@@ -92,8 +92,7 @@ class SubjectDriver:
 
     Parameters
     ----------
-    operations : OperationRun
-        Carries out one operation; its log tells an operator what happens.
+    operations : carries out one operation; its log tells an operator what happens.
     """
 
     def __init__(self, operations: OperationRun) -> None:

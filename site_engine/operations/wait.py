@@ -123,12 +123,9 @@ class DeathWatch:
 
     Parameters
     ----------
-    provisioner, now
-        Who is asked, and the time.
-    first
-        Not before then.
-    every
-        At most so often; less often where the answer takes long.
+    provisioner, now : who is asked, and the time.
+    first : not before then.
+    every : at most so often; less often where the answer takes long.
     """
 
     def __init__(
@@ -159,16 +156,11 @@ class TaskWatch:
 
     Parameters
     ----------
-    store, provisioner, clock, log
-        Where the operation is kept, who does it, time, and the log.
-    operation : Operation
-        One that has a provisioner task.
-    times : PhaseTimes
-        Of the operation's phase.
-    give_up : datetime, optional
-        Set where other nodes wait for the operation: the deadline, instead of that of ``times``.
-    just_checked : bool
-        Another process has checked right before whether the task is dead.
+    store, provisioner, clock, log : where the operation is kept, who does it, time, and the log.
+    operation : one that has a provisioner task.
+    times : of the operation's phase.
+    give_up : set where other nodes wait for the operation: the deadline, instead of that of ``times``.
+    just_checked : another process has checked right before whether the task is dead.
     """
 
     def __init__(

@@ -134,8 +134,7 @@ class SimulatedDrydock:
 
         Raises
         ------
-        EmbeddedError
-            Its port is in use.
+        EmbeddedError : its port is in use.
         """
         variable = "SLIPWAY_SIMULATOR_PORT"
         port = claim_port(environment_port(variable, 0), "the simulated Drydock", variable)
@@ -212,8 +211,7 @@ class PendingConnection:
 
         Raises
         ------
-        ApiError
-            Airflow refused, or did not answer for too long.
+        ApiError : Airflow refused, or did not answer for too long.
         """
         if self.is_done or time.monotonic() < self._next:
             return False
@@ -238,8 +236,7 @@ def connect(airflow: AirflowClient, connection_id: str, url: str, whose: str) ->
 
     Raises
     ------
-    ConnectionTaken
-        There is a connection of this id that was not made here: it may lead to real machines.
+    ConnectionTaken : there is a connection of this id that was not made here: it may lead to real machines.
     ApiRefused, ApiUnreachable
     """
     before = airflow.connection(connection_id)

@@ -109,10 +109,8 @@ class HomeLock:
 
         Raises
         ------
-        AlreadyRunning
-            Another one holds it.
-        UnusableHome
-            The folder cannot be written.
+        AlreadyRunning : another one holds it.
+        UnusableHome : the folder cannot be written.
         """
         make_home(home)
         self._file = (home / "lock").open("ab")

@@ -80,13 +80,10 @@ class StrategyInput:
 
     Attributes
     ----------
-    document : Document or None
-        Where the strategy stands; None for the default strategy (rule 22).
-    nodes : tuple of Node
-        Empty when the files have none.
-    warnings : tuple of Problem
-        What rendering found; host profiles that are missing; kinds that are nearly known; that a deployment would
-        not use this strategy.
+    document : where the strategy stands; None for the default strategy (rule 22).
+    nodes : empty when the files have none.
+    warnings : what rendering found; host profiles that are missing; kinds that are nearly known; that a deployment
+        would not use this strategy.
     """
 
     name: str

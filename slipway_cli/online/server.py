@@ -198,8 +198,7 @@ class SiteServer:
 
         Raises
         ------
-        Failed
-            There is no token for this server.
+        Failed : there is no token for this server.
         """
         if where.token is None:
             who = f" as {where.user}" if where.user else ""

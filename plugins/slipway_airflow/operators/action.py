@@ -47,8 +47,7 @@ class AcquireSiteOperator(SiteOperator):
 
     Parameters
     ----------
-    kind : str
-        A kind of action (`site_engine.actions.kinds`), such as ``deploy_site``.
+    kind : a kind of action (`site_engine.actions.kinds`), such as ``deploy_site``.
     """
 
     def __init__(self, *, kind: str, **kwargs: Any) -> None:

@@ -38,10 +38,8 @@ class DeployGroupOperator(WaitingOperator):
 
     Parameters
     ----------
-    group : str
-        The group's name (mapped).
-    configuration : dict
-        The design's settings, as ``load_design`` returned them (templated).
+    group : the group's name (mapped).
+    configuration : the design's settings, as ``load_design`` returned them (templated).
     """
 
     # Not `group`: a name is a name, and never a template.

@@ -42,8 +42,7 @@ class PlanGroupsOperator(SiteOperator):
 
     Parameters
     ----------
-    design : dict
-        What ``load_design`` returned (templated).
+    design : what ``load_design`` returned (templated).
     """
 
     template_fields = ("design",)

@@ -37,10 +37,8 @@ class SiteStepOperator(WaitingOperator):
 
     Parameters
     ----------
-    phase : str
-        ``verify_site`` or ``prepare_site``.
-    configuration : dict
-        The design's settings, as ``load_design`` returned them (templated).
+    phase : ``verify_site`` or ``prepare_site``.
+    configuration : the design's settings, as ``load_design`` returned them (templated).
     """
 
     template_fields = ("configuration",)
@@ -77,10 +75,8 @@ class NodeStepOperator(WaitingOperator):
 
     Parameters
     ----------
-    step : str
-        ``destroy_nodes`` or ``relabel_nodes``.
-    configuration : dict
-        The design's settings, as ``load_design`` returned them (templated).
+    step : ``destroy_nodes`` or ``relabel_nodes``.
+    configuration : the design's settings, as ``load_design`` returned them (templated).
     """
 
     template_fields = ("configuration",)

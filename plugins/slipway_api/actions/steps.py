@@ -105,10 +105,8 @@ def derived_steps(
 
     Parameters
     ----------
-    groups
-        The states of the groups in processing order; empty before there is a plan.
-    noted
-        The states that the tasks of steps without a group have noted; none for an action of an older version.
+    groups : the states of the groups in processing order; empty before there is a plan.
+    noted : the states that the tasks of steps without a group have noted; none for an action of an older version.
     """
     order = _order(action.kind)
     steps: list[tuple[str, str | None]] = []
@@ -164,12 +162,9 @@ def airflow_steps(
 
     Parameters
     ----------
-    groups
-        As in `derived_steps`; a group's place is the map index of its task.
-    instances
-        All task instances of the DAG run, as Airflow's REST API lists them.
-    noted
-        The steps that have begun, as their tasks have noted it.
+    groups : as in `derived_steps`; a group's place is the map index of its task.
+    instances : all task instances of the DAG run, as Airflow's REST API lists them.
+    noted : the steps that have begun, as their tasks have noted it.
     """
     rows = {(row.name, row.group): row for row in noted}
     places = {name: place for place, name in enumerate(_order(action.kind))}

@@ -158,12 +158,9 @@ def described_view(
 
     Parameters
     ----------
-    run_state
-        Airflow's own state of the DAG run; None where Airflow did not say.
-    groups
-        With node counts and criteria, as `run_view` shows them.
-    nodes
-        Those worth naming, as `action_nodes` returns them.
+    run_state : Airflow's own state of the DAG run; None where Airflow did not say.
+    groups : with node counts and criteria, as `run_view` shows them.
+    nodes : those worth naming, as `action_nodes` returns them.
     """
     return {
         **_facts(action),

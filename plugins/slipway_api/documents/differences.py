@@ -88,15 +88,12 @@ def differences(
 
     Parameters
     ----------
-    rendered
-        Compare the rendered documents: also those that nobody touched, and that differ because others do.
+    rendered : compare the rendered documents: also those that nobody touched, and that differ because others do.
 
     Raises
     ------
-    VersionNotFound
-        The site has no such version.
-    ApiError
-        400: the rendered documents are to be compared, and some cannot be rendered.
+    VersionNotFound : the site has no such version.
+    ApiError : 400: the rendered documents are to be compared, and some cannot be rendered.
     """
     numbers = store.sites.versions(site)
     old, new = texts_or_empty(store, site, before), texts_or_empty(store, site, after)

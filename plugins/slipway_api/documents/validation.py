@@ -39,15 +39,11 @@ class Validated:
 
     Attributes
     ----------
-    messages
-        What was found, in Airship's shape: errors first, then warnings. They name no secret.
-    errors
-        How many errors were found; `messages` lists no more than a thousand things.
-    documents
-        The documents as written, each with its collection.
-    rendering, text, design, secrets
-        The rendered documents, their text, what a deployment takes from them, and what of them must not be seen; None
-        where there is none.
+    messages : what was found, in Airship's shape: errors first, then warnings. They name no secret.
+    errors : how many errors were found; `messages` lists no more than a thousand things.
+    documents : the documents as written, each with its collection.
+    rendering, text, design, secrets : the rendered documents, their text, what a deployment takes from them, and what
+        of them must not be seen; None where there is none.
     """
 
     messages: tuple[Mapping[str, Any], ...]
@@ -64,8 +60,7 @@ def validate(store: SiteStore, site: str, collections: Mapping[str, str]) -> Val
 
     Parameters
     ----------
-    collections
-        The text of each collection.
+    collections : the text of each collection.
     """
     with JUDGING.slot():
         return _validate(store, site, collections, None)

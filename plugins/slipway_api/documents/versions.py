@@ -102,15 +102,12 @@ def require_match(if_match: str | None, version: int) -> int | None:
 
     Parameters
     ----------
-    if_match
-        The header: ``*``, or entity tags separated by commas.
-    version
-        The version that the buffer has now.
+    if_match : the header: ``*``, or entity tags separated by commas.
+    version : the version that the buffer has now.
 
     Raises
     ------
-    ApiError
-        412: no tag is that of this version.
+    ApiError : 412: no tag is that of this version.
     """
     if if_match is None:
         return None

@@ -23,10 +23,8 @@ class LoopBound(Generic[T]):
 
     Parameters
     ----------
-    name
-        Unique in the process.
-    make
-        Makes the object; called within the loop.
+    name : unique in the process.
+    make : makes the object; called within the loop.
     """
 
     def __init__(self, name: str, make: Callable[[], T]) -> None:

@@ -57,8 +57,7 @@ class WrongPasswords:
 
     Parameters
     ----------
-    clock
-        Seconds that only grow.
+    clock : seconds that only grow.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -51,14 +51,10 @@ def ask(
 
     Parameters
     ----------
-    text
-        The design; it is kept as a candidate for as long as the provisioner needs it.
-    nodes
-        The names of its nodes, all of which the provisioner has to see.
-    redact
-        Takes its secrets out of what the provisioner says; it may take long, and is called by another thread.
-    committed
-        The revision that has this design already.
+    text : the design; it is kept as a candidate for as long as the provisioner needs it.
+    nodes : the names of its nodes, all of which the provisioner has to see.
+    redact : takes its secrets out of what the provisioner says; it may take long, and is called by another thread.
+    committed : the revision that has this design already.
 
     Returns
     -------

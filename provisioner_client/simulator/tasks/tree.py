@@ -56,12 +56,9 @@ class TaskTree:
 
     Parameters
     ----------
-    row
-        The root task as stored.
-    load_plans
-        Fetches the plans of the task's nodes.
-    now
-        The moment asked for; a frozen tree is shown as it was when it froze.
+    row : the root task as stored.
+    load_plans : fetches the plans of the task's nodes.
+    now : the moment asked for; a frozen tree is shown as it was when it froze.
     """
 
     def __init__(self, row: sqlite3.Row, load_plans: Callable[[str], Sequence[NodePlan]], now: float) -> None:
