@@ -53,6 +53,13 @@ class ProvisionerConnection:
         return self.values.id
 
     @property
+    def backend(self) -> str:
+        """What people call the provisioner that it leads to."""
+        from provisioner_client.factory import FACTORY
+
+        return FACTORY.name(self.values.type)
+
+    @property
     def settings(self) -> ConnectionSettings:
         """The engine's fields of it. Raises `SettingsError`: one of them cannot be used."""
         with _as_settings_error(self.id):

@@ -8,6 +8,7 @@ site's own connection that only seems to be missing would send its servers to th
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Connection
 
     from site_store import ActionRecord, SiteStore
+
+log = logging.getLogger(__name__)
 
 # The API server answers a task 404 also when its database fails. So often, so far apart in seconds, and each time with
 # proof that the database answers, it has to say so before it is believed.
@@ -49,9 +52,12 @@ def for_site(site: str) -> ProvisionerConnection:
     """
     found = find_for_site(site)
     if found is None:
+        from provisioner_client.factory import FACTORY
+
         own, shared = connection_candidates(site)
+        types = " or ".join(FACTORY.names)
         raise SettingsError(
-            f"no provisioner for site {site}: create an Airflow connection {own!r} or {shared!r} of type Drydock"
+            f"no provisioner for site {site}: create an Airflow connection {own!r} or {shared!r} of type {types}"
         )
     return found
 
@@ -78,9 +84,27 @@ def for_action(store: SiteStore, action: ActionRecord) -> ProvisionerConnection:
 
 
 def provisioner_connection(connection: Connection) -> ProvisionerConnection:
-    """Return an Airflow connection as plain values."""
+    """Return an Airflow connection as plain values.
+
+    One of a type without a provisioner is used as one of the first type there is: the type did not always count, and
+    a run may be under way.
+    """
+    # Not above: an HTTP library that only few of the processes need which read the DAGs.
+    from provisioner_client.factory import FACTORY
+
+    given = connection.conn_type or ""
+    used = FACTORY.used_type(given)
+    if given not in ("", used):
+        log.warning(
+            "The Airflow connection %r is of the type %r, which no provisioner has: it is used as %r. "
+            "Choose one of %s.",
+            connection.conn_id,
+            given,
+            used,
+            ", ".join(FACTORY.types),
+        )
     values = ConnectionValues(
-        type=connection.conn_type or "drydock",
+        type=used,
         id=str(connection.conn_id),
         host=connection.host or "",
         schema=connection.schema or "",

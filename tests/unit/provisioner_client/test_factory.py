@@ -77,18 +77,26 @@ def test_the_fields_reach_the_wire(http: responses.RequestsMock) -> None:
 
 
 def test_a_new_backend_is_one_row() -> None:
-    factory = ProvisionerFactory(("drydock", connect_drydock), ("maas", connect_maas))
+    factory = ProvisionerFactory(("drydock", "Drydock", connect_drydock), ("maas", "MAAS", connect_maas))
     made = factory.connect(ConnectionValues("maas", "north", "maas.test", port=5240), nothing_is_secret, "action-17")
     assert isinstance(made, RedactingProvisioner)
     assert cast(object, made.provisioner) == ("http://maas.test:5240", nothing_is_secret, "action-17")
 
 
 def test_a_type_without_a_backend_is_refused_and_the_others_are_named() -> None:
-    factory = ProvisionerFactory(("drydock", connect_drydock), ("maas", connect_maas))
+    factory = ProvisionerFactory(("drydock", "Drydock", connect_drydock), ("maas", "MAAS", connect_maas))
     with pytest.raises(ValueError, match="of the type 'http': choose drydock, maas"):
         factory.connect(ConnectionValues("http", "c", "h"), nothing_is_secret)
 
 
 def test_two_backends_for_one_type_are_an_error_that_names_both() -> None:
     with pytest.raises(ValueError, match=r"type 'drydock': .*connection\.connect_drydock and .*connect_maas$"):
-        ProvisionerFactory(("drydock", connect_drydock), ("drydock", connect_maas))
+        ProvisionerFactory(("drydock", "Drydock", connect_drydock), ("drydock", "MAAS", connect_maas))
+
+
+def test_what_people_call_a_backend() -> None:
+    factory = ProvisionerFactory(("maas", "MAAS", connect_maas), ("drydock", "Drydock", connect_drydock))
+    assert (factory.names, factory.types) == (("MAAS", "Drydock"), ("drydock", "maas"))
+    assert [factory.name(kind) for kind in ("drydock", "maas", "ssh")] == ["Drydock", "MAAS", "MAAS"]
+    assert [factory.used_type(kind) for kind in ("drydock", "ssh", "")] == ["drydock", "maas", "maas"]
+    assert FACTORY.names == ("Drydock",)
