@@ -56,8 +56,9 @@ class TaskInstance:
 class AirflowClient:
     """Requests to Airflow's API, as the user of the session. Every method blocks.
 
-    Every method may raise `ApiUnreachable` and `ApiRefused`. Both are the engine's `AirflowApiError` (whether it has
-    happened is not known); a refusal for good is also its `AirflowRefused` (nothing has happened).
+    Every method may raise `ApiError`: `ApiUnreachable`, `ApiRefused`, or `ApiError` itself where a redirection or
+    something other than JSON is the answer. All are the engine's `AirflowApiError` (whether it has happened is not
+    known); a refusal for good is also its `AirflowRefused` (nothing has happened).
     """
 
     def __init__(self, session: ApiSession) -> None:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from site_engine.process import TaskLog
     from site_engine.provisioners import Provisioners
     from site_store import ActionRecord, SiteStore
-    from strategy_lib.phase import Phase
     from strategy_lib.report import Report
 
 

@@ -35,7 +35,7 @@ class LazyApp:
 
 
 class LazyLogin:
-    """ASGI middleware around Airflow: stands in for :class:`slipway_api.keystone.airflow_login.SlowedLogin`."""
+    """ASGI middleware around Airflow: stands in for :class:`slipway_api.keystone.wrong_passwords.SlowedLogin`."""
 
     def __init__(self, app: Any) -> None:
         self._app = app

@@ -9,16 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from provisioner_client.simulator.designs import SiteDesign, read_design
 from provisioner_client.simulator.errors import DesignUnresolvable
 from provisioner_client.simulator.settings import Ingester
-
-if TYPE_CHECKING:
-    from provisioner_client.simulator.designs import SiteDesign
-
 
 _BOOT_ACTIONS = ("Bootaction Definition", "DD4001")
 _ADDRESSES = ("IP Locality Check", "DD2002")

@@ -75,6 +75,15 @@ class ActionParameters:
         }
         return {name: value for name, value in given.items() if value is not None and value is not False}
 
+    def to_run_record(self) -> dict[str, Any]:
+        """Return what is kept with the action of a run that was started in Airflow: these names, given or not.
+
+        Its revision is the action's own.
+        """
+        kept: dict[str, Any] = {TARGET_NODES: None, FORCE: False, DRY_RUN: False} | self.to_record()
+        kept.pop(REVISION, None)
+        return kept
+
     def run_conf(self, site: str, revision: int) -> dict[str, Any]:
         """Return the configuration of the DAG run; its keys are the DAG's parameters."""
         return {

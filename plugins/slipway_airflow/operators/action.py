@@ -64,7 +64,7 @@ class AcquireSiteOperator(SiteOperator):
             self.kind,
             str(params["site"]),
             asked.revision,
-            asked.to_record(),
+            asked.to_run_record(),
             getattr(run, "triggering_user_name", None) or "airflow",
             dry_run=asked.dry_run,
             whole_site=asked.is_whole_site(kind),

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from site_engine.provisioners import ProvisionerConnection
-    from site_store import SiteStore
 
 
 class SiteStepOperator(WaitingOperator):

@@ -27,7 +27,7 @@ from strategy_lib.report import from_dict
 from strategy_lib.report_text import render
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from site_store import ActionRecord, GroupRecord, SiteStore

@@ -110,14 +110,27 @@ def derived_steps(
     """
     order = _order(action.kind)
     steps: list[tuple[str, str | None]] = []
-    begun = order.index(action.step) if action.step in order else -1
+    begun = _begun(action)
     for place, name in enumerate(order):
         if name == DEPLOY_GROUP:
             steps += [(f"{_PREFIX}{group}", _group_state(action, state)) for group, state in groups]
         else:
             derived = _state(action, name, place, begun, planned=bool(groups))
-            steps.append((name, _noted_state(action, noted[name]) if name in noted else derived))
+            current = name in noted and _is_current(action, name)
+            steps.append((name, _noted_state(action, noted[name]) if current else derived))
     return [step_data(action.id, name, index, state) for index, (name, state) in enumerate(steps, 1)]
+
+
+def _begun(action: ActionRecord) -> int:
+    """Return the place of the step that began last, -1 when none has."""
+    order = _order(action.kind)
+    return order.index(action.step) if action.step in order else -1
+
+
+def _is_current(action: ActionRecord, name: str) -> bool:
+    # A person who clears a step clears those behind it, too: what they have noted is of before.
+    order = _order(action.kind)
+    return action.state.is_end or (name in order and order.index(name) <= _begun(action))
 
 
 def _noted_state(action: ActionRecord, state: StepState) -> str:
@@ -255,7 +268,8 @@ def describe_step(
     place = next((one for one in listed if one["id"] == step), None)
     found = next((one for one in instances if (one["task_id"], one["map_index"]) == (task.task_id, task.map_index)), {})
     name, _, group = step.partition(".")
-    row = next((one for one in noted if (one.name, one.group) == (name, group or None)), None)
+    rows = (one for one in noted if (one.name, one.group) == (name, group or None))
+    row = next((one for one in rows if _is_attempt_shown(action, one, found)), None)
     known: Mapping[str, Any] = {} if row is None else _noted_fields(row)
     return {
         **{field: found.get(field, known.get(field)) for field in _TASK_FIELDS},
@@ -268,6 +282,14 @@ def describe_step(
         "index": place["index"] if place else None,
         "notes": notes_by_subject(store, action.id, verbosity)[f"step/{action.id}/{step}"],
     }
+
+
+def _is_attempt_shown(action: ActionRecord, row: StepRecord, instance: Mapping[str, Any]) -> bool:
+    """Whether a row is of the attempt that Airflow's task instance shows; without an instance, of no older one."""
+    if not instance:
+        return _is_current(action, row.name)
+    # A cleared task has no state, and still the number of its last try.
+    return instance["state"] is not None and row.attempt == instance["try_number"]
 
 
 def _noted_fields(row: StepRecord) -> dict[str, Any]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, Field
 
 from site_engine.actions.parameters import ALLOW_INTERMEDIATE, parameters_of
-from site_engine.dead_actions import action_for_display
+from site_engine.dead_actions import LIVE, action_for_display, has_unrecorded_end
 from site_engine.errors import AirflowApiError, AirflowRefused
 from site_store import ActionState
 from slipway_api.actions.notes import Note, notes_by_subject
@@ -142,6 +143,31 @@ def listed_view(listing: ActionListing, verbosity: int) -> dict[str, Any]:
         "notes": [_verdict_note(action)] if verbosity and action.verdict else [],
         "groups": [{"name": name, "state": state.value} for name, state in listing.groups],
     }
+
+
+def listings_for_display(store: SiteStore, airflow: AirflowClient, page: list[ActionListing]) -> list[ActionListing]:
+    """Return a page with the actions whose run is over or gone as they will be closed (rule 24)."""
+    runs = {(one.action.dag_id, one.action.run_id) for one in page if not one.action.state.is_end}
+    if not runs:
+        return page
+    try:
+        states = airflow.run_states(runs)
+    except AirflowApiError as error:
+        log.warning("Actions are listed as they stand in the store: %s", error)
+        return page
+    shown = []
+    for listing in page:
+        action = listing.action
+        state = states.get((action.dag_id, action.run_id))
+        if not action.state.is_end and state not in LIVE:
+            action = action_for_display(store, action.id, state)
+            groups = listing.groups
+            if has_unrecorded_end(action):
+                failed = GroupState.FAILURE
+                groups = tuple((name, failed if at is GroupState.RUNNING else at) for name, at in groups)
+            listing = replace(listing, action=action, groups=groups)
+        shown.append(listing)
+    return shown
 
 
 def described_view(

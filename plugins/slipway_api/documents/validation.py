@@ -25,7 +25,6 @@ from strategy_lib.json_path import Step, path_of
 
 if TYPE_CHECKING:
     from design_rendering.design import Design
-    from design_rendering.documents import Document
     from site_store import RevisionRecord, SiteStore
 
 

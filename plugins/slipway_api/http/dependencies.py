@@ -15,8 +15,6 @@ from slipway_api.http.api_errors import ApiError
 from strategy_lib.did_you_mean import did_you_mean
 
 if TYPE_CHECKING:
-    from fastapi import Request
-
     from site_engine.provisioners import Provisioners
 
 
