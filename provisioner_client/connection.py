@@ -20,6 +20,7 @@ class ConnectionValues:
     host, schema, port, login, password : as a person filled them in; any may be missing. A host may be a whole URL.
     extra : the fields that its backend and Slipway read, see `read_fields`.
     named_by : what it is kept in, for messages: ``Airflow connection 'slipway_provisioner'``. No secret.
+    hurried : somebody waits for the answer: each request is sent once, and given up after seconds.
     """
 
     type: str
@@ -31,6 +32,7 @@ class ConnectionValues:
     password: str = field(default="", repr=False)
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
     named_by: str | None = None
+    hurried: bool = False
 
     @property
     def url(self) -> str:

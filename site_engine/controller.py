@@ -68,12 +68,13 @@ class Job:
     subject : what is looked at; the check is kept under this name.
     interval : seconds between two looks; more while it fails.
     refusals : how often in a row Airflow has refused this process's account.
-    work : does it; a `EngineError` is a failure, and its message the problem.
+    work : does it, or a part of it: False where the next look goes on with the rest, and until then it is not judged.
+        A `EngineError` is a failure, and its message the problem.
     """
 
     subject: str
     interval: float
-    work: Callable[[Controller], None]
+    work: Callable[[Controller], bool | None]
     due: float = 0.0
     failures: int = 0
     refusals: int = 0
@@ -194,7 +195,9 @@ class Controller:
     def _do(self, job: Job) -> None:
         problem: str | None = None
         try:
-            job.work(self)
+            if job.work(self) is False:
+                job.due = 0.0
+                return
             job.failures = job.refusals = 0
         except StoreError:
             raise
@@ -259,23 +262,31 @@ def check_owners(health: AirflowHealth) -> Job:
 
 
 def check_provisioners(check: CheckProvisioner) -> Job:
-    """Return the job that asks the provisioner of every site whether it answers."""
+    """Return the job that asks the provisioner of every site whether it answers, one in each look: it may be slow."""
+    rest: list[str] = []
+    failed: dict[str, AirflowApiError] = {}
 
-    def work(controller: Controller) -> None:
-        failed: dict[str, AirflowApiError] = {}
-        for site in controller.store.sites.committed():
-            controller.lease()
+    def work(controller: Controller) -> bool:
+        if not rest:
+            rest.extend(controller.store.sites.committed())
+            failed.clear()
+        if rest:
+            site = rest.pop(0)
             try:
                 problem = check(site)
             except AccountRefused:
+                rest.clear()
                 raise
             except AirflowApiError as error:
                 # Of this provisioner nothing is known; the others may be heard.
                 failed[site] = error
             else:
                 controller.note(f"provisioner of site {site}", problem)
+        if rest:
+            return False
         for site, first in failed.items():
             more = f", nor are {len(failed) - 1} more" if len(failed) > 1 else ""
             raise AirflowApiError(f"the provisioner of site {site} is not checked{more}: {first}") from first
+        return True
 
     return Job("provisioners", PROVISIONERS_EVERY, work)

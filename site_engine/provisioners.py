@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from provisioner_client.connection import read_fields
@@ -51,6 +51,11 @@ class ProvisionerConnection:
     def id(self) -> str:
         """The connection's name, which an action keeps."""
         return self.values.id
+
+    @property
+    def hurried(self) -> ProvisionerConnection:
+        """The same connection for a question whose answer somebody waits for: see `ConnectionValues.hurried`."""
+        return replace(self, values=replace(self.values, hurried=True))
 
     @property
     def backend(self) -> str:

@@ -326,7 +326,9 @@ def test_one_sites_failure_does_not_keep_the_others_from_being_asked(store: Site
             raise AirflowApiError("asking the provisioner of site alpha: HTTP 500")
         return None
 
-    made(store, clock, "one", check_provisioners(check)).look()
+    leader = made(store, clock, "one", check_provisioners(check))
+    for _ in range(3):
+        leader.look()
     assert problems(store) == {
         "provisioner of site beta": None,
         "provisioner of site gamma": None,
@@ -342,6 +344,7 @@ def test_every_provisioner_is_asked_and_the_last_answer_is_kept(store: SiteStore
     answers: dict[str, str | None] = {"alpha": None, "beta": "Drydock does not answer"}
     leader = made(store, clock, "one", check_provisioners(lambda site: answers[site]))
     leader.look()
+    leader.look()
     assert problems(store) == {
         "provisioner of site alpha": None,
         "provisioner of site beta": "Drydock does not answer",
@@ -352,7 +355,23 @@ def test_every_provisioner_is_asked_and_the_last_answer_is_kept(store: SiteStore
     leader.look()
     assert problems(store)["provisioner of site beta"] == "Drydock does not answer", "not asked again so soon"
     # As it goes on in between, it keeps its lease.
-    for _ in range(int(PROVISIONERS_EVERY / RENEWAL)):
+    for _ in range(int(PROVISIONERS_EVERY / RENEWAL) + 1):
         clock.seconds += RENEWAL
         leader.look()
     assert set(problems(store).values()) == {None}
+
+
+def test_one_provisioner_is_asked_in_each_look_so_that_other_jobs_do_not_wait(store: SiteStore, clock: Clock) -> None:
+    for site in ("alpha", "beta", "gamma"):
+        commit_design(store, site, "a: 1\n", [])
+    done: list[str] = []
+
+    def slow(site: str) -> None:
+        done.append(site)
+        clock.seconds += 25
+
+    leader = made(store, clock, "one", check_provisioners(slow), counting(done, "other"))
+    for _ in range(4):
+        leader.look()
+        clock.seconds += TICK
+    assert done == ["alpha", "other", "beta", "other", "gamma", "other", "other"]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+import requests
 import responses
 
 from provisioner_client.connection import ConnectionValues
 from provisioner_client.drydock.connection import connect_drydock, tokens_of
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.tokens import KeystoneToken, NoToken, StaticToken
+from provisioner_client.errors import ProvisionerUnavailable
 from provisioner_client.factory import FACTORY, ProvisionerFactory
 from provisioner_client.protocol import Provisioner
 from provisioner_client.redacting import Redact, RedactingProvisioner, nothing_is_secret
@@ -100,3 +103,25 @@ def test_what_people_call_a_backend() -> None:
     assert [factory.name(kind) for kind in ("drydock", "maas", "ssh")] == ["Drydock", "MAAS", "MAAS"]
     assert [factory.used_type(kind) for kind in ("drydock", "ssh", "")] == ["drydock", "maas", "maas"]
     assert FACTORY.names == ("Drydock",)
+
+
+@pytest.mark.parametrize(
+    ("extra", "silent"), [({}, "http://h/versions"), (KEYSTONE, "http://keystone.test/v3/auth/tokens")]
+)
+def test_a_hurried_client_asks_once_and_not_for_long(
+    http: responses.RequestsMock, extra: dict[str, Any], silent: str
+) -> None:
+    http.add(responses.POST if extra else responses.GET, silent, body=requests.ReadTimeout("silent"))
+    connection = replace(drydock(**extra), hurried=True)
+    with closing(FACTORY.connect(connection, nothing_is_secret)) as made, pytest.raises(ProvisionerUnavailable):
+        made.check()
+    (call,) = http.calls
+    assert call.request.req_kwargs["timeout"] == (3.0, 8.0)  # type: ignore[attr-defined]
+
+
+def test_a_hurried_client_keeps_time_outs_that_are_shorter(http: responses.RequestsMock) -> None:
+    http.get("http://h/versions", body=requests.ReadTimeout("silent"))
+    connection = replace(drydock(connect_timeout=1, read_timeout=2), hurried=True)
+    with closing(FACTORY.connect(connection, nothing_is_secret)) as made, pytest.raises(ProvisionerUnavailable):
+        made.check()
+    assert http.calls[0].request.req_kwargs["timeout"] == (1.0, 2.0)  # type: ignore[attr-defined]
