@@ -10,11 +10,10 @@ from site_store import schema_version
 from site_store.actions import Actions
 from site_store.address import resolve
 from site_store.buffers import Buffers
-from site_store.checks import Checks
 from site_store.database import Database
 from site_store.events import Events
 from site_store.groups import Groups
-from site_store.leases import Leases
+from site_store.leases import Checks, Leases
 from site_store.nodes import Nodes
 from site_store.operations import Operations
 from site_store.reports import Reports
