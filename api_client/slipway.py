@@ -42,10 +42,13 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action, and the DAG run that carries it out. `state` is pending, running, success, failed or cancelled."""
+    """An action, and the DAG run that carries it out, if one does.
+
+    `state` is pending, running, success, failed or cancelled.
+    """
 
     id: str
-    run_id: str
+    run_id: str | None
     kind: str
     state: str
     marker: str | None

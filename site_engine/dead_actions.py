@@ -2,6 +2,7 @@
 
 Rule 24. `reconcile` is the one place that closes an action from outside of its own run. `acquire`, the commands to an
 action, the creation of another one and the controller call it. Readers call `action_for_display`, which writes nothing.
+An action that no DAG run carries out is left alone by all of them.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def reconcile(store: SiteStore, action_id: str, run_state: RunState, by: str | N
         Whether the action was closed by this.
     """
     action = store.actions.get(action_id)
-    if action.state.is_end:
+    if action.state.is_end or action.run_id is None:
         return False
     state = run_state(action.dag_id, action.run_id)
     return _is_dead(store, action, state) and close_without_report(store, action_id, by)
@@ -117,15 +118,15 @@ def reconcile_all(
     AirflowApiError
         Airflow does not answer.
     """
-    opened = store.actions.unfinished()
-    states = airflow.run_states({(action.dag_id, action.run_id) for action in opened}) if opened else {}
+    opened = {(one.dag_id, one.run_id): one for one in store.actions.unfinished() if one.run_id is not None}
+    states = airflow.run_states(opened.keys()) if opened else {}
     closed, hidden, still_gone = [], [], {}
-    for action in opened:
-        if states.get((action.dag_id, action.run_id)) in LIVE:
+    for run, action in opened.items():
+        if states.get(run) in LIVE:
             continue
         before_each()
         try:
-            state = airflow.run_state(action.dag_id, action.run_id)
+            state = airflow.run_state(*run)
         except AirflowRefused:
             hidden.append(action)
             continue
@@ -169,6 +170,8 @@ def has_unrecorded_end(action: ActionRecord) -> bool:
 
 
 def _is_dead(store: SiteStore, action: ActionRecord, run_state: str | None) -> bool:
+    if action.run_id is None:
+        return False
     if run_state is None and action.state is ActionState.PENDING:
         return store.now() - action.created >= TRIGGER_TIME
     return run_is_over(run_state)
@@ -196,7 +199,9 @@ def take_site(store: SiteStore, action_id: str, run_state: RunState, log: TaskLo
         store.locks.acquire(action_id)
     except SiteBusy as busy:
         owner = busy.owner
-        if owner.action_id == action_id or not run_is_over(run_state(owner.dag_id, owner.run_id)):
+        if owner.action_id == action_id or owner.run_id is None:
+            raise _site_is_busy(store, owner) from busy
+        if not run_is_over(run_state(owner.dag_id, owner.run_id)):
             raise _site_is_busy(store, owner) from busy
         log.warning(
             "The site was left locked by action %s, whose run %s is over: taking it over.",

@@ -76,7 +76,7 @@ def by_reason(reasons: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _origin(operation: Operation) -> str:
-    what = f"{operation.phase} of group {operation.group}" if operation.group else operation.phase.value
+    what = f"{operation.phase} of group {operation.group}" if operation.group is not None else operation.phase.value
     return f"{what}, action {operation.action_id}"
 
 

@@ -61,7 +61,7 @@ class NodeStepSubject:
 
     def __init__(self, operations: OperationRun, request: NodeStepRequest) -> None:
         self.request = request
-        self.owner = OperationOwner(request.action_id, request.site, "", request.attempt)
+        self.owner = OperationOwner(request.action_id, request.site, None, request.attempt)
         self.since = request.since
         self.times_of_others = request.times
         self._operations = operations

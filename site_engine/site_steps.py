@@ -44,7 +44,7 @@ def run_site_step(operations: OperationRun, request: SiteStepRequest) -> StillRu
     """
     store, log = operations.store, operations.log
     operation = store.operations.begin(
-        request.action_id, request.site, "", request.attempt, request.phase, (), request.design_ref
+        request.action_id, request.site, None, request.attempt, request.phase, (), request.design_ref
     )
     if operation.status in _ENDED:
         _require_success(operation, log)

@@ -69,7 +69,7 @@ def new_action(
     revision: int | None,
     parameters: Mapping[str, Any],
     dag_id: str,
-    run_id: str,
+    run_id: str | None,
     user: str,
     created: datetime,
     dry_run: bool,

@@ -36,6 +36,7 @@ class Actions(Repository):
         dry_run: bool = False,
         whole_site: bool = True,
         connection: str | None = None,
+        has_run: bool = True,
     ) -> ActionRecord:
         """Write an action down before its DAG run is triggered, so that a lost answer leaves no run without a row.
 
@@ -62,6 +63,8 @@ class Actions(Repository):
             Whether it brings its whole site to the revision.
         connection
             The Airflow connection of the provisioner that the action is to use; None while it is not decided.
+        has_run
+            Whether a DAG run carries it out.
 
         Raises
         ------
@@ -82,7 +85,7 @@ class Actions(Repository):
                 revision=revision,
                 parameters=parameters,
                 dag_id=kind,
-                run_id=f"{site}__{action_id}",
+                run_id=f"{site}__{action_id}" if has_run else None,
                 user=user,
                 created=self._shared_now(tx),
                 dry_run=dry_run,

@@ -25,7 +25,7 @@ from site_store.tables import action, metadata
 _IN_CHUNKS = {"yield_per": 1000}
 # What holds for the moment, of the processes at work there: neither copied nor in the way.
 _OF_THE_MOMENT = frozenset({"lease", "check_result"})
-_CANCELLED = "the store was moved to another database; its run in Airflow was not"
+_CANCELLED = "the store was moved to another database; what carries it out was not"
 
 
 def copy_sqlite(file: Path, url: str | None = None) -> str:

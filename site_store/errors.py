@@ -131,8 +131,9 @@ class SiteBusy(StoreError):
 
     def __init__(self, site: str, owner: LockOwner) -> None:
         does = "is to start on it since" if owner.waiting else "works on it since"
+        run = "" if owner.run_id is None else f"run {owner.run_id!r} of "
         super().__init__(
-            f"site {site!r} is busy: action {owner.action_id} (run {owner.run_id!r} of DAG {owner.dag_id!r}) "
+            f"site {site!r} is busy: action {owner.action_id} ({run}DAG {owner.dag_id!r}) "
             f"{does} {owner.acquired:%Y-%m-%d %H:%M:%S} UTC; wait for it to end, or cancel it"
         )
         self.site = site

@@ -92,14 +92,14 @@ class Operations(Repository):
         return self._database.read(lambda tx: read_operation(tx, op))
 
     def of_action(self, action_id: str, group: str | None = None) -> list[Operation]:
-        """Return the operations of an action, or of one of its groups ("" for the steps of the site), oldest first."""
+        """Return the operations of an action, with and without a group, or those of one of its groups; oldest first."""
         return self._database.read(lambda tx: read_operations(tx, action_id, group))
 
     def begin(
         self,
         action_id: str,
         site: str,
-        group: str,
+        group: str | None,
         attempt: int,
         phase: Phase,
         nodes: Collection[str],
@@ -117,7 +117,7 @@ class Operations(Repository):
         action_id, site
             The action, which must hold this site.
         group, attempt
-            The group and its attempt, which must be open; "" and any number for a step without a group.
+            The group and its attempt, which must be open; None and any number for a step without a group.
         phase
             What to do.
         nodes

@@ -68,7 +68,7 @@ def upgrade(database: Database) -> str:
     create_sqlite_file(database.url)
     if sqlite_file(database.url) is not None:
         _use_write_ahead_log(database)
-    before, after = database.write(_migrate)
+    before, after = database.migrate(_migrate)
     if before == after:
         return f"{database.name}: schema {after} is current"
     return f"{database.name}: upgraded from {'nothing' if before is None else f'schema {before}'} to schema {after}"

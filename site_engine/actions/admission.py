@@ -81,7 +81,7 @@ def requested_kind(name: object) -> ActionKind | Refusal:
 def busy_site(other: ActionRecord) -> Refusal:
     """Return that a site is taken by another action, which is named."""
     # A run that was started in Airflow has an id of its own.
-    run = "" if other.run_id.endswith(other.id) else f", run {other.run_id!r}"
+    run = "" if other.run_id is None or other.run_id.endswith(other.id) else f", run {other.run_id!r}"
     text = (
         f"site {other.site} is busy: action {other.id} ({other.kind}, by {other.user}, {other.state}{run}) "
         f"is on it since {other.created:%Y-%m-%d %H:%M:%S} UTC; wait for it to end, or stop it"

@@ -168,14 +168,14 @@ def _find_sent(operations: OperationRun, operation: Operation, give_up: datetime
 
 @dataclass(frozen=True, slots=True)
 class OperationOwner:
-    """Who is about to submit nodes: an attempt of a group, or of a step on nodes (group "").
+    """Who is about to submit nodes: an attempt of a group, or of a step on nodes (no group).
 
     Its own operations are not older; with ``attempt`` None it has not begun, and nothing is its own.
     """
 
     action_id: str
     site: str
-    group: str
+    group: str | None
     attempt: int | None
 
     @classmethod
@@ -293,8 +293,10 @@ class UnfinishedOperations:
     ) -> None:
         message = log_messages.left_out(phase, nodes, why)
         self.log.warning("%s.", message)
-        group, data = owner.group or None, {"phase": phase.value, "provisioner_task": operation.provisioner_task}
-        self.store.events.add(owner.site, STEP_WARNING, message, action_id=owner.action_id, group=group, data=data)
+        data = {"phase": phase.value, "provisioner_task": operation.provisioner_task}
+        self.store.events.add(
+            owner.site, STEP_WARNING, message, action_id=owner.action_id, group=owner.group, data=data
+        )
 
     def _of(self, owner: OperationOwner, nodes: Collection[str]) -> list[Operation]:
         """Return operations that may still work on these nodes, but the owner's own."""

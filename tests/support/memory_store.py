@@ -66,7 +66,7 @@ class _Operations:
         self,
         action_id: str,
         site: str,
-        group: str,
+        group: str | None,
         attempt: int,
         phase: Any,
         nodes: Collection[str],
@@ -165,7 +165,7 @@ class _Tasks:
     def _set(self, node: str, phase: Any, status: TaskStatus, **facts: Any) -> None:
         self.all[node, str(phase)] = replace(self.get(node, phase), status=status, **facts)
 
-    def claim(self, node: str, phase: Phase, op: int, group: str) -> bool:
+    def claim(self, node: str, phase: Phase, op: int, group: str | None) -> bool:
         if phase.is_node_step:
             is_free = self.get(node, phase).status in (TaskStatus.PENDING, TaskStatus.ERROR, TaskStatus.UNKNOWN)
         else:

@@ -127,5 +127,5 @@ class PlanGroupsOperator(SiteOperator):
         """Record what earlier actions have brought about since they gave up waiting: their nodes may be as wanted."""
         elsewhere = self.elsewhere(store, action, connection)
         operations = OperationRun(store, provisioner, SystemClock(), 0.0, self.log, elsewhere=elsewhere)
-        owner = OperationOwner(action.id, action.site, "", None)
+        owner = OperationOwner(action.id, action.site, None, None)
         UnfinishedOperations(operations, ONE_LOOK).look_once(owner, list(design.digests))

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from site_engine.actions.kinds import kind_of
-from site_engine.dead_actions import reconcile
+from site_engine.dead_actions import close_without_report, reconcile
 from site_engine.errors import AirflowApiError
 from site_engine.process import STOP
 from site_store import ActionState
@@ -34,7 +34,7 @@ def give_command(store: SiteStore, airflow: AirflowClient, action: ActionRecord,
     tried again).
     """
     state: str | None = None
-    if not action.state.is_end:
+    if not action.state.is_end and action.run_id is not None:
         try:
             state = airflow.run_state(action.dag_id, action.run_id)
             reconcile(store, action.id, lambda *_: state)
@@ -54,6 +54,11 @@ def give_command(store: SiteStore, airflow: AirflowClient, action: ActionRecord,
 def _stop(store: SiteStore, airflow: AirflowClient, action: ActionRecord, run_state: str | None, user: str) -> None:
     """End the action's DAG run. What was submitted goes on at the provisioner; its nodes become `unknown`."""
     _require_open(action, STOP)
+    if action.run_id is None:
+        # From here on the process that carries it out can submit nothing.
+        _note(store, action, STOP, user)
+        close_without_report(store, action.id)
+        return
     if run_state is None:
         text = f"the run of action {action.id} is not there yet, and may be on its way; try again in a moment"
         raise ApiError(409, text, "Unable to stop action", retry=True)

@@ -312,7 +312,7 @@ def _start(store: SiteStore, airflow: AirflowClient, action: ActionRecord, conf:
 
 def _has_run(airflow: AirflowClient, action: ActionRecord) -> bool:
     try:
-        return airflow.run_state(action.dag_id, action.run_id) is not None
+        return action.run_id is not None and airflow.run_state(action.dag_id, action.run_id) is not None
     except AirflowApiError as error:
         log.warning("The run of action %s could not be looked for: %s", action.id, error)
         return False

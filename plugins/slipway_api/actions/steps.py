@@ -54,7 +54,7 @@ class Step(BaseModel):
 
     task_id: str = Field(examples=["deploy_group.control"])
     dag_id: str = Field(examples=["deploy_site"])
-    dag_run_id: str = Field(examples=[f"default__{EXAMPLE_ID}"])
+    dag_run_id: str | None = Field(examples=[f"default__{EXAMPLE_ID}"])
     map_index: int = Field(examples=[0])
     state: str | None = Field(examples=["running"])
     message: str | None = Field(examples=[None], description="Why its newest attempt failed or was skipped.")
@@ -260,7 +260,8 @@ def describe_step(
     task = _task(action, groups, step)
     instances: list[dict[str, Any]] = []
     try:
-        instances = airflow.task_instances(action.dag_id, action.run_id)
+        if action.run_id is not None:
+            instances = airflow.task_instances(action.dag_id, action.run_id)
     except AirflowApiError as error:
         log.warning("Step %s of action %s is shown as it stands in the store: %s", step, action.id, error)
     noted = store.steps.of_action(action.id)
@@ -310,8 +311,11 @@ def step_log(store: SiteStore, airflow: AirflowClient, action: ActionRecord, ste
     """
     groups = store.groups.standings(action.id)
     task = _task(action, [(group.name, group.state) for group in groups], step)
+    if action.run_id is None:
+        raise ApiError(404, f"no DAG run carries action {action.id} out: its steps have no log", "Step not found")
     waits = task.map_index >= 0 and groups[task.map_index].attempt_key is None
-    tries = attempt if attempt is not None else _last_try(airflow, action, task, waits=waits)
+    instances = airflow.task_instances(action.dag_id, action.run_id) if attempt is None else []
+    tries = attempt if attempt is not None else _last_try(instances, task, waits=waits)
     if not tries:
         raise ApiError(404, f"step {step} of action {action.id} has not begun: it has no log yet", "Step not found")
     try:
@@ -330,9 +334,9 @@ def _task(action: ActionRecord, groups: Sequence[tuple[str, GroupState]], step: 
     return task
 
 
-def _last_try(airflow: AirflowClient, action: ActionRecord, task: StepTask, *, waits: bool) -> int:
+def _last_try(instances: Sequence[Mapping[str, Any]], task: StepTask, *, waits: bool) -> int:
     """Return the number of the last try, 0 when there was none; `waits`: it is a group that has not begun."""
-    for instance in airflow.task_instances(action.dag_id, action.run_id):
+    for instance in instances:
         if (instance["task_id"], instance["map_index"]) == (task.task_id, task.map_index):
             # When a run is stopped, Airflow gives a try, and even a beginning, also to groups that never began.
             return 0 if waits and not instance["hostname"] else int(instance["try_number"])

@@ -44,7 +44,7 @@ class ActionFacts(BaseModel):
     committed_rev_id: int | None = Field(examples=[3])
     allow_intermediate_commits: bool = Field(examples=[False])
     action_lifecycle: Literal["Pending", "Processing", "Paused", "Complete", "Failed"] = Field(examples=["Processing"])
-    run_id: str = Field(examples=[f"default__{EXAMPLE_ID}"])
+    run_id: str | None = Field(examples=[f"default__{EXAMPLE_ID}"], description="None: no DAG run carries it out.")
     site: str = Field(examples=["default"])
     revision: int | None = Field(examples=[3])
     state: Literal["pending", "running", "success", "failed", "cancelled"] = Field(examples=["running"])
@@ -147,7 +147,7 @@ def listed_view(listing: ActionListing, verbosity: int) -> dict[str, Any]:
 
 def listings_for_display(store: SiteStore, airflow: AirflowClient, page: list[ActionListing]) -> list[ActionListing]:
     """Return a page with the actions whose run is over or gone as they will be closed (rule 24)."""
-    runs = {(one.action.dag_id, one.action.run_id) for one in page if not one.action.state.is_end}
+    runs = {run for one in page if (run := _open_run(one.action)) is not None}
     if not runs:
         return page
     try:
@@ -157,10 +157,10 @@ def listings_for_display(store: SiteStore, airflow: AirflowClient, page: list[Ac
         return page
     shown = []
     for listing in page:
-        action = listing.action
-        state = states.get((action.dag_id, action.run_id))
-        if not action.state.is_end and state not in LIVE:
-            action = action_for_display(store, action.id, state)
+        run = _open_run(listing.action)
+        state = states.get(run) if run is not None else None
+        if run is not None and state not in LIVE:
+            action = action_for_display(store, listing.action.id, state)
             groups = listing.groups
             if has_unrecorded_end(action):
                 failed = GroupState.FAILURE
@@ -168,6 +168,11 @@ def listings_for_display(store: SiteStore, airflow: AirflowClient, page: list[Ac
             listing = replace(listing, action=action, groups=groups)
         shown.append(listing)
     return shown
+
+
+def _open_run(action: ActionRecord) -> tuple[str, str] | None:
+    """Return the DAG run that Airflow is asked for: that of an action that looks open, where it has one."""
+    return None if action.state.is_end or action.run_id is None else (action.dag_id, action.run_id)
 
 
 def described_view(
@@ -211,13 +216,14 @@ def described_view(
 
 def describe(store: SiteStore, airflow: AirflowClient, action: ActionRecord, verbosity: int) -> dict[str, Any]:
     """Return an action with all its details; while Airflow does not answer, as the store knows it."""
-    run_state: str | None = None
+    run_id, run_state = action.run_id, None
     instances: list[dict[str, Any]] = []
     try:
-        if not action.state.is_end:
-            run_state = airflow.run_state(action.dag_id, action.run_id)
-            action = action_for_display(store, action.id, run_state)
-        instances = airflow.task_instances(action.dag_id, action.run_id)
+        if run_id is not None:
+            if not action.state.is_end:
+                run_state = airflow.run_state(action.dag_id, run_id)
+                action = action_for_display(store, action.id, run_state)
+            instances = airflow.task_instances(action.dag_id, run_id)
     except AirflowRefused as refused:
         # Its run was deleted, or never was: the store still knows how the action ended.
         log.info("The tasks of action %s are not in Airflow: %s", action.id, refused)

@@ -1,4 +1,4 @@
-"""Facts: steps of actions, what is wanted of nodes, actions without a run; the controller's lease and checks."""
+"""Facts: steps of actions, actions without a run, operations without a group; the controller's lease and checks."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ depends_on = None
 MOMENT = sa.DateTime(timezone=True)
 SERIAL = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 OPEN = sa.text("state IN ('pending', 'running')")
+NO_GROUP = sa.text("group_name IS NULL")
 
 
 def upgrade() -> None:
-    """Add the tables and the index."""
+    """Add the tables and indexes, and let columns be empty."""
     op.create_table(
         "lease",
         sa.Column("name", sa.String(), nullable=False),
@@ -50,4 +51,29 @@ def upgrade() -> None:
     op.execute(
         sa.text("UPDATE action SET targeted = true WHERE kind NOT IN ('deploy_site', 'update_site') AND NOT targeted")
     )
+    _allow_null("action", "run_id")
+    _allow_null("site_lock", "run_id")
+    _allow_null("operation", "group_name", sqlite_autoincrement=True)
+    op.execute("UPDATE operation SET group_name = NULL WHERE group_name = ''")
     op.create_index("ix_action_open", "action", ["id"], sqlite_where=OPEN, postgresql_where=OPEN)
+    op.create_index(
+        "ix_operation_without_group",
+        "operation",
+        ["action_id", "attempt", "phase"],
+        unique=True,
+        sqlite_where=NO_GROUP,
+        postgresql_where=NO_GROUP,
+    )
+
+
+def _allow_null(table: str, column: str, **table_kwargs: bool) -> None:
+    """Let a column be NULL. SQLite rebuilds the table for that; the numbers that it has given are not given again."""
+    tx = op.get_bind()
+    find = sa.text("SELECT seq FROM sqlite_sequence WHERE name = :name")
+    given = tx.scalar(find, {"name": table}) if tx.dialect.name == "sqlite" else None
+    with op.batch_alter_table(table, table_kwargs=table_kwargs) as batch:
+        batch.alter_column(column, existing_type=sa.String(), nullable=True)
+    if given is not None:
+        op.execute(sa.text("DELETE FROM sqlite_sequence WHERE name = :name").bindparams(name=table))
+        kept = sa.text("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :seq)")
+        op.execute(kept.bindparams(name=table, seq=given))

@@ -102,7 +102,7 @@ def run(store: SiteStore, site: str = "alpha") -> tuple[str, str]:
     """Let an action be at work on a site; return its id and that of its DAG run."""
     action = store.actions.create("deploy_site", site, 1, {}, "ann", context_marker=None, exclusive=True)
     store.locks.acquire(action.id)
-    return action.id, action.run_id
+    return action.id, str(action.run_id)
 
 
 def problems(store: SiteStore) -> dict[str, str | None]:

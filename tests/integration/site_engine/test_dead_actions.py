@@ -58,6 +58,13 @@ def ask(store: SiteStore) -> str:
     return store.actions.create("deploy_site", "alpha", 1, {}, "tester", context_marker=None, exclusive=False).id
 
 
+def ask_without_run(store: SiteStore) -> str:
+    """Ask for an action that no DAG run carries out."""
+    return store.actions.create(
+        "deploy_site", "alpha", 1, {}, "tester", context_marker=None, exclusive=False, has_run=False
+    ).id
+
+
 def no_run(dag_id: str, run_id: str) -> None:
     """There is no such DAG run."""
 
@@ -158,7 +165,7 @@ def test_an_action_that_ended_with_its_report_is_shown_as_it_ended(store: SiteSt
 class Runs:
     """Airflow's runs. Those in `hidden` are not listed, and asking for one of them is refused."""
 
-    def __init__(self, states: dict[str, str], hidden: Collection[str] = ()) -> None:
+    def __init__(self, states: Mapping[str | None, str], hidden: Collection[str | None] = ()) -> None:
         self.states, self.hidden = states, hidden
 
     def run_states(self, runs: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
@@ -194,7 +201,7 @@ def test_a_run_that_is_not_there_is_believed_at_a_look_long_after_the_first(stor
     run_id, wait = store.actions.get(action_id).run_id, GONE_TIME.total_seconds()
     gone: Mapping[str, float] = {}
 
-    def look(now: float, states: dict[str, str] | None = None) -> ActionState:
+    def look(now: float, states: Mapping[str | None, str] | None = None) -> ActionState:
         nonlocal gone
         gone = reconcile_all(store, Runs(states or {}), "slipway", now, gone).gone
         return store.actions.get(action_id).state
@@ -216,6 +223,38 @@ def test_a_request_whose_run_never_was_there_is_closed_no_sooner(store: SiteStor
     first = reconcile_all(store, Runs({}), "slipway", 0.0, {})
     assert (first.closed, dict(first.gone)) == ((), {action_id: 0.0})
     assert reconcile_all(store, Runs({}), "slipway", GONE_TIME.total_seconds(), first.gone).closed
+
+
+def never_asked(dag_id: str, run_id: str) -> str | None:
+    """Fail: there is nothing to ask Airflow for."""
+    raise AssertionError((dag_id, run_id))
+
+
+@pytest.mark.parametrize("is_running", [False, True])
+def test_an_action_without_a_run_is_closed_by_nobody(store: SiteStore, clock: Clock, is_running: bool) -> None:
+    clock.ago = 10 * TRIGGER_TIME
+    action_id = ask_without_run(store)
+    if is_running:
+        take_site(store, action_id, never_asked, LOG)
+    clock.ago = timedelta()
+    before = store.actions.get(action_id)
+    assert not reconcile(store, action_id, never_asked)
+    found = reconcile_all(store, Runs({}), "slipway", 0.0, {})
+    assert (found.closed, found.hidden, dict(found.gone)) == ((), (), {})
+    assert action_for_display(store, action_id, None) == store.actions.get(action_id) == before
+    assert store.actions.commands(action_id) == []
+
+
+def test_a_site_that_an_action_without_a_run_holds_is_not_taken_over(store: SiteStore) -> None:
+    first = ask_without_run(store)
+    take_site(store, first, never_asked, LOG)
+    second = ask(store)
+    with pytest.raises(StepError) as caught:
+        take_site(store, second, never_asked, LOG)
+    assert str(caught.value) == busy_site(store.actions.get(first)).text
+    assert f"action {first} (deploy_site, by tester, running) is on it" in str(caught.value)
+    # The one that has the site takes it again.
+    take_site(store, first, never_asked, LOG)
 
 
 def test_an_action_whose_run_airflow_does_not_show_is_never_closed(store: SiteStore) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy import event
 
 from site_store import (
     ActionNotFound,
+    ActionRecord,
     ActionState,
     LockOwner,
     OperationStatus,
@@ -59,6 +60,26 @@ def test_one_action_at_a_time_and_the_second_learns_of_the_first(site: Scenario)
     assert first.id in str(caught.value)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)  # noqa: S301 - made here
     assert site.store.actions.get(second.id).state is ActionState.PENDING
+
+
+def test_an_action_without_a_run_holds_its_site_like_any_other(site: Scenario) -> None:
+    store = site.store
+
+    def create(name: str = SITE) -> ActionRecord:
+        return store.actions.create(
+            "deploy_site", name, 3, {}, "ann", context_marker=None, exclusive=True, has_run=False
+        )
+
+    first, other = create(), create("south")
+    assert store.locks.acquire(first.id) is False
+    assert store.locks.owner(SITE) == LockOwner(first.id, "deploy_site", None, site.clock.time)
+    with pytest.raises(SiteBusy, match=f"action {first.id} \\(DAG 'deploy_site'\\) works on it since"):
+        create()
+    ran = site.action("run-1")
+    found = {one.action.id: one.action.run_id for one in store.actions.newest()}
+    assert found == {first.id: None, other.id: None, ran.id: "run-1"}
+    store.actions.close(first.id, ActionState.SUCCESS, "done")
+    assert store.locks.acquire(ran.id) is False
 
 
 def test_another_site_is_free(site: Scenario) -> None:
@@ -212,9 +233,9 @@ def test_only_who_asks_for_the_report_reads_it(site: Scenario) -> None:
         found = [
             site.store.actions.get(action.id),
             *(one.action for one in site.store.actions.newest()),
-            site.store.actions.of_run(action.dag_id, action.run_id),
+            site.store.actions.of_run(action.dag_id, str(action.run_id)),
             site.store.reports.facts(action.id).action,
-            site.store.actions.ensure(action.dag_id, action.run_id, "", SITE, 1, {}, ""),
+            site.store.actions.ensure(action.dag_id, str(action.run_id), "", SITE, 1, {}, ""),
         ]
     finally:
         event.remove(engine, "before_cursor_execute", note)

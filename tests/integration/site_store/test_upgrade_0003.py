@@ -10,12 +10,14 @@ from typing import Any
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, MetaData
+from sqlalchemy import Connection, MetaData, func, select
 
 import site_store
 from site_store import ActionState, OperationStatus, SiteStore, StepState
 from site_store.address import resolve
 from site_store.database import Database, create_sqlite_file
+from site_store.schema_version import VERSION_TABLE
+from strategy_lib.phase import Phase
 from tests.integration.site_store.scenario import outcome
 
 MOMENT = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
@@ -25,7 +27,7 @@ HELD = "01RUNNING"
 OPERATIONS = {
     OperationStatus.INTENDED: ("prepare", "a"),
     OperationStatus.SUBMITTED: ("prepare", "b"),
-    OperationStatus.COMPLETE: ("verify_site", ""),
+    OperationStatus.COMPLETE: ("verify_site", None),
     OperationStatus.TIMED_OUT: ("deploy", "c"),
     OperationStatus.ABANDONED: ("deploy", "d"),
 }
@@ -82,14 +84,14 @@ def _fill(tx: Connection) -> None:
         facts = {"state": "running", "attempt": 1, "attempt_key": "0", "criteria": [], "counts": {}, "started": at}
         add("group_run", action_id=HELD, name=group, position=position, critical=True, definition=definition, **facts)
         add("group_node", action_id=HELD, group_name=group, node=group)
-    for status, (phase, group) in OPERATIONS.items():
-        nodes = [group] if group else []
+    for status, (phase, its_group) in OPERATIONS.items():
+        nodes = [its_group] if its_group else []
         sent = status is not OperationStatus.INTENDED
         add(
             "operation",
             action_id=HELD,
             site="north",
-            group_name=group,
+            group_name=its_group or "",
             attempt=1,
             phase=phase,
             reference=f"slipway-{HELD}-{status}",
@@ -116,6 +118,32 @@ def _fill(tx: Connection) -> None:
     at_work = task.update().where(task.c.node == "b", task.c.phase == "prepare")
     tx.execute(at_work.values(status="processing", op=submitted))
     add("node", site="north", name="b", op=submitted)
+    add("action_report", action_id="01SUCCESS", report={"verdict": "success"})
+    add("action_audit", id="01AUDIT", action_id=HELD, command="invoke", created_by="ann", at=at)
+    # A number that was given, and must not be given again.
+    newest = tx.scalars(operation.select().with_only_columns(operation.c.op).order_by(operation.c.op.desc())).first()
+    facts = {"site": "north", "group_name": "", "attempt": 9, "nodes": [], "design_ref": "x", "created": at}
+    add("operation", action_id=HELD, phase="prepare_site", status="intended", **facts)
+    tx.execute(operation.delete().where(operation.c.op > newest))
+
+
+def _counts(tx: Connection) -> dict[str, int]:
+    """Return how many rows each table has."""
+    metadata = MetaData()
+    metadata.reflect(tx)
+    return {
+        name: tx.scalar(select(func.count()).select_from(table)) or 0
+        for name, table in metadata.tables.items()
+        if name != VERSION_TABLE
+    }
+
+
+def _keys_hold(tx: Connection) -> bool:
+    """Whether foreign keys are enforced, and all of them hold; PostgreSQL has no other way."""
+    if tx.dialect.name != "sqlite":
+        return True
+    enforced = tx.exec_driver_sql("PRAGMA foreign_keys").scalar()
+    return bool(enforced) and tx.exec_driver_sql("PRAGMA foreign_key_check").first() is None
 
 
 def test_work_in_every_state_is_read_and_goes_on(empty_url: str) -> None:
@@ -123,9 +151,12 @@ def test_work_in_every_state_is_read_and_goes_on(empty_url: str) -> None:
     create_sqlite_file(database.url)
     try:
         database.write(_fill)
+        before = database.read(_counts)
+        assert "from schema 0003" in SiteStore.upgrade(empty_url)
+        assert before.items() <= database.read(_counts).items(), "no table lost its rows when another was rebuilt"
+        assert database.read(_keys_hold)
     finally:
         database.close()
-    assert "from schema 0003" in SiteStore.upgrade(empty_url)
     with SiteStore.open(empty_url) as store:
         actions = {listing.action.state: listing for listing in store.actions.newest("north")}
         assert actions.keys() == set(ActionState)
@@ -135,6 +166,15 @@ def test_work_in_every_state_is_read_and_goes_on(empty_url: str) -> None:
         assert store.buffers.get("north").posted.keys() == {"more"}
         operations = {operation.status: operation for operation in store.operations.of_action(HELD)}
         assert {status: (one.phase.value, one.group) for status, one in operations.items()} == OPERATIONS
+        # Begun before, and begun again by the number of its attempt: it is found although its group was "" then.
+        verified = store.operations.begin(HELD, "north", None, 1, Phase.VERIFY_SITE, [], "x")
+        assert verified == operations[OperationStatus.COMPLETE]
+        new = store.operations.begin(HELD, "north", None, 2, Phase.VERIFY_SITE, [], "x").op
+        assert new == max(one.op for one in operations.values()) + 2, "the number of a deleted one is not given again"
+        without_run = store.actions.create(
+            "deploy_site", "south", 1, {}, "ann", context_marker=None, exclusive=True, has_run=False
+        )
+        assert without_run.run_id is None
         unfinished = {one.status for one in store.operations.unfinished("north")}
         assert unfinished == {OperationStatus.SUBMITTED, OperationStatus.TIMED_OUT, OperationStatus.ABANDONED}
         # The leases of then have run out: the intent is submitted by the one who asks first.
