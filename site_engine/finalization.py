@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from provisioner_client.errors import ProvisionerError
@@ -51,7 +50,7 @@ def finalize_action(
     _late_results(store, action, log, provisioners)
     data = store.reports.facts(action.id)
     on_nodes = NodeStepStatus(step, step_states.get(step), judged, step_tasks(store, action, step)) if step else None
-    report = make_report(data, step_states, datetime.now(UTC), on_nodes)
+    report = make_report(data, step_states, store.now(), on_nodes)
     return _closed(store, action, report, log)
 
 
@@ -65,7 +64,7 @@ def finalize_dry_run(
     withheld = store.tasks.withheld(action.id)
     planned = [PlannedGroup(group.definition, group.nodes) for group in data.groups]
     rehearsal = simulate_plan(planned, states, kind_of(action.kind).node_step, targets, withheld)
-    return _closed(store, action, make_dry_run_report(data, step_states, datetime.now(UTC), rehearsal), log)
+    return _closed(store, action, make_dry_run_report(data, step_states, store.now(), rehearsal), log)
 
 
 def _closed(store: SiteStore, action: ActionRecord, report: Report, log: TaskLog) -> Report:

@@ -236,7 +236,7 @@ class Actions(Repository):
 
         def work(tx: Connection) -> bool:
             known = read_action(tx, action_id)
-            since = (known.paused or self._now()) if paused else None
+            since = (known.paused or self._shared_now(tx)) if paused else None
             change = update(action).where(action.c.id == action_id, action.c.state.in_(OPEN))
             return bool(tx.execute(change.values(paused=since)).rowcount)
 
@@ -286,11 +286,10 @@ class Actions(Repository):
         ActionNotFound
             No action has this id.
         """
-        now = self._now()
 
         def work(tx: Connection) -> AuditRecord:
             read_action(tx, action_id)
-            return write_audit(tx, now, action_id, command, user)
+            return write_audit(tx, self._shared_now(tx), action_id, command, user)
 
         return self._database.write(work)
 
@@ -338,7 +337,7 @@ class Actions(Repository):
         """
         if not state.is_end:
             raise ValueError(f"{state} is not an end of an action")
-        return self._database.write(lambda tx: close_action(tx, self._now(), action_id, state, verdict, by))
+        return self._database.write(lambda tx: close_action(tx, self._shared_now(tx), action_id, state, verdict, by))
 
 
 def _of_run(dag_id: str, run_id: str) -> Any:

@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ def copy_sqlite(file: Path, url: str | None = None) -> str:
         target = Database(target_url, bounded=False)
         try:
             schema_version.upgrade(source)
-            cancelled = source.write(_cancel_open_actions)
+            cancelled = source.write(lambda tx: _cancel_open_actions(tx, source.shared_time(tx)))
             schema_version.upgrade(target)
             rows = source.read(lambda old: target.write(lambda new: _copy(old, new, digest, target.name)))
         finally:
@@ -88,12 +88,12 @@ def _take_snapshot(file: Path, snapshot: Path) -> str:
     return hashlib.sha256(snapshot.read_bytes()).hexdigest()
 
 
-def _cancel_open_actions(tx: Connection) -> int:
+def _cancel_open_actions(tx: Connection, now: datetime) -> int:
     """Cancel what is not over: nobody would ever end it (rule 24)."""
     is_open = action.c.state.in_([ActionState.PENDING, ActionState.RUNNING])
     open_ids = tx.scalars(select(action.c.id).where(is_open)).all()
     for action_id in open_ids:
-        close_action(tx, datetime.now(UTC), action_id, ActionState.CANCELLED, _CANCELLED)
+        close_action(tx, now, action_id, ActionState.CANCELLED, _CANCELLED)
     return len(open_ids)
 
 

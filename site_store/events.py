@@ -94,7 +94,7 @@ class Events(Repository):
     ) -> None:
         """Write one event, now."""
         new = NewEvent(kind, message, group, node, data or {})
-        self._database.write(lambda tx: write_events(tx, self._now(), site, action_id, [new]))
+        self._database.write(lambda tx: write_events(tx, self._shared_now(tx), site, action_id, [new]))
 
     def of_action(self, action_id: str, limit: int = 1000, *, of_nodes: bool = True) -> list[EventRecord]:
         """Return the newest `limit` events of an action, oldest first; without those of single nodes on demand."""

@@ -77,7 +77,7 @@ class Groups(Repository):
         def work(tx: Connection) -> bool:
             read_action(tx, action_id)
             done, other = frozenset(done_nodes), frozenset(other_nodes)
-            return write_plan(tx, self._now(), action_id, groups, done, digests, other, withheld or {})
+            return write_plan(tx, self._shared_now(tx), action_id, groups, done, digests, other, withheld or {})
 
         return self._database.write(work)
 
@@ -149,7 +149,7 @@ class Groups(Repository):
         """
 
         def work(tx: Connection) -> GroupRecord:
-            now = self._now()
+            now = self._shared_now(tx)
             this = (group_run.c.action_id == action_id, group_run.c.name == group)
             # Two that open the same group go one after the other from here.
             tx.execute(select(group_run.c.name).where(*this).with_for_update())
@@ -225,7 +225,7 @@ class Groups(Repository):
         data = _criteria_data(criteria)
 
         def work(tx: Connection) -> bool:
-            now = self._now()
+            now = self._shared_now(tx)
             this = (group_run.c.action_id == action_id, group_run.c.name == group, group_run.c.attempt == attempt)
             judged = tx.execute(
                 update(group_run)
@@ -263,7 +263,7 @@ class Groups(Repository):
         """
 
         def work(tx: Connection) -> bool:
-            now = self._now()
+            now = self._shared_now(tx)
             read_group(tx, action_id, group)
             if not interrupt_groups(tx, now, action_id, group):
                 return False

@@ -150,7 +150,7 @@ class Operations(Repository):
         wanted = sorted(frozenset(nodes))
 
         def work(tx: Connection) -> Operation:
-            now = self._now()
+            now = self._shared_now(tx)
             op = claim(tx, now, action_id, site, group, attempt, phase, wanted, design_ref, found, digests or {})
             return read_operation(tx, op)
 
@@ -215,7 +215,7 @@ class Operations(Repository):
                 .where(operation.c.op == op, operation.c.provisioner_task.is_(None))
                 .values(
                     provisioner_task=provisioner_task,
-                    submitted=self._now(),
+                    submitted=self._shared_now(tx),
                     # Given up, and then submitted all the same by a process that was late: it is at work, unawaited.
                     status=case((intended, OperationStatus.SUBMITTED), else_=OperationStatus.ABANDONED),
                     over=None,
@@ -232,16 +232,10 @@ class Operations(Repository):
 
         self._database.write(work)
 
-    def mark_running(self, op: int, at: datetime | None = None) -> None:
-        """Record since when the provisioner works on it, now by default; the first time stays (rule 14)."""
-        moment = at or self._now()
-        self._database.write(
-            lambda tx: tx.execute(
-                update(operation)
-                .where(operation.c.op == op, operation.c.running_since.is_(None))
-                .values(running_since=moment)
-            )
-        )
+    def mark_running(self, op: int, ago: timedelta = timedelta(0)) -> None:
+        """Record that the provisioner has worked on it for so long; the first time that is recorded stays (rule 14)."""
+        first = update(operation).where(operation.c.op == op, operation.c.running_since.is_(None))
+        self._database.write(lambda tx: tx.execute(first.values(running_since=self._shared_now(tx) - ago)))
 
     def record_outcome(
         self,
@@ -282,7 +276,7 @@ class Operations(Repository):
         """
 
         def work(tx: Connection) -> frozenset[str]:
-            now = self._now()
+            now = self._shared_now(tx)
             superseded = apply_outcome(tx, now, read_operation(tx, op), outcome, note)
             if status is not None:
                 finish(tx, now, op, status, result)
@@ -319,7 +313,7 @@ class Operations(Repository):
         """
 
         def work(tx: Connection) -> frozenset[str]:
-            now = self._now()
+            now = self._shared_now(tx)
             known = apply_late_outcome(tx, now, read_operation(tx, op), outcome, note)
             if over:
                 finish(tx, now, op, OperationStatus.COMPLETE, None)
@@ -350,7 +344,7 @@ class Operations(Repository):
         OperationNotFound
             No operation has this number.
         """
-        return self._database.write(lambda tx: finish(tx, self._now(), op, status, result))
+        return self._database.write(lambda tx: finish(tx, self._shared_now(tx), op, status, result))
 
     def unfinished(self, site: str, nodes: Collection[str] | None = None) -> list[Operation]:
         """Return operations of any action whose provisioner task may still be at work (rules 14 and 24).

@@ -117,6 +117,8 @@ class Revisions(Repository):
             if number is not None:
                 newest = _read(tx, site, number)
                 if newest.design_digest == design and contents.digests(revision_parts(tx, site, number)) == wanted:
+                    if digests is not None:
+                        write_wanted(tx, site, number, digests)
                     return _record(newest, wanted, rendered)
             now = self._now()
             tx.execute(insert(tx, site_table).values(name=site, created=now).on_conflict_do_nothing())

@@ -330,7 +330,7 @@ class Tasks(Repository):
         def work(tx: Connection) -> frozenset[str]:
             require_site(tx, action_id, site)
             require_attempt(tx, action_id, group, attempt)
-            now = self._now()
+            now = self._shared_now(tx)
             prepare = (task.c.action_id == action_id, task.c.phase == Phase.PREPARE)
             failed = frozenset(
                 tx.scalars(

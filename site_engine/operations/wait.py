@@ -224,7 +224,7 @@ class TaskWatch:
         self._running_since = self._running_since or self.clock.now()
         if not self._noted:
             try:
-                self.store.operations.mark_running(self.operation.op, self._running_since)
+                self.store.operations.mark_running(self.operation.op, self.clock.now() - self._running_since)
             except StoreError as error:
                 self.log.warning("Since when provisioner task %s runs could not be kept: %s", self.task_id, error)
             else:

@@ -124,8 +124,8 @@ class _Operations:
             status=OperationStatus.SUBMITTED if known.status is OperationStatus.INTENDED else known.status,
         )
 
-    def mark_running(self, op: int, at: datetime) -> None:
-        self.all[op] = replace(self.all[op], running_since=self.all[op].running_since or at)
+    def mark_running(self, op: int, ago: timedelta) -> None:
+        self.all[op] = replace(self.all[op], running_since=self.all[op].running_since or self._store.now() - ago)
 
     def record_outcome(self, op: int, outcome: Outcome, *, status: OperationStatus, result: str) -> frozenset[str]:
         self._store.tasks.settle(self.all[op], outcome)

@@ -1,9 +1,11 @@
-"""Facts: steps of actions, actions without a run, operations without a group; the controller's lease and checks."""
+"""Steps of actions, what newest commits want of nodes, work without run or group; the controller's lease and checks."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
+
+from site_store.migrations.versions.v0003_true_against_the_real_world import stored_digests
 
 revision = "0004"
 down_revision = "0003"
@@ -17,7 +19,7 @@ NO_GROUP = sa.text("group_name IS NULL")
 
 
 def upgrade() -> None:
-    """Add the tables and indexes, and let columns be empty."""
+    """Add the tables and indexes, let columns be empty, and write down what the newest revisions want."""
     op.create_table(
         "lease",
         sa.Column("name", sa.String(), nullable=False),
@@ -51,6 +53,7 @@ def upgrade() -> None:
     op.execute(
         sa.text("UPDATE action SET targeted = true WHERE kind NOT IN ('deploy_site', 'update_site') AND NOT targeted")
     )
+    _write_wanted()
     _allow_null("action", "run_id")
     _allow_null("site_lock", "run_id")
     _allow_null("operation", "group_name", sqlite_autoincrement=True)
@@ -64,6 +67,29 @@ def upgrade() -> None:
         sqlite_where=NO_GROUP,
         postgresql_where=NO_GROUP,
     )
+
+
+def _write_wanted() -> None:
+    """Have the newest revision of each site say what is wanted of its nodes, as a commit does from now on.
+
+    Before, planning an action said it. Where a newest design cannot be read, what was wanted stays.
+    """
+    tx = op.get_bind()
+    newest = tx.execute(sa.text("SELECT site, max(number) AS number FROM revision GROUP BY site")).all()
+    none = sa.text("UPDATE node SET wanted_revision = NULL, wanted_digest = NULL WHERE site = :site")
+    one = sa.text(
+        "INSERT INTO node (site, name, wanted_revision, wanted_digest) VALUES (:site, :name, :number, :digest) "
+        "ON CONFLICT (site, name) DO UPDATE "
+        "SET wanted_revision = excluded.wanted_revision, wanted_digest = excluded.wanted_digest"
+    )
+    for site, number in newest:
+        digests = stored_digests(tx, site, number)
+        if digests is None:
+            continue
+        tx.execute(none, {"site": site})
+        facts = {"site": site, "number": number}
+        if digests:
+            tx.execute(one, [{**facts, "name": name, "digest": digest} for name, digest in sorted(digests.items())])
 
 
 def _allow_null(table: str, column: str, **table_kwargs: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import event
@@ -17,9 +18,10 @@ from site_store import (
     SiteNotHeld,
     SiteStore,
 )
+from site_store.database import Database
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
-from tests.integration.site_store.scenario import SITE, Scenario, outcome
+from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome
 from tests.support.revisions import commit_design
 
 
@@ -260,3 +262,31 @@ def test_unknown_actions_are_named(store: SiteStore) -> None:
     for call in calls:
         with pytest.raises(ActionNotFound, match="'X'"):
             call()
+
+
+@pytest.mark.parametrize("skew", [timedelta(hours=-1), timedelta(hours=1)])
+def test_all_times_of_an_action_are_the_databases(
+    url: str, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, skew: timedelta
+) -> None:
+    monkeypatch.setattr(Database, "machine_time", lambda _: datetime.now(UTC) + skew)
+    with SiteStore.open(url) as store:
+        site = Scenario(store, clock)
+        before = store.now()
+        action = site.running({"a": ["n1"], "b": ["n2"]})
+        record = site.open(action, "a")
+        done = site.do(record, Phase.PREPARE)
+        store.operations.mark_running(done.op, timedelta(seconds=0))
+        site.fail(record)
+        lost = site.submit(site.begin(site.open(action, "b"), Phase.PREPARE))
+        assert store.actions.set_paused(action.id, True)
+        paused = store.actions.get(action.id).paused
+        store.actions.record_command(action.id, "pause", "ann")
+        assert store.actions.close(action.id, ActionState.FAILED, "over", by="bob")
+        facts, after = store.reports.facts(action.id), store.now()
+        done, lost = store.operations.get(done.op), store.operations.get(lost.op)
+        times = [facts.action.created, facts.action.started, paused, facts.action.ended]
+        times += [time for group in facts.groups for time in (group.started, group.ended)]
+        times += [time for node in facts.nodes for time in (node.prepare.started, node.prepare.ended)]
+        times += [done.created, done.sending, done.submitted, done.running_since, done.ended, done.over, lost.ended]
+        times += [command.at for command in store.actions.commands(action.id)]
+        assert [time for time in times if time is None or not before <= time <= after] == []

@@ -13,7 +13,10 @@ from alembic.config import Config
 from sqlalchemy import Connection, MetaData, func, select
 
 import site_store
-from site_store import ActionState, OperationStatus, SiteStore, StepState
+from design_rendering.digests import node_digests
+from design_rendering.documents import load_documents
+from design_rendering.drydock_nodes import nodes_from_documents
+from site_store import ActionState, OperationStatus, SiteStore, StepState, Version
 from site_store.address import resolve
 from site_store.database import Database, create_sqlite_file
 from site_store.schema_version import VERSION_TABLE
@@ -125,6 +128,72 @@ def _fill(tx: Connection) -> None:
     facts = {"site": "north", "group_name": "", "attempt": 9, "nodes": [], "design_ref": "x", "created": at}
     add("operation", action_id=HELD, phase="prepare_site", status="intended", **facts)
     tx.execute(operation.delete().where(operation.c.op > newest))
+
+
+DESIGN = """
+schema: drydock/BaremetalNode/v1
+metadata: {name: n1}
+data: {rack: %s}
+---
+schema: drydock/BaremetalNode/v1
+metadata: {name: %s}
+data: {}
+"""
+
+
+def _fill_wishes(tx: Connection) -> None:
+    """Write, in schema 0003, what was wanted of nodes, and a step on nodes that was not marked as such."""
+    metadata = MetaData()
+    metadata.reflect(tx)
+    content, revision, node, action = (metadata.tables[name] for name in ("content", "revision", "node", "action"))
+    at = MOMENT.replace(tzinfo=None) if tx.dialect.name == "sqlite" else MOMENT
+    designs = {("south", 1): DESIGN % ("r1", "n2"), ("south", 2): DESIGN % ("r2", "n3"), ("west", 1): None}
+    for (site, number), text in designs.items():
+        if number == 1:
+            tx.execute(metadata.tables["site"].insert().values(name=site, created=at))
+        kept = None
+        if text is not None:
+            stored = content.insert().values(
+                site=site, digest=str(number), documents=2, text=zlib.compress(text.encode(), 1)
+            )
+            kept = tx.scalars(stored.returning(content.c.id)).one()
+        facts = {"digest": "x", "design_token": f"{site} {number}", "created": at, "created_by": "ann", "problems": []}
+        tx.execute(revision.insert().values(site=site, number=number, design_id=kept, forced=kept is None, **facts))
+    for site, name in (("south", "n1"), ("south", "n2"), ("west", "w1")):
+        tx.execute(node.insert().values(site=site, name=name, wanted_revision=1, wanted_digest="planned"))
+    tx.execute(node.insert().values(site="south", name="gone"))
+    for number, kind in enumerate(("deploy_site", "relabel_nodes"), 1):
+        facts = {"parameters": {}, "dag_id": kind, "run_id": f"run {number}", "created_by": "ann", "state": "success"}
+        facts |= {"dry_run": False, "targeted": False, "design_fetch": 0, "created": at, "started": at, "ended": at}
+        tx.execute(action.insert().values(id=f"02{number}", kind=kind, site="south", revision=number, **facts))
+
+
+def test_what_is_wanted_and_the_versions_are_those_of_commits_and_actions_on_the_whole_site(empty_url: str) -> None:
+    database = Database(resolve(empty_url))
+    create_sqlite_file(database.url)
+    try:
+        database.write(_fill)
+        database.write(_fill_wishes)
+        SiteStore.upgrade(empty_url)
+    finally:
+        database.close()
+    documents = load_documents(DESIGN % ("r2", "n3"))
+    digests = node_digests(documents, nodes_from_documents(documents))
+    with SiteStore.open(empty_url) as store:
+        wanted = {(one.name, one.wanted_revision, one.wanted_digest) for one in store.nodes.of_site("south")}
+        assert wanted == {
+            ("n1", 2, digests["n1"]),
+            ("n2", None, None),
+            ("n3", 2, digests["n3"]),
+            ("gone", None, None),
+        }
+        (kept,) = store.nodes.of_site("west")
+        assert (kept.wanted_revision, kept.wanted_digest) == (1, "planned"), "its newest design cannot be read"
+        assert store.sites.version_number("south", Version.LAST_SITE_ACTION) == 1, "new labels bring no site anywhere"
+        assert {one.action.id: one.action.whole_site for one in store.actions.newest("south")} == {
+            "021": True,
+            "022": False,
+        }
 
 
 def _counts(tx: Connection) -> dict[str, int]:
