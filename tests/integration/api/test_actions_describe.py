@@ -151,6 +151,7 @@ def test_an_action_without_a_run_is_shown_by_the_store_alone(
         "deploy_site", "default", 1, {}, "slipway", context_marker=None, exclusive=True, has_run=False
     ).id
     plan(store, made)
+    store.actions.mark_step(made, "plan_groups")
     store.steps.begin(made, "plan_groups", 1)
     # Airflow is not asked: it would not answer.
     proxy.lose("GET", "request", 20)
