@@ -40,8 +40,7 @@ def copy_sqlite(file: Path, url: str | None = None) -> str:
 
     Raises
     ------
-    CopyRefused
-        The database has something else in it, or the copy is not equal; it is as it was.
+    CopyRefused : the database has something else in it, or the copy is not equal; it is as it was.
     StoreNotConfigured, StoreUnavailable, SchemaNotCurrent, ValueRefused
     """
     target_url = resolve(url)

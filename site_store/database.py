@@ -67,10 +67,8 @@ class Database:
 
         Parameters
         ----------
-        now
-            The clock of tests, in aware times, in place of the machine's and of the database's.
-        bounded
-            Whether statements have to end in time. Migrations take as long as they take.
+        now : the clock of tests, in aware times, in place of the machine's and of the database's.
+        bounded : whether statements have to end in time. Migrations take as long as they take.
         """
         self.url = url
         self._given_clock = now
@@ -92,12 +90,8 @@ class Database:
 
         `work` may run several times, and must therefore change nothing but the database.
 
-        Raises
-        ------
-        StoreUnavailable
-            The database could not be reached, or stayed locked. Repeating the whole call is safe.
-        ValueRefused
-            The database refused a value.
+        Raises `StoreUnavailable`: the database could not be reached, or stayed locked. Repeating the whole call is
+        safe. Raises `ValueRefused`: the database refused a value.
         """
         return self._run(self._writing, work, keep=True)
 
@@ -106,10 +100,7 @@ class Database:
 
         SQLite rebuilds a table by dropping the old one, which would delete the rows that refer to it.
 
-        Raises
-        ------
-        StoreUnavailable, ValueRefused
-            As for `write`; also when a foreign key does not hold at the end.
+        Raises `StoreUnavailable` or `ValueRefused`: as for `write`; also when a foreign key does not hold at the end.
         """
 
         def checked(tx: Connection) -> T:
@@ -258,10 +249,7 @@ def _sqlite_engine(url: URL) -> Engine:
 def create_sqlite_file(url: URL) -> None:
     """Create the file of a SQLite database with its directory, readable by its owner alone: it holds designs.
 
-    Raises
-    ------
-    StoreNotConfigured
-        The file cannot be created there.
+    Raises `StoreNotConfigured`: the file cannot be created there.
     """
     file = sqlite_file(url)
     if file is None or file.exists():

@@ -67,8 +67,7 @@ class DocumentElsewhere(StoreError):
 
     Attributes
     ----------
-    found : tuple of (DocumentKey, str)
-        Each such document, with the collection that holds it.
+    found : each such document, with the collection that holds it.
     """
 
     def __init__(self, found: Sequence[tuple[DocumentKey, str]]) -> None:
@@ -123,10 +122,8 @@ class SiteBusy(StoreError):
 
     Attributes
     ----------
-    site : str
-        The site that was asked for.
-    owner : LockOwner
-        Who holds it.
+    site : the site that was asked for.
+    owner : who holds it.
     """
 
     def __init__(self, site: str, owner: LockOwner) -> None:

@@ -101,13 +101,7 @@ class Events(Repository):
         return self._database.read(lambda tx: read_events(tx, action_id, limit, of_nodes=of_nodes))
 
     def get(self, number: int) -> EventRecord:
-        """Return an event by its number.
-
-        Raises
-        ------
-        EventNotFound
-            There is none, or none any more.
-        """
+        """Return an event by its number. Raises `EventNotFound`: there is none, or none any more."""
         row = self._database.read(lambda tx: tx.execute(select(event).where(event.c.id == number)).one_or_none())
         if row is None:
             raise EventNotFound(f"there is no event {number}: events are deleted after a while")

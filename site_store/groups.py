@@ -45,19 +45,14 @@ class Groups(Repository):
 
         Parameters
         ----------
-        action_id
-            The action.
-        groups
-            The groups in processing order, each with its nodes.
-        done_nodes
-            Nodes that are already as wanted: they count as successful and are never submitted (rule 21).
-        digests
-            The version of each node's design that this action brings about. A node without one can be deployed, but
-            is not known to be up to date afterwards.
-        other_nodes
-            Nodes that the action considers though they are in no group, so that its report can name them (rule 20).
-        withheld
-            Nodes that are never submitted though they are not as wanted, each with the reason (rule 21).
+        action_id : the action.
+        groups : the groups in processing order, each with its nodes.
+        done_nodes : nodes that are already as wanted: they count as successful and are never submitted (rule 21).
+        digests : the version of each node's design that this action brings about. A node without one can be deployed,
+            but is not known to be up to date afterwards.
+        other_nodes : nodes that the action considers though they are in no group, so that its report can name them
+            (rule 20).
+        withheld : nodes that are never submitted though they are not as wanted, each with the reason (rule 21).
 
         Returns
         -------
@@ -66,10 +61,8 @@ class Groups(Repository):
 
         Raises
         ------
-        ActionNotFound
-            No action has this id.
-        ValueRefused
-            The name of a group or of a node cannot be stored.
+        ActionNotFound : no action has this id.
+        ValueRefused : the name of a group or of a node cannot be stored.
         """
         require_names("the group", (planned.group.name for planned in groups))
         require_names("the node", {node for planned in groups for node in planned.nodes} | frozenset(other_nodes))
@@ -86,13 +79,7 @@ class Groups(Repository):
         return self._database.read(lambda tx: read_groups(tx, action_id))
 
     def get(self, action_id: str, name: str) -> GroupRecord:
-        """Return one group.
-
-        Raises
-        ------
-        GroupNotFound
-            The action's plan has no group of this name.
-        """
+        """Return one group. Raises `GroupNotFound`: the action's plan has no group of this name."""
         return self._database.read(lambda tx: read_group(tx, action_id, name))
 
     def states(self, action_id: str, names: Collection[str] | None = None) -> dict[str, GroupState]:
@@ -137,15 +124,12 @@ class Groups(Repository):
 
         Parameters
         ----------
-        action_id, group
-            The group.
-        attempt_key
-            What Airflow keeps over its own retries of the task and changes when a person clears it.
+        action_id, group : the group.
+        attempt_key : what Airflow keeps over its own retries of the task and changes when a person clears it.
 
         Raises
         ------
-        GroupNotFound
-            The action's plan has no group of this name.
+        GroupNotFound : the action's plan has no group of this name.
         """
 
         def work(tx: Connection) -> GroupRecord:
@@ -170,10 +154,7 @@ class Groups(Repository):
     def save_criteria(self, action_id: str, group: str, attempt: int, criteria: Sequence[CriterionResult]) -> bool:
         """Keep criteria that were judged before the verdict, so that a resumed attempt can still report them.
 
-        Returns
-        -------
-        bool
-            False when this attempt is not at work, and then nothing has changed.
+        Returns False when this attempt is not at work, and then nothing has changed.
         """
         query = (
             update(group_run)
@@ -201,14 +182,10 @@ class Groups(Repository):
 
         Parameters
         ----------
-        action_id, group, attempt
-            Which group, and which of its attempts came to the verdict.
-        state, reason
-            The verdict: `SUCCESS` without a reason, or `FAILURE` with one.
-        criteria
-            Every criterion of both phases with needed and actual (rule 16).
-        counts
-            Numbers of nodes by what became of them, for the report.
+        action_id, group, attempt : which group, and which of its attempts came to the verdict.
+        state, reason : the verdict: `SUCCESS` without a reason, or `FAILURE` with one.
+        criteria : every criterion of both phases with needed and actual (rule 16).
+        counts : numbers of nodes by what became of them, for the report.
 
         Returns
         -------
@@ -217,8 +194,7 @@ class Groups(Repository):
 
         Raises
         ------
-        ValueError
-            The state is no verdict.
+        ValueError : the state is no verdict.
         """
         if state in _OPEN:
             raise ValueError(f"{state} is not a verdict of a group")
@@ -258,8 +234,7 @@ class Groups(Repository):
 
         Raises
         ------
-        GroupNotFound
-            The action's plan has no group of this name.
+        GroupNotFound : the action's plan has no group of this name.
         """
 
         def work(tx: Connection) -> bool:

@@ -25,13 +25,11 @@ def require_lease(tx: Connection, held: Lease, now: datetime) -> None:
 
     Parameters
     ----------
-    now
-        The database's time.
+    now : the database's time.
 
     Raises
     ------
-    LeaseLost
-        It has run out or was given up, and another may have it.
+    LeaseLost : it has run out or was given up, and another may have it.
     """
     row = tx.execute(select(lease).where(lease.c.name == held.name).with_for_update()).one_or_none()
     if row is None or row.epoch != held.epoch or row.expires_at <= now:
@@ -46,12 +44,9 @@ class Leases(Repository):
 
         Parameters
         ----------
-        name
-            What it is for, such as `controller`.
-        owner
-            Who asks, unique to the process.
-        seconds
-            For how long, by the database's clock.
+        name : what it is for, such as `controller`.
+        owner : who asks, unique to the process.
+        seconds : for how long, by the database's clock.
 
         Returns
         -------
@@ -88,10 +83,7 @@ class Leases(Repository):
     def renew(self, held: Lease, seconds: float) -> Lease:
         """Prolong a lease, and return it as it is now.
 
-        Raises
-        ------
-        LeaseLost
-            It has run out or was given up, and another may have it.
+        Raises `LeaseLost`: it has run out or was given up, and another may have it.
         """
 
         def work(tx: Connection) -> Lease:
@@ -133,17 +125,13 @@ class Checks(Repository):
 
         Parameters
         ----------
-        held
-            The lease of the controller, without which nothing is written.
-        subject
-            What was looked at, such as `airflow` or `provisioner of site default`.
-        problem
-            What is wrong in a sentence, None where all is well.
+        held : the lease of the controller, without which nothing is written.
+        subject : what was looked at, such as `airflow` or `provisioner of site default`.
+        problem : what is wrong in a sentence, None where all is well.
 
         Raises
         ------
-        LeaseLost
-            The lease is lost.
+        LeaseLost : the lease is lost.
         """
 
         def work(tx: Connection) -> None:

@@ -63,13 +63,11 @@ class Nodes(Repository):
 
         Parameters
         ----------
-        site, conditions
-            The nodes, and what is said of each now.
-        left_by
-            The operation that is over now, if one is: it has left its nodes so, where it is still their newest. What is
-            said at any other time tells only that a node is no longer as it was left, where it says something else.
-        missing
-            Nodes that were asked about, and that the list does not have: they are not as they were left either.
+        site, conditions : the nodes, and what is said of each now.
+        left_by : the operation that is over now, if one is: it has left its nodes so, where it is still their newest.
+            What is said at any other time tells only that a node is no longer as it was left, where it says something
+            else.
+        missing : nodes that were asked about, and that the list does not have: they are not as they were left either.
         """
 
         def work(tx: Connection) -> None:

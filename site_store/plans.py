@@ -66,10 +66,7 @@ def read_groups(tx: Connection, action_id: str, name: str | None = None) -> list
 def read_group(tx: Connection, action_id: str, name: str) -> GroupRecord:
     """Return one group of an action.
 
-    Raises
-    ------
-    GroupNotFound
-        The action's plan has no group of this name, or the action has no plan.
+    Raises `GroupNotFound`: the action's plan has no group of this name, or the action has no plan.
     """
     found = read_groups(tx, action_id, name)
     if not found:

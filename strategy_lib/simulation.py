@@ -43,8 +43,7 @@ def rehearse(
 
     Parameters
     ----------
-    outcomes
-        What comes of a node in a phase, should it be sent for it; what is not given succeeds.
+    outcomes : what comes of a node in a phase, should it be sent for it; what is not given succeeds.
     """
     groups = [strategy.group(name) for name in order_groups(strategy)]
     deployment = Deployment(groups, resolve(strategy, nodes))
@@ -69,12 +68,9 @@ def simulate(
 
     Parameters
     ----------
-    strategy
-        The `data` of a strategy document: `{"groups": [...]}`.
-    nodes
-        `[{"name": "n1", "tags": [], "labels": {"k": "v"}, "rack": "r1"}]`; only the name is required.
-    outcomes
-        `{"prepare": {"n1": "failure"}, "deploy": {"n2": "unknown"}}`. What is not given succeeds.
+    strategy : the `data` of a strategy document: `{"groups": [...]}`.
+    nodes : `[{"name": "n1", "tags": [], "labels": {"k": "v"}, "rack": "r1"}]`; only the name is required.
+    outcomes : `{"prepare": {"n1": "failure"}, "deploy": {"n2": "unknown"}}`. What is not given succeeds.
 
     Returns
     -------
@@ -86,12 +82,9 @@ def simulate(
 
     Raises
     ------
-    StrategyError
-        When the strategy is not valid; its `problems` lists everything.
-    InventoryError
-        When the list of nodes is not valid.
-    OutcomesError
-        When the outcomes name an unknown phase or outcome.
+    StrategyError : when the strategy is not valid; its `problems` lists everything.
+    InventoryError : when the list of nodes is not valid.
+    OutcomesError : when the outcomes name an unknown phase or outcome.
 
     Examples
     --------
@@ -144,10 +137,7 @@ def parse_outcomes(outcomes: object) -> dict[Phase, dict[str, NodeOutcome]]:
 
     Nodes that are not sent, or do not exist, are ignored: what is not sent has no outcome.
 
-    Raises
-    ------
-    OutcomesError
-        With every unknown phase and unknown outcome.
+    Raises `OutcomesError` with every unknown phase and unknown outcome.
     """
     problems: list[Problem] = []
     parsed: dict[Phase, dict[str, NodeOutcome]] = {}
