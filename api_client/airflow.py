@@ -56,15 +56,15 @@ class TaskInstance:
 class AirflowClient:
     """Requests to Airflow's API, as the user of the session. Every method blocks.
 
-    Every method may raise `ApiUnreachable` and `ApiRefused`. Both are the engine's `AirflowApiError` (whether it has
-    happened is not known); a refusal for good is also its `AirflowRefused` (nothing has happened).
+    Every method may raise `ApiError`: `ApiUnreachable`, `ApiRefused`, or `ApiError` itself where a redirection or
+    something other than JSON is the answer. All are the engine's `AirflowApiError` (whether it has happened is not
+    known); a refusal for good is also its `AirflowRefused` (nothing has happened).
     """
 
     def __init__(self, session: ApiSession) -> None:
         self.session = session
 
     def close(self) -> None:
-        """Give the connections back."""
         self.session.close()
 
     def log_in(self, user: str, password: str, headers: Mapping[str, str] | None = None) -> str:
@@ -109,10 +109,7 @@ class AirflowClient:
     def wait_for_dag(self, dag_id: str, timeout: float = 60.0, interval: float = 0.3) -> None:
         """Wait until the DAG has been parsed and can be triggered.
 
-        Raises
-        ------
-        ApiError
-            Not in `timeout` seconds; the message has the import errors that Airflow reports.
+        Raises `ApiError` not in `timeout` seconds; the message has the import errors that Airflow reports.
         """
         end = time.monotonic() + timeout
         while True:
@@ -146,12 +143,8 @@ class AirflowClient:
     def trigger(self, dag_id: str, conf: Mapping[str, Any], run_id: str | None = None) -> str:
         """Start a DAG run and return its id, which is a new one unless it is given.
 
-        Raises
-        ------
-        ApiRefused
-            400: the parameters are wrong; 403: the user may not; 404: no such DAG; 409: there is a run of this id.
-        ApiError
-            It is not known whether the run was started: look for it with `run_state`.
+        Raises `ApiRefused` 400: the parameters are wrong; 403: the user may not; 404: no such DAG; 409: there is a run
+        of this id. Raises `ApiError`: it is not known whether the run was started: look for it with `run_state`.
         """
         chosen = run_id or f"manual__{datetime.now(UTC).isoformat()}"
         body = {"logical_date": None, "conf": dict(conf), "dag_run_id": chosen}
@@ -164,7 +157,6 @@ class AirflowClient:
         return chosen
 
     def run(self, dag_id: str, run_id: str) -> dict[str, Any]:
-        """Return the DAG run as Airflow describes it."""
         return self._get(f"reading run {run_id}", _run_path(dag_id, run_id))
 
     def run_state(self, dag_id: str, run_id: str) -> str | None:
@@ -222,10 +214,7 @@ class AirflowClient:
     ) -> str:
         """Wait until the run has ended and return success or failed. The API server may be away meanwhile.
 
-        Raises
-        ------
-        ApiError
-            The run has not ended in `timeout` seconds.
+        Raises `ApiError`: the run has not ended in `timeout` seconds.
         """
         end = time.monotonic() + timeout
         while True:
@@ -277,10 +266,7 @@ class AirflowClient:
     def log(self, dag_id: str, run_id: str, task_id: str, try_number: int, map_index: int = -1) -> str:
         """Return the log of one try of a task, a line for each message; a very long one is cut, and says so.
 
-        Raises
-        ------
-        ApiRefused
-            404: there is no such task, or it has not been tried that often.
+        Raises `ApiRefused` 404: there is no such task, or it has not been tried that often.
         """
         what = f"reading the log of {task_id}"
         answer = self.session.request(

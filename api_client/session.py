@@ -121,16 +121,12 @@ class ApiSession:
         return session
 
     def close(self) -> None:
-        """Give the connections back."""
         self._http.close()
 
     def token(self) -> str:
         """Return a bearer token; log in if there is none yet, or the one there is ends soon.
 
-        Raises
-        ------
-        LoginRefused
-            Wrong user or password.
+        Raises `LoginRefused`: wrong user or password.
         """
         if self._token is None or (self._password is not None and time.time() >= self._renewal):
             self._token = self.log_in(self.username, self._password)
@@ -138,12 +134,7 @@ class ApiSession:
         return self._token
 
     def log_in(self, user: str, password: str | None, headers: Mapping[str, str] | None = None) -> str:
-        """Fetch a token for a user, whose session this need not be.
-
-        Raises
-        ------
-        ApiUnreachable, ApiRefused
-        """
+        """Fetch a token for a user, whose session this need not be. Raises `ApiUnreachable` or `ApiRefused`."""
         what = f"logging in as {user}"
         body = {"username": user, "password": password}
         answer = self._send("POST", "/auth/token", json=body, headers=headers)
@@ -237,13 +228,7 @@ def _renewal(token: str, now: float) -> float:
 
 
 def read_json(what: str, answer: requests.Response) -> Any:
-    """Return the JSON of a good answer.
-
-    Raises
-    ------
-    ApiError
-        It is something else: another program answers there.
-    """
+    """Return the JSON of a good answer. Raises `ApiError`: it is something else: another program answers there."""
     try:
         return answer.json()
     except ValueError as error:

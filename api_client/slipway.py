@@ -15,6 +15,8 @@ from api_client.session import ApiError, ApiRefused, ApiSession, read_json, sent
 API = "/slipway/api/v1.0"
 VALIDATION_TIMEOUT = 300.0
 """Seconds for an answer for which the provisioner reads the whole design."""
+PROVISIONER_REASONS = frozenset({"Provisioner", "Provisioner unreachable", "Provisioner not configured"})
+"""The `reason` of an answer that is about the provisioner. Any other error is the API's own, or a proxy's."""
 _COLLECTION = "design"
 _NOT_FOUND = 404
 
@@ -40,10 +42,13 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action, and the DAG run that carries it out. `state` is pending, running, success, failed or cancelled."""
+    """An action, and the DAG run that carries it out, if one does.
+
+    `state` is pending, running, success, failed or cancelled.
+    """
 
     id: str
-    run_id: str
+    run_id: str | None
     kind: str
     state: str
     marker: str | None
@@ -55,7 +60,6 @@ class Action:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Action:
-        """Read an action as the API shows it."""
         return cls(
             id=data["id"],
             run_id=data["run_id"],
@@ -78,7 +82,6 @@ class GroupProgress:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> GroupProgress:
-        """Read one of the `groups` of a run."""
         return cls(
             name=data["name"],
             state=data["state"],
@@ -130,10 +133,7 @@ class SlipwayClient:
     def commit(self, site: str, text: str) -> Revision:
         """Make these documents, and no others, the site's design. What was in its buffer is lost.
 
-        Raises
-        ------
-        DesignRefused
-            The documents have errors; all of them are named.
+        Raises `DesignRefused`: the documents have errors; all of them are named.
         """
         newest = self._newest_revision(site)
         digest = hashlib.sha256(text.encode()).hexdigest()
@@ -208,22 +208,20 @@ class SlipwayClient:
         return [Action.from_json(item) for item in found or ()]
 
     def action(self, action_id: str) -> Action:
-        """Return one action; one whose run is over is shown as over."""
         what = f"reading action {action_id}"
         return Action.from_json(read_json(what, self.request(what, "GET", f"/actions/{_quoted(action_id)}")))
 
     def provisioner_problem(self, site: str) -> str | None:
         """Return why the site's provisioner cannot be used, in a sentence; None when it can.
 
-        Raises
-        ------
-        ApiRefused, ApiUnreachable
-            The API itself does not answer as it should: of the provisioner nothing is known.
+        Raises `ApiRefused` or `ApiUnreachable`: the API itself does not answer as it should: of the provisioner nothing
+        is known.
         """
         try:
             self.request(f"asking the provisioner of site {site}", "GET", "/provisioner", {"site": site})
         except ApiRefused as refused:
-            if refused.status not in (502, 503):
+            # The API answers 503 also when its own database is away, and so does a proxy before an API that is away.
+            if not isinstance(refused.detail, Mapping) or str(refused.detail.get("reason")) not in PROVISIONER_REASONS:
                 raise
             return sentence(refused.detail)
         return None

@@ -78,10 +78,7 @@ class Budget:
     def keep(self, value: Any) -> None:
         """Take rendered data into account.
 
-        Raises
-        ------
-        TooMuchError
-            When it is nested too deep, or all of it together is too large.
+        Raises `TooMuchError` when it is nested too deep, or all of it together is too large.
         """
         size = self.sizes.of(value)
         # The document and its `data` are two levels themselves.

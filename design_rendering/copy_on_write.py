@@ -58,10 +58,7 @@ class CopyOnWrite:
 
         A list is filled with empty mappings up to the index.
 
-        Raises
-        ------
-        PlaceError
-            When there is a value on the way that the next step does not fit.
+        Raises `PlaceError` when there is a value on the way that the next step does not fit.
         """
         if not steps:
             self.data = value

@@ -33,16 +33,11 @@ class Design:
 
     Attributes
     ----------
-    configuration
-        The settings; the defaults where the site has no configuration.
-    strategy
-        The named strategy, or the default one (rule 22).
-    nodes
-        All nodes of the site, in document order.
-    digests
-        Node name to the digest of what makes it.
-    warnings
-        What deserves a second look (rule 4), and host profiles that are missing.
+    configuration : the settings; the defaults where the site has no configuration.
+    strategy : the named strategy, or the default one (rule 22).
+    nodes : all nodes of the site, in document order.
+    digests : node name to the digest of what makes it.
+    warnings : what deserves a second look (rule 4), and host profiles that are missing.
     """
 
     configuration: DeploymentConfiguration
@@ -59,11 +54,8 @@ def read_design(documents: Iterable[Document]) -> Design:
     `deployment-strategy` is used if there is one; else the default one (rule 22). A part that is wrong keeps no other
     part from being read (rule 3).
 
-    Raises
-    ------
-    StrategyLibError
-        DocumentError, ConfigurationError, StrategyError or InventoryError; where several parts are wrong, one
-        DocumentError with the problems of all of them.
+    Raises `StrategyLibError`: a DocumentError, ConfigurationError, StrategyError or InventoryError; where several parts
+    are wrong, one DocumentError with the problems of all of them.
     """
     all_documents = list(documents)
     errors: list[StrategyLibError] = []
@@ -155,10 +147,7 @@ def unused_strategies(documents: Sequence[Document]) -> list[Problem]:
     Files without nodes are drafts, and drafts are not deployed as they are. A strategy beside the one that is used is
     left alone: somebody who has several knows how to choose.
 
-    Raises
-    ------
-    StrategyLibError
-        Two documents have the same name, or the configuration is wrong.
+    Raises `StrategyLibError`: two documents have the same name, or the configuration is wrong.
     """
     strategies = find_documents(documents, STRATEGY_SCHEMA)
     if not strategies or not find_documents(documents, NODE_SCHEMA):

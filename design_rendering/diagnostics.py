@@ -46,20 +46,13 @@ class Diagnostics:
                 self.more_warnings += 1
 
     def warnings(self) -> tuple[Problem, ...]:
-        """Return the warnings."""
         if self.more_warnings:
             note = Problem("$", f"there are {self.more_warnings} more warnings like these", level="warning")
             return (*self._warnings, note)
         return tuple(self._warnings)
 
     def raise_errors(self) -> None:
-        """Raise what was found.
-
-        Raises
-        ------
-        RenderingError
-            With all errors, if there are any.
-        """
+        """Raise what was found. Raises `RenderingError` with all errors, if there are any."""
         if self.more_errors:
             raise RenderingError(
                 [*self._errors, Problem("$", f"there are {self.more_errors} more problems like these")]

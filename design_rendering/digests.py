@@ -34,10 +34,7 @@ def node_digests(documents: Iterable[Document], nodes: Iterable[Node]) -> dict[s
     keys, metadata, other nodes, and where a label comes from do not count. Tags are no labels: Drydock writes them to
     MAAS when it deploys.
 
-    Raises
-    ------
-    DocumentError
-        When two of these documents have the same schema, layer and name.
+    Raises `DocumentError` when two of these documents have the same schema, layer and name.
     """
     all_documents = list(documents)
     parts = {

@@ -36,10 +36,8 @@ class FieldChange:
 
     Attributes
     ----------
-    path
-        JSON path from the document's root: where it stands afterwards, of a removed one where it stood.
-    before, after
-        Its values, None where it was added or removed; a secret is `[redacted]`.
+    path : JSON path from the document's root: where it stands afterwards, of a removed one where it stood.
+    before, after : its values, None where it was added or removed; a secret is `[redacted]`.
     """
 
     path: str
@@ -54,12 +52,9 @@ class DocumentChange:
 
     Attributes
     ----------
-    collection
-        Where it stands afterwards; of a removed document where it stood.
-    moved_from
-        The collection where it stood, if that was another.
-    fields
-        What is different in it; empty for a document that was added, removed, or only moved.
+    collection : where it stands afterwards; of a removed document where it stood.
+    moved_from : the collection where it stood, if that was another.
+    fields : what is different in it; empty for a document that was added, removed, or only moved.
     """
 
     collection: str
@@ -81,10 +76,9 @@ def document_changes(
 
     Parameters
     ----------
-    before, after
-        All documents of two states. The source of each is the name of its collection.
-    secrets_before, secrets_after
-        What is a secret beyond what the documents say: where secrets of others were put into them.
+    before, after : all documents of two states. The source of each is the name of its collection.
+    secrets_before, secrets_after : what is a secret beyond what the documents say: where secrets of others were put
+        into them.
     """
     old = {_key(document): document for document in before}
     new = {_key(document): document for document in after}

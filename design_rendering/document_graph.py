@@ -28,16 +28,11 @@ class DocumentGraph:
 
     Attributes
     ----------
-    parents
-        Document to the one it is layered on; the replacement of its parent where there is one.
-    replaced_by
-        Document to the one that replaces it.
-    sources
-        Schema and name to the document that substitutions take values from.
-    failed
-        Documents with a problem in this.
-    outranked
-        Documents that are not used, because another one in a more specific layer replaces the same document.
+    parents : document to the one it is layered on; the replacement of its parent where there is one.
+    replaced_by : document to the one that replaces it.
+    sources : schema and name to the document that substitutions take values from.
+    failed : documents with a problem in this.
+    outranked : documents that are not used, because another one in a more specific layer replaces the same document.
     """
 
     parents: Mapping[int, int]

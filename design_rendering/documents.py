@@ -31,18 +31,12 @@ class Document:
 
     Attributes
     ----------
-    schema, name
-        What it is, and `metadata.name`.
-    layer
-        `metadata.layeringDefinition.layer`, None where there is none.
-    data, metadata
-        What stands under these keys, as JSON values. Not to be changed: YAML aliases share parts.
-    source
-        Name of the text it was read from.
-    line
-        Line of its first key, from 1; 0 when it was not read from a text.
-    warnings
-        What reading it found, each of level "warning": keys that stand twice in a mapping.
+    schema, name : what it is, and `metadata.name`.
+    layer : `metadata.layeringDefinition.layer`, None where there is none.
+    data, metadata : what stands under these keys, as JSON values. Not to be changed: YAML aliases share parts.
+    source : name of the text it was read from.
+    line : line of its first key, from 1; 0 when it was not read from a text.
+    warnings : what reading it found, each of level "warning": keys that stand twice in a mapping.
     """
 
     schema: str
@@ -85,18 +79,14 @@ def load_documents(text: str | bytes, source: str = "<text>", limits: Limits | N
 
     Parameters
     ----------
-    text
-        UTF-8 bytes, or text.
-    source
-        What messages call the text, usually a file name.
-    limits
-        Bounds on what is read; the default suits sites of 20,000 documents.
+    text : UTF-8 bytes, or text.
+    source : what messages call the text, usually a file name.
+    limits : bounds on what is read; the default suits sites of 20,000 documents.
 
     Raises
     ------
-    DocumentError
-        With every problem at once: syntax, broken limits, documents without schema or name, and duplicate keys in
-        documents of `READ_KINDS`.
+    DocumentError : with every problem at once: syntax, broken limits, documents without schema or name, and duplicate
+        keys in documents of `READ_KINDS`.
     """
     bounds = limits or Limits()
     reader = YamlReader(_decoded(text, source, bounds), source, bounds)
@@ -121,10 +111,7 @@ def load_documents(text: str | bytes, source: str = "<text>", limits: Limits | N
 def find_documents(documents: Iterable[Document], schema: str) -> dict[str, Document]:
     """Return the documents of a schema by name, the most specific layer of each, abstract ones left out.
 
-    Raises
-    ------
-    DocumentError
-        For every pair of documents with the same schema, layer and name.
+    Raises `DocumentError` for every pair of documents with the same schema, layer and name.
     """
     found: dict[str, Document] = {}
     seen: dict[tuple[str, str | None], Document] = {}
@@ -151,10 +138,8 @@ def find_document(documents: Iterable[Document], schema: str, name: str | None =
 
     Without a name there may be only one such document.
 
-    Raises
-    ------
-    DocumentError
-        When two documents have the same schema, layer and name, or no name is given and there are several.
+    Raises `DocumentError` when two documents have the same schema, layer and name, or no name is given and there are
+    several.
     """
     found = find_documents(documents, schema)
     if name is not None:

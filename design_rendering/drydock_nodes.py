@@ -64,12 +64,8 @@ def nodes_from_documents(documents: Iterable[Document]) -> list[Node]:
     Drydock: the tag `!gpu`, the key `!role` of a label whatever its value, the rack `!`. A profile that is missing adds
     nothing: see `missing_profiles`.
 
-    Raises
-    ------
-    DocumentError
-        When two nodes, or two profiles, have the same name.
-    InventoryError
-        With every tag, label or rack that has a wrong type.
+    Raises `DocumentError` when two nodes, or two profiles, have the same name; `InventoryError` with every tag, label
+    or rack that has a wrong type.
     """
     all_documents = list(documents)
     nodes = find_documents(all_documents, NODE_SCHEMA)

@@ -83,15 +83,12 @@ def carry_out(action: Action, own: Any, result: CopyOnWrite, secrets: SecretPath
 
     Parameters
     ----------
-    own
-        The document's own data, as written. `merge` and `replace` take from it.
-    result
-        What is inherited from the parent, as the actions before have left it.
+    own : the document's own data, as written. `merge` and `replace` take from it.
+    result : what is inherited from the parent, as the actions before have left it.
 
     Raises
     ------
-    LayeringError
-        When there is nothing at the action's path.
+    LayeringError : when there is nothing at the action's path.
     """
     steps = action.steps
     shown = f".{path_of(steps).removeprefix('$').removeprefix('.')}"

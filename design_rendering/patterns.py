@@ -36,10 +36,7 @@ class Pattern:
     def __init__(self, text: str) -> None:
         """Read a pattern.
 
-        Raises
-        ------
-        PatternError
-            When it is no regular expression, or one of a kind that is not supported.
+        Raises `PatternError` when it is no regular expression, or one of a kind that is not supported.
         """
         if len(text) > _LONGEST:
             raise PatternError(f"is longer than {_LONGEST} characters")
@@ -112,10 +109,8 @@ class Replaced:
 
     Attributes
     ----------
-    value
-        The very same where nothing fits; what was shared is still shared.
-    places
-        A tree of the steps to the texts that were changed, True for each; empty without any.
+    value : the very same where nothing fits; what was shared is still shared.
+    places : a tree of the steps to the texts that were changed, True for each; empty without any.
     """
 
     value: Any
@@ -129,13 +124,11 @@ def replaced_below(root: Any, depth: int, pattern: Pattern, value: str, budget: 
 
     Parameters
     ----------
-    depth
-        How many levels of lists and mappings are looked at, the root being the first; -1: all.
+    depth : how many levels of lists and mappings are looked at, the root being the first; -1: all.
 
     Raises
     ------
-    TooMuchError
-        When it would be too much work, or too large.
+    TooMuchError : when it would be too much work, or too large.
     """
     # By identity and the levels left, so that what aliases repeat is looked at once; with the value itself, so that its
     # identity is not used again.

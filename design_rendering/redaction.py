@@ -21,8 +21,7 @@ class Redactor:
 
     Parameters
     ----------
-    secrets
-        The texts to hide; those shorter than `shortest` characters are not hidden.
+    secrets : the texts to hide; those shorter than `shortest` characters are not hidden.
     """
 
     def __init__(self, secrets: Iterable[str], replacement: str = HIDDEN, shortest: int = SHORTEST_SECRET) -> None:

@@ -27,13 +27,10 @@ class RenderedDocument:
 
     Attributes
     ----------
-    document
-        With rendered data; source and lines are those of the document that was written. What was carried out is no
-        longer in its metadata, so that rendering it again changes nothing.
-    changed
-        False when it is just as it was written.
-    secret_paths
-        JSON paths, such as `$.data.oob.credential`, of what was substituted or inherited from a secret.
+    document : with rendered data; source and lines are those of the document that was written. What was carried out is
+        no longer in its metadata, so that rendering it again changes nothing.
+    changed : False when it is just as it was written.
+    secret_paths : JSON paths, such as `$.data.oob.credential`, of what was substituted or inherited from a secret.
     """
 
     document: Document
@@ -47,12 +44,9 @@ class Rendering:
 
     Attributes
     ----------
-    documents
-        The concrete documents, in the order they were given.
-    warnings
-        What deserves a second look.
-    secret_parts
-        The parts of secrets that were taken by a pattern: no document shows that they are secret.
+    documents : the concrete documents, in the order they were given.
+    warnings : what deserves a second look.
+    secret_parts : the parts of secrets that were taken by a pattern: no document shows that they are secret.
     """
 
     documents: tuple[RenderedDocument, ...]
@@ -66,22 +60,13 @@ def render(documents: Sequence[Document]) -> Rendering:
     Abstract documents and replaced ones are left out, and of two with one schema and name the one in the more general
     layer. The documents given are not changed; the rendered ones share parts with them and with each other.
 
-    Raises
-    ------
-    RenderingError
-        With every problem at once.
+    Raises `RenderingError` with every problem at once.
     """
     return _Renderer(documents).rendering()
 
 
 def rendered_documents(documents: Sequence[Document]) -> list[Document]:
-    """Return the documents that count, rendered.
-
-    Raises
-    ------
-    RenderingError
-        With every problem at once.
-    """
+    """Return the documents that count, rendered. Raises `RenderingError` with every problem at once."""
     return [rendered.document for rendered in render(documents).documents]
 
 

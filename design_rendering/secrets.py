@@ -71,8 +71,7 @@ def redacted(document: Document, secret_paths: Iterable[str] = ()) -> Document:
 
     Parameters
     ----------
-    secret_paths
-        JSON paths of further secrets (`RenderedDocument.secret_paths`).
+    secret_paths : JSON paths of further secrets (`RenderedDocument.secret_paths`).
     """
     if is_secret(document):
         return document if document.data == PLACEHOLDER else replace(document, data=PLACEHOLDER)
@@ -91,8 +90,7 @@ def redacted_text(
 
     Parameters
     ----------
-    secret_paths
-        Position of a document to JSON paths of further secrets.
+    secret_paths : position of a document to JSON paths of further secrets.
     """
     text = text.removeprefix("\ufeff")
     writer = DocumentWriter()
@@ -128,10 +126,8 @@ def _between(text: str, *, behind: bool, ahead: bool) -> str:
 
     Parameters
     ----------
-    behind
-        What stands before the text is secret: its comments go as far as the next `---`.
-    ahead
-        What stands after it is secret: all its comments go.
+    behind : what stands before the text is secret: its comments go as far as the next `---`.
+    ahead : what stands after it is secret: all its comments go.
     """
     if ahead:
         return _markers(text)
@@ -151,8 +147,7 @@ def secret_values(documents: Iterable[Document], further: Iterable[str] = ()) ->
 
     Parameters
     ----------
-    further
-        Secrets that the documents do not show to be secret (`Rendering.secret_parts`).
+    further : secrets that the documents do not show to be secret (`Rendering.secret_parts`).
     """
     secrets = set(further)
     for document in documents:

@@ -38,10 +38,7 @@ class Taken:
 def take(source: Source, data: Any, secrets: SecretPaths, budget: Budget) -> Taken:
     """Take the value of a substitution from the rendered data of its source.
 
-    Raises
-    ------
-    SubstitutionError
-        When there is none.
+    Raises `SubstitutionError` when there is none.
     """
     steps, warnings = source.steps, []
     if steps and data is not None and not isinstance(data, CONTAINERS):
@@ -71,10 +68,7 @@ def put(
 ) -> str | None:
     """Put a value where a substitution wants it; return a warning, or None.
 
-    Raises
-    ------
-    SubstitutionError
-        When it cannot be put there.
+    Raises `SubstitutionError` when it cannot be put there.
     """
     steps = destination.steps
     if destination.pattern is not None:

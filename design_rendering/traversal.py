@@ -41,8 +41,7 @@ def inside_out(root: Any, done: set[int] | None = None) -> Iterator[Any]:
 
     Parameters
     ----------
-    done
-        Identities of those that are not wanted (again); the ones yielded are added.
+    done : identities of those that are not wanted (again); the ones yielded are added.
     """
     done = set() if done is None else done
     stack = [root]
@@ -85,8 +84,7 @@ def steps_of(path: str) -> tuple[Step, ...]:
 
     Raises
     ------
-    PathError
-        When it is no path, or one of the kinds that find several values.
+    PathError : when it is no path, or one of the kinds that find several values.
     """
     if len(path) > _LONGEST:
         raise PathError(f"is longer than {_LONGEST} characters")

@@ -37,12 +37,9 @@ class Validation:
 
     Attributes
     ----------
-    problems
-        All errors and warnings.
-    exposed
-        Those of them that are secrets in what everybody may see.
-    design
-        What a deployment takes from the documents, where that can be read.
+    problems : all errors and warnings.
+    exposed : those of them that are secrets in what everybody may see.
+    design : what a deployment takes from the documents, where that can be read.
     """
 
     problems: tuple[Problem, ...]
@@ -56,10 +53,7 @@ def render_files(documents: Sequence[Document]) -> tuple[list[Document], list[Pr
     Files without any node are drafts, parts of a site: what they cannot be rendered without may stand elsewhere, so
     that all that is wrong is a warning, and the documents count as they are written.
 
-    Raises
-    ------
-    RenderingError
-        There are nodes, and the documents cannot be rendered.
+    Raises `RenderingError`: there are nodes, and the documents cannot be rendered.
     """
     try:
         rendering = render(documents)
@@ -77,12 +71,9 @@ def validate(
 
     Parameters
     ----------
-    draft
-        The documents may be a part of a site: see `validate_rendering`.
-    complete
-        False where more files belong to these and cannot be read: nothing is said of what they may hold.
-    most_groups
-        How many groups one action can have; None: any number.
+    draft : the documents may be a part of a site: see `validate_rendering`.
+    complete : False where more files belong to these and cannot be read: nothing is said of what they may hold.
+    most_groups : how many groups one action can have; None: any number.
     """
     if not complete:
         return _in_order(documents, unrendered_problems(documents))
@@ -98,11 +89,9 @@ def validate_rendering(rendering: Rendering, *, draft: bool = False, most_groups
 
     Parameters
     ----------
-    draft
-        The documents may be a part of a site. What may stand in another file is a warning then (a host profile, the
+    draft : the documents may be a part of a site. What may stand in another file is a warning then (a host profile, the
         strategy that is named), or nothing is said of it (networks, hardware, that there is nothing to deploy).
-    most_groups
-        How many groups one action can have; None: any number.
+    most_groups : how many groups one action can have; None: any number.
     """
     documents = [rendered.document for rendered in rendering.documents]
     exposed = exposed_secrets(rendering)

@@ -51,16 +51,11 @@ class Limits:
 
     Attributes
     ----------
-    max_bytes
-        Size of the text.
-    max_depth
-        Nesting of lists and mappings, aliases followed.
-    max_nodes
-        YAML nodes of all documents together, every alias counted as if it had been written out.
-    max_documents
-        Number of documents.
-    max_characters
-        Length of all keys and values together, every alias counted as if it had been written out.
+    max_bytes : size of the text.
+    max_depth : nesting of lists and mappings, aliases followed.
+    max_nodes : YAML nodes of all documents together, every alias counted as if it had been written out.
+    max_documents : number of documents.
+    max_characters : length of all keys and values together, every alias counted as if it had been written out.
     """
 
     max_bytes: int = 64 * 1024 * 1024

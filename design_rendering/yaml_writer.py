@@ -199,10 +199,7 @@ class DocumentWriter:
     def dumped(self, document: Document) -> str:
         """Return the document as YAML, without comments; ends with a newline.
 
-        Raises
-        ------
-        RenderingError
-            When it is too large, or nested too deep, to be read again: aliases are written out.
+        Raises `RenderingError` when it is too large, or nested too deep, to be read again: aliases are written out.
         """
         try:
             self._budget.keep(document.metadata)

@@ -15,16 +15,12 @@ class ConnectionValues:
 
     Parameters
     ----------
-    type : str
-        Which backend speaks to it: a row of `provisioner_client.factory.FACTORY`.
-    id : str
-        Its name where it is kept.
-    host, schema, port, login, password
-        As a person filled them in; any may be missing. A host may be a whole URL.
-    extra : mapping
-        The fields that its backend and Slipway read, see `read_fields`.
-    named_by : str, optional
-        What it is kept in, for messages: ``Airflow connection 'slipway_provisioner'``. No secret.
+    type : which backend speaks to it: a row of `provisioner_client.factory.FACTORY`.
+    id : its name where it is kept.
+    host, schema, port, login, password : as a person filled them in; any may be missing. A host may be a whole URL.
+    extra : the fields that its backend and Slipway read, see `read_fields`.
+    named_by : what it is kept in, for messages: ``Airflow connection 'slipway_provisioner'``. No secret.
+    hurried : somebody waits for the answer: each request is sent once, and given up after seconds.
     """
 
     type: str
@@ -36,6 +32,7 @@ class ConnectionValues:
     password: str = field(default="", repr=False)
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
     named_by: str | None = None
+    hurried: bool = False
 
     @property
     def url(self) -> str:
@@ -53,10 +50,8 @@ def read_fields(kind: type[Fields], extra: Mapping[str, Any]) -> Fields:
     A field whose default is a boolean is a switch, one whose default is a float a number of seconds, and any other a
     text.
 
-    Raises
-    ------
-    ValueError
-        A number is not a number or is negative, a switch is not a boolean, a text is not a text. No value is repeated.
+    Raises `ValueError`: a number is not a number or is negative, a switch is not a boolean, a text is not a text. No
+    value is repeated.
     """
     values: dict[str, Any] = {}
     for item in fields(kind):  # type: ignore[arg-type]  # a dataclass, which no annotation can say

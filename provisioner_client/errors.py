@@ -11,10 +11,8 @@ class ProvisionerError(Exception):
 
     Parameters
     ----------
-    detail : str
-        What happened, in a plain sentence. The first sentence of the class's docstring stands before it.
-    status : int, optional
-        The HTTP status, where there was an answer.
+    detail : what happened, in a plain sentence. The first sentence of the class's docstring stands before it.
+    status : the HTTP status, where there was an answer.
     """
 
     def __init__(self, detail: str = "", *, status: int | None = None) -> None:
@@ -35,14 +33,10 @@ class ProvisionerUnavailable(ProvisionerError):
 
     Parameters
     ----------
-    detail, status
-        As for `ProvisionerError`.
-    retry_after : float, optional
-        Seconds that the provisioner asked to wait.
-    reached : bool
-        False when no connection was made, so that the request certainly had no effect.
-    timed_out : bool
-        True when the answer did not come in time: the provisioner may still be working on the request.
+    detail, status : as for `ProvisionerError`.
+    retry_after : seconds that the provisioner asked to wait.
+    reached : False when no connection was made, so that the request certainly had no effect.
+    timed_out : True when the answer did not come in time: the provisioner may still be working on the request.
     """
 
     def __init__(
@@ -78,10 +72,8 @@ class ProvisionerRefused(ProvisionerError):
 
     Parameters
     ----------
-    detail, status
-        As for `ProvisionerError`.
-    answered : bool
-        True when the provisioner itself said so, as the shape of the answer shows; a proxy may say as much of a
+    detail, status : as for `ProvisionerError`.
+    answered : True when the provisioner itself said so, as the shape of the answer shows; a proxy may say as much of a
         request that it has passed on.
     """
 

@@ -25,23 +25,41 @@ class ProvisionerFactory:
 
     Parameters
     ----------
-    rows
-        A type of connection, and the backend that speaks for it.
+    rows : a type of connection, what people call its backend, and the backend. The first row is for connections whose
+        type says nothing.
 
     Raises
     ------
-    ValueError
-        Two backends are registered for one type; the text names both.
+    ValueError : two backends are registered for one type; the text names both.
     """
 
-    def __init__(self, *rows: tuple[str, Backend]) -> None:
+    def __init__(self, *rows: tuple[str, str, Backend]) -> None:
         self._backends: dict[str, Backend] = {}
-        for kind, backend in rows:
+        self._names = {kind: name for kind, name, _ in rows}
+        for kind, _, backend in rows:
             if kind in self._backends:
                 both = (self._backends[kind], backend)
                 names = " and ".join(f"{one.__module__}.{one.__qualname__}" for one in both)
                 raise ValueError(f"two backends for connections of the type {kind!r}: {names}")
             self._backends[kind] = backend
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """All types of connections that have a backend."""
+        return tuple(sorted(self._backends))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What people call the backends, in the order of their rows."""
+        return tuple(dict.fromkeys(self._names.values()))
+
+    def used_type(self, kind: str) -> str:
+        """Return the type itself where it has a backend, else the first row's."""
+        return kind if kind in self._backends else next(iter(self._backends))
+
+    def name(self, kind: str) -> str:
+        """Return what people call the backend that `used_type` leads to."""
+        return self._names[self.used_type(kind)]
 
     def connect(
         self, connection: ConnectionValues, redact: Redact, context_marker: str | None = None
@@ -50,27 +68,24 @@ class ProvisionerFactory:
 
         Parameters
         ----------
-        redact
-            Takes what is secret out of a text. It is called for what the provisioner says only, and may be slow.
-        context_marker
-            Appears with every request in the provisioner's log, where it has such a thing.
+        redact : takes what is secret out of a text. It is called for what the provisioner says only, and may be slow.
+        context_marker : appears with every request in the provisioner's log, where it has such a thing.
 
         Raises
         ------
-        ValueError
-            No backend speaks for connections of this type, or the backend cannot use the connection's values.
+        ValueError : no backend speaks for connections of this type, or the backend cannot use the connection's values.
         """
         backend = self._backends.get(connection.type)
         if backend is None:
-            known = ", ".join(sorted(self._backends))
+            known = ", ".join(self.types)
             raise ValueError(f"no provisioner has connections of the type {connection.type!r}: choose {known}")
         return RedactingProvisioner(backend(connection, redact, context_marker), redact)
 
 
 FACTORY: Final = ProvisionerFactory(
-    ("drydock", connect_drydock),
+    ("drydock", "Drydock", connect_drydock),
     # Connections that are written as a URL, or were made before the type counted.
-    ("http", connect_drydock),
-    ("https", connect_drydock),
-    ("generic", connect_drydock),
+    ("http", "Drydock", connect_drydock),
+    ("https", "Drydock", connect_drydock),
+    ("generic", "Drydock", connect_drydock),
 )

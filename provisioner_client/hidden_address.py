@@ -20,8 +20,7 @@ class HiddenAddress:
 
     Parameters
     ----------
-    address : str
-        As it is sent to the provisioner; any text.
+    address : as it is sent to the provisioner; any text.
     """
 
     address: str = field(repr=False)

@@ -42,10 +42,8 @@ def read_error(body: bytes, redact: Redact = nothing_is_secret) -> ErrorText:
 
     Parameters
     ----------
-    body : bytes
-        As it came. The content type is not consulted: Drydock's is not reliable.
-    redact : callable, optional
-        Takes secrets out of what it says: before that is shortened, which might leave half a secret standing, and
+    body : as it came. The content type is not consulted: Drydock's is not reliable.
+    redact : takes secrets out of what it says: before that is shortened, which might leave half a secret standing, and
         after its shape is known, which a secret such as `error` would spoil.
     """
 
@@ -125,12 +123,9 @@ def from_transport(what: str, failure: Exception, clean: Callable[[str], str]) -
 
     Parameters
     ----------
-    what : str
-        Method, path and server.
-    failure : Exception
-        As raised by requests.
-    clean : callable
-        Takes secrets out of a text.
+    what : method, path and server.
+    failure : as raised by requests.
+    clean : takes secrets out of a text.
     """
     causes = list(_causes(failure))
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):

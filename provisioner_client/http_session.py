@@ -91,28 +91,20 @@ class HttpSession:
 
     Parameters
     ----------
-    base_url : str
-        `http://` or `https://`, without user and password.
-    tokens : TokenSource, optional
-        Sent as `X-Auth-Token`; renewed once when refused with 401.
-    secrets : callable, optional
-        Gives what must never appear in a text; default: what `tokens` gives.
-    headers : mapping, optional
-        Sent with every request.
-    named_by : str, optional
-        What a person finds the address in, for messages: ``Airflow connection 'slipway_provisioner'``. No secret.
-    verify : bool or str
-        Check the server's certificate, or the path of the CA file to check it with.
-    redact : callable, optional
-        Takes secrets out of what the server says of an error, before that is shortened. Where it fails, nothing of
+    base_url : `http://` or `https://`, without user and password.
+    tokens : sent as `X-Auth-Token`; renewed once when refused with 401.
+    secrets : gives what must never appear in a text; default: what `tokens` gives.
+    headers : sent with every request.
+    named_by : what a person finds the address in, for messages: ``Airflow connection 'slipway_provisioner'``. No
+        secret.
+    verify : check the server's certificate, or the path of the CA file to check it with.
+    redact : takes secrets out of what the server says of an error, before that is shortened. Where it fails, nothing of
         what the server says is shown.
-    sleep, chance
-        Wait for so many seconds; a number from 0 to 1. Given by tests.
+    sleep, chance : wait for so many seconds; a number from 0 to 1. Given by tests.
 
     Raises
     ------
-    ValueError
-        When `base_url` is not such a URL.
+    ValueError : when `base_url` is not such a URL.
     """
 
     def __init__(
@@ -152,7 +144,6 @@ class HttpSession:
         return f"HttpSession({self.base_url!r})"
 
     def close(self) -> None:
-        """Close all connections."""
         self._session.close()
 
     def hide(self, address: HiddenAddress) -> HiddenAddress:
@@ -165,8 +156,7 @@ class HttpSession:
 
         Parameters
         ----------
-        accept : callable
-            Given the status and the text of an answer that is not 2xx: is it wanted, rather than raised?
+        accept : given the status and the text of an answer that is not 2xx: is it wanted, rather than raised?
 
         Raises
         ------
@@ -179,10 +169,8 @@ class HttpSession:
 
         Parameters
         ----------
-        attempts : int
-            How often it may be sent at most. More than 1 only where sending it twice does no harm.
-        accept : callable
-            Given the status and the text of an answer that is not 2xx: is it wanted, rather than raised?
+        attempts : how often it may be sent at most. More than 1 only where sending it twice does no harm.
+        accept : given the status and the text of an answer that is not 2xx: is it wanted, rather than raised?
 
         Raises
         ------
@@ -354,10 +342,8 @@ def server_of(url: str) -> str:
 def checked_url(url: str) -> str:
     """Give the URL without a slash at its end.
 
-    Raises
-    ------
-    ValueError
-        When it is not an http URL with a host, or carries a user, a query or a fragment. The text does not repeat it.
+    Raises `ValueError` when it is not an http URL with a host, or carries a user, a query or a fragment. The text does
+    not repeat it.
     """
     try:
         parts = urlsplit(url.strip())

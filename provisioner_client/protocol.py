@@ -130,10 +130,8 @@ class DesignSource:
 
     Parameters
     ----------
-    address : str
-        At which the provisioner can fetch it. A secret, and another one for another design.
-    read : callable, optional
-        Gives the text of its documents, for a backend that sends them itself. It may be slow, and is not called for
+    address : at which the provisioner can fetch it. A secret, and another one for another design.
+    read : gives the text of its documents, for a backend that sends them itself. It may be slow, and is not called for
         nothing. Without it `LookupError` is raised.
     """
 
@@ -166,33 +164,23 @@ class Provisioner(Protocol):
     def check_names(self, nodes: Collection[str]) -> None:
         """Refuse names of nodes that the provisioner would lose. It is not asked.
 
-        Raises
-        ------
-        SubmissionRefused
-            No task with one of these names could be submitted.
+        Raises `SubmissionRefused`: no task with one of these names could be submitted.
         """
         ...
 
     def validate_design(self, design: DesignSource) -> DesignValidation:
         """Have a design checked. That it is not valid is an answer and not an error.
 
-        Raises
-        ------
-        DesignUnreadable
-            The provisioner cannot read the design. It may remember that: try another address.
+        Raises `DesignUnreadable`: the provisioner cannot read the design. It may remember that: try another address.
         """
         ...
 
     def select_nodes(self, design: DesignSource, selectors: Sequence[Selector]) -> frozenset[str]:
         """Names of the nodes of a design that the selectors choose (rules 5 and 6).
 
-        Raises
-        ------
-        ProvisionerRefused
-            When the design is not valid. Its kind `DesignEmpty`: the provisioner sees no node in the whole of it, and
-            an empty answer would look like an empty group.
-        DesignUnreadable
-            The provisioner cannot read the design.
+        Raises `ProvisionerRefused` when the design is not valid. Its kind `DesignEmpty`: the provisioner sees no node
+        in the whole of it, and an empty answer would look like an empty group. Raises `DesignUnreadable`: the
+        provisioner cannot read the design.
         """
         ...
 
@@ -210,20 +198,16 @@ class Provisioner(Protocol):
 
         Parameters
         ----------
-        phase : Phase
-            What it is asked to do; a backend has its own word for it.
+        phase : what it is asked to do; a backend has its own word for it.
         design : DesignSource
-        nodes : sequence of str or None
-            Exactly these nodes, never none. None means the whole site, and is for verify_site and prepare_site only:
-            a list that came out empty by mistake must not deploy everything.
-        reference : str
-            Our name for this task. However often one reference is submitted, and whatever is lost on the way, there
-            is one task.
-        guard : callable, optional
-            Called right before each sending, after looks and pauses. When it raises, nothing is sent.
-        sent_ago : float or None, optional
-            Seconds since this reference was last sent by an earlier process. None: it certainly never was, and nothing
-            is looked for before it is sent. A request sent less than `settle` seconds ago may still take effect.
+        nodes : exactly these nodes, never none. None means the whole site, and is for verify_site and prepare_site
+            only: a list that came out empty by mistake must not deploy everything.
+        reference : our name for this task. However often one reference is submitted, and whatever is lost on the way,
+            there is one task.
+        guard : called right before each sending, after looks and pauses. When it raises, nothing is sent.
+        sent_ago : seconds since this reference was last sent by an earlier process. None: it certainly never was, and
+            nothing is looked for before it is sent. A request sent less than `settle` seconds ago may still take
+            effect.
 
         Returns
         -------
@@ -232,20 +216,16 @@ class Provisioner(Protocol):
 
         Raises
         ------
-        SubmissionRefused
-            When the provisioner certainly did not take the task, and never will.
-        SubmissionUncertain
-            When it could not be learnt whether the task was taken. Submitting again with the same reference is safe.
+        SubmissionRefused : when the provisioner certainly did not take the task, and never will.
+        SubmissionUncertain : when it could not be learnt whether the task was taken. Submitting again with the same
+            reference is safe.
         """
         ...
 
     def find(self, reference: str) -> ProvisionerTask | None:
         """Give the provisioner task that was submitted with this reference, None when there is certainly none.
 
-        Raises
-        ------
-        ProvisionerUnavailable
-            Also when the provisioner shows no tasks at all, and may be unable to read them.
+        Raises `ProvisionerUnavailable`, also when the provisioner shows no tasks at all: it may be unable to read them.
         """
         ...
 
@@ -260,10 +240,9 @@ class Provisioner(Protocol):
 
         Raises
         ------
-        ProvisionerProtocolError
-            Also when the answer is about another task, phase or reference: a stale cache must prove nothing.
-        TaskNotFound
-            When the provisioner certainly does not know it (any more): two different answers say so.
+        ProvisionerProtocolError : also when the answer is about another task, phase or reference: a stale cache must
+            prove nothing.
+        TaskNotFound : when the provisioner certainly does not know it (any more): two different answers say so.
         """
         ...
 
@@ -283,10 +262,7 @@ class Provisioner(Protocol):
         will come of it. `Evidence.listed` says whether the node list was read, or the task is queued and the list could
         tell nothing yet.
 
-        Raises
-        ------
-        ProvisionerError
-            When nothing at all could be had.
+        Raises `ProvisionerError` when nothing at all could be had.
         """
         ...
 

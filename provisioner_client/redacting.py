@@ -41,11 +41,9 @@ class RedactingProvisioner:
 
     Parameters
     ----------
-    provisioner
-        The real one; it is closed with this.
-    redact
-        Takes secrets out of a text. It is called only when there are words to look through. Where it fails, an error
-        of the provisioner says `NOT_SHOWN`, and anything else raises what `redact` has raised.
+    provisioner : the real one; it is closed with this.
+    redact : takes secrets out of a text. It is called only when there are words to look through. Where it fails, an
+        error of the provisioner says `NOT_SHOWN`, and anything else raises what `redact` has raised.
     """
 
     provisioner: Provisioner
@@ -63,7 +61,6 @@ class RedactingProvisioner:
         self.provisioner.check_names(nodes)
 
     def validate_design(self, design: DesignSource) -> DesignValidation:
-        """As the real one; in its messages there is no secret."""
         with self._redacted_errors():
             validation = self.provisioner.validate_design(design)
         return replace(validation, messages=tuple(map(self._remark, validation.messages)))
@@ -86,13 +83,11 @@ class RedactingProvisioner:
             return self.provisioner.submit(phase, design, nodes, reference, guard=guard, sent_ago=sent_ago)
 
     def find(self, reference: str) -> ProvisionerTask | None:
-        """As the real one; in the task's messages there is no secret."""
         with self._redacted_errors():
             found = self.provisioner.find(reference)
         return None if found is None else self._task(found)
 
     def task(self, task_id: str, *, phase: Phase | None = None, reference: str | None = None) -> ProvisionerTask:
-        """As the real one; in its messages there is no secret."""
         with self._redacted_errors():
             return self._task(self.provisioner.task(task_id, phase=phase, reference=reference))
 
@@ -104,7 +99,6 @@ class RedactingProvisioner:
         phase: Phase | None = None,
         reference: str | None = None,
     ) -> Evidence:
-        """As the real one; in its words about nodes there is no secret."""
         with self._redacted_errors():
             evidence = self.provisioner.evidence(task_id, sent, phase=phase, reference=reference)
         return replace(
@@ -116,13 +110,11 @@ class RedactingProvisioner:
             return self.provisioner.is_dead(task_id)
 
     def nodes(self) -> dict[str, ListedNode]:
-        """As the real one; in its words about nodes there is no secret."""
         with self._redacted_errors():
             nodes = self.provisioner.nodes()
         return {name: self._listed(node) for name, node in nodes.items()}
 
     def close(self) -> None:
-        """Close the real one."""
         self.provisioner.close()
 
     def _task(self, task: ProvisionerTask) -> ProvisionerTask:

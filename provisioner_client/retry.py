@@ -13,12 +13,10 @@ class RetryPolicy:
 
     Parameters
     ----------
-    attempts : int
-        How often one request is sent at most, the first time included.
-    first_wait, longest_wait : float
-        Seconds before the second attempt, and before any attempt. Each wait is twice the one before.
-    longest_retry_after : float
-        Seconds; a provisioner that asks for more is asked again after this long.
+    attempts : how often one request is sent at most, the first time included.
+    first_wait, longest_wait : seconds before the second attempt, and before any attempt. Each wait is twice the one
+        before.
+    longest_retry_after : seconds; a provisioner that asks for more is asked again after this long.
     """
 
     attempts: int = 4
@@ -37,12 +35,9 @@ class RetryPolicy:
 
         Parameters
         ----------
-        attempt : int
-            The attempt that failed, from 1.
-        retry_after : float or None
-            What the provisioner asked for. It is never undercut, save by `longest_retry_after`.
-        chance : float
-            From 0 to 1. Spreads clients that failed together: half of the wait is certain, half is chance.
+        attempt : the attempt that failed, from 1.
+        retry_after : what the provisioner asked for. It is never undercut, save by `longest_retry_after`.
+        chance : from 0 to 1. Spreads clients that failed together: half of the wait is certain, half is chance.
         """
         backoff = min(self.longest_wait, self.first_wait * 2.0 ** min(attempt - 1, 32))
         spread = backoff * (0.5 + chance / 2)

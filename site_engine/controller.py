@@ -68,12 +68,13 @@ class Job:
     subject : what is looked at; the check is kept under this name.
     interval : seconds between two looks; more while it fails.
     refusals : how often in a row Airflow has refused this process's account.
-    work : does it; a `EngineError` is a failure, and its message the problem.
+    work : does it, or a part of it: False where the next look goes on with the rest, and until then it is not judged.
+        A `EngineError` is a failure, and its message the problem.
     """
 
     subject: str
     interval: float
-    work: Callable[[Controller], None]
+    work: Callable[[Controller], bool | None]
     due: float = 0.0
     failures: int = 0
     refusals: int = 0
@@ -104,8 +105,7 @@ class Controller:
 
         Parameters
         ----------
-        pause
-            Waits for so many seconds; returns True as soon as this process is told to stop.
+        pause : waits for so many seconds; returns True as soon as this process is told to stop.
         """
         failures = 0
         try:
@@ -127,12 +127,7 @@ class Controller:
     def look(self) -> None:
         """Do what is due, if this process leads or can.
 
-        Raises
-        ------
-        LeaseLost
-            Another process may lead by now.
-        StoreError
-            The store does not answer.
+        Raises `LeaseLost`: another process may lead by now; `StoreError`: the store does not answer.
         """
         if not self._leads():
             return
@@ -144,10 +139,7 @@ class Controller:
     def lease(self) -> Lease:
         """Return the lease of this process, renewed when it is time; jobs ask before each of their steps.
 
-        Raises
-        ------
-        LeaseLost
-            Another process may lead by now: stop here.
+        Raises `LeaseLost`: another process may lead by now: stop here.
         """
         if self._held is None:
             raise LeaseLost("this controller does not lead")
@@ -203,7 +195,9 @@ class Controller:
     def _do(self, job: Job) -> None:
         problem: str | None = None
         try:
-            job.work(self)
+            if job.work(self) is False:
+                job.due = 0.0
+                return
             job.failures = job.refusals = 0
         except StoreError:
             raise
@@ -233,11 +227,17 @@ class Controller:
 
 
 def close_dead_actions(airflow: AirflowRuns) -> Job:
-    """Return the job that closes actions whose DAG run is over or gone, and so frees their sites (rule 24)."""
+    """Return the job that closes actions whose DAG run is over or gone, and so frees their sites (rule 24).
+
+    A run that is gone is believed to be so at a look `GONE_TIME` after the first at the earliest.
+    """
     hidden: set[str] = set()
+    gone: dict[str, float] = {}
 
     def work(controller: Controller) -> None:
-        found = reconcile_all(controller.store, airflow, USER, before_each=controller.lease)
+        found = reconcile_all(
+            controller.store, airflow, USER, controller.monotonic(), gone, before_each=controller.lease
+        )
         for action in found.closed:
             log.info("Action %s of site %s is closed: %s.", action.id, action.site, action.verdict)
         for action in found.hidden:
@@ -245,6 +245,8 @@ def close_dead_actions(airflow: AirflowRuns) -> Job:
                 log.warning("Airflow shows the run of action %s (%s) not to this account.", action.id, action.dag_id)
         hidden.clear()
         hidden.update(action.id for action in found.hidden)
+        gone.clear()
+        gone.update(found.gone)
 
     return Job(AIRFLOW, DEAD_ACTIONS_EVERY, work)
 
@@ -260,23 +262,31 @@ def check_owners(health: AirflowHealth) -> Job:
 
 
 def check_provisioners(check: CheckProvisioner) -> Job:
-    """Return the job that asks the provisioner of every site whether it answers."""
+    """Return the job that asks the provisioner of every site whether it answers, one in each look: it may be slow."""
+    rest: list[str] = []
+    failed: dict[str, AirflowApiError] = {}
 
-    def work(controller: Controller) -> None:
-        failed: dict[str, AirflowApiError] = {}
-        for site in controller.store.sites.committed():
-            controller.lease()
+    def work(controller: Controller) -> bool:
+        if not rest:
+            rest.extend(controller.store.sites.committed())
+            failed.clear()
+        if rest:
+            site = rest.pop(0)
             try:
                 problem = check(site)
             except AccountRefused:
+                rest.clear()
                 raise
             except AirflowApiError as error:
                 # Of this provisioner nothing is known; the others may be heard.
                 failed[site] = error
             else:
                 controller.note(f"provisioner of site {site}", problem)
+        if rest:
+            return False
         for site, first in failed.items():
             more = f", nor are {len(failed) - 1} more" if len(failed) > 1 else ""
             raise AirflowApiError(f"the provisioner of site {site} is not checked{more}: {first}") from first
+        return True
 
     return Job("provisioners", PROVISIONERS_EVERY, work)

@@ -2,6 +2,7 @@
 
 Rule 24. `reconcile` is the one place that closes an action from outside of its own run. `acquire`, the commands to an
 action, the creation of another one and the controller call it. Readers call `action_for_display`, which writes nothing.
+An action that no DAG run carries out is left alone by all of them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 TRIGGER_TIME = timedelta(seconds=120)
 """An action's row is written before its DAG run is triggered: for so long the trigger may still be on its way."""
+GONE_TIME = timedelta(seconds=120)
+"""For so long Airflow has to say that a run is not there before `reconcile_all` believes it: it may be another Airflow,
+or one whose database is just being restored."""
 LIVE = ("queued", "running")
 """Airflow's states of a DAG run that goes on by itself."""
 
@@ -40,10 +44,12 @@ class Reconciled:
     ----------
     closed : actions that were closed by it.
     hidden : actions whose run Airflow does not show to the caller; they are left alone.
+    gone : for each action whose run is not there, in seconds, when that was first seen; for the next look.
     """
 
     closed: tuple[ActionRecord, ...]
     hidden: tuple[ActionRecord, ...]
+    gone: Mapping[str, float]
 
 
 class AirflowRuns(Protocol):
@@ -77,16 +83,21 @@ def reconcile(store: SiteStore, action_id: str, run_state: RunState, by: str | N
         Whether the action was closed by this.
     """
     action = store.actions.get(action_id)
-    if action.state.is_end:
+    if action.state.is_end or action.run_id is None:
         return False
     state = run_state(action.dag_id, action.run_id)
     return _is_dead(store, action, state) and close_without_report(store, action_id, by)
 
 
 def reconcile_all(
-    store: SiteStore, airflow: AirflowRuns, by: str, before_each: Callable[[], object] = lambda: None
+    store: SiteStore,
+    airflow: AirflowRuns,
+    by: str,
+    now: float,
+    gone: Mapping[str, float],
+    before_each: Callable[[], object] = lambda: None,
 ) -> Reconciled:
-    """Close every action, of all sites, whose DAG run is over or gone.
+    """Close every action, of all sites, whose DAG run is over, or was gone already `GONE_TIME` ago.
 
     Airflow is asked once for a hundred of them. A run that it does not list may only be hidden from the caller, so it
     is asked for by itself before its action is closed.
@@ -95,6 +106,10 @@ def reconcile_all(
     ----------
     by
         Who does this; kept among the commands to each action.
+    now
+        Seconds on a clock of this process that only goes forward.
+    gone
+        What the look before this one has come to, see `Reconciled`; empty at first.
     before_each
         Is called before each such action is looked at; what it raises ends the look.
 
@@ -103,19 +118,25 @@ def reconcile_all(
     AirflowApiError
         Airflow does not answer.
     """
-    opened = store.actions.unfinished()
-    states = airflow.run_states({(action.dag_id, action.run_id) for action in opened}) if opened else {}
-    closed, hidden = [], []
-    for action in opened:
-        if states.get((action.dag_id, action.run_id)) in LIVE:
+    opened = {(one.dag_id, one.run_id): one for one in store.actions.unfinished() if one.run_id is not None}
+    states = airflow.run_states(opened.keys()) if opened else {}
+    closed, hidden, still_gone = [], [], {}
+    for run, action in opened.items():
+        if states.get(run) in LIVE:
             continue
         before_each()
         try:
-            if reconcile(store, action.id, airflow.run_state, by):
-                closed.append(store.actions.get(action.id))
+            state = airflow.run_state(*run)
         except AirflowRefused:
             hidden.append(action)
-    return Reconciled(tuple(closed), tuple(hidden))
+            continue
+        if state is None:
+            still_gone[action.id] = gone.get(action.id, now)
+            if now - still_gone[action.id] < GONE_TIME.total_seconds():
+                continue
+        if reconcile(store, action.id, lambda *_, state=state: state, by):
+            closed.append(store.actions.get(action.id))
+    return Reconciled(tuple(closed), tuple(hidden), still_gone)
 
 
 def close_without_report(store: SiteStore, action_id: str, by: str | None = None) -> bool:
@@ -149,6 +170,8 @@ def has_unrecorded_end(action: ActionRecord) -> bool:
 
 
 def _is_dead(store: SiteStore, action: ActionRecord, run_state: str | None) -> bool:
+    if action.run_id is None:
+        return False
     if run_state is None and action.state is ActionState.PENDING:
         return store.now() - action.created >= TRIGGER_TIME
     return run_is_over(run_state)
@@ -176,7 +199,9 @@ def take_site(store: SiteStore, action_id: str, run_state: RunState, log: TaskLo
         store.locks.acquire(action_id)
     except SiteBusy as busy:
         owner = busy.owner
-        if owner.action_id == action_id or not run_is_over(run_state(owner.dag_id, owner.run_id)):
+        if owner.action_id == action_id or owner.run_id is None:
+            raise _site_is_busy(store, owner) from busy
+        if not run_is_over(run_state(owner.dag_id, owner.run_id)):
             raise _site_is_busy(store, owner) from busy
         log.warning(
             "The site was left locked by action %s, whose run %s is over: taking it over.",

@@ -44,13 +44,10 @@ class DesignCheck:
 
     Attributes
     ----------
-    validation
-        Whether it accepts the design, and its remarks.
-    nodes, missing
-        How many nodes the design has, and which of them the provisioner does not see; nothing is known of that where
-        it refuses the design.
-    fetch
-        Which address was used last, for `ProvisionerConnection.design_address`.
+    validation : whether it accepts the design, and its remarks.
+    nodes, missing : how many nodes the design has, and which of them the provisioner does not see; nothing is known of
+        that where it refuses the design.
+    fetch : which address was used last, for `ProvisionerConnection.design_address`.
     """
 
     validation: DesignValidation
@@ -89,21 +86,16 @@ def check_design(
 
     Parameters
     ----------
-    address
-        Gives the address for a fetch.
-    text
-        The design's documents.
-    nodes
-        The names of the design's nodes. Others that the provisioner sees are of no interest.
-    fetch
-        The address to begin with: the one that was good before, or 0.
-    patience
-        Seconds after which no further address is tried. Drydock takes half a minute for one that leads nowhere.
+    address : gives the address for a fetch.
+    text : the design's documents.
+    nodes : the names of the design's nodes. Others that the provisioner sees are of no interest.
+    fetch : the address to begin with: the one that was good before, or 0.
+    patience : seconds after which no further address is tried. Drydock takes half a minute for one that leads nowhere.
 
     Raises
     ------
-    provisioner_client.errors.ProvisionerError
-        It could not be asked. `DesignUnreadable`: none of the addresses led to a design.
+    provisioner_client.errors.ProvisionerError : it could not be asked. `DesignUnreadable`: none of the addresses led to
+        a design.
     """
     started = clock()
     for number in range(1, ADDRESSES + 1):
@@ -140,12 +132,8 @@ def _counts(check: DesignCheck) -> tuple[int, int]:
 def read_revision(store: SiteStore, site: str, number: int | None) -> tuple[RevisionRecord, list[Document]]:
     """Return a revision and its rendered documents.
 
-    Raises
-    ------
-    StepError
-        It was forced although it could not be rendered: there is nothing to deploy.
-    site_store.RevisionNotFound
-        The site has no revision of this number, or no revision at all.
+    Raises `StepError`: it was forced although it could not be rendered: there is nothing to deploy;
+    `site_store.RevisionNotFound`: the site has no revision of this number, or no revision at all.
     """
     revision = store.revisions.get(site, number)
     if revision.text is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from provisioner_client.errors import ProvisionerError
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from site_engine.process import TaskLog
     from site_engine.provisioners import Provisioners
     from site_store import ActionRecord, SiteStore
-    from strategy_lib.phase import Phase
     from strategy_lib.report import Report
 
 
@@ -40,10 +38,8 @@ def finalize_action(
 
     Parameters
     ----------
-    step_states
-        Airflow's state of each of the action's steps (`site_engine.actions.kinds.ActionKind.steps`).
-    provisioners
-        Leads to the provisioner that is asked for late results.
+    step_states : Airflow's state of each of the action's steps (`site_engine.actions.kinds.ActionKind.steps`).
+    provisioners : leads to the provisioner that is asked for late results.
     """
     for standing in store.groups.standings(action.id):
         if not standing.is_judged and store.groups.interrupt(action.id, standing.name):
@@ -54,7 +50,7 @@ def finalize_action(
     _late_results(store, action, log, provisioners)
     data = store.reports.facts(action.id)
     on_nodes = NodeStepStatus(step, step_states.get(step), judged, step_tasks(store, action, step)) if step else None
-    report = make_report(data, step_states, datetime.now(UTC), on_nodes)
+    report = make_report(data, step_states, store.now(), on_nodes)
     return _closed(store, action, report, log)
 
 
@@ -68,7 +64,7 @@ def finalize_dry_run(
     withheld = store.tasks.withheld(action.id)
     planned = [PlannedGroup(group.definition, group.nodes) for group in data.groups]
     rehearsal = simulate_plan(planned, states, kind_of(action.kind).node_step, targets, withheld)
-    return _closed(store, action, make_dry_run_report(data, step_states, datetime.now(UTC), rehearsal), log)
+    return _closed(store, action, make_dry_run_report(data, step_states, store.now(), rehearsal), log)
 
 
 def _closed(store: SiteStore, action: ActionRecord, report: Report, log: TaskLog) -> Report:

@@ -92,10 +92,7 @@ class GroupSubject:
     def next(self) -> NextOperation | GroupRecord:
         """Return what the deployment says is due; with nothing due, store the verdict and return the group.
 
-        Raises
-        ------
-        AttemptNotOpen
-            Another attempt has begun meanwhile: it is not this process that goes on (rule 23).
+        Raises `AttemptNotOpen`: another attempt has begun meanwhile: it is not this process that goes on (rule 23).
         """
         record = self._read()
         if record.attempt != self.record.attempt:
@@ -264,12 +261,9 @@ def whose_turn(group: str, standings: Iterable[GroupStanding], task_state: Calla
 
     Parameters
     ----------
-    group
-        The group whose task has started.
-    standings
-        All groups of the action, in processing order.
-    task_state
-        Airflow's state of the task of the group at a position; None: not scheduled yet.
+    group : the group whose task has started.
+    standings : all groups of the action, in processing order.
+    task_state : Airflow's state of the task of the group at a position; None: not scheduled yet.
     """
     order = list(standings)
     (ours,) = (standing for standing in order if standing.name == group)

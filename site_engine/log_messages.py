@@ -69,7 +69,6 @@ def withheld(reasons: Mapping[str, str]) -> Iterator[str]:
 
 
 def by_reason(reasons: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the nodes of each reason."""
     grouped: dict[str, list[str]] = {}
     for name, reason in reasons.items():
         grouped.setdefault(reason, []).append(name)
@@ -77,7 +76,7 @@ def by_reason(reasons: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _origin(operation: Operation) -> str:
-    what = f"{operation.phase} of group {operation.group}" if operation.group else operation.phase.value
+    what = f"{operation.phase} of group {operation.group}" if operation.group is not None else operation.phase.value
     return f"{what}, action {operation.action_id}"
 
 
@@ -149,7 +148,6 @@ def criterion(result: CriterionResult) -> str:
 
 
 def verdict(view: GroupView) -> str:
-    """Say the verdict."""
     reason = f" ({view.reason.value})" if view.reason else ""
     return f"Verdict: {view.state.value}{reason}."
 

@@ -61,7 +61,7 @@ class NodeStepSubject:
 
     def __init__(self, operations: OperationRun, request: NodeStepRequest) -> None:
         self.request = request
-        self.owner = OperationOwner(request.action_id, request.site, "", request.attempt)
+        self.owner = OperationOwner(request.action_id, request.site, None, request.attempt)
         self.since = request.since
         self.times_of_others = request.times
         self._operations = operations
@@ -134,8 +134,7 @@ def judge_node_step(phase: Phase, nodes: Sequence[str], tasks: Mapping[str, Task
 
     Parameters
     ----------
-    tasks
-        What came of each node that was submitted, by name.
+    tasks : what came of each node that was submitted, by name.
     """
     missing = {
         name: (tasks[name].error or tasks[name].status.value) if name in tasks else "not submitted"

@@ -33,10 +33,8 @@ def hold_group_back(
 
     Parameters
     ----------
-    standings
-        All groups of the action.
-    attempt_key
-        Differs from that of a failed group when a person has cleared it: then it begins anew (rule 23).
+    standings : all groups of the action.
+    attempt_key : differs from that of a failed group when a person has cleared it: then it begins anew (rule 23).
     """
     if action.paused is None:
         return None

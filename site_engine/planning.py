@@ -86,12 +86,10 @@ def judge_deployed(
 
     Parameters
     ----------
-    wanted
-        The digest of the design of each node that is considered.
-    records
-        What the store knows of the site's nodes.
-    conditions
-        What the provisioner says of them now. What it does not list as deployed is in neither part of the result.
+    wanted : the digest of the design of each node that is considered.
+    records : what the store knows of the site's nodes.
+    conditions : what the provisioner says of them now. What it does not list as deployed is in neither part of the
+        result.
     """
     known = {record.name: record for record in records}
     as_wanted: set[str] = set()

@@ -33,11 +33,9 @@ class SystemClock:
     """The machine's own clock."""
 
     def now(self) -> datetime:
-        """Return the current time, aware, in UTC."""
         return datetime.now(UTC)
 
     def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds."""
         time.sleep(seconds)
 
 
@@ -60,14 +58,10 @@ class Stopping:
 
     Parameters
     ----------
-    store : SiteStore, optional
-        Asked for commands to the action.
-    action_id : str
-        The action; "" where only a signal counts.
-    since : datetime
-        When the task started: an earlier command to stop was about an earlier try.
-    told : bool
-        Set by the signal's handler.
+    store : asked for commands to the action.
+    action_id : the action; "" where only a signal counts.
+    since : when the task started: an earlier command to stop was about an earlier try.
+    told : set by the signal's handler.
     """
 
     store: SiteStore | None = None
@@ -78,10 +72,7 @@ class Stopping:
     def require_going_on(self) -> None:
         """Make sure that this task may still submit something.
 
-        Raises
-        ------
-        TaskStopped
-            It was told to stop, or its action was stopped since it started.
+        Raises `TaskStopped`: it was told to stop, or its action was stopped since it started.
         """
         self.require_not_told()
         if self.store is None or not self.action_id:
@@ -91,12 +82,6 @@ class Stopping:
                 raise TaskStopped(f"the action was stopped by {audit.user}: nothing more is submitted")
 
     def require_not_told(self) -> None:
-        """Make sure that no signal has told this task to stop; asks nobody.
-
-        Raises
-        ------
-        TaskStopped
-            One has.
-        """
+        """Make sure that no signal has told this task to stop; asks nobody. Raises `TaskStopped`: one has."""
         if self.told:
             raise TaskStopped("this task was told to stop: nothing more is submitted")

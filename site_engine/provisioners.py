@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from provisioner_client.connection import read_fields
@@ -40,10 +40,8 @@ class ProvisionerConnection:
 
     Parameters
     ----------
-    values
-        What is kept of it.
-    slipway_url
-        Where the provisioner finds Slipway's API, unless the connection says otherwise.
+    values : what is kept of it.
+    slipway_url : where the provisioner finds Slipway's API, unless the connection says otherwise.
     """
 
     values: ConnectionValues
@@ -55,14 +53,20 @@ class ProvisionerConnection:
         return self.values.id
 
     @property
-    def settings(self) -> ConnectionSettings:
-        """The engine's fields of it.
+    def hurried(self) -> ProvisionerConnection:
+        """The same connection for a question whose answer somebody waits for: see `ConnectionValues.hurried`."""
+        return replace(self, values=replace(self.values, hurried=True))
 
-        Raises
-        ------
-        SettingsError
-            One of them cannot be used.
-        """
+    @property
+    def backend(self) -> str:
+        """What people call the provisioner that it leads to."""
+        from provisioner_client.factory import FACTORY
+
+        return FACTORY.name(self.values.type)
+
+    @property
+    def settings(self) -> ConnectionSettings:
+        """The engine's fields of it. Raises `SettingsError`: one of them cannot be used."""
         with _as_settings_error(self.id):
             return read_fields(ConnectionSettings, self.values.extra)
 
@@ -71,15 +75,12 @@ class ProvisionerConnection:
 
         Parameters
         ----------
-        redact
-            Takes the secrets of the design in question out of all that the provisioner says.
-        context_marker
-            Appears with every request in the provisioner's log (any text).
+        redact : takes the secrets of the design in question out of all that the provisioner says.
+        context_marker : appears with every request in the provisioner's log (any text).
 
         Raises
         ------
-        SettingsError
-            The connection's fields cannot be used.
+        SettingsError : the connection's fields cannot be used.
         """
         # Not above: an HTTP library that only few of the processes need which read the DAGs.
         from provisioner_client.factory import FACTORY
@@ -92,15 +93,12 @@ class ProvisionerConnection:
 
         Parameters
         ----------
-        token
-            What opens it.
-        fetch
-            Another address for each number: the provisioner never asks again at an address at which it got nothing.
+        token : what opens it.
+        fetch : another address for each number: the provisioner never asks again at an address at which it got nothing.
 
         Raises
         ------
-        SettingsError
-            The connection's fields cannot be used.
+        SettingsError : the connection's fields cannot be used.
         """
         base = (self.settings.design_base_url or self.slipway_url).rstrip("/")
         return f"{base}/slipway/d/{token}" + (f"?n={fetch}" if fetch else "")
@@ -119,22 +117,15 @@ class Provisioners(Protocol):
     def for_site(self, site: str) -> ProvisionerConnection:
         """Return the connection of a site.
 
-        Raises
-        ------
-        SettingsError
-            There is neither one of its own nor one for all sites.
+        Raises `SettingsError`: there is neither one of its own nor one for all sites.
         """
         ...
 
     def for_action(self, store: SiteStore, action: ActionRecord) -> ProvisionerConnection:
         """Return the connection that an action uses, decided now unless it was; another is never used for it.
 
-        Raises
-        ------
-        SettingsError
-            There is no connection for the action's site.
-        ConnectionMissing
-            The one that was decided on is not there any more.
+        Raises `SettingsError`: there is no connection for the action's site; `ConnectionMissing`: the one that was
+        decided on is not there any more.
         """
         ...
 

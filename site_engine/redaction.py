@@ -38,8 +38,7 @@ def secrets_of(store: SiteStore, revision: RevisionRecord, documents: Iterable[D
 
     Parameters
     ----------
-    documents
-        The rendered documents of the revision.
+    documents : the rendered documents of the revision.
     """
     known = store.revisions.secrets(revision.site, revision.number)
     if known is not None:
@@ -82,10 +81,7 @@ def redact_for_site(store: SiteStore, site: str) -> Redact:
 def redactor_of(store: SiteStore, action: ActionRecord) -> Redactor:
     """Return what hides the secrets of an action's revision; may be slow where they were not stored with it.
 
-    Raises
-    ------
-    StepError, site_store.RevisionNotFound
-        There is no rendered design.
+    Raises `StepError` or `site_store.RevisionNotFound`: there is no rendered design.
     """
     known = None if action.revision is None else store.revisions.secrets(action.site, action.revision)
     if known is not None:
@@ -193,8 +189,7 @@ class RedactedStream:
 
     Parameters
     ----------
-    stream
-        Takes the lines; it also has all that this class does not.
+    stream : takes the lines; it also has all that this class does not.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -216,7 +211,6 @@ class RedactedStream:
         return len(text)
 
     def writelines(self, lines: Any) -> None:
-        """Take several texts."""
         for line in lines:
             self.write(line)
 
@@ -232,5 +226,4 @@ class RedactedStream:
                 return
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the stream itself has."""
         return getattr(self._stream, name)

@@ -43,10 +43,8 @@ def failed_steps(states: Mapping[str, str | None], events: Iterable[EventRecord]
 
     Parameters
     ----------
-    states
-        Airflow's state of every step, in the DAG's order. A step that was not reached is not named.
-    events
-        The action's events, oldest first.
+    states : Airflow's state of every step, in the DAG's order. A step that was not reached is not named.
+    events : the action's events, oldest first.
     """
     said = {event.data.get("step"): event.message for event in events if event.kind == STEP_FAILED}
     return [
@@ -63,14 +61,11 @@ def make_report(
 
     Parameters
     ----------
-    data
-        What the store knows.
-    step_states
-        Airflow's state of each of the action's steps, in order.
-    ended
-        When the action ended.
-    node_step
-        How the action's step on nodes stands, if it has one. Where the action has a plan, that tells about the nodes.
+    data : what the store knows.
+    step_states : Airflow's state of each of the action's steps, in order.
+    ended : when the action ended.
+    node_step : how the action's step on nodes stands, if it has one. Where the action has a plan, that tells about the
+        nodes.
     """
     action = data.action
     failed = failed_steps(step_states, data.events)

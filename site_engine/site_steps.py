@@ -39,15 +39,12 @@ class SiteStepRequest:
 def run_site_step(operations: OperationRun, request: SiteStepRequest) -> StillRunning | None:
     """Go on until the step is done (None), or a long wait is better deferred. One that is stored as ended stays so.
 
-    Raises
-    ------
-    StepError
-        The provisioner says so, or did not say anything in time. ``prepare_site`` may succeed in part: Drydock reports
-        networks there, and says so although nothing is wrong with the nodes; that is a warning.
+    Raises `StepError`: the provisioner says so, or did not say anything in time. ``prepare_site`` may succeed in part:
+    Drydock reports networks there, and says so although nothing is wrong with the nodes; that is a warning.
     """
     store, log = operations.store, operations.log
     operation = store.operations.begin(
-        request.action_id, request.site, "", request.attempt, request.phase, (), request.design_ref
+        request.action_id, request.site, None, request.attempt, request.phase, (), request.design_ref
     )
     if operation.status in _ENDED:
         _require_success(operation, log)
@@ -77,10 +74,7 @@ def run_site_step(operations: OperationRun, request: SiteStepRequest) -> StillRu
 def _require_success(operation: Operation, log: TaskLog) -> None:
     """Conclude from the store what an earlier try of this task had seen; the provisioner may have forgotten it since.
 
-    Raises
-    ------
-    StepError
-        It was no success.
+    Raises `StepError`: it was no success.
     """
     name, result = operation.phase.value, operation.result
     if result == TaskResult.SUCCESS or (result == TaskResult.PARTIAL_SUCCESS and operation.phase is Phase.PREPARE_SITE):

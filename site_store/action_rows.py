@@ -21,13 +21,7 @@ FACTS = [*action.c, exists().where(action_report.c.action_id == action.c.id).lab
 
 
 def read_action(tx: Connection, action_id: str) -> ActionRecord:
-    """Return an action in the caller's transaction.
-
-    Raises
-    ------
-    ActionNotFound
-        No action has this id.
-    """
+    """Return an action in the caller's transaction. Raises `ActionNotFound`: no action has this id."""
     row = tx.execute(select(*FACTS).where(action.c.id == action_id)).one_or_none()
     if row is None:
         raise ActionNotFound(f"there is no action {action_id!r}: list the site's actions and name one of them")
@@ -69,7 +63,7 @@ def new_action(
     revision: int | None,
     parameters: Mapping[str, Any],
     dag_id: str,
-    run_id: str,
+    run_id: str | None,
     user: str,
     created: datetime,
     dry_run: bool,

@@ -36,6 +36,7 @@ class Actions(Repository):
         dry_run: bool = False,
         whole_site: bool = True,
         connection: str | None = None,
+        has_run: bool = True,
     ) -> ActionRecord:
         """Write an action down before its DAG run is triggered, so that a lost answer leaves no run without a row.
 
@@ -44,29 +45,20 @@ class Actions(Repository):
 
         Parameters
         ----------
-        kind
-            What is to be done: the id of a DAG.
-        site, revision
-            For which site, and the revision to bring about.
-        parameters
-            What the user asked for, as JSON values.
-        user
-            Who asked.
-        context_marker
-            The user's own name for the request.
-        exclusive
-            Whether no other action may be open on the site. Dry runs do not count.
-        dry_run
-            Whether it changes nothing.
-        whole_site
-            Whether it brings its whole site to the revision.
-        connection
-            The Airflow connection of the provisioner that the action is to use; None while it is not decided.
+        kind : what is to be done: the id of a DAG.
+        site, revision : for which site, and the revision to bring about.
+        parameters : what the user asked for, as JSON values.
+        user : who asked.
+        context_marker : the user's own name for the request.
+        exclusive : whether no other action may be open on the site. Dry runs do not count.
+        dry_run : whether it changes nothing.
+        whole_site : whether it brings its whole site to the revision.
+        connection : the Airflow connection of the provisioner that the action is to use; None while it is not decided.
+        has_run : whether a DAG run carries it out.
 
         Raises
         ------
-        SiteBusy
-            Another action is pending or running on the site, or holds it; the error names it.
+        SiteBusy : another action is pending or running on the site, or holds it; the error names it.
         """
         action_id = str(ULID.from_datetime(self._now()))
 
@@ -82,7 +74,7 @@ class Actions(Repository):
                 revision=revision,
                 parameters=parameters,
                 dag_id=kind,
-                run_id=f"{site}__{action_id}",
+                run_id=f"{site}__{action_id}" if has_run else None,
                 user=user,
                 created=self._shared_now(tx),
                 dry_run=dry_run,
@@ -114,22 +106,15 @@ class Actions(Repository):
 
         Parameters
         ----------
-        dag_id, run_id
-            The DAG run that carries the action out.
-        kind
-            What is to be done, such as `deploy_site`.
-        site
-            The site it is for. It need not exist yet: that it does not is the action's own failure to report.
-        revision
-            The revision to bring about, None for the site's newest at this moment. A given one is not looked up here.
-        parameters
-            What the user asked for, as JSON values.
-        user
-            Who asked.
-        dry_run
-            Whether it changes nothing.
-        whole_site
-            Whether it brings its whole site to the revision.
+        dag_id, run_id : the DAG run that carries the action out.
+        kind : what is to be done, such as `deploy_site`.
+        site : the site it is for. It need not exist yet: that it does not is the action's own failure to report.
+        revision : the revision to bring about, None for the site's newest at this moment. A given one is not looked up
+            here.
+        parameters : what the user asked for, as JSON values.
+        user : who asked.
+        dry_run : whether it changes nothing.
+        whole_site : whether it brings its whole site to the revision.
         """
         action_id = str(ULID.from_datetime(self._now()))
 
@@ -153,13 +138,7 @@ class Actions(Repository):
         return self._database.write(work)
 
     def get(self, action_id: str) -> ActionRecord:
-        """Return an action.
-
-        Raises
-        ------
-        ActionNotFound
-            No action has this id.
-        """
+        """Return an action. Raises `ActionNotFound`: no action has this id."""
         return self._database.read(lambda tx: read_action(tx, action_id))
 
     def of_run(self, dag_id: str, run_id: str) -> ActionRecord | None:
@@ -177,12 +156,9 @@ class Actions(Repository):
 
         Parameters
         ----------
-        site
-            Only those of this site, None for all.
-        limit
-            How many at most.
-        before
-            Only those older than the action of this id, for the next page.
+        site : only those of this site, None for all.
+        limit : how many at most.
+        before : only those older than the action of this id, for the next page.
         """
         newest = select(*FACTS).order_by(action.c.id.desc()).limit(limit)
         if site is not None:
@@ -227,13 +203,12 @@ class Actions(Repository):
 
         Raises
         ------
-        ActionNotFound
-            No action has this id.
+        ActionNotFound : no action has this id.
         """
 
         def work(tx: Connection) -> bool:
             known = read_action(tx, action_id)
-            since = (known.paused or self._now()) if paused else None
+            since = (known.paused or self._shared_now(tx)) if paused else None
             change = update(action).where(action.c.id == action_id, action.c.state.in_(OPEN))
             return bool(tx.execute(change.values(paused=since)).rowcount)
 
@@ -262,10 +237,7 @@ class Actions(Repository):
     def decide_connection(self, action_id: str, connection: str) -> str:
         """Decide which Airflow connection an action uses, and return it: the one that was decided on first stays.
 
-        Raises
-        ------
-        ActionNotFound
-            No action has this id.
+        Raises `ActionNotFound`: no action has this id.
         """
         undecided = update(action).where(action.c.id == action_id, action.c.connection.is_(None))
 
@@ -276,18 +248,11 @@ class Actions(Repository):
         return self._database.write(work)
 
     def record_command(self, action_id: str, command: str, user: str) -> AuditRecord:
-        """Keep who gave which command to an action.
-
-        Raises
-        ------
-        ActionNotFound
-            No action has this id.
-        """
-        now = self._now()
+        """Keep who gave which command to an action. Raises `ActionNotFound`: no action has this id."""
 
         def work(tx: Connection) -> AuditRecord:
             read_action(tx, action_id)
-            return write_audit(tx, now, action_id, command, user)
+            return write_audit(tx, self._shared_now(tx), action_id, command, user)
 
         return self._database.write(work)
 
@@ -312,14 +277,10 @@ class Actions(Repository):
 
         Parameters
         ----------
-        action_id
-            The action.
-        state
-            `SUCCESS`, `FAILED` or `CANCELLED`. `CANCELLED` never replaces an end that the action already has.
-        verdict
-            The same in a sentence.
-        by
-            Who ends it without having been asked; kept among the commands to the action, as `CLOSE`.
+        action_id : the action.
+        state : `SUCCESS`, `FAILED` or `CANCELLED`. `CANCELLED` never replaces an end that the action already has.
+        verdict : the same in a sentence.
+        by : who ends it without having been asked; kept among the commands to the action, as `CLOSE`.
 
         Returns
         -------
@@ -328,14 +289,12 @@ class Actions(Repository):
 
         Raises
         ------
-        ActionNotFound
-            No action has this id.
-        ValueError
-            The state is not an end.
+        ActionNotFound : no action has this id.
+        ValueError : the state is not an end.
         """
         if not state.is_end:
             raise ValueError(f"{state} is not an end of an action")
-        return self._database.write(lambda tx: close_action(tx, self._now(), action_id, state, verdict, by))
+        return self._database.write(lambda tx: close_action(tx, self._shared_now(tx), action_id, state, verdict, by))
 
 
 def _of_run(dag_id: str, run_id: str) -> Any:

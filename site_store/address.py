@@ -32,16 +32,14 @@ def resolve(url: str | None = None, environment: Mapping[str, str] | None = None
 
     Parameters
     ----------
-    url
-        What the caller named; None or empty: `SLIPWAY_DATABASE_URL`, else the database of the `slipway up` whose home
+    url : what the caller named; None or empty: `SLIPWAY_DATABASE_URL`, else the database of the `slipway up` whose home
         is `SLIPWAY_HOME`, else `.slipway` below the current directory.
-    environment
-        The environment variables; those of the process by default.
+    environment : the environment variables; those of the process by default.
 
     Raises
     ------
-    StoreNotConfigured
-        None is named; the URL cannot be read, or names a database that Slipway cannot use. It is not repeated.
+    StoreNotConfigured : None is named; the URL cannot be read, or names a database that Slipway cannot use. It is not
+        repeated.
     """
     variables = os.environ if environment is None else environment
     given = url or variables.get(URL_VARIABLE)

@@ -36,13 +36,7 @@ def lock_documents(tx: Connection, site: str) -> None:
 
 
 def require_version(tx: Connection, site: str, wanted: int | None) -> int:
-    """Return the buffer's version.
-
-    Raises
-    ------
-    BufferChanged
-        Another was wanted.
-    """
+    """Return the buffer's version. Raises `BufferChanged`: another was wanted."""
     row = buffer_row(tx, site)
     version: int = 0 if row is None else row.version
     if wanted is not None and wanted != version:
@@ -55,13 +49,7 @@ def require_version(tx: Connection, site: str, wanted: int | None) -> int:
 
 
 def require_empty(site: str, posted: Mapping[str, Part]) -> None:
-    """Make sure that nothing is in the buffer.
-
-    Raises
-    ------
-    BufferNotEmpty
-        There is.
-    """
+    """Make sure that nothing is in the buffer. Raises `BufferNotEmpty`: there is."""
     if posted:
         raise BufferNotEmpty(
             f"the buffer of site {site!r} is not empty, it holds {', '.join(sorted(posted))}: commit it or discard it "
@@ -123,31 +111,20 @@ class Buffers(Repository):
 
         Parameters
         ----------
-        site, name
-            The site, which need not exist yet, and the collection.
-        text
-            The collection as it was written; an empty one takes its documents away.
-        documents
-            The same, read.
-        mode
-            What to do with what is in the buffer already.
-        user
-            Who does it.
-        if_version
-            The version that the buffer must have, None for any.
+        site, name : the site, which need not exist yet, and the collection.
+        text : the collection as it was written; an empty one takes its documents away.
+        documents : the same, read.
+        mode : what to do with what is in the buffer already.
+        user : who does it.
+        if_version : the version that the buffer must have, None for any.
 
         Raises
         ------
-        BufferChanged
-            The buffer has another version.
-        BufferNotEmpty, CollectionInBuffer
-            The mode does not allow it.
-        CollectionUnchanged
-            The newest revision has this very text.
-        DocumentElsewhere
-            A document is in another collection already.
-        ValueRefused
-            The name of the collection, or of a document, cannot be stored.
+        BufferChanged : the buffer has another version.
+        BufferNotEmpty, CollectionInBuffer : the mode does not allow it.
+        CollectionUnchanged : the newest revision has this very text.
+        DocumentElsewhere : a document is in another collection already.
+        ValueRefused : the name of the collection, or of a document, cannot be stored.
         """
         require_names("the collection", [name])
         written = text if text.strip() else ""
@@ -186,10 +163,7 @@ class Buffers(Repository):
     def discard(self, site: str, user: str, *, if_version: int | None = None) -> BufferRecord:
         """Forget what is in the buffer; an empty one stays as it is.
 
-        Raises
-        ------
-        BufferChanged
-            The buffer has another version than `if_version`.
+        Raises `BufferChanged`: the buffer has another version than `if_version`.
         """
 
         def work(tx: Connection) -> BufferRecord:

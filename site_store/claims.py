@@ -31,7 +31,7 @@ def claim(
     now: datetime,
     action_id: str,
     site: str,
-    group: str,
+    group: str | None,
     attempt: int,
     phase: Phase,
     nodes: list[str],
@@ -46,7 +46,7 @@ def claim(
     if known is not None:
         return known
     require_site(tx, action_id, site)
-    if group:
+    if group is not None:
         require_attempt(tx, action_id, group, attempt)
     op: int | None = tx.scalar(
         dialects.insert(tx, operation)
@@ -76,7 +76,7 @@ def claim(
     begun = NewEvent(
         EventKind.OPERATION_BEGUN,
         f"operation {op}: {phase}" + (f" of {len(claimed)} nodes" if phase.is_of_nodes else ""),
-        group or None,
+        group,
         data={"op": op, "phase": phase, "attempt": attempt},
     )
     write_events(tx, now, site, action_id, [begun])
@@ -107,7 +107,7 @@ def require_attempt(tx: Connection, action_id: str, group: str, attempt: int) ->
 
 
 def _claim(
-    tx: Connection, now: datetime, action_id: str, group: str, phase: Phase, op: int, nodes: list[str]
+    tx: Connection, now: datetime, action_id: str, group: str | None, phase: Phase, op: int, nodes: list[str]
 ) -> list[str]:
     """Take the nodes that are still eligible at this moment, and return them by name.
 

@@ -32,13 +32,11 @@ def keep(tx: Connection, site: str, text: str, documents: Sequence[Document] | N
 
     Parameters
     ----------
-    documents
-        What stands in the text, stored with it the first time they are given; None for a rendered design.
+    documents : what stands in the text, stored with it the first time they are given; None for a rendered design.
 
     Raises
     ------
-    ValueRefused
-        A document's schema, name or layer cannot be stored.
+    ValueRefused : a document's schema, name or layer cannot be stored.
     """
     digest = digest_of(text)
     known = tx.execute(

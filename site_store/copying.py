@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from site_store.tables import action, metadata
 _IN_CHUNKS = {"yield_per": 1000}
 # What holds for the moment, of the processes at work there: neither copied nor in the way.
 _OF_THE_MOMENT = frozenset({"lease", "check_result"})
-_CANCELLED = "the store was moved to another database; its run in Airflow was not"
+_CANCELLED = "the store was moved to another database; what carries it out was not"
 
 
 def copy_sqlite(file: Path, url: str | None = None) -> str:
@@ -40,8 +40,7 @@ def copy_sqlite(file: Path, url: str | None = None) -> str:
 
     Raises
     ------
-    CopyRefused
-        The database has something else in it, or the copy is not equal; it is as it was.
+    CopyRefused : the database has something else in it, or the copy is not equal; it is as it was.
     StoreNotConfigured, StoreUnavailable, SchemaNotCurrent, ValueRefused
     """
     target_url = resolve(url)
@@ -54,7 +53,7 @@ def copy_sqlite(file: Path, url: str | None = None) -> str:
         target = Database(target_url, bounded=False)
         try:
             schema_version.upgrade(source)
-            cancelled = source.write(_cancel_open_actions)
+            cancelled = source.write(lambda tx: _cancel_open_actions(tx, source.shared_time(tx)))
             schema_version.upgrade(target)
             rows = source.read(lambda old: target.write(lambda new: _copy(old, new, digest, target.name)))
         finally:
@@ -88,12 +87,12 @@ def _take_snapshot(file: Path, snapshot: Path) -> str:
     return hashlib.sha256(snapshot.read_bytes()).hexdigest()
 
 
-def _cancel_open_actions(tx: Connection) -> int:
+def _cancel_open_actions(tx: Connection, now: datetime) -> int:
     """Cancel what is not over: nobody would ever end it (rule 24)."""
     is_open = action.c.state.in_([ActionState.PENDING, ActionState.RUNNING])
     open_ids = tx.scalars(select(action.c.id).where(is_open)).all()
     for action_id in open_ids:
-        close_action(tx, datetime.now(UTC), action_id, ActionState.CANCELLED, _CANCELLED)
+        close_action(tx, now, action_id, ActionState.CANCELLED, _CANCELLED)
     return len(open_ids)
 
 

@@ -26,6 +26,7 @@ T = TypeVar("T")
 BUSY_SECONDS = 30
 _ATTEMPTS = 6
 _WRITE = "slipway_write"
+_MIGRATION = "slipway_migration"
 _POSTGRESQL_DEFAULTS = {
     "connect_timeout": 10,
     "application_name": "slipway",
@@ -66,16 +67,15 @@ class Database:
 
         Parameters
         ----------
-        now
-            The clock of tests, in aware times, in place of the machine's and of the database's.
-        bounded
-            Whether statements have to end in time. Migrations take as long as they take.
+        now : the clock of tests, in aware times, in place of the machine's and of the database's.
+        bounded : whether statements have to end in time. Migrations take as long as they take.
         """
         self.url = url
         self._given_clock = now
         self.name = describe(url)
         self.engine = _postgresql_engine(url, bounded) if sqlite_file(url) is None else _sqlite_engine(url)
         self._writing = self.engine.execution_options(**{_WRITE: True})
+        self._migrating = self.engine.execution_options(**{_WRITE: True, _MIGRATION: True})
         # One snapshot for all statements of a read; SQLite's WAL gives that by itself.
         isolation = {"isolation_level": "REPEATABLE READ"} if self.engine.dialect.name == "postgresql" else {}
         self._reading = self.engine.execution_options(**isolation)
@@ -90,14 +90,30 @@ class Database:
 
         `work` may run several times, and must therefore change nothing but the database.
 
-        Raises
-        ------
-        StoreUnavailable
-            The database could not be reached, or stayed locked. Repeating the whole call is safe.
-        ValueRefused
-            The database refused a value.
+        Raises `StoreUnavailable`: the database could not be reached, or stayed locked. Repeating the whole call is
+        safe. Raises `ValueRefused`: the database refused a value.
         """
         return self._run(self._writing, work, keep=True)
+
+    def migrate(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` like `write`, but let SQLite check foreign keys at the end alone.
+
+        SQLite rebuilds a table by dropping the old one, which would delete the rows that refer to it.
+
+        Raises `StoreUnavailable` or `ValueRefused`: as for `write`; also when a foreign key does not hold at the end.
+        """
+
+        def checked(tx: Connection) -> T:
+            result = work(tx)
+            # The check goes through all rows; where nothing had to be done, there is nothing to check.
+            if tx.dialect.name != "sqlite" or not tx.exec_driver_sql("SELECT total_changes()").scalar():
+                return result
+            broken = tx.exec_driver_sql("PRAGMA foreign_key_check").first()
+            if broken is not None:
+                raise ValueRefused(f"{self.name} was left as it is: a row of {broken[0]} refers to none of {broken[2]}")
+            return result
+
+        return self._run(self._migrating, checked, keep=True)
 
     def machine_time(self) -> datetime:
         """Return the time of this machine: for what people read."""
@@ -220,9 +236,12 @@ def _sqlite_engine(url: URL) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
+        options = connection.get_execution_options()
+        if options.get(_MIGRATION):
+            # Inside of a transaction this would do nothing. No other transaction gets this connection.
+            connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
         # A write takes its lock at the start: a read that turned into a write could only fail.
-        writes = connection.get_execution_options().get(_WRITE)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(_WRITE) else "BEGIN")
 
     return engine
 
@@ -230,10 +249,7 @@ def _sqlite_engine(url: URL) -> Engine:
 def create_sqlite_file(url: URL) -> None:
     """Create the file of a SQLite database with its directory, readable by its owner alone: it holds designs.
 
-    Raises
-    ------
-    StoreNotConfigured
-        The file cannot be created there.
+    Raises `StoreNotConfigured`: the file cannot be created there.
     """
     file = sqlite_file(url)
     if file is None or file.exists():

@@ -67,8 +67,7 @@ class DocumentElsewhere(StoreError):
 
     Attributes
     ----------
-    found : tuple of (DocumentKey, str)
-        Each such document, with the collection that holds it.
+    found : each such document, with the collection that holds it.
     """
 
     def __init__(self, found: Sequence[tuple[DocumentKey, str]]) -> None:
@@ -123,16 +122,15 @@ class SiteBusy(StoreError):
 
     Attributes
     ----------
-    site : str
-        The site that was asked for.
-    owner : LockOwner
-        Who holds it.
+    site : the site that was asked for.
+    owner : who holds it.
     """
 
     def __init__(self, site: str, owner: LockOwner) -> None:
         does = "is to start on it since" if owner.waiting else "works on it since"
+        run = "" if owner.run_id is None else f"run {owner.run_id!r} of "
         super().__init__(
-            f"site {site!r} is busy: action {owner.action_id} (run {owner.run_id!r} of DAG {owner.dag_id!r}) "
+            f"site {site!r} is busy: action {owner.action_id} ({run}DAG {owner.dag_id!r}) "
             f"{does} {owner.acquired:%Y-%m-%d %H:%M:%S} UTC; wait for it to end, or cancel it"
         )
         self.site = site

@@ -94,20 +94,14 @@ class Events(Repository):
     ) -> None:
         """Write one event, now."""
         new = NewEvent(kind, message, group, node, data or {})
-        self._database.write(lambda tx: write_events(tx, self._now(), site, action_id, [new]))
+        self._database.write(lambda tx: write_events(tx, self._shared_now(tx), site, action_id, [new]))
 
     def of_action(self, action_id: str, limit: int = 1000, *, of_nodes: bool = True) -> list[EventRecord]:
         """Return the newest `limit` events of an action, oldest first; without those of single nodes on demand."""
         return self._database.read(lambda tx: read_events(tx, action_id, limit, of_nodes=of_nodes))
 
     def get(self, number: int) -> EventRecord:
-        """Return an event by its number.
-
-        Raises
-        ------
-        EventNotFound
-            There is none, or none any more.
-        """
+        """Return an event by its number. Raises `EventNotFound`: there is none, or none any more."""
         row = self._database.read(lambda tx: tx.execute(select(event).where(event.c.id == number)).one_or_none())
         if row is None:
             raise EventNotFound(f"there is no event {number}: events are deleted after a while")

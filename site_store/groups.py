@@ -2,70 +2,31 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, select, update
 
 from site_store.abort import interrupt_groups, interrupt_work
 from site_store.action_rows import read_action
-from site_store.attempts import start_again
 from site_store.database import Repository
-from site_store.dialects import among
-from site_store.errors import GroupNotFound
+from site_store.dialects import among, whole_joins
 from site_store.events import EventKind, NewEvent, write_events
-from site_store.plans import write_plan
+from site_store.operations import LIVE, abandon_operations
+from site_store.plans import read_group, read_groups, write_plan
 from site_store.records import GroupRecord, GroupStanding, PlannedGroup
 from site_store.storable import require_names
-from site_store.tables import action, group_node, group_run, operation
+from site_store.tables import action, group_node, group_run, operation, task
+from site_store.tasks import both_tasks, deploy, prepare
 from strategy_lib.criteria import CriterionResult
-from strategy_lib.phase import GROUP_PHASES, GroupState, Phase, Reason
-from strategy_lib.strategy_parser import group_from_data
+from strategy_lib.node import NodeState, TaskStatus, node_state
+from strategy_lib.phase import GroupState, Reason
 
 _BLANK: dict[str, Any] = {"reason": None, "criteria": [], "counts": {}, "ended": None}
 _OPEN = (GroupState.PENDING, GroupState.RUNNING)
-
-
-def read_groups(tx: Connection, action_id: str, name: str | None = None) -> list[GroupRecord]:
-    """Return the groups of an action in processing order, or the one of this name, in three statements."""
-    runs = select(group_run).where(group_run.c.action_id == action_id).order_by(group_run.c.position)
-    members = (
-        select(group_node.c.group_name, group_node.c.node)
-        .where(group_node.c.action_id == action_id)
-        .order_by(group_node.c.group_name, group_node.c.node)
-    )
-    ended = select(operation.c.group_name, operation.c.attempt, operation.c.phase).where(
-        operation.c.action_id == action_id, operation.c.ended.is_not(None), operation.c.phase.in_(GROUP_PHASES)
-    )
-    if name is not None:
-        runs = runs.where(group_run.c.name == name)
-        members = members.where(group_node.c.group_name == name)
-        ended = ended.where(operation.c.group_name == name)
-    nodes: defaultdict[str, list[str]] = defaultdict(list)
-    for group_name, node in tx.execute(members):
-        nodes[group_name].append(node)
-    phases: defaultdict[tuple[str, int], set[Phase]] = defaultdict(set)
-    for group_name, attempt, phase in tx.execute(ended):
-        phases[group_name, attempt].add(Phase(phase))
-    return [
-        _record(row, tuple(sorted(nodes[row.name])), frozenset(phases[row.name, row.attempt]))
-        for row in tx.execute(runs)
-    ]
-
-
-def read_group(tx: Connection, action_id: str, name: str) -> GroupRecord:
-    """Return one group of an action.
-
-    Raises
-    ------
-    GroupNotFound
-        The action's plan has no group of this name, or the action has no plan.
-    """
-    found = read_groups(tx, action_id, name)
-    if not found:
-        raise GroupNotFound(f"action {action_id!r} has no group {name!r} in its plan: name one of its own groups")
-    return found[0]
+_PAST = ("status", "op", "error", "started", "ended")
+_STARTED_AGAIN = (NodeState.FAILURE, NodeState.UNKNOWN, NodeState.PREPARING, NodeState.DEPLOYING)
 
 
 class Groups(Repository):
@@ -84,19 +45,14 @@ class Groups(Repository):
 
         Parameters
         ----------
-        action_id
-            The action.
-        groups
-            The groups in processing order, each with its nodes.
-        done_nodes
-            Nodes that are already as wanted: they count as successful and are never submitted (rule 21).
-        digests
-            The version of each node's design that this action brings about. A node without one can be deployed, but
-            is not known to be up to date afterwards.
-        other_nodes
-            Nodes that the action considers though they are in no group, so that its report can name them (rule 20).
-        withheld
-            Nodes that are never submitted though they are not as wanted, each with the reason (rule 21).
+        action_id : the action.
+        groups : the groups in processing order, each with its nodes.
+        done_nodes : nodes that are already as wanted: they count as successful and are never submitted (rule 21).
+        digests : the version of each node's design that this action brings about. A node without one can be deployed,
+            but is not known to be up to date afterwards.
+        other_nodes : nodes that the action considers though they are in no group, so that its report can name them
+            (rule 20).
+        withheld : nodes that are never submitted though they are not as wanted, each with the reason (rule 21).
 
         Returns
         -------
@@ -105,10 +61,8 @@ class Groups(Repository):
 
         Raises
         ------
-        ActionNotFound
-            No action has this id.
-        ValueRefused
-            The name of a group or of a node cannot be stored.
+        ActionNotFound : no action has this id.
+        ValueRefused : the name of a group or of a node cannot be stored.
         """
         require_names("the group", (planned.group.name for planned in groups))
         require_names("the node", {node for planned in groups for node in planned.nodes} | frozenset(other_nodes))
@@ -116,7 +70,7 @@ class Groups(Repository):
         def work(tx: Connection) -> bool:
             read_action(tx, action_id)
             done, other = frozenset(done_nodes), frozenset(other_nodes)
-            return write_plan(tx, self._now(), action_id, groups, done, digests, other, withheld or {})
+            return write_plan(tx, self._shared_now(tx), action_id, groups, done, digests, other, withheld or {})
 
         return self._database.write(work)
 
@@ -125,13 +79,7 @@ class Groups(Repository):
         return self._database.read(lambda tx: read_groups(tx, action_id))
 
     def get(self, action_id: str, name: str) -> GroupRecord:
-        """Return one group.
-
-        Raises
-        ------
-        GroupNotFound
-            The action's plan has no group of this name.
-        """
+        """Return one group. Raises `GroupNotFound`: the action's plan has no group of this name."""
         return self._database.read(lambda tx: read_group(tx, action_id, name))
 
     def states(self, action_id: str, names: Collection[str] | None = None) -> dict[str, GroupState]:
@@ -176,19 +124,16 @@ class Groups(Repository):
 
         Parameters
         ----------
-        action_id, group
-            The group.
-        attempt_key
-            What Airflow keeps over its own retries of the task and changes when a person clears it.
+        action_id, group : the group.
+        attempt_key : what Airflow keeps over its own retries of the task and changes when a person clears it.
 
         Raises
         ------
-        GroupNotFound
-            The action's plan has no group of this name.
+        GroupNotFound : the action's plan has no group of this name.
         """
 
         def work(tx: Connection) -> GroupRecord:
-            now = self._now()
+            now = self._shared_now(tx)
             this = (group_run.c.action_id == action_id, group_run.c.name == group)
             # Two that open the same group go one after the other from here.
             tx.execute(select(group_run.c.name).where(*this).with_for_update())
@@ -198,7 +143,7 @@ class Groups(Repository):
                 return found
             values: dict[str, Any] = {"state": GroupState.RUNNING, "attempt_key": attempt_key}
             if again:
-                start_again(tx, now, read_action(tx, action_id).site, found)
+                _start_again(tx, now, read_action(tx, action_id).site, found)
             if found.state is not GroupState.RUNNING:
                 values |= {"attempt": found.attempt + 1, "started": now, **_BLANK}
             tx.execute(update(group_run).where(*this, group_run.c.attempt == found.attempt).values(values))
@@ -209,10 +154,7 @@ class Groups(Repository):
     def save_criteria(self, action_id: str, group: str, attempt: int, criteria: Sequence[CriterionResult]) -> bool:
         """Keep criteria that were judged before the verdict, so that a resumed attempt can still report them.
 
-        Returns
-        -------
-        bool
-            False when this attempt is not at work, and then nothing has changed.
+        Returns False when this attempt is not at work, and then nothing has changed.
         """
         query = (
             update(group_run)
@@ -240,14 +182,10 @@ class Groups(Repository):
 
         Parameters
         ----------
-        action_id, group, attempt
-            Which group, and which of its attempts came to the verdict.
-        state, reason
-            The verdict: `SUCCESS` without a reason, or `FAILURE` with one.
-        criteria
-            Every criterion of both phases with needed and actual (rule 16).
-        counts
-            Numbers of nodes by what became of them, for the report.
+        action_id, group, attempt : which group, and which of its attempts came to the verdict.
+        state, reason : the verdict: `SUCCESS` without a reason, or `FAILURE` with one.
+        criteria : every criterion of both phases with needed and actual (rule 16).
+        counts : numbers of nodes by what became of them, for the report.
 
         Returns
         -------
@@ -256,15 +194,14 @@ class Groups(Repository):
 
         Raises
         ------
-        ValueError
-            The state is no verdict.
+        ValueError : the state is no verdict.
         """
         if state in _OPEN:
             raise ValueError(f"{state} is not a verdict of a group")
         data = _criteria_data(criteria)
 
         def work(tx: Connection) -> bool:
-            now = self._now()
+            now = self._shared_now(tx)
             this = (group_run.c.action_id == action_id, group_run.c.name == group, group_run.c.attempt == attempt)
             judged = tx.execute(
                 update(group_run)
@@ -297,12 +234,11 @@ class Groups(Repository):
 
         Raises
         ------
-        GroupNotFound
-            The action's plan has no group of this name.
+        GroupNotFound : the action's plan has no group of this name.
         """
 
         def work(tx: Connection) -> bool:
-            now = self._now()
+            now = self._shared_now(tx)
             read_group(tx, action_id, group)
             if not interrupt_groups(tx, now, action_id, group):
                 return False
@@ -314,30 +250,67 @@ class Groups(Repository):
         return self._database.write(work)
 
 
+def _start_again(tx: Connection, now: datetime, site: str, found: GroupRecord) -> None:
+    """Make the group's nodes eligible again, and keep what came of them in the history."""
+    abandon_operations(tx, now, found.action_id, group=found.name)
+    facts = [table.c[fact].label(f"{table.name}_{fact}") for table in (prepare, deploy) for fact in _PAST]
+    query = both_tasks(select(prepare.c.node, *facts), found.action_id, found.name)
+    with whole_joins(tx):
+        rows = tx.execute(
+            query.where(deploy.c.status != TaskStatus.SUCCESS).with_for_update(of=[prepare, deploy])
+        ).all()
+    live = set(
+        tx.scalars(select(operation.c.op).where(operation.c.action_id == found.action_id, operation.c.status.in_(LIVE)))
+    )
+    again = [row for row in rows if _starts_again(row, live)]
+    tx.execute(
+        update(task)
+        .where(task.c.action_id == found.action_id, among(tx, task.c.node, [row.node for row in again]))
+        .values(status=TaskStatus.PENDING, op=None, owner_group=None, error=None, started=None, ended=None, found=None)
+    )
+    # What kept them from being submitted may be over: that is judged anew.
+    members = select(group_node.c.node).where(
+        group_node.c.action_id == found.action_id, group_node.c.group_name == found.name
+    )
+    tx.execute(
+        update(task)
+        .where(task.c.action_id == found.action_id, task.c.status == TaskStatus.WITHHELD, task.c.node.in_(members))
+        .values(status=TaskStatus.PENDING, error=None)
+    )
+    verdict = NewEvent(
+        EventKind.NEW_ATTEMPT,
+        f"attempt {found.attempt + 1} begins with {len(again)} nodes again; attempt {found.attempt} ended with "
+        f"{found.state}" + (f" ({found.reason})" if found.reason else ""),
+        found.name,
+        data={"attempt": found.attempt, "reason": found.reason, "counts": dict(found.counts)},
+    )
+    earlier = [
+        NewEvent(
+            EventKind.EARLIER_RESULT,
+            f"attempt {found.attempt}: prepare {row.prepare_status}, deploy {row.deploy_status}",
+            found.name,
+            row.node,
+            {phase: {fact: getattr(row, f"{phase}_{fact}") for fact in _PAST} for phase in (prepare.name, deploy.name)},
+        )
+        for row in again
+    ]
+    write_events(tx, now, site, found.action_id, [verdict, *earlier])
+
+
+def _starts_again(row: Row[*tuple[Any, ...]], live: set[int]) -> bool:
+    """Whether a node is to start from the beginning: not a prepared one, and not one that is at work right now."""
+    if node_state(TaskStatus(row.prepare_status), TaskStatus(row.deploy_status)) not in _STARTED_AGAIN:
+        return False
+    in_hand = {
+        op
+        for op, status in ((row.prepare_op, row.prepare_status), (row.deploy_op, row.deploy_status))
+        if status == TaskStatus.PROCESSING
+    }
+    return not in_hand & live
+
+
 def _criteria_data(criteria: Sequence[CriterionResult]) -> list[dict[str, Any]]:
     return [
         {"phase": c.phase, "criterion": c.criterion, "needed": c.needed, "actual": c.actual, "met": c.met}
         for c in criteria
     ]
-
-
-def _record(row: Row[*tuple[Any, ...]], nodes: tuple[str, ...], phases_done: frozenset[Phase]) -> GroupRecord:
-    return GroupRecord(
-        action_id=row.action_id,
-        name=row.name,
-        position=row.position,
-        critical=row.critical,
-        definition=group_from_data(row.definition),
-        nodes=nodes,
-        state=GroupState(row.state),
-        reason=None if row.reason is None else Reason(row.reason),
-        attempt=row.attempt,
-        attempt_key=row.attempt_key,
-        criteria=tuple(
-            CriterionResult(Phase(c["phase"]), c["criterion"], c["needed"], c["actual"], c["met"]) for c in row.criteria
-        ),
-        counts=row.counts,
-        started=row.started,
-        ended=row.ended,
-        phases_done=phases_done,
-    )

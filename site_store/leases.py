@@ -3,6 +3,8 @@
 A lease has an epoch, which grows whenever it goes to another owner. What its owner writes is fenced by that epoch:
 `require_lease` in the same transaction refuses the write of one who has lost the lease meanwhile. A new epoch is at
 least the time in seconds, so that those of a store that was restored are above all that anybody has seen.
+
+Checks are here, too: the owner of a lease alone writes them.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from sqlalchemy import Connection, case, select, update
 from site_store.database import Repository
 from site_store.dialects import insert
 from site_store.errors import LeaseLost
-from site_store.records import Lease
-from site_store.tables import lease
+from site_store.records import CheckRecord, Lease
+from site_store.tables import check_result, lease
 
 
 def require_lease(tx: Connection, held: Lease, now: datetime) -> None:
@@ -23,13 +25,11 @@ def require_lease(tx: Connection, held: Lease, now: datetime) -> None:
 
     Parameters
     ----------
-    now
-        The database's time.
+    now : the database's time.
 
     Raises
     ------
-    LeaseLost
-        It has run out or was given up, and another may have it.
+    LeaseLost : it has run out or was given up, and another may have it.
     """
     row = tx.execute(select(lease).where(lease.c.name == held.name).with_for_update()).one_or_none()
     if row is None or row.epoch != held.epoch or row.expires_at <= now:
@@ -44,12 +44,9 @@ class Leases(Repository):
 
         Parameters
         ----------
-        name
-            What it is for, such as `controller`.
-        owner
-            Who asks, unique to the process.
-        seconds
-            For how long, by the database's clock.
+        name : what it is for, such as `controller`.
+        owner : who asks, unique to the process.
+        seconds : for how long, by the database's clock.
 
         Returns
         -------
@@ -86,10 +83,7 @@ class Leases(Repository):
     def renew(self, held: Lease, seconds: float) -> Lease:
         """Prolong a lease, and return it as it is now.
 
-        Raises
-        ------
-        LeaseLost
-            It has run out or was given up, and another may have it.
+        Raises `LeaseLost`: it has run out or was given up, and another may have it.
         """
 
         def work(tx: Connection) -> Lease:
@@ -121,3 +115,39 @@ class Leases(Repository):
         """Return who has a lease, or had it last; None when nobody ever has."""
         row = self._database.read(lambda tx: tx.execute(select(lease).where(lease.c.name == name)).one_or_none())
         return None if row is None else Lease(row.name, row.owner, row.epoch, row.expires_at)
+
+
+class Checks(Repository):
+    """What was found when something outside was looked at last: Airflow, a site's provisioner."""
+
+    def record(self, held: Lease, subject: str, problem: str | None) -> None:
+        """Keep what a check found; `since` stays while it finds the same.
+
+        Parameters
+        ----------
+        held : the lease of the controller, without which nothing is written.
+        subject : what was looked at, such as `airflow` or `provisioner of site default`.
+        problem : what is wrong in a sentence, None where all is well.
+
+        Raises
+        ------
+        LeaseLost : the lease is lost.
+        """
+
+        def work(tx: Connection) -> None:
+            now = self._shared_now(tx)
+            require_lease(tx, held, now)
+            row = insert(tx, check_result).values(subject=subject, problem=problem, since=now, checked_at=now)
+            same = check_result.c.problem.is_not_distinct_from(row.excluded.problem)
+            since = case((same, check_result.c.since), else_=row.excluded.since)
+            changes = {"problem": row.excluded.problem, "since": since, "checked_at": row.excluded.checked_at}
+            tx.execute(row.on_conflict_do_update(index_elements=["subject"], set_=changes))
+
+        self._database.write(work)
+
+    def newest(self) -> list[CheckRecord]:
+        """Return the newest result of each check, by subject."""
+        query = select(check_result).order_by(check_result.c.subject)
+        return self._database.read(
+            lambda tx: [CheckRecord(row.subject, row.problem, row.since, row.checked_at) for row in tx.execute(query)]
+        )

@@ -17,8 +17,14 @@ from strategy_lib.phase import Phase
 
 
 def write_wanted(tx: Connection, site: str, revision: int, digests: Mapping[str, str]) -> None:
-    """Say in the caller's transaction what a revision wants: these nodes, each in this version, and no others."""
-    wanted = pairs(tx, digests)
+    """Say in the caller's transaction what a revision wants: these nodes, each in this version, and no others.
+
+    The site's nodes are locked by name, so that two who do so at once do not wait for each other.
+    """
+    # By name as Python and SQLite sort, whatever the language of the database.
+    by_name = node.c.name if tx.dialect.name == "sqlite" else node.c.name.collate("C")
+    tx.execute(select(node.c.name).where(node.c.site == site).order_by(by_name).with_for_update()).all()
+    wanted = pairs(tx, dict(sorted(digests.items())))
     rows = insert(tx, node).from_select(
         ["site", "name", "wanted_revision", "wanted_digest"],
         select(literal(site), wanted.c.key, literal(revision), wanted.c.value).where(true()),
@@ -57,13 +63,11 @@ class Nodes(Repository):
 
         Parameters
         ----------
-        site, conditions
-            The nodes, and what is said of each now.
-        left_by
-            The operation that is over now, if one is: it has left its nodes so, where it is still their newest. What is
-            said at any other time tells only that a node is no longer as it was left, where it says something else.
-        missing
-            Nodes that were asked about, and that the list does not have: they are not as they were left either.
+        site, conditions : the nodes, and what is said of each now.
+        left_by : the operation that is over now, if one is: it has left its nodes so, where it is still their newest.
+            What is said at any other time tells only that a node is no longer as it was left, where it says something
+            else.
+        missing : nodes that were asked about, and that the list does not have: they are not as they were left either.
         """
 
         def work(tx: Connection) -> None:

@@ -22,13 +22,7 @@ _UNFINISHED = (OperationStatus.SUBMITTED, OperationStatus.TIMED_OUT, OperationSt
 
 
 def read_operation(tx: Connection, op: int) -> Operation:
-    """Return an operation.
-
-    Raises
-    ------
-    OperationNotFound
-        No operation has this number.
-    """
+    """Return an operation. Raises `OperationNotFound`: no operation has this number."""
     row = tx.execute(select(operation).where(operation.c.op == op)).one_or_none()
     if row is None:
         raise OperationNotFound(f"there is no operation {op}: begin it before anything is recorded for it")
@@ -82,24 +76,18 @@ class Operations(Repository):
     """Operations, from the intent to the end."""
 
     def get(self, op: int) -> Operation:
-        """Return an operation.
-
-        Raises
-        ------
-        OperationNotFound
-            No operation has this number.
-        """
+        """Return an operation. Raises `OperationNotFound`: no operation has this number."""
         return self._database.read(lambda tx: read_operation(tx, op))
 
     def of_action(self, action_id: str, group: str | None = None) -> list[Operation]:
-        """Return the operations of an action, or of one of its groups ("" for the steps of the site), oldest first."""
+        """Return the operations of an action, with and without a group, or those of one of its groups; oldest first."""
         return self._database.read(lambda tx: read_operations(tx, action_id, group))
 
     def begin(
         self,
         action_id: str,
         site: str,
-        group: str,
+        group: str | None,
         attempt: int,
         phase: Phase,
         nodes: Collection[str],
@@ -114,25 +102,19 @@ class Operations(Repository):
 
         Parameters
         ----------
-        action_id, site
-            The action, which must hold this site.
-        group, attempt
-            The group and its attempt, which must be open; "" and any number for a step without a group.
-        phase
-            What to do.
-        nodes
-            Nodes to claim. For prepare only those are taken whose prepare is still pending; for deploy those that are
-            prepared and whose deploy is still pending, whichever group prepared them (rule 11); for release the same as
-            for prepare, and those that are released become pending again; for a step of nodes
-            those that an earlier attempt of it has not done, and is not at. None for a step of the whole site.
-        design_ref
-            Where the provisioner finds the design.
-        found
-            What the provisioner says of these nodes now (`strategy_lib.outcome.NodeCondition`); one that it does not
-            list is left out, and noted as not listed. None: its list was not read. A node that is deployed keeps what
-            it is done in until something proves otherwise.
-        digests
-            For new labels: the version of each node's design that has them. For a deploy the action's plan has it.
+        action_id, site : the action, which must hold this site.
+        group, attempt : the group and its attempt, which must be open; None and any number for a step without a group.
+        phase : what to do.
+        nodes : nodes to claim. For prepare only those are taken whose prepare is still pending; for deploy those that
+            are prepared and whose deploy is still pending, whichever group prepared them (rule 11); for release the
+            same as for prepare, and those that are released become pending again; for a step of nodes those that an
+            earlier attempt of it has not done, and is not at. None for a step of the whole site.
+        design_ref : where the provisioner finds the design.
+        found : what the provisioner says of these nodes now (`strategy_lib.outcome.NodeCondition`); one that it does
+            not list is left out, and noted as not listed. None: its list was not read. A node that is deployed keeps
+            what it is done in until something proves otherwise.
+        digests : for new labels: the version of each node's design that has them. For a deploy the action's plan has
+            it.
 
         Returns
         -------
@@ -142,15 +124,13 @@ class Operations(Repository):
 
         Raises
         ------
-        SiteNotHeld
-            The action does not hold the site.
-        AttemptNotOpen
-            The group's attempt has its verdict or was replaced.
+        SiteNotHeld : the action does not hold the site.
+        AttemptNotOpen : the group's attempt has its verdict or was replaced.
         """
         wanted = sorted(frozenset(nodes))
 
         def work(tx: Connection) -> Operation:
-            now = self._now()
+            now = self._shared_now(tx)
             op = claim(tx, now, action_id, site, group, attempt, phase, wanted, design_ref, found, digests or {})
             return read_operation(tx, op)
 
@@ -161,14 +141,10 @@ class Operations(Repository):
 
         Parameters
         ----------
-        op
-            The operation.
-        owner
-            Who asks, unique to the process. The same owner may ask again, which prolongs its right.
-        seconds
-            For how long, by the database's clock; afterwards another may take it.
-        sending
-            Ask so right before each request, and send it only if the right is given: in the same step it is noted
+        op : the operation.
+        owner : who asks, unique to the process. The same owner may ask again, which prolongs its right.
+        seconds : for how long, by the database's clock; afterwards another may take it.
+        sending : ask so right before each request, and send it only if the right is given: in the same step it is noted
             that it may have been sent, and when. An operation that has no such note holds nothing at the provisioner.
 
         Returns
@@ -200,12 +176,8 @@ class Operations(Repository):
     def mark_submitted(self, op: int, provisioner_task: str) -> None:
         """Record which provisioner task an operation became. Recorded also when its action has ended meanwhile.
 
-        Raises
-        ------
-        OperationConflict
-            Another provisioner task is recorded already.
-        OperationNotFound
-            No operation has this number.
+        Raises `OperationConflict`: another provisioner task is recorded already; `OperationNotFound`: no operation has
+        this number.
         """
 
         def work(tx: Connection) -> None:
@@ -215,7 +187,7 @@ class Operations(Repository):
                 .where(operation.c.op == op, operation.c.provisioner_task.is_(None))
                 .values(
                     provisioner_task=provisioner_task,
-                    submitted=self._now(),
+                    submitted=self._shared_now(tx),
                     # Given up, and then submitted all the same by a process that was late: it is at work, unawaited.
                     status=case((intended, OperationStatus.SUBMITTED), else_=OperationStatus.ABANDONED),
                     over=None,
@@ -232,16 +204,10 @@ class Operations(Repository):
 
         self._database.write(work)
 
-    def mark_running(self, op: int, at: datetime | None = None) -> None:
-        """Record since when the provisioner works on it, now by default; the first time stays (rule 14)."""
-        moment = at or self._now()
-        self._database.write(
-            lambda tx: tx.execute(
-                update(operation)
-                .where(operation.c.op == op, operation.c.running_since.is_(None))
-                .values(running_since=moment)
-            )
-        )
+    def mark_running(self, op: int, ago: timedelta = timedelta(0)) -> None:
+        """Record that the provisioner has worked on it for so long; the first time that is recorded stays (rule 14)."""
+        first = update(operation).where(operation.c.op == op, operation.c.running_since.is_(None))
+        self._database.write(lambda tx: tx.execute(first.values(running_since=self._shared_now(tx) - ago)))
 
     def record_outcome(
         self,
@@ -261,14 +227,10 @@ class Operations(Repository):
 
         Parameters
         ----------
-        op
-            The operation.
-        outcome
-            What became of the nodes (`strategy_lib.outcome.judge`).
-        note
-            A sentence for the history.
-        status, result
-            When given, the operation is finished in the same transaction (see `finish`).
+        op : the operation.
+        outcome : what became of the nodes (`strategy_lib.outcome.judge`).
+        note : a sentence for the history.
+        status, result : when given, the operation is finished in the same transaction (see `finish`).
 
         Returns
         -------
@@ -277,12 +239,11 @@ class Operations(Repository):
 
         Raises
         ------
-        OperationNotFound
-            No operation has this number.
+        OperationNotFound : no operation has this number.
         """
 
         def work(tx: Connection) -> frozenset[str]:
-            now = self._now()
+            now = self._shared_now(tx)
             superseded = apply_outcome(tx, now, read_operation(tx, op), outcome, note)
             if status is not None:
                 finish(tx, now, op, status, result)
@@ -298,14 +259,10 @@ class Operations(Repository):
 
         Parameters
         ----------
-        op
-            The operation.
-        outcome
-            What became of the nodes.
-        note
-            Why it was learnt only now.
-        over
-            Whether the provisioner task was seen to be over; then it is no longer in `unfinished`.
+        op : the operation.
+        outcome : what became of the nodes.
+        note : why it was learnt only now.
+        over : whether the provisioner task was seen to be over; then it is no longer in `unfinished`.
 
         Returns
         -------
@@ -314,12 +271,11 @@ class Operations(Repository):
 
         Raises
         ------
-        OperationNotFound
-            No operation has this number.
+        OperationNotFound : no operation has this number.
         """
 
         def work(tx: Connection) -> frozenset[str]:
-            now = self._now()
+            now = self._shared_now(tx)
             known = apply_late_outcome(tx, now, read_operation(tx, op), outcome, note)
             if over:
                 finish(tx, now, op, OperationStatus.COMPLETE, None)
@@ -332,13 +288,10 @@ class Operations(Repository):
 
         Parameters
         ----------
-        op
-            The operation.
-        status
-            `COMPLETE`: the provisioner task was seen to be over. `TIMED_OUT`, `ABANDONED`: nobody waits for it any
+        op : the operation.
+        status : `COMPLETE`: the provisioner task was seen to be over. `TIMED_OUT`, `ABANDONED`: nobody waits for it any
             more, and it stays in `unfinished`.
-        result
-            The provisioner's own word for how it went.
+        result : the provisioner's own word for how it went.
 
         Returns
         -------
@@ -347,20 +300,17 @@ class Operations(Repository):
 
         Raises
         ------
-        OperationNotFound
-            No operation has this number.
+        OperationNotFound : no operation has this number.
         """
-        return self._database.write(lambda tx: finish(tx, self._now(), op, status, result))
+        return self._database.write(lambda tx: finish(tx, self._shared_now(tx), op, status, result))
 
     def unfinished(self, site: str, nodes: Collection[str] | None = None) -> list[Operation]:
         """Return operations of any action whose provisioner task may still be at work (rules 14 and 24).
 
         Parameters
         ----------
-        site
-            The site.
-        nodes
-            Only those that hold one of these nodes; None for all, with the steps that concern the whole site, which
+        site : the site.
+        nodes : only those that hold one of these nodes; None for all, with the steps that concern the whole site, which
             hold no node.
 
         Returns

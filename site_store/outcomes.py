@@ -33,7 +33,7 @@ def apply_outcome(tx: Connection, now: datetime, this: Operation, outcome: Outco
         note
         or f"operation {this.op}: {len(outcome.succeeded)} succeeded, {len(outcome.failed)} failed, "
         f"{len(outcome.unknown)} unknown",
-        this.group or None,
+        this.group,
         data={"op": this.op, "phase": this.phase, "superseded": len(superseded)},
     )
     events = [
@@ -201,5 +201,5 @@ def _node_events(
             word = "unknown"
         said = outcome.notes.get(name)
         message = f"{this.phase} {word}: {why}" + (f" ({said})" if said else "")
-        events.append(NewEvent(kind, message, this.group or None, name, {"op": this.op, "result": word}))
+        events.append(NewEvent(kind, message, this.group, name, {"op": this.op, "result": word}))
     return events

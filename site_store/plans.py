@@ -1,7 +1,11 @@
-"""The plan of an action: its groups in order, their nodes, and a pending task for each node and phase."""
+"""The plan of an action: its groups in order, their nodes, and a pending task for each node and phase.
+
+It is written once, and read with how far its groups are.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -9,6 +13,7 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Row,
     Text,
     bindparam,
     insert,
@@ -20,12 +25,53 @@ from sqlalchemy import (
 )
 
 from site_store.dialects import among, names, names_parameter, names_value, pairs
-from site_store.records import PlannedGroup
-from site_store.tables import action, group_node, group_run, task
+from site_store.errors import GroupNotFound
+from site_store.records import GroupRecord, PlannedGroup
+from site_store.tables import action, group_node, group_run, operation, task
 from site_store.tasks import withhold
+from strategy_lib.criteria import CriterionResult
 from strategy_lib.node import TaskStatus
-from strategy_lib.phase import GROUP_PHASES, GroupState, Phase
+from strategy_lib.phase import GROUP_PHASES, GroupState, Phase, Reason
 from strategy_lib.strategy import group_to_data
+from strategy_lib.strategy_parser import group_from_data
+
+
+def read_groups(tx: Connection, action_id: str, name: str | None = None) -> list[GroupRecord]:
+    """Return the groups of an action in processing order, or the one of this name, in three statements."""
+    runs = select(group_run).where(group_run.c.action_id == action_id).order_by(group_run.c.position)
+    members = (
+        select(group_node.c.group_name, group_node.c.node)
+        .where(group_node.c.action_id == action_id)
+        .order_by(group_node.c.group_name, group_node.c.node)
+    )
+    ended = select(operation.c.group_name, operation.c.attempt, operation.c.phase).where(
+        operation.c.action_id == action_id, operation.c.ended.is_not(None), operation.c.phase.in_(GROUP_PHASES)
+    )
+    if name is not None:
+        runs = runs.where(group_run.c.name == name)
+        members = members.where(group_node.c.group_name == name)
+        ended = ended.where(operation.c.group_name == name)
+    nodes: defaultdict[str, list[str]] = defaultdict(list)
+    for group_name, node in tx.execute(members):
+        nodes[group_name].append(node)
+    phases: defaultdict[tuple[str, int], set[Phase]] = defaultdict(set)
+    for group_name, attempt, phase in tx.execute(ended):
+        phases[group_name, attempt].add(Phase(phase))
+    return [
+        _record(row, tuple(sorted(nodes[row.name])), frozenset(phases[row.name, row.attempt]))
+        for row in tx.execute(runs)
+    ]
+
+
+def read_group(tx: Connection, action_id: str, name: str) -> GroupRecord:
+    """Return one group of an action.
+
+    Raises `GroupNotFound`: the action's plan has no group of this name, or the action has no plan.
+    """
+    found = read_groups(tx, action_id, name)
+    if not found:
+        raise GroupNotFound(f"action {action_id!r} has no group {name!r} in its plan: name one of its own groups")
+    return found[0]
 
 
 def write_plan(
@@ -111,3 +157,25 @@ def _group_row(action_id: str, position: int, planned: PlannedGroup) -> dict[str
         "criteria": [],
         "counts": {},
     }
+
+
+def _record(row: Row[*tuple[Any, ...]], nodes: tuple[str, ...], phases_done: frozenset[Phase]) -> GroupRecord:
+    return GroupRecord(
+        action_id=row.action_id,
+        name=row.name,
+        position=row.position,
+        critical=row.critical,
+        definition=group_from_data(row.definition),
+        nodes=nodes,
+        state=GroupState(row.state),
+        reason=None if row.reason is None else Reason(row.reason),
+        attempt=row.attempt,
+        attempt_key=row.attempt_key,
+        criteria=tuple(
+            CriterionResult(Phase(c["phase"]), c["criterion"], c["needed"], c["actual"], c["met"]) for c in row.criteria
+        ),
+        counts=row.counts,
+        started=row.started,
+        ended=row.ended,
+        phases_done=phases_done,
+    )

@@ -71,7 +71,8 @@ class ActionRecord:
     `dry_run`: it changes nothing. `whole_site`: it brings its whole site to the revision. `step` is the one that
     was begun last, `paused` since when no further group is to start. `design_fetch` says at which address of its
     design the provisioner finds it: the first is 0. `connection` is the Airflow connection of its provisioner,
-    None before it was decided. The report itself is large, and read by `Reports.get` alone.
+    None before it was decided. `run_id` is None where no DAG run carries the action out; `dag_id` then only names its
+    kind. The report itself is large, and read by `Reports.get` alone.
     """
 
     id: str
@@ -80,7 +81,7 @@ class ActionRecord:
     revision: int | None
     parameters: Mapping[str, Any]
     dag_id: str
-    run_id: str
+    run_id: str | None
     user: str
     created: datetime
     started: datetime | None
@@ -140,7 +141,7 @@ class LockOwner:
 
     action_id: str
     dag_id: str
-    run_id: str
+    run_id: str | None
     acquired: datetime
     waiting: bool = False
 
@@ -203,6 +204,7 @@ class GroupStanding:
 class Operation:
     """One intended provisioner task. `nodes` are those that it claimed; empty for a step that concerns a whole site.
 
+    `group` is None for a step of the site or of named nodes.
     `reference` travels in the request to the provisioner, so that the task can be found again after a lost answer.
     `sending` is the moment right before it was last sent; None: it certainly never was, and holds nothing.
     `over` is when the provisioner task was seen to be over (None: it may still be at work, rules 14 and 24).
@@ -211,7 +213,7 @@ class Operation:
     op: int
     action_id: str
     site: str
-    group: str
+    group: str | None
     attempt: int
     phase: Phase
     reference: str

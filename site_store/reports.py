@@ -11,8 +11,8 @@ from site_store.action_rows import read_action
 from site_store.database import Repository
 from site_store.dialects import insert
 from site_store.events import read_events
-from site_store.groups import read_groups
 from site_store.operations import read_operations
+from site_store.plans import read_groups
 from site_store.records import ReportInput
 from site_store.storable import plain
 from site_store.tables import action_report
@@ -27,10 +27,7 @@ class Reports(Repository):
     def save(self, action_id: str, report: Mapping[str, Any]) -> None:
         """Keep the report of an action; a later one replaces it (rule 20).
 
-        Raises
-        ------
-        ActionNotFound
-            No action has this id.
+        Raises `ActionNotFound`: no action has this id.
         """
 
         def work(tx: Connection) -> None:
@@ -43,10 +40,7 @@ class Reports(Repository):
     def get(self, action_id: str) -> Mapping[str, Any] | None:
         """Return the report of an action, None before it has one (rule 20). It may be large: 8 MB for 100,000 nodes.
 
-        Raises
-        ------
-        ActionNotFound
-            No action has this id.
+        Raises `ActionNotFound`: no action has this id.
         """
 
         def work(tx: Connection) -> Mapping[str, Any] | None:
@@ -61,10 +55,7 @@ class Reports(Repository):
     def facts(self, action_id: str) -> ReportInput:
         """Return all that a report says, read in one snapshot (rule 20).
 
-        Raises
-        ------
-        ActionNotFound
-            No action has this id.
+        Raises `ActionNotFound`: no action has this id.
         """
         return self._database.read(
             lambda tx: ReportInput(

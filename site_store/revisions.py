@@ -51,29 +51,19 @@ class Revisions(Repository):
 
         Parameters
         ----------
-        site
-            The site's name; a site begins to exist with its first revision.
-        collections
-            All collections of the revision, each as it was written; empty ones are left out.
-        documents
-            The same, read, each with the name of its collection.
-        rendered
-            The design made from them; a provisioner may fetch exactly this by `design_token`. None when it could not
-            be made, which only a forced commit may say.
-        user
-            Who commits.
-        buffer_version
-            The version of the buffer that is committed: it must have this version still, and the collections must be
-            those that it makes. None: no buffer is committed, and it must be empty.
-        forced, problems
-            Whether problems were overridden, and which.
-        rollback_of
-            The revision that is brought back; the buffer must be empty.
-        hidden
-            What of it must not be seen; None where that is not known.
-        digests
-            The digest of each node's design (`design_rendering.digests.node_digests`): from now on these nodes are
-            wanted, and no others. None where the design cannot be read: what was wanted before stays.
+        site : the site's name; a site begins to exist with its first revision.
+        collections : all collections of the revision, each as it was written; empty ones are left out.
+        documents : the same, read, each with the name of its collection.
+        rendered : the design made from them; a provisioner may fetch exactly this by `design_token`. None when it could
+            not be made, which only a forced commit may say.
+        user : who commits.
+        buffer_version : the version of the buffer that is committed: it must have this version still, and the
+            collections must be those that it makes. None: no buffer is committed, and it must be empty.
+        forced, problems : whether problems were overridden, and which.
+        rollback_of : the revision that is brought back; the buffer must be empty.
+        hidden : what of it must not be seen; None where that is not known.
+        digests : the digest of each node's design (`design_rendering.digests.node_digests`): from now on these nodes
+            are wanted, and no others. None where the design cannot be read: what was wanted before stays.
 
         Returns
         -------
@@ -82,16 +72,11 @@ class Revisions(Repository):
 
         Raises
         ------
-        BufferChanged
-            The buffer was changed meanwhile.
-        BufferEmpty
-            There is nothing in the buffer that is committed.
-        BufferNotEmpty
-            There is something in the buffer, and it is not committed by this.
-        RevisionNotFound
-            There is no revision to bring back.
-        ValueRefused
-            The name of a collection, or of a document, cannot be stored.
+        BufferChanged : the buffer was changed meanwhile.
+        BufferEmpty : there is nothing in the buffer that is committed.
+        BufferNotEmpty : there is something in the buffer, and it is not committed by this.
+        RevisionNotFound : there is no revision to bring back.
+        ValueRefused : the name of a collection, or of a document, cannot be stored.
         """
         require_names("the collection", collections)
         require_names("the node", digests or ())
@@ -117,6 +102,8 @@ class Revisions(Repository):
             if number is not None:
                 newest = _read(tx, site, number)
                 if newest.design_digest == design and contents.digests(revision_parts(tx, site, number)) == wanted:
+                    if digests is not None:
+                        write_wanted(tx, site, number, digests)
                     return _record(newest, wanted, rendered)
             now = self._now()
             tx.execute(insert(tx, site_table).values(name=site, created=now).on_conflict_do_nothing())
@@ -155,10 +142,7 @@ class Revisions(Repository):
     def get(self, site: str, number: int | None = None) -> RevisionRecord:
         """Return a revision with its rendered design; None is the newest.
 
-        Raises
-        ------
-        RevisionNotFound
-            The site has no such revision.
+        Raises `RevisionNotFound`: the site has no such revision.
         """
 
         def work(tx: Connection) -> RevisionRecord:
@@ -185,12 +169,9 @@ class Revisions(Repository):
 
         Parameters
         ----------
-        site
-            The site.
-        limit
-            How many at most.
-        before
-            Only those with a smaller number, for the next page.
+        site : the site.
+        limit : how many at most.
+        before : only those with a smaller number, for the next page.
         """
         query = _select().where(revision.c.site == site).order_by(revision.c.number.desc()).limit(limit)
         if before is not None:
@@ -229,10 +210,7 @@ class Revisions(Repository):
     def design_by_token(self, token: str) -> str:
         """Return the rendered design of the revision, or of the candidate, whose token this is.
 
-        Raises
-        ------
-        RevisionNotFound
-            The token opens nothing, or nothing any more.
+        Raises `RevisionNotFound`: the token opens nothing, or nothing any more.
         """
 
         def work(tx: Connection) -> str:

@@ -24,12 +24,7 @@ _UPGRADE_LOCK = 0x534C4950  # "SLIP"; any number, the same for all who upgrade
 def check(database: Database) -> None:
     """Make sure that the database has the schema of this version of Slipway.
 
-    Raises
-    ------
-    SchemaNotCurrent
-        It has none, an older or a newer one.
-    StoreUnavailable
-        It could not be reached.
+    Raises `SchemaNotCurrent`: it has none, an older or a newer one; `StoreUnavailable`: it could not be reached.
     """
     file = sqlite_file(database.url)
     if file is not None and not file.exists():
@@ -60,15 +55,13 @@ def upgrade(database: Database) -> str:
 
     Raises
     ------
-    SchemaNotCurrent
-        It has a newer schema than this version of Slipway knows.
-    StoreNotConfigured, StoreUnavailable
-        It could not be created or reached.
+    SchemaNotCurrent : it has a newer schema than this version of Slipway knows.
+    StoreNotConfigured, StoreUnavailable : it could not be created or reached.
     """
     create_sqlite_file(database.url)
     if sqlite_file(database.url) is not None:
         _use_write_ahead_log(database)
-    before, after = database.write(_migrate)
+    before, after = database.migrate(_migrate)
     if before == after:
         return f"{database.name}: schema {after} is current"
     return f"{database.name}: upgraded from {'nothing' if before is None else f'schema {before}'} to schema {after}"

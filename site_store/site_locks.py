@@ -29,10 +29,8 @@ class SiteLocks(Repository):
 
         Raises
         ------
-        SiteBusy
-            Another action holds the site; the error names it.
-        ActionNotFound
-            No action has this id.
+        SiteBusy : another action holds the site; the error names it.
+        ActionNotFound : no action has this id.
         """
 
         def work(tx: Connection) -> bool:
@@ -75,8 +73,7 @@ class SiteLocks(Repository):
 
         Raises
         ------
-        ActionNotFound
-            There is no action of this id.
+        ActionNotFound : there is no action of this id.
         """
 
         def work(tx: Connection) -> bool:

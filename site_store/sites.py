@@ -78,20 +78,14 @@ class Sites(Repository):
     def collections(self, site: str, version: Version | int) -> list[CollectionRecord]:
         """Return the collections of a version, or of the revision of this number, by name; empty ones are left out.
 
-        Raises
-        ------
-        VersionNotFound
-            The site has no such version.
+        Raises `VersionNotFound`: the site has no such version.
         """
         return self._database.read(lambda tx: read_texts(tx, _read_parts(tx, site, version)))
 
     def collection_digests(self, site: str, version: Version | int) -> Mapping[str, str]:
         """Return the digest of each collection's text, without reading the texts.
 
-        Raises
-        ------
-        VersionNotFound
-            The site has no such version.
+        Raises `VersionNotFound`: the site has no such version.
         """
         return self._database.read(lambda tx: digests(_read_parts(tx, site, version)))
 

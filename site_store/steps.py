@@ -53,10 +53,8 @@ class Steps(Repository):
 
         Parameters
         ----------
-        state
-            An end, or how the step waits.
-        message
-            Why it failed or was skipped, without secrets.
+        state : an end, or how the step waits.
+        message : why it failed or was skipped, without secrets.
         """
         this = and_(
             action_step.c.action_id == action_id,

@@ -15,25 +15,13 @@ LONGEST_NAME = 1000
 
 
 def require_text(what: str, text: str) -> None:
-    """Make sure that every database can hold a text.
-
-    Raises
-    ------
-    ValueRefused
-        It has a character that is none.
-    """
+    """Make sure that every database can hold a text. Raises `ValueRefused`: it has a character that is none."""
     if "\0" in text or (not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text)):
         raise ValueRefused(f"{what} {text!r} cannot be stored: it holds NUL, or half a character; change it")
 
 
 def require_names(what: str, names: Iterable[str]) -> None:
-    """Make sure that these names can be stored and indexed.
-
-    Raises
-    ------
-    ValueRefused
-        One of them cannot.
-    """
+    """Make sure that these names can be stored and indexed. Raises `ValueRefused`: one of them cannot."""
     for name in names:
         require_text(what, name)
         size = len(name.encode())

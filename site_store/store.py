@@ -10,11 +10,10 @@ from site_store import schema_version
 from site_store.actions import Actions
 from site_store.address import resolve
 from site_store.buffers import Buffers
-from site_store.checks import Checks
 from site_store.database import Database
 from site_store.events import Events
 from site_store.groups import Groups
-from site_store.leases import Leases
+from site_store.leases import Checks, Leases
 from site_store.nodes import Nodes
 from site_store.operations import Operations
 from site_store.reports import Reports
@@ -56,19 +55,14 @@ class SiteStore:
 
         Parameters
         ----------
-        url
-            Its database; None: `SLIPWAY_DATABASE_URL`, else that of the `slipway up` in `SLIPWAY_HOME` or `.slipway`.
-        now
-            The clock of tests, in aware times. None: the machine's, and the database's where machines compare times.
+        url : its database; None: `SLIPWAY_DATABASE_URL`, else that of the `slipway up` in `SLIPWAY_HOME` or `.slipway`.
+        now : the clock of tests, in aware times. None: the machine's, and the database's where machines compare times.
 
         Raises
         ------
-        StoreNotConfigured
-            No usable database is named.
-        SchemaNotCurrent
-            The database must first be brought to this version's schema: `slipway store upgrade`.
-        StoreUnavailable
-            The database could not be reached.
+        StoreNotConfigured : no usable database is named.
+        SchemaNotCurrent : the database must first be brought to this version's schema: `slipway store upgrade`.
+        StoreUnavailable : the database could not be reached.
         """
         database = Database(resolve(url), now)
         try:
@@ -89,12 +83,9 @@ class SiteStore:
 
         Raises
         ------
-        StoreNotConfigured
-            No usable database is named.
-        SchemaNotCurrent
-            The database belongs to a newer version of Slipway.
-        StoreUnavailable
-            The database could not be reached.
+        StoreNotConfigured : no usable database is named.
+        SchemaNotCurrent : the database belongs to a newer version of Slipway.
+        StoreUnavailable : the database could not be reached.
         """
         database = Database(resolve(url), bounded=False)
         try:

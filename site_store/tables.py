@@ -124,6 +124,7 @@ candidate = Table(
 )
 
 _ACTION_OPEN = text("state IN ('pending', 'running')")
+_NO_GROUP = text("group_name IS NULL")
 
 # What is being done. `site` is no foreign key here: an action may fail for the very reason that its site is unknown.
 
@@ -136,7 +137,8 @@ action = Table(
     Column("revision", Integer),
     Column("parameters", Json, nullable=False),
     Column("dag_id", String, nullable=False),
-    Column("run_id", String, nullable=False),
+    # NULL: no DAG run carries it out.
+    Column("run_id", String),
     # Not `user`: in PostgreSQL an unquoted `user` is the database's own user.
     Column("created_by", String, nullable=False),
     Column("created", UtcDateTime, nullable=False),
@@ -201,7 +203,7 @@ site_lock = Table(
     Column("site", String, primary_key=True),
     Column("action_id", String(26), ForeignKey("action.id"), nullable=False, unique=True),
     Column("dag_id", String, nullable=False),
-    Column("run_id", String, nullable=False),
+    Column("run_id", String),
     Column("acquired", UtcDateTime, nullable=False),
 )
 
@@ -260,7 +262,8 @@ operation = Table(
     Column("op", Serial, Identity(always=True), primary_key=True),
     Column("action_id", String(26), ForeignKey("action.id", ondelete="CASCADE"), nullable=False),
     Column("site", String, nullable=False),
-    Column("group_name", String, nullable=False),
+    # NULL: it is of no group.
+    Column("group_name", String),
     Column("attempt", Integer, nullable=False),
     Column("phase", String, nullable=False),
     # Holds the number of its own row, so it is written right after the insert, in the same transaction.
@@ -280,6 +283,16 @@ operation = Table(
     Column("status", String, nullable=False),
     Column("result", Text),
     UniqueConstraint("action_id", "group_name", "attempt", "phase"),
+    # The constraint above does not hold for NULL: no NULL is equal to another.
+    Index(
+        "ix_operation_without_group",
+        "action_id",
+        "attempt",
+        "phase",
+        unique=True,
+        sqlite_where=_NO_GROUP,
+        postgresql_where=_NO_GROUP,
+    ),
     Index("ix_operation_not_over", "site", sqlite_where=text("over IS NULL"), postgresql_where=text("over IS NULL")),
     sqlite_autoincrement=True,
 )

@@ -213,13 +213,10 @@ class Tasks(Repository):
 
         Parameters
         ----------
-        action_id, phase
-            What they would be submitted for. Only nodes are changed that still wait for it.
-        as_wanted
-            Nodes that turn out to be as wanted: they have succeeded, and are not submitted.
-        withheld
-            Nodes that are deployed in another design, or in one that is not known, each with the reason: they are not
-            submitted for this phase, nor for what comes after it.
+        action_id, phase : what they would be submitted for. Only nodes are changed that still wait for it.
+        as_wanted : nodes that turn out to be as wanted: they have succeeded, and are not submitted.
+        withheld : nodes that are deployed in another design, or in one that is not known, each with the reason: they
+            are not submitted for this phase, nor for what comes after it.
         """
         phases = GROUP_PHASES[GROUP_PHASES.index(phase) :]
 
@@ -269,9 +266,8 @@ class Tasks(Repository):
 
         Parameters
         ----------
-        why
-            A sentence for the report and the description of the action; None when nothing holds them any more. It
-            is forgotten when a node is claimed.
+        why : a sentence for the report and the description of the action; None when nothing holds them any more. It is
+            forgotten when a node is claimed.
         """
         wanted = sorted(frozenset(nodes))
 
@@ -309,10 +305,8 @@ class Tasks(Repository):
 
         Parameters
         ----------
-        action_id, site, group, attempt
-            Who has come to that, as for `Operations.begin`.
-        reasons
-            Why, for each node.
+        action_id, site, group, attempt : who has come to that, as for `Operations.begin`.
+        reasons : why, for each node.
 
         Returns
         -------
@@ -321,16 +315,14 @@ class Tasks(Repository):
 
         Raises
         ------
-        SiteNotHeld
-            The action does not hold the site.
-        AttemptNotOpen
-            The group's attempt has its verdict or was replaced.
+        SiteNotHeld : the action does not hold the site.
+        AttemptNotOpen : the group's attempt has its verdict or was replaced.
         """
 
         def work(tx: Connection) -> frozenset[str]:
             require_site(tx, action_id, site)
             require_attempt(tx, action_id, group, attempt)
-            now = self._now()
+            now = self._shared_now(tx)
             prepare = (task.c.action_id == action_id, task.c.phase == Phase.PREPARE)
             failed = frozenset(
                 tx.scalars(

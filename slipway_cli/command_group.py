@@ -31,10 +31,8 @@ class LazyCommand:
     def load(self, name: str) -> click.Command:
         """Import the command.
 
-        Raises
-        ------
-        click.ClickException
-            When the module cannot be imported; a broken or partial installation must not end in a traceback.
+        Raises `click.ClickException` when the module cannot be imported; a broken or partial installation must not end
+        in a traceback.
         """
         module_name, _, attribute = self.target.partition(":")
         try:
@@ -82,7 +80,6 @@ class LazyGroup(click.Group):
         return [*self._lazy, *super().list_commands(ctx)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return the command of this name, or None."""
         lazy = self._lazy.get(cmd_name)
         return lazy.load(cmd_name) if lazy else super().get_command(ctx, cmd_name)
 

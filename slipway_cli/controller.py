@@ -27,8 +27,8 @@ log = logging.getLogger("slipway.controller")
 _ANSWER = 10.0
 """Seconds for an answer of Airflow's: two requests are shorter than the lease."""
 _IDLE = 3600.0
-_LIST_ANSWER = 30.0
-"""Seconds for an answer of a provisioner, asked through Slipway's API."""
+_CHECK_ANSWER = 25.0
+"""Seconds for an answer of Slipway's API about a provisioner, for which it waits 20 s itself."""
 
 
 class StopSignal:
@@ -105,7 +105,7 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     def session(answer: float) -> ApiSession:
         return sessions.enter_context(contextlib.closing(ApiSession(url, account.user, account.password, answer)))
 
-    airflow, slipway = AirflowClient(session(_ANSWER)), SlipwayClient(session(_LIST_ANSWER))
+    airflow, slipway = AirflowClient(session(_ANSWER)), SlipwayClient(session(_CHECK_ANSWER))
     # Slipway's API asks the provisioners: it knows the connections, and keeps their secrets.
     return [
         close_dead_actions(airflow),

@@ -26,10 +26,7 @@ class Source:
 def read_sources(paths: Sequence[str]) -> list[Source]:
     """Read files; `-` is standard input. A file that is named twice is read once.
 
-    Raises
-    ------
-    click.UsageError
-        When files cannot be read; the message names every one of them.
+    Raises `click.UsageError` when files cannot be read; the message names every one of them.
     """
     sources: dict[str, Source] = {}
     troubles = []

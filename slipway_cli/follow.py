@@ -21,7 +21,6 @@ class Clock:
     """Prints lines with the seconds since the start."""
 
     def __init__(self, screen: Console) -> None:
-        """Start the clock; lines go to `screen`."""
         self.screen = screen
         self._began = time.monotonic()
 
@@ -65,8 +64,7 @@ def follow(
 
     Raises
     ------
-    AirflowGone
-        No answer for `patience` seconds.
+    AirflowGone : no answer for `patience` seconds.
     ApiRefused
     """
     last_seen, told = time.monotonic(), False

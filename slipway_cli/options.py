@@ -67,7 +67,6 @@ class VersionType(click.ParamType[str]):
     name = "version"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check it."""
         if value not in VERSIONS and not (value.isdecimal() and int(value) > 0):
             self.fail(
                 f"{value!r} is neither a version ({', '.join(VERSIONS)}) nor the number of a revision", param, ctx
@@ -75,7 +74,6 @@ class VersionType(click.ParamType[str]):
         return value
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Complete the names."""
         return [CompletionItem(name) for name in VERSIONS if name.startswith(incomplete)]
 
 
@@ -85,7 +83,6 @@ class RevisionType(click.ParamType[int]):
     name = "revision"
 
     def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Check it."""
         if isinstance(value, str) and not (value.isdecimal() and len(value) <= _DIGITS and int(value) > 0):
             self.fail(f"{value!r} is not the number of a revision: `slipway get revisions` lists them", param, ctx)
         return int(value)

@@ -84,10 +84,8 @@ def table(*columns: str, right: Sequence[str] = (), folds: Sequence[str] = ()) -
 
     Parameters
     ----------
-    right : sequence of str
-        Columns of numbers.
-    folds : sequence of str
-        Columns that are folded when the terminal is too narrow; the others keep their width.
+    right : columns of numbers.
+    folds : columns that are folded when the terminal is too narrow; the others keep their width.
     """
     result = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for column in columns:
@@ -106,10 +104,7 @@ def serialised(data: Mapping[str, Any], output: str) -> str:
 def deliver(text: str, path: Path | None) -> None:
     """Write a finished text to a file, or to standard output when there is no path.
 
-    Raises
-    ------
-    click.ClickException
-        When the file cannot be written.
+    Raises `click.ClickException` when the file cannot be written.
     """
     if path is None:
         click.echo(text, nl=False)
@@ -121,7 +116,6 @@ def deliver(text: str, path: Path | None) -> None:
 
 
 def problem_data(problem: Problem) -> dict[str, Any]:
-    """Return a problem as plain data."""
     return {
         "level": problem.level,
         "source": problem.source,

@@ -104,7 +104,6 @@ class LiveView:
         self._live = live
 
     def update(self, progress: RunProgress) -> None:
-        """Redraw the table."""
         if progress.groups:
             screen = self._live.console
             self._live.update(draw(progress, screen.width, ascii_only=screen.options.ascii_only))

@@ -35,10 +35,7 @@ class ServiceAccount:
 def service_account(environ: Mapping[str, str]) -> ServiceAccount | None:
     """Return the account that the environment names; None when it names no password.
 
-    Raises
-    ------
-    UnusableAccount
-        The file cannot be read, is empty, or others than its owner may read it.
+    Raises `UnusableAccount`: the file cannot be read, is empty, or others than its owner may read it.
     """
     user = environ.get(USER_VARIABLE) or DEFAULT_USER
     if environ.get(PASSWORD_VARIABLE):

@@ -29,8 +29,7 @@ class DeploymentConfiguration:
 
     Attributes
     ----------
-    deployment_strategy
-        Name of the strategy; None where none is named: see `strategy_name`.
+    deployment_strategy : name of the strategy; None where none is named: see `strategy_name`.
     """
 
     deployment_strategy: str | None = None
@@ -59,10 +58,8 @@ def parse_configuration(data: object, document: Origin | None = None) -> Deploym
 
     Only the section `physical_provisioner` is read. An interval that is not given is made to fit a shorter timeout.
 
-    Raises
-    ------
-    ConfigurationError
-        With every setting that is unknown, has a wrong type, is too small, or is an interval above its timeout.
+    Raises `ConfigurationError` with every setting that is unknown, has a wrong type, is too small, or is an interval
+    above its timeout.
     """
     problems = check_data("deployment_configuration", data, document)
     section = data.get(_SECTION) if isinstance(data, dict) else None

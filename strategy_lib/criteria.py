@@ -43,8 +43,7 @@ def evaluate(
 
     Parameters
     ----------
-    successful
-        How many of them were successful; every other one counts as failed (rule 15).
+    successful : how many of them were successful; every other one counts as failed (rule 15).
     """
     if criteria is None:
         return ()

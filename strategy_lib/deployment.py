@@ -99,25 +99,18 @@ class Deployment:
 
     Parameters
     ----------
-    groups
-        In processing order (`order_groups`).
-    members
-        Names of each group's nodes.
-    states
-        States of nodes at the start; a node that is missing is `not_started`. Only nodes whose provisioner task
+    groups : in processing order (`order_groups`).
+    members : names of each group's nodes.
+    states : states of nodes at the start; a node that is missing is `not_started`. Only nodes whose provisioner task
         belongs to the first group without a verdict may be `preparing` or `deploying`: any such node of that group is
         taken to be under way for it. A node that another group has left behind is `unknown`.
-    verdicts
-        Groups that have been judged. May name groups outside `groups`, for the dependencies.
-    phases_done
-        Phases that are already over for the first group without a verdict.
-    withheld
-        Nodes that are never sent, whatever their state (rule 21); in the criteria they count as they are.
+    verdicts : groups that have been judged. May name groups outside `groups`, for the dependencies.
+    phases_done : phases that are already over for the first group without a verdict.
+    withheld : nodes that are never sent, whatever their state (rule 21); in the criteria they count as they are.
 
     Raises
     ------
-    ValueError
-        When a dependency is neither judged nor earlier in `groups`.
+    ValueError : when a dependency is neither judged nor earlier in `groups`.
     """
 
     def __init__(
@@ -163,16 +156,13 @@ class Deployment:
 
         Parameters
         ----------
-        step
-            What `next()` returned.
-        succeeded, failed
-            Names of nodes; those that were not sent are ignored. A name in both has failed; a node that was sent and is
-            in neither is `unknown`.
+        step : what `next()` returned.
+        succeeded, failed : names of nodes; those that were not sent are ignored. A name in both has failed; a node that
+            was sent and is in neither is `unknown`.
 
         Raises
         ------
-        ValueError
-            When this is not the step that waits for its result.
+        ValueError : when this is not the step that waits for its result.
         """
         self._require(step)
         good, bad = set(succeeded), set(failed)

@@ -28,14 +28,10 @@ def did_you_mean(
 
     Parameters
     ----------
-    otherwise
-        What is said where nothing is near; None: all that is known.
-    most
-        How many names are offered at most.
-    cutoff
-        How alike they are at least, from 0 to 1.
-    quoted
-        Whether names stand in quotes; the fields of documents do not.
+    otherwise : what is said where nothing is near; None: all that is known.
+    most : how many names are offered at most.
+    cutoff : how alike they are at least, from 0 to 1.
+    quoted : whether names stand in quotes; the fields of documents do not.
     """
     near = nearest(name, known, most, cutoff)
     if near:

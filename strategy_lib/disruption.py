@@ -18,12 +18,9 @@ class Shortfall:
 
     Attributes
     ----------
-    group
-        Its name.
-    taken
-        Those of its deployed nodes that would be taken away, sorted.
-    unmet
-        The criteria that would not be met then, each with what is needed and what would be left.
+    group : its name.
+    taken : those of its deployed nodes that would be taken away, sorted.
+    unmet : the criteria that would not be met then, each with what is needed and what would be left.
     """
 
     group: str

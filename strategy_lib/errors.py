@@ -15,18 +15,12 @@ class Problem:
 
     Attributes
     ----------
-    path
-        JSON path from the document's root, such as `$.data.groups[2].depends_on[0]`.
-    message
-        A plain sentence that says what is wrong and what would be right.
-    line
-        Line in the source, counted from 1; None where it is not known.
-    document
-        Label of the document, such as `site.yaml: shipyard/DeploymentStrategy/v1 deployment-strategy`.
-    level
-        "error" refuses the document, "warning" does not (rule 4).
-    source
-        Name of the file the document was read from.
+    path : JSON path from the document's root, such as `$.data.groups[2].depends_on[0]`.
+    message : a plain sentence that says what is wrong and what would be right.
+    line : line in the source, counted from 1; None where it is not known.
+    document : label of the document, such as `site.yaml: shipyard/DeploymentStrategy/v1 deployment-strategy`.
+    level : "error" refuses the document, "warning" does not (rule 4).
+    source : name of the file the document was read from.
     """
 
     path: str

@@ -34,14 +34,10 @@ class Node:
 
     Attributes
     ----------
-    name
-        Unique in the site.
-    tags
-        Tags of the node.
-    labels
-        Labels (Airship calls them owner data): key to value.
-    rack
-        Name of the rack, None where the design gives none.
+    name : unique in the site.
+    tags : tags of the node.
+    labels : labels (Airship calls them owner data): key to value.
+    rack : name of the rack, None where the design gives none.
     """
 
     name: str
@@ -92,10 +88,7 @@ def nodes_from_inventory(inventory: Sequence[Mapping[str, Any]]) -> list[Node]:
 
     Only `name` is required.
 
-    Raises
-    ------
-    InventoryError
-        With every problem: wrong types, unknown fields, names that are there twice.
+    Raises `InventoryError` with every problem: wrong types, unknown fields, names that are there twice.
     """
     problems = check_data("node_inventory", inventory, root="$")
     if problems:

@@ -50,11 +50,9 @@ def find_cycles(depends_on: Mapping[str, Sequence[str]], most: int = MOST_CYCLES
 
     Parameters
     ----------
-    depends_on
-        Group name to the names it depends on. Names that are no group, and a group's own name, are left aside.
-    most
-        How many cycles are returned at most. A graph can have exponentially many: one per strongly connected component
-        comes first.
+    depends_on : group name to the names it depends on. Names that are no group, and a group's own name, are left aside.
+    most : how many cycles are returned at most. A graph can have exponentially many: one per strongly connected
+        component comes first.
 
     Returns
     -------

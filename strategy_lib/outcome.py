@@ -31,25 +31,16 @@ class Evidence:
 
     Attributes
     ----------
-    over
-        The provisioner task has ended; False when it outran its timeout.
-    reported_success, reported_failure
-        Names in the task's own two lists. A name may be in both, and then it failed.
-    child_success, child_failure
-        Names proven by the tasks below it, one per node.
-    condition
-        Condition of nodes in the provisioner's list of nodes.
-    status_names
-        The provisioner's own words for these conditions, such as "Failed deployment".
-    condition_before
-        The same right before the task was submitted, as far as it was noted: `NOT_LISTED` where the list was read and
-        did not have the node, nothing where no list was read.
-    as_wanted_before
-        Nodes that had been done in the very design that they were sent for (rule 21).
-    messages
-        The provisioner's words about a node.
-    listed
-        The list of nodes could be read, or could tell nothing yet (the task is queued); without it a false success
+    over : the provisioner task has ended; False when it outran its timeout.
+    reported_success, reported_failure : names in the task's own two lists. A name may be in both, and then it failed.
+    child_success, child_failure : names proven by the tasks below it, one per node.
+    condition : condition of nodes in the provisioner's list of nodes.
+    status_names : the provisioner's own words for these conditions, such as "Failed deployment".
+    condition_before : the same right before the task was submitted, as far as it was noted: `NOT_LISTED` where the list
+        was read and did not have the node, nothing where no list was read.
+    as_wanted_before : nodes that had been done in the very design that they were sent for (rule 21).
+    messages : the provisioner's words about a node.
+    listed : the list of nodes could be read, or could tell nothing yet (the task is queued); without it a false success
         cannot be seen.
     """
 
@@ -72,12 +63,9 @@ class Outcome:
 
     Attributes
     ----------
-    succeeded, failed, unknown
-        A partition of the nodes that were sent.
-    ignored
-        Names that the provisioner reported though they were not sent.
-    notes
-        For nodes that failed, are unknown, or succeeded on other proof than the report: why.
+    succeeded, failed, unknown : a partition of the nodes that were sent.
+    ignored : names that the provisioner reported though they were not sent.
+    notes : for nodes that failed, are unknown, or succeeded on other proof than the report: why.
     """
 
     succeeded: frozenset[str]
@@ -133,8 +121,7 @@ def judge(phase: Phase, sent: Collection[str], evidence: Evidence) -> Outcome:
 
     Parameters
     ----------
-    phase
-        What the nodes were sent for. A release is judged as what it is: to destroy what is on them.
+    phase : what the nodes were sent for. A release is judged as what it is: to destroy what is on them.
     """
     succeeded: set[str] = set()
     failed: set[str] = set()

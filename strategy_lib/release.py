@@ -14,10 +14,8 @@ class ReleasePlan:
 
     Attributes
     ----------
-    release
-        Names (sorted) of the nodes to release: what stands on them is destroyed.
-    refused
-        For nodes that are neither released nor prepared: why.
+    release : names (sorted) of the nodes to release: what stands on them is destroyed.
+    refused : for nodes that are neither released nor prepared: why.
     """
 
     release: tuple[str, ...]
@@ -34,13 +32,10 @@ def plan_release(
 
     Parameters
     ----------
-    conditions
-        What the provisioner's list of nodes says of the nodes that are about to be prepared.
-    left_by_us
-        How our own operation left the nodes whose newest operation it is, as far as it got to deploying them, is over
-        without success, and nothing else was seen of them since.
-    release_failed
-        Whether the group wants its nodes released (`release_failed` in the strategy).
+    conditions : what the provisioner's list of nodes says of the nodes that are about to be prepared.
+    left_by_us : how our own operation left the nodes whose newest operation it is, as far as it got to deploying them,
+        is over without success, and nothing else was seen of them since.
+    release_failed : whether the group wants its nodes released (`release_failed` in the strategy).
     """
     release: list[str] = []
     refused: dict[str, str] = {}

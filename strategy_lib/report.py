@@ -46,12 +46,9 @@ class ReportedGroup:
 
     Attributes
     ----------
-    criteria
-        Every criterion that was judged, met or not.
-    counts
-        States of its nodes at the end.
-    attempt
-        1 for the first; more when a person had it run again (rule 23).
+    criteria : every criterion that was judged, met or not.
+    counts : states of its nodes at the end.
+    attempt : 1 for the first; more when a person had it run again (rule 23).
     """
 
     name: str
@@ -160,8 +157,7 @@ def build_report(
 
     Parameters
     ----------
-    groups
-        In processing order. One that is still pending or running was interrupted, and so has failed.
+    groups : in processing order. One that is still pending or running was interrupted, and so has failed.
     """
     judged, considered = tuple(_judged(group) for group in groups), tuple(nodes)
     steps = tuple(failed_steps)

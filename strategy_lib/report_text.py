@@ -113,10 +113,8 @@ def _group_table(groups: Sequence[ReportedGroup], done: str | None, as_wanted: M
 
     Parameters
     ----------
-    done
-        The word for a node step's success, None where groups are deployed.
-    as_wanted
-        How many of each group's nodes were not submitted (rule 21); the column is left out when there is none.
+    done : the word for a node step's success, None where groups are deployed.
+    as_wanted : how many of each group's nodes were not submitted (rule 21); the column is left out when there is none.
     """
     progress: tuple[str, ...] = ("prepared", "deployed") if done is None else (done,)
     progress += ("as wanted",) if as_wanted else ()

@@ -45,8 +45,7 @@ def check_data(name: str, data: object, document: Origin | None = None, root: st
 
     Parameters
     ----------
-    root
-        Path of the data, put before the path of every problem.
+    root : path of the data, put before the path of every problem.
     """
     validator = _validator(name)
     try:

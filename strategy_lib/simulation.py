@@ -46,15 +46,12 @@ def rehearse(
 
     Parameters
     ----------
-    outcomes
-        What comes of a node in a phase, should it be sent for it; what is not given succeeds.
-    max_parallel_groups
-        How many groups run side by side; more than one run in rounds (`RoundDeployment`).
+    outcomes : what comes of a node in a phase, should it be sent for it; what is not given succeeds.
+    max_parallel_groups : how many groups run side by side; more than one run in rounds (`RoundDeployment`).
 
     Raises
     ------
-    ValueError
-        When `max_parallel_groups` is below 1.
+    ValueError : `max_parallel_groups` is below 1.
     """
     groups = [strategy.group(name) for name in order_groups(strategy)]
     members = resolve(strategy, nodes)
@@ -94,15 +91,11 @@ def simulate(
 
     Parameters
     ----------
-    strategy
-        The `data` of a strategy document: `{"groups": [...]}`.
-    nodes
-        `[{"name": "n1", "tags": [], "labels": {"k": "v"}, "rack": "r1"}]`; only the name is required.
-    outcomes
-        `{"prepare": {"n1": "failure"}, "deploy": {"n2": "unknown"}}`. What is not given succeeds.
-    max_parallel_groups
-        How many groups run side by side. A round takes the first so many ready groups in document order; all claim
-        their prepare in that order and are judged, then the same for deploy; then comes the next round.
+    strategy : the `data` of a strategy document: `{"groups": [...]}`.
+    nodes : `[{"name": "n1", "tags": [], "labels": {"k": "v"}, "rack": "r1"}]`; only the name is required.
+    outcomes : `{"prepare": {"n1": "failure"}, "deploy": {"n2": "unknown"}}`. What is not given succeeds.
+    max_parallel_groups : how many groups run side by side. A round takes the first so many ready groups in document
+        order; all claim their prepare in that order and are judged, then the same for deploy; then comes the next round.
 
     Returns
     -------
@@ -115,14 +108,9 @@ def simulate(
 
     Raises
     ------
-    StrategyError
-        When the strategy is not valid; its `problems` lists everything.
-    InventoryError
-        When the list of nodes is not valid.
-    OutcomesError
-        When the outcomes name an unknown phase or outcome.
-    ValueError
-        When `max_parallel_groups` is below 1.
+    StrategyError : when the strategy is not valid; its `problems` lists everything.
+    InventoryError : when the list of nodes is not valid.
+    OutcomesError : when the outcomes name an unknown phase or outcome.
 
     Examples
     --------
@@ -176,10 +164,7 @@ def parse_outcomes(outcomes: object) -> dict[Phase, dict[str, NodeOutcome]]:
 
     Nodes that are not sent, or do not exist, are ignored: what is not sent has no outcome.
 
-    Raises
-    ------
-    OutcomesError
-        With every unknown phase and unknown outcome.
+    Raises `OutcomesError` with every unknown phase and unknown outcome.
     """
     problems: list[Problem] = []
     parsed: dict[Phase, dict[str, NodeOutcome]] = {}

@@ -45,18 +45,13 @@ class Group:
 
     Attributes
     ----------
-    name
-        Unique in the strategy.
-    critical
-        When it fails, the whole deployment is a failure (rule 19).
-    depends_on
-        Groups that must have succeeded before this one starts (rule 8).
-    selectors
-        Which nodes are members; empty means all nodes (rule 6).
-    criteria
-        What must hold after each phase; None means nothing is asked for (rule 17).
-    release_failed
-        Release nodes whose deployment has failed before they are prepared, as provisioners refuse them so (rule 11).
+    name : unique in the strategy.
+    critical : when it fails, the whole deployment is a failure (rule 19).
+    depends_on : groups that must have succeeded before this one starts (rule 8).
+    selectors : which nodes are members; empty means all nodes (rule 6).
+    criteria : what must hold after each phase; None means nothing is asked for (rule 17).
+    release_failed : release nodes whose deployment has failed before they are prepared, as provisioners refuse them so
+        (rule 11).
     """
 
     name: str
@@ -90,10 +85,7 @@ def default_strategy() -> Strategy:
 def targeted_strategy(names: Iterable[str]) -> Strategy:
     """Return the strategy of a targeted action: exactly these nodes, as one critical group, 100 percent (rule 21).
 
-    Raises
-    ------
-    StrategyError
-        When no name is given: an empty list would select all nodes.
+    Raises `StrategyError` when no name is given: an empty list would select all nodes.
     """
     chosen = tuple(dict.fromkeys(names))
     if not chosen:

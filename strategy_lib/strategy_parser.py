@@ -24,10 +24,7 @@ _Found = tuple[str, str]
 def parse_strategy(data: object, document: Origin | None = None) -> Strategy:
     """Read a strategy from the `data` of its document.
 
-    Raises
-    ------
-    StrategyError
-        With every problem at once (rule 3), each with its path below `$.data`.
+    Raises `StrategyError` with every problem at once (rule 3), each with its path below `$.data`.
     """
     problems = strategy_problems(data, document)
     if problems:
@@ -39,10 +36,7 @@ def parse_strategy(data: object, document: Origin | None = None) -> Strategy:
 def group_from_data(data: object) -> Group:
     """Read one group written by `group_to_data`. Its dependencies are not looked up.
 
-    Raises
-    ------
-    StrategyError
-        With every problem of its shape, each with its path.
+    Raises `StrategyError` with every problem of its shape, each with its path.
     """
     problems = shape_problems({"groups": [data]})
     if problems:

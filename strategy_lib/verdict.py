@@ -71,12 +71,9 @@ class Judgement:
 
     Attributes
     ----------
-    critical, others
-        Names of the groups that failed: critical ones, and not critical ones.
-    nothing
-        Why there is nothing to deploy, as a clause without an end; "" where there is something.
-    unprocessed
-        No group was processed to its end.
+    critical, others : names of the groups that failed: critical ones, and not critical ones.
+    nothing : why there is nothing to deploy, as a clause without an end; "" where there is something.
+    unprocessed : no group was processed to its end.
     """
 
     verdict: Verdict
@@ -104,10 +101,7 @@ def verdict_on(groups: Sequence[StandingGroup], failed_steps: Sequence[object] =
 def nothing_to_deploy(group_sizes: Sequence[int]) -> str:
     """Say why groups of these numbers of nodes have nothing to deploy, which is never a success (rule 19).
 
-    Returns
-    -------
-    str
-        A clause without an end, and "" where there is something. An empty group beside others is no reason.
+    Returns a clause without an end, and "" where there is something. An empty group beside others is no reason.
     """
     if not group_sizes:
         return "there are no groups"

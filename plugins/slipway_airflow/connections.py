@@ -8,6 +8,7 @@ site's own connection that only seems to be missing would send its servers to th
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     from site_store import ActionRecord, SiteStore
 
+log = logging.getLogger(__name__)
+
 # The API server answers a task 404 also when its database fails. So often, so far apart in seconds, and each time with
 # proof that the database answers, it has to say so before it is believed.
 _LOOKS = 3
@@ -33,10 +36,7 @@ _BETWEEN_LOOKS = 0.5
 def find_for_site(site: str) -> ProvisionerConnection | None:
     """Return the connection of a site's provisioner: its own, else the one for all sites; None when there is neither.
 
-    Raises
-    ------
-    ConnectionLookupFailed
-        It is not known whether there is one.
+    Raises `ConnectionLookupFailed`: it is not known whether there is one.
     """
     for conn_id in connection_candidates(site):
         found = find_connection(conn_id)
@@ -48,18 +48,16 @@ def find_for_site(site: str) -> ProvisionerConnection | None:
 def for_site(site: str) -> ProvisionerConnection:
     """Return the connection of a site's provisioner: its own, else the one for all sites.
 
-    Raises
-    ------
-    SettingsError
-        Neither connection exists.
-    ConnectionLookupFailed
-        It is not known whether they exist.
+    Raises `SettingsError`: neither connection exists; `ConnectionLookupFailed`: it is not known whether they exist.
     """
     found = find_for_site(site)
     if found is None:
+        from provisioner_client.factory import FACTORY
+
         own, shared = connection_candidates(site)
+        types = " or ".join(FACTORY.names)
         raise SettingsError(
-            f"no provisioner for site {site}: create an Airflow connection {own!r} or {shared!r} of type Drydock"
+            f"no provisioner for site {site}: create an Airflow connection {own!r} or {shared!r} of type {types}"
         )
     return found
 
@@ -67,14 +65,8 @@ def for_site(site: str) -> ProvisionerConnection:
 def for_action(store: SiteStore, action: ActionRecord) -> ProvisionerConnection:
     """Return the connection that an action uses, decided now unless it was; another is never used.
 
-    Raises
-    ------
-    SettingsError
-        There is no connection for the action's site.
-    ConnectionLookupFailed
-        It is not known whether there is one.
-    ConnectionMissing
-        The one that was decided on is not there any more.
+    Raises `SettingsError`: there is no connection for the action's site; `ConnectionLookupFailed`: it is not known
+    whether there is one; `ConnectionMissing`: the one that was decided on is not there any more.
     """
     decided = action.connection or store.actions.get(action.id).connection
     if decided is None:
@@ -92,9 +84,27 @@ def for_action(store: SiteStore, action: ActionRecord) -> ProvisionerConnection:
 
 
 def provisioner_connection(connection: Connection) -> ProvisionerConnection:
-    """Return an Airflow connection as plain values."""
+    """Return an Airflow connection as plain values.
+
+    One of a type without a provisioner is used as one of the first type there is: the type did not always count, and
+    a run may be under way.
+    """
+    # Not above: an HTTP library that only few of the processes need which read the DAGs.
+    from provisioner_client.factory import FACTORY
+
+    given = connection.conn_type or ""
+    used = FACTORY.used_type(given)
+    if given not in ("", used):
+        log.warning(
+            "The Airflow connection %r is of the type %r, which no provisioner has: it is used as %r. "
+            "Choose one of %s.",
+            connection.conn_id,
+            given,
+            used,
+            ", ".join(FACTORY.types),
+        )
     values = ConnectionValues(
-        type=connection.conn_type or "drydock",
+        type=used,
         id=str(connection.conn_id),
         host=connection.host or "",
         schema=connection.schema or "",
@@ -115,10 +125,7 @@ def slipway_url() -> str:
 def find_connection(conn_id: str) -> Connection | None:
     """Return an Airflow connection, None when there certainly is none; in a task or in the API server.
 
-    Raises
-    ------
-    ConnectionLookupFailed
-        It could not be looked up.
+    Raises `ConnectionLookupFailed`: it could not be looked up.
     """
     from airflow.sdk.execution_time.secrets import ExecutionAPISecretsBackend
     from airflow.sdk.execution_time.supervisor import ensure_secrets_backend_loaded

@@ -23,8 +23,7 @@ class DrydockHook(BaseHook):
 
     Parameters
     ----------
-    conn_id : str
-        Airflow connection id.
+    conn_id : Airflow connection id.
     """
 
     conn_name_attr = "conn_id"
@@ -53,13 +52,11 @@ class DrydockHook(BaseHook):
 
         Parameters
         ----------
-        context_marker
-            Appears with every request in Drydock's log (any text).
+        context_marker : appears with every request in Drydock's log (any text).
 
         Raises
         ------
-        SettingsError
-            The connection's fields cannot be used.
+        SettingsError : the connection's fields cannot be used.
         """
         # There is no design yet that the provisioner could quote.
         return provisioner_connection(self.connection).connect(nothing_is_secret, context_marker)

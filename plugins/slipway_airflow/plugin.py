@@ -19,8 +19,7 @@ class LazyApp:
 
     Parameters
     ----------
-    provisioners
-        Returns what looks up the connections of provisioners; called with the first request.
+    provisioners : returns what looks up the connections of provisioners; called with the first request.
     """
 
     def __init__(self, provisioners: Callable[[], Provisioners]) -> None:
@@ -28,7 +27,6 @@ class LazyApp:
         self._app: Any = None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Serve one request."""
         if self._app is None:
             from slipway_api.app import create_app
 
@@ -37,7 +35,7 @@ class LazyApp:
 
 
 class LazyLogin:
-    """ASGI middleware around Airflow: stands in for :class:`slipway_api.keystone.airflow_login.SlowedLogin`."""
+    """ASGI middleware around Airflow: stands in for :class:`slipway_api.keystone.wrong_passwords.SlowedLogin`."""
 
     def __init__(self, app: Any) -> None:
         self._app = app

@@ -90,15 +90,12 @@ def site_dag(dag_id: str, *, doc_md: str) -> DAG:
 
     Parameters
     ----------
-    dag_id : str
-        The kind of its actions (`site_engine.actions.kinds`).
-    doc_md : str
-        Text for Airflow's pages.
+    dag_id : the kind of its actions (`site_engine.actions.kinds`).
+    doc_md : text for Airflow's pages.
 
     Raises
     ------
-    KeyError
-        There is no such kind of action, or one of its steps has no operator.
+    KeyError : there is no such kind of action, or one of its steps has no operator.
     """
     kind = KINDS.get(dag_id)
     if kind is None:

@@ -22,16 +22,11 @@ class ProvisionerTaskTrigger(BaseTrigger):
 
     Parameters
     ----------
-    conn_id : str
-        Airflow connection of the provisioner; the secret itself is not stored with the trigger.
-    provisioner_task : str
-        The provisioner's task id.
-    op : int
-        The operation in Slipway's store; the trigger notes there when the provisioner started the task (rule 14).
-    interval, timeout, queue_timeout : float
-        Poll interval and timeouts, seconds.
-    give_up : str, optional
-        ISO time (UTC) at which to fire in any case, instead of the timeouts.
+    conn_id : Airflow connection of the provisioner; the secret itself is not stored with the trigger.
+    provisioner_task : the provisioner's task id.
+    op : the operation in Slipway's store; the trigger notes there when the provisioner started the task (rule 14).
+    interval, timeout, queue_timeout : poll interval and timeouts, seconds.
+    give_up : ISO time (UTC) at which to fire in any case, instead of the timeouts.
 
     Notes
     -----
@@ -93,12 +88,13 @@ class ProvisionerTaskTrigger(BaseTrigger):
             return redacted_or_not_shown(lambda said: hide()(said), text)
 
         # Requests and SQL block: they run in threads, the triggerer's loop belongs to all triggers.
-        provisioner = await asyncio.to_thread(connection.connect, redact)
         store = await asyncio.to_thread(SiteStore.open)
-        give_up = datetime.fromisoformat(self.give_up) if self.give_up else None
-        times = PhaseTimes(self.interval, self.timeout, self.queue_timeout)
+        provisioner = None
         started = time.monotonic()
         try:
+            provisioner = await asyncio.to_thread(connection.connect, redact)
+            give_up = datetime.fromisoformat(self.give_up) if self.give_up else None
+            times = PhaseTimes(self.interval, self.timeout, self.queue_timeout)
             operation = replace(
                 await asyncio.to_thread(store.operations.get, self.op), provisioner_task=self.provisioner_task
             )
@@ -115,7 +111,8 @@ class ProvisionerTaskTrigger(BaseTrigger):
             while (end := await asyncio.to_thread(watch.look)) is None:
                 await asyncio.sleep(max(self.interval, 0.2))
         finally:
-            await asyncio.to_thread(provisioner.close)
+            if provisioner is not None:
+                await asyncio.to_thread(provisioner.close)
             await asyncio.to_thread(store.close)
         await asyncio.sleep(max(0.0, QUIET_SECONDS - (time.monotonic() - started)))
         yield TriggerEvent({"op": self.op, "provisioner_task": self.provisioner_task, "how": end.value})

@@ -98,11 +98,8 @@ async def caller(
 ) -> Caller:
     """Return who asks: by the bearer token, else by the cookie that Airflow's pages use.
 
-    Raises
-    ------
-    ApiError
-        401: no token, or one that is malformed, expired or revoked. 403: the cookie was sent by a page of another
-        origin, which may not change anything by it.
+    Raises `ApiError` 401: no token, or one that is malformed, expired or revoked. 403: the cookie was sent by a page
+    of another origin, which may not change anything by it.
     """
     if credentials is None and request.method not in _READING and _of_another_origin(request):
         raise ApiError(403, "the request comes from a page that is not Airflow's: send a token, not Airflow's cookie")
@@ -140,7 +137,6 @@ def token_of(request: Request) -> str | None:
 
 
 def user_name(caller: CallerDep) -> str:
-    """Return the name of the caller."""
     return caller.name
 
 

@@ -31,8 +31,7 @@ def create_app(provisioners: Provisioners | None = None) -> FastAPI:
 
     Parameters
     ----------
-    provisioners
-        Looks up the connections of provisioners. Without it the application can only describe itself.
+    provisioners : looks up the connections of provisioners. Without it the application can only describe itself.
     """
     if provisioners is not None:
         use_provisioners(provisioners)

@@ -10,8 +10,10 @@ from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.tokens import KeystoneAccount, KeystoneToken, NoToken, StaticToken
 from provisioner_client.http_session import Timeouts, TokenSource
 from provisioner_client.redacting import Redact
+from provisioner_client.retry import RetryPolicy
 
 LONGEST_USER: Final = 16
+_HURRIED: Final = Timeouts(3.0, 8.0, 8.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +39,18 @@ def connect_drydock(
 ) -> DrydockProvisioner:
     """Build a client. Nothing is sent yet.
 
-    Raises
-    ------
-    ValueError
-        When the connection cannot be used, in a sentence without secrets.
+    Raises `ValueError` when the connection cannot be used, in a sentence without secrets.
     """
     given = read_fields(DrydockFields, connection.extra)
+    timeouts = _timeouts(connection, given)
     if not connection.url:
         raise ValueError("it has no Drydock URL")
     return DrydockProvisioner(
         connection.url,
         tokens_of(connection),
-        connect_timeout=given.connect_timeout,
-        read_timeout=given.read_timeout,
+        connect_timeout=timeouts.connect,
+        read_timeout=timeouts.read,
+        retry=_retry(connection),
         verify=_verify(given),
         end_user=connection.login or None,
         context_marker=context_marker,
@@ -61,10 +62,7 @@ def connect_drydock(
 def tokens_of(connection: ConnectionValues) -> TokenSource:
     """Build the token source that a connection asks for.
 
-    Raises
-    ------
-    ValueError
-        When both kinds of credentials are given, or one is not complete.
+    Raises `ValueError` when both kinds of credentials are given, or one is not complete.
     """
     given = read_fields(DrydockFields, connection.extra)
     if given.auth_token and given.auth_url:
@@ -81,8 +79,25 @@ def tokens_of(connection: ConnectionValues) -> TokenSource:
         given.user_domain_name or "Default",
         given.project_domain_name or "Default",
     )
-    timeouts = Timeouts(given.connect_timeout, given.read_timeout)
-    return KeystoneToken(account, timeouts=timeouts, verify=_verify(given), named_by=connection.named_by)
+    return KeystoneToken(
+        account,
+        timeouts=_timeouts(connection, given),
+        retry=_retry(connection),
+        verify=_verify(given),
+        named_by=connection.named_by,
+    )
+
+
+def _timeouts(connection: ConnectionValues, given: DrydockFields) -> Timeouts:
+    if not connection.hurried:
+        return Timeouts(given.connect_timeout, given.read_timeout)
+    return Timeouts(
+        min(given.connect_timeout, _HURRIED.connect), min(given.read_timeout, _HURRIED.read), _HURRIED.total
+    )
+
+
+def _retry(connection: ConnectionValues) -> RetryPolicy | None:
+    return RetryPolicy(attempts=1) if connection.hurried else None
 
 
 def _verify(given: DrydockFields) -> bool | str:

@@ -74,33 +74,23 @@ class DrydockProvisioner:
 
     Parameters
     ----------
-    url : str
-        Where Drydock listens, `http://host:9000`; a path before `/api/v1.0` is kept.
-    tokens : TokenSource, optional
-        See `tokens`.
-    connect_timeout, read_timeout : float
-        Seconds. Drydock takes 30 s to say that a design file is missing, so `read_timeout` should be above.
-    retry : RetryPolicy, optional
-        For requests that may be repeated: every GET, node filters and validations.
-    submission : SubmissionPolicy, optional
-        For those that may not: tasks.
-    verify : bool or str
-        Check the server's certificate, or the path of the CA file to check it with.
-    end_user : str, optional
-        Who is behind the requests, for Drydock's log.
-    context_marker : str, optional
-        Appears in Drydock's log with every request; any text, such as an action's id. Default: a random one.
-    named_by : str, optional
-        What its URL is kept in, for messages.
-    redact : callable, optional
-        Takes a design's secrets out of what Drydock says of an error, which goes to the log here already.
-    sleep, chance, clock
-        Wait for so many seconds; a number from 0 to 1; seconds since any moment. Given by tests.
+    url : where Drydock listens, `http://host:9000`; a path before `/api/v1.0` is kept.
+    tokens : see `tokens`.
+    connect_timeout, read_timeout : seconds. Drydock takes 30 s to say that a design file is missing, so `read_timeout`
+        should be above.
+    retry : for requests that may be repeated: every GET, node filters and validations.
+    submission : for those that may not: tasks.
+    verify : check the server's certificate, or the path of the CA file to check it with.
+    end_user : who is behind the requests, for Drydock's log.
+    context_marker : appears in Drydock's log with every request; any text, such as an action's id. Default: a random
+        one.
+    named_by : what its URL is kept in, for messages.
+    redact : takes a design's secrets out of what Drydock says of an error, which goes to the log here already.
+    sleep, chance, clock : wait for so many seconds; a number from 0 to 1; seconds since any moment. Given by tests.
 
     Raises
     ------
-    ValueError
-        When the URL, a timeout or the end user cannot be used.
+    ValueError : when the URL, a timeout or the end user cannot be used.
     """
 
     def __init__(
@@ -151,11 +141,9 @@ class DrydockProvisioner:
 
     @property
     def settle(self) -> float:
-        """Seconds for which a request may still take effect after its answer was lost."""
         return self._submission.settle
 
     def close(self) -> None:
-        """Close all connections."""
         self._http.close()
         self._tokens.close()
 
@@ -182,10 +170,8 @@ class DrydockProvisioner:
     def validate_design(self, design: DesignSource) -> DesignValidation:
         """Have Drydock read and check a design (trap 6).
 
-        Raises
-        ------
-        DesignUnreadable
-            Drydock cannot read the design. It remembers a fetch that failed for ever, by the address.
+        Raises `DesignUnreadable`: Drydock cannot read the design. It remembers a fetch that failed for ever, by the
+        address.
         """
         check_design_ref(design.address)
         hidden = self._http.hide(HiddenAddress(design.address))
@@ -209,12 +195,8 @@ class DrydockProvisioner:
         The design is validated first (once per design and object): of a design that cannot be read, Drydock says
         that no node matches.
 
-        Raises
-        ------
-        ProvisionerRefused
-            When the design is not valid; `DesignEmpty` when the whole of it has no node.
-        ProvisionerProtocolError
-            When the answer names nodes that were not asked for.
+        Raises `ProvisionerRefused` when the design is not valid; `DesignEmpty` when the whole of it has no node. Raises
+        `ProvisionerProtocolError` when the answer names nodes that were not asked for.
         """
         fault, names = self._selected(design, selectors)
         if fault:

@@ -17,10 +17,7 @@ LONGEST_HOSTNAME: Final = 32
 def check_design_ref(design_ref: str) -> None:
     """Refuse an address of a design that Drydock cannot store.
 
-    Raises
-    ------
-    ProvisionerRefused
-        The text does not repeat the address.
+    Raises `ProvisionerRefused`: the text does not repeat the address.
     """
     if not design_ref:
         raise ProvisionerRefused("the design has no address")
@@ -34,10 +31,7 @@ def check_design_ref(design_ref: str) -> None:
 def checked_names(nodes: Collection[str]) -> list[str]:
     """Give names of nodes in order, each once.
 
-    Raises
-    ------
-    SubmissionRefused
-        When there are no names, or Drydock would lose one of them.
+    Raises `SubmissionRefused` when there are no names, or Drydock would lose one of them.
     """
     names = sorted(set(nodes))
     if not names:
@@ -63,10 +57,7 @@ REFERENCE_KEY: Final = "x_client_ref"
 def names_filter(names: Sequence[str], reference: str) -> dict[str, Any]:
     """Filter for exactly these nodes, carrying our reference (rule 12).
 
-    Raises
-    ------
-    ValueError
-        When there are no names: Drydock runs such a task for ever, or calls it a success.
+    Raises `ValueError` when there are no names: Drydock runs such a task for ever, or calls it a success.
     """
     if not names:
         raise ValueError("a filter without names is never sent")

@@ -35,12 +35,9 @@ class SubmissionPolicy:
 
     Parameters
     ----------
-    attempts : int
-        How often to send at most.
-    look_delay : float
-        Seconds before the first look after an answer was lost. Each further wait is twice as long.
-    settle : float
-        Seconds for which a request may still take effect after its answer was lost, however it was lost: the
+    attempts : how often to send at most.
+    look_delay : seconds before the first look after an answer was lost. Each further wait is twice as long.
+    settle : seconds for which a request may still take effect after its answer was lost, however it was lost: the
         provisioner, or a proxy before it, may be at work on it. Not less than the time that it may take for one.
     """
 
@@ -70,20 +67,13 @@ class Submission:
 
     Parameters
     ----------
-    send : callable
-        Sends the request once and returns the task.
-    look : callable
-        Looks for the task by its reference; repeats itself when there is trouble.
-    pause : callable
-        Waits before an attempt, given the number of the failed one and its trouble.
-    sleep : callable
-        Waits for so many seconds.
-    guard : callable
-        Called right before each sending; when it raises, nothing is sent.
-    prepare : callable
-        Called once, before the first sending and only when there is no such task yet; it may raise.
-    sent_ago : float or None
-        Seconds since an earlier process last sent the reference, None when none ever did.
+    send : sends the request once and returns the task.
+    look : looks for the task by its reference; repeats itself when there is trouble.
+    pause : waits before an attempt, given the number of the failed one and its trouble.
+    sleep : waits for so many seconds.
+    guard : called right before each sending; when it raises, nothing is sent.
+    prepare : called once, before the first sending and only when there is no such task yet; it may raise.
+    sent_ago : seconds since an earlier process last sent the reference, None when none ever did.
     """
 
     reference: str
@@ -101,14 +91,9 @@ class Submission:
 
         Looks first, unless the reference was never sent: a process that died after sending may have started it.
 
-        Raises
-        ------
-        SubmissionUncertain
-            When an answer was lost, or a stranger refused, and the list of tasks does not have it.
-        ProvisionerUnavailable
-            When it could not be sent, and certainly was not taken.
-        SubmissionRefused
-            When the provisioner itself refused it, and no earlier sending can have been taken.
+        Raises `SubmissionUncertain` when an answer was lost, or a stranger refused, and the list of tasks does not have
+        it; `ProvisionerUnavailable` when it could not be sent, and certainly was not taken; `SubmissionRefused` when
+        the provisioner itself refused it, and no earlier sending can have been taken.
         """
         found, listed = (None, 0) if self.sent_ago is None else self._look_for_earlier(self.sent_ago)
         if found is not None:
@@ -184,13 +169,11 @@ class Submission:
 
         Parameters
         ----------
-        listed : int
-            The most tasks that a look has shown so far; the same is returned beside the task.
+        listed : the most tasks that a look has shown so far; the same is returned beside the task.
 
         Raises
         ------
-        SubmissionUncertain
-            The last look did not tell.
+        SubmissionUncertain : the last look did not tell.
         """
         clear = False
         for delay in self.policy.look_delays(seconds):

@@ -42,10 +42,8 @@ def is_dead(tasks: Iterable[object], task_id: str) -> bool:
 
     Parameters
     ----------
-    tasks
-        Drydock's list of all its tasks, in any order. What cannot be understood proves nothing.
-    task_id
-        The task in question. False when the list does not have it, or has it as queued or over.
+    tasks : Drydock's list of all its tasks, in any order. What cannot be understood proves nothing.
+    task_id : the task in question. False when the list does not have it, or has it as queued or over.
     """
     roots = [task for task in tasks if isinstance(task, Mapping) and _is_root(task)]
     this = [task for task in roots if task.get("task_id") == task_id and str(task.get("status")) in _RUNNING]
@@ -83,10 +81,8 @@ class TaskList:
 
     Parameters
     ----------
-    http, path
-        Where the list is.
-    sleep, clock
-        Wait for so many seconds; seconds since any moment. Given by tests.
+    http, path : where the list is.
+    sleep, clock : wait for so many seconds; seconds since any moment. Given by tests.
     """
 
     def __init__(
@@ -113,10 +109,7 @@ class TaskList:
     def find(self, reference: str) -> ProvisionerTask | None:
         """Give the task with a reference, None when there is certainly none (traps 10 and 15).
 
-        Raises
-        ------
-        ProvisionerUnavailable
-            Also when the list stays empty.
+        Raises `ProvisionerUnavailable`, also when the list stays empty.
         """
         sighting = self.look(reference)
         for pause in (1.0, 2.0):
@@ -132,10 +125,8 @@ class TaskList:
     def confirm_gone(self, task_id: str) -> None:
         """Ask the list of tasks, too, before it is believed that a task is gone.
 
-        Raises
-        ------
-        ProvisionerUnavailable
-            The list has it, cannot be had, or is empty, as when Drydock cannot read its database.
+        Raises `ProvisionerUnavailable`: the list has it, cannot be had, or is empty, as when Drydock cannot read its
+        database.
         """
         try:
             listed = task_ids(self._read())

@@ -27,15 +27,12 @@ class NoToken:
     """For a provisioner that asks for none."""
 
     def token(self) -> str | None:
-        """Return None."""
         return None
 
     def renew(self, refused: str | None) -> bool:
-        """Return False: there is no other."""
         return False
 
     def secrets(self) -> tuple[str, ...]:
-        """Return nothing."""
         return ()
 
     def close(self) -> None:
@@ -50,8 +47,7 @@ class StaticToken(NoToken):
 
     Raises
     ------
-    ValueError
-        When it is empty or cannot stand in a header. The text does not repeat it.
+    ValueError : when it is empty or cannot stand in a header. The text does not repeat it.
     """
 
     def __init__(self, token: str) -> None:
@@ -60,11 +56,9 @@ class StaticToken(NoToken):
             raise ValueError("the token is empty or has characters that cannot stand in a header")
 
     def token(self) -> str | None:
-        """Return the token."""
         return self._token
 
     def secrets(self) -> tuple[str, ...]:
-        """Return the token."""
         return (self._token,)
 
 
@@ -74,13 +68,10 @@ class KeystoneAccount:
 
     Parameters
     ----------
-    auth_url : str
-        Keystone's identity API, with or without its version, `https://keystone/v3`.
+    auth_url : Keystone's identity API, with or without its version, `https://keystone/v3`.
     username, password : str
-    project : str
-        The project that the token is for.
-    user_domain, project_domain : str
-        Names of the domains that user and project are in.
+    project : the project that the token is for.
+    user_domain, project_domain : names of the domains that user and project are in.
     """
 
     auth_url: str
@@ -97,8 +88,8 @@ class KeystoneToken:
     Parameters
     ----------
     account : KeystoneAccount
-    timeouts, retry, verify, named_by, sleep, chance
-        As for `HttpSession`. Asking twice does no harm, so that it is repeated like a GET.
+    timeouts, retry, verify, named_by, sleep, chance : as for `HttpSession`. Asking twice does no harm, so that it is
+        repeated like a GET.
     """
 
     def __init__(
@@ -136,12 +127,8 @@ class KeystoneToken:
     def token(self) -> str | None:
         """Return a token that is good for two minutes at least, a new one when need be.
 
-        Raises
-        ------
-        AuthenticationFailed
-            When Keystone does not accept the account.
-        ProvisionerUnavailable, ProvisionerProtocolError
-            When Keystone gives no usable answer.
+        Raises `AuthenticationFailed` when Keystone does not accept the account; `ProvisionerUnavailable` or
+        `ProvisionerProtocolError` when Keystone gives no usable answer.
         """
         account, known = self._account, self._plugin.auth_ref
         try:
@@ -173,12 +160,10 @@ class KeystoneToken:
         return True
 
     def secrets(self) -> tuple[str, ...]:
-        """Return the password and the token."""
         known = self._plugin.auth_ref
         return tuple(filter(None, (self._account.password, known.auth_token if known else None)))
 
     def close(self) -> None:
-        """Close the connection to Keystone."""
         self._http.close()
 
     def __repr__(self) -> str:

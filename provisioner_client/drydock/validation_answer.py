@@ -26,10 +26,7 @@ def validation_from(status: int, data: object, design: HiddenAddress) -> DesignV
     Each remark is taken once, errors first, and not more than `MOST_MESSAGES`; notes that a check succeeded are left
     out. The design's address is taken out of what is said about it.
 
-    Raises
-    ------
-    ProvisionerProtocolError
-        When it is neither a validation nor an error.
+    Raises `ProvisionerProtocolError` when it is neither a validation nor an error.
     """
     if not isinstance(data, dict):
         raise ProvisionerProtocolError(f"a validation is not a mapping but {type(data).__name__}")

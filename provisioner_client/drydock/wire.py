@@ -62,13 +62,7 @@ _ECHO: Final = re.compile(r"\bun(?:expected|known) status\b.*\bskipping\b", re.I
 
 
 def task_from(data: object) -> ProvisionerTask:
-    """Read one task.
-
-    Raises
-    ------
-    ProvisionerProtocolError
-        When it is not a task.
-    """
+    """Read one task. Raises `ProvisionerProtocolError` when it is not a task."""
     task = _mapping(data, "a task")
     task_id, state = task.get("task_id"), _STATES.get(str(task.get("status")))
     if not isinstance(task_id, str) or not task_id:
@@ -95,10 +89,8 @@ def checked_task(
 
     A task without a reference passes: an old server may not echo it.
 
-    Raises
-    ------
-    ProvisionerProtocolError
-        The answer is about another task: something between here and the provisioner answers from memory.
+    Raises `ProvisionerProtocolError`: the answer is about another task: something between here and the provisioner
+    answers from memory.
     """
     if task_id is not None and task.task_id != task_id:
         raise ProvisionerProtocolError(f"the answer for task {task_id} is about task {one_line(task.task_id)}")
@@ -119,10 +111,7 @@ def tasks_with_reference(data: object, reference: str) -> list[ProvisionerTask]:
     Subtasks may inherit their parent's filter, and with it the reference; Drydock even has parentless ones
     (`apply_node_storage`), which their action gives away.
 
-    Raises
-    ------
-    ProvisionerProtocolError
-        When it is not a list of tasks.
+    Raises `ProvisionerProtocolError` when it is not a list of tasks.
     """
     if not isinstance(data, list):
         raise ProvisionerProtocolError("the list of tasks is not a list")
@@ -140,10 +129,7 @@ def tasks_with_reference(data: object, reference: str) -> list[ProvisionerTask]:
 def task_ids(data: object) -> frozenset[str]:
     """Read the ids of all tasks out of a list of them.
 
-    Raises
-    ------
-    ProvisionerProtocolError
-        When it is not a list of tasks.
+    Raises `ProvisionerProtocolError` when it is not a list of tasks.
     """
     if not isinstance(data, list):
         raise ProvisionerProtocolError("the list of tasks is not a list")
@@ -155,11 +141,9 @@ def evidence_from(data: object, task_id: str, sent: Collection[str]) -> tuple[Pr
 
     Parameters
     ----------
-    data : object
-        Answer to `GET /tasks/<id>?layers=2&subtaskerrors=true`; a plain task where layers are not known.
+    data : answer to `GET /tasks/<id>?layers=2&subtaskerrors=true`; a plain task where layers are not known.
     task_id : str
-    sent : collection of str
-        Messages about other nodes are left out.
+    sent : messages about other nodes are left out.
 
     Returns
     -------
@@ -168,8 +152,7 @@ def evidence_from(data: object, task_id: str, sent: Collection[str]) -> tuple[Pr
 
     Raises
     ------
-    ProvisionerProtocolError
-        When the task itself is not in it, or cannot be read.
+    ProvisionerProtocolError : when the task itself is not in it, or cannot be read.
     """
     tree = _mapping(data, "a tree of tasks")
     raw_root = tree.get(task_id) if "task_id" not in tree else tree
@@ -209,10 +192,7 @@ def evidence_from(data: object, task_id: str, sent: Collection[str]) -> tuple[Pr
 def nodes_from(data: object) -> dict[str, ListedNode]:
     """Read the node list. A name that stands there twice with different states is left out: it proves nothing.
 
-    Raises
-    ------
-    ProvisionerProtocolError
-        When it is not a list of nodes.
+    Raises `ProvisionerProtocolError` when it is not a list of nodes.
     """
     if not isinstance(data, list):
         raise ProvisionerProtocolError("the list of nodes is not a list")
@@ -240,13 +220,7 @@ def condition_of(status_name: str) -> NodeCondition:
 
 
 def selected_from(data: object) -> frozenset[str]:
-    """Read the answer to a node filter.
-
-    Raises
-    ------
-    ProvisionerProtocolError
-        When it is not a list of names.
-    """
+    """Read the answer to a node filter. Raises `ProvisionerProtocolError` when it is not a list of names."""
     if not isinstance(data, list):
         raise ProvisionerProtocolError("the selected nodes are not a list")
     return _names(data, "the selected nodes")

@@ -119,13 +119,7 @@ def main(
 
 
 def run(host: str, port: int, state: Path | None, settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT.
-
-    Raises
-    ------
-    SimulatorError
-        If the port, the store or a site file cannot be used.
-    """
+    """Serve until SIGTERM or SIGINT. Raises `SimulatorError` if the port, the store or a site file cannot be used."""
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())

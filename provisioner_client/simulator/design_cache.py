@@ -9,16 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from provisioner_client.simulator.designs import SiteDesign, read_design
 from provisioner_client.simulator.errors import DesignUnresolvable
 from provisioner_client.simulator.settings import Ingester
-
-if TYPE_CHECKING:
-    from provisioner_client.simulator.designs import SiteDesign
-
 
 _BOOT_ACTIONS = ("Bootaction Definition", "DD4001")
 _ADDRESSES = ("IP Locality Check", "DD2002")
@@ -99,10 +94,8 @@ class DesignCache:
 
     Parameters
     ----------
-    speed
-        Simulated seconds per second.
-    ingester
-        How a content is read.
+    speed : simulated seconds per second.
+    ingester : how a content is read.
     """
 
     def __init__(
@@ -120,10 +113,7 @@ class DesignCache:
     def resolve(self, reference: str, uses: int = 1) -> SiteDesign:
         """Return the design behind a reference, and count how often it is used for what is asked.
 
-        Raises
-        ------
-        DesignUnresolvable
-            Nothing was there when it was fetched, or nothing that can be read.
+        Raises `DesignUnresolvable`: nothing was there when it was fetched, or nothing that can be read.
         """
         with self._lock:
             known = self._references.setdefault(reference, _Reference())
@@ -149,12 +139,10 @@ class DesignCache:
             return self._uses.get(_key(known.content), 0) if known is not None and known.content is not None else 0
 
     def references(self) -> list[str]:
-        """Return the references known so far, sorted."""
         with self._lock:
             return sorted(self._references)
 
     def forget(self) -> None:
-        """Forget everything, as a restart does."""
         with self._lock:
             self._references.clear()
             self._designs.clear()

@@ -21,10 +21,7 @@ def select_names(node_filter: object, nodes: Sequence[DesignNode]) -> list[str]:
 
     Inside one criterion: OR. Inside one filter: by its `filter_type`. Between filters: by `filter_set_type`.
 
-    Raises
-    ------
-    FilterCrash
-        For every form on which the real server answers 500.
+    Raises `FilterCrash` for every form on which the real server answers 500.
     """
     if node_filter is None:
         return [node.name for node in nodes]
@@ -112,10 +109,7 @@ class Traits:
 def compiled_traits(nodes: Sequence[Document], profiles: Mapping[str, Document]) -> dict[str, Traits]:
     """Return the traits of each node by its name.
 
-    Raises
-    ------
-    NoTraitError
-        Tags are no list, owner data is no mapping of texts, or a rack is no text.
+    Raises `NoTraitError`: tags are no list, owner data is no mapping of texts, or a rack is no text.
     """
     compiled: dict[str, Traits] = {}
     return {node.name: _compiled(node, profiles, compiled, ()) for node in nodes}
@@ -212,10 +206,7 @@ def read_design(text: bytes, source: str) -> SiteDesign:
 
     Mappings without a schema are passed over: a refusal in JSON is a design without nodes.
 
-    Raises
-    ------
-    DesignUnresolvable
-        If the text is no list of documents.
+    Raises `DesignUnresolvable` if the text is no list of documents.
     """
     # Imported on first use: the domain brings NetworkX and JSON Schema along, and the simulator starts without them.
     from design_rendering.documents import DocumentError, find_documents, load_documents

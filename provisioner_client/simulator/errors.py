@@ -20,10 +20,8 @@ class FilterCrash(SimulatorError):
 
     Parameters
     ----------
-    message
-        What is wrong with the filter.
-    task_survives
-        True where the same filter in a task is "no nodes in scope"; otherwise the task runs for ever.
+    message : what is wrong with the filter.
+    task_survives : True where the same filter in a task is "no nodes in scope"; otherwise the task runs for ever.
     """
 
     def __init__(self, message: str, *, task_survives: bool = False) -> None:

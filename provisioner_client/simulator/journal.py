@@ -49,10 +49,7 @@ class Journal:
     def read(self, wanted: dict[str, str]) -> list[dict[str, Any]]:
         """Return the entries that match: `method`, `path` (a prefix), `reference`, `since` (an id).
 
-        Raises
-        ------
-        BadAdminRequest
-            On another key, or a `since` that is no number.
+        Raises `BadAdminRequest` on another key, or a `since` that is no number.
         """
         conditions = {
             "method": "method = ?",

@@ -175,7 +175,6 @@ class MachinePark:
             )
 
     def statuses(self, site: str) -> dict[str, MachineStatus]:
-        """Return the status of every machine of a site."""
         rows = self._store.rows("SELECT name, status FROM node WHERE site = ?", (site,))
         return {row["name"]: MachineStatus(row["status"]) for row in rows}
 
@@ -217,7 +216,6 @@ class MachinePark:
             self._store.execute("UPDATE node SET hidden = 1 WHERE site = ? AND name = ?", (site, name))
 
     def lose_power(self, site: str, name: str, power: str) -> None:
-        """Set the power state alone."""
         self._store.execute("UPDATE node SET power_state = ? WHERE site = ? AND name = ?", (power, site, name))
 
     def due(self) -> list[tuple[float, str, str]]:
@@ -228,10 +226,7 @@ class MachinePark:
     def change(self, name: str, data: dict[str, Any]) -> dict[str, Any] | None:
         """Change a machine behind Drydock's back and return it; None when no such machine is known.
 
-        Raises
-        ------
-        BadAdminRequest
-            On an unknown field or status.
+        Raises `BadAdminRequest` on an unknown field or status.
         """
         unknown = set(data) - {"status", "power_state", "hidden", "site"}
         if unknown:

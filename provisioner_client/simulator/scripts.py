@@ -68,13 +68,7 @@ class Script:
 
 
 def parse_script(data: object) -> Script:
-    """Read one script.
-
-    Raises
-    ------
-    BadAdminRequest
-        With a sentence naming the field that is wrong.
-    """
+    """Read one script. Raises `BadAdminRequest` with a sentence naming the field that is wrong."""
     if not isinstance(data, Mapping):
         raise BadAdminRequest("a script is an object with node, phase and behaviour")
     unknown = set(data) - set(Script.__dataclass_fields__)
@@ -110,13 +104,7 @@ def parse_script(data: object) -> Script:
 
 
 def parse_fail_option(text: str) -> Script:
-    """Read the command line's `PHASE:NODE[:KIND]`.
-
-    Raises
-    ------
-    BadAdminRequest
-        If it has another form.
-    """
+    """Read the command line's `PHASE:NODE[:KIND]`. Raises `BadAdminRequest` if it has another form."""
     parts = text.split(":")
     if len(parts) not in (2, 3):
         raise BadAdminRequest(f"{text!r} is not PHASE:NODE or PHASE:NODE:KIND")
@@ -153,13 +141,11 @@ class ScriptBook:
         self._store = store
 
     def all(self) -> list[Script]:
-        """Return the scripts, oldest first."""
         return [
             parse_script(json.loads(row["data"])) for row in self._store.rows("SELECT data FROM script ORDER BY id")
         ]
 
     def add(self, scripts: Iterable[Script]) -> None:
-        """Add scripts."""
         with self._store.transaction():
             known = {script.key: script for script in self.all()}
             for script in scripts:
@@ -171,5 +157,4 @@ class ScriptBook:
             )
 
     def clear(self) -> None:
-        """Forget all scripts."""
         self._store.execute("DELETE FROM script")

@@ -27,8 +27,7 @@ class Simulation:
 
     Raises
     ------
-    SimulatorError
-        From the constructor, if the store or a preloaded site cannot be read.
+    SimulatorError : from the constructor, if the store or a preloaded site cannot be read.
     """
 
     def __init__(self, state: Path, settings: Settings) -> None:
@@ -77,11 +76,9 @@ class Simulation:
         return request.path.startswith(PREFIX)
 
     def admin(self, request: Request) -> Answer:
-        """Answer a request below `/_sim/`."""
         return self._admin.handle(request)
 
     def take_fault(self, request: Request) -> Fault | None:
-        """Return the fault that this request meets."""
         return self._faults.take(request.method, request.path)
 
     def handle(self, request: Request) -> Answer:
@@ -92,7 +89,6 @@ class Simulation:
         return answer
 
     def note(self, request: Request, status: int | None, effect: str, reference: str | None = None) -> None:
-        """Write a request into the journal."""
         self._journal.write(
             request.method,
             request.path,

@@ -134,13 +134,11 @@ class Store:
 
     Parameters
     ----------
-    path
-        The file; it is created when it does not exist.
+    path : the file; it is created when it does not exist.
 
     Raises
     ------
-    StoreUnusable
-        If the file is no store, or another simulator has it open.
+    StoreUnusable : if the file is no store, or another simulator has it open.
     """
 
     def __init__(self, path: Path) -> None:
@@ -189,17 +187,14 @@ class Store:
             return self._connection.execute(statement, values).rowcount
 
     def execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
-        """Carry out one statement for many rows."""
         with self._lock:
             self._connection.executemany(statement, rows)
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:
-        """Return all rows of a query."""
         with self._lock:
             return self._connection.execute(statement, values).fetchall()
 
     def row(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Row | None:
-        """Return the first row of a query, or None."""
         with self._lock:
             found: sqlite3.Row | None = self._connection.execute(statement, values).fetchone()
             return found
@@ -215,7 +210,6 @@ class Store:
         return found
 
     def set_meta(self, key: str, value: object) -> None:
-        """Keep a note of the simulator to itself."""
         self.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, str(value)))
 
     def clear(self) -> None:
@@ -225,6 +219,5 @@ class Store:
                 self.execute(f"DELETE FROM {table}")  # noqa: S608 - names from this file
 
     def close(self) -> None:
-        """Close the file."""
         with self._lock:
             self._connection.close()

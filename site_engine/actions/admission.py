@@ -48,14 +48,10 @@ class Refusal:
 
     Attributes
     ----------
-    ground
-        Which one.
-    text
-        What is wrong and what helps, in a sentence.
-    details
-        A sentence for each node or group that it concerns.
-    is_overridden
-        The action's parameters set it aside: it is a warning.
+    ground : which one.
+    text : what is wrong and what helps, in a sentence.
+    details : a sentence for each node or group that it concerns.
+    is_overridden : the action's parameters set it aside: it is a warning.
     """
 
     ground: Ground
@@ -85,7 +81,7 @@ def requested_kind(name: object) -> ActionKind | Refusal:
 def busy_site(other: ActionRecord) -> Refusal:
     """Return that a site is taken by another action, which is named."""
     # A run that was started in Airflow has an id of its own.
-    run = "" if other.run_id.endswith(other.id) else f", run {other.run_id!r}"
+    run = "" if other.run_id is None or other.run_id.endswith(other.id) else f", run {other.run_id!r}"
     text = (
         f"site {other.site} is busy: action {other.id} ({other.kind}, by {other.user}, {other.state}{run}) "
         f"is on it since {other.created:%Y-%m-%d %H:%M:%S} UTC; wait for it to end, or stop it"
@@ -100,8 +96,7 @@ def judge_revision(
 
     Parameters
     ----------
-    versions
-        The site's versions.
+    versions : the site's versions.
     """
     newest = versions[Version.COMMITTED]
     if newest is None:
@@ -142,10 +137,8 @@ def judge_design(
 
     Parameters
     ----------
-    design
-        None where it cannot be read.
-    exposed
-        A sentence for each secret in groups and settings, which everybody may see.
+    design : None where it cannot be read.
+    exposed : a sentence for each secret in groups and settings, which everybody may see.
     """
     found = []
     if exposed:
@@ -174,8 +167,7 @@ def judge_critical_groups(
 
     Parameters
     ----------
-    conditions
-        What the provisioner says of its nodes now.
+    conditions : what the provisioner says of its nodes now.
     """
     if not kind.is_destructive:
         return []

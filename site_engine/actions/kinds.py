@@ -37,13 +37,11 @@ def table(what: str, rows: Iterable[Row]) -> Mapping[str, Row]:
 
     Parameters
     ----------
-    what
-        What a row is, for the error.
+    what : what a row is, for the error.
 
     Raises
     ------
-    RegisteredTwice
-        Two rows have one name; the error shows both.
+    RegisteredTwice : two rows have one name; the error shows both.
     """
     found: dict[str, Row] = {}
     for row in rows:
@@ -110,23 +108,16 @@ class ActionKind:
 
     Attributes
     ----------
-    description
-        What it does, in a sentence.
-    steps
-        Its steps before the groups, or up to the step on nodes where it has no groups, in order.
-    targeted
-        It concerns named nodes, and is refused without.
-    whole_site
-        Without named nodes it brings the whole site to its revision.
-    overrides
-        Those that mean something for it.
+    description : what it does, in a sentence.
+    steps : its steps before the groups, or up to the step on nodes where it has no groups, in order.
+    targeted : it concerns named nodes, and is refused without.
+    whole_site : without named nodes it brings the whole site to its revision.
+    overrides : those that mean something for it.
 
     Raises
     ------
-    RegisteredTwice
-        A step is named twice.
-    ValueError
-        There is no such step (`STEPS`).
+    RegisteredTwice : a step is named twice.
+    ValueError : there is no such step (`STEPS`).
     """
 
     name: str

@@ -38,18 +38,12 @@ class ActionParameters:
 
     Attributes
     ----------
-    target_nodes, revision
-        None where they were not given.
-    dry_run
-        Nothing is to be submitted, and the site is not locked.
-    force
-        Every override of the action's kind is meant.
-    overrides
-        Those that were given by name.
-    continue_on_fail
-        The action is to start although the revision is not valid.
-    allow_intermediate
-        It may pass over revisions that were never deployed.
+    target_nodes, revision : None where they were not given.
+    dry_run : nothing is to be submitted, and the site is not locked.
+    force : every override of the action's kind is meant.
+    overrides : those that were given by name.
+    continue_on_fail : the action is to start although the revision is not valid.
+    allow_intermediate : it may pass over revisions that were never deployed.
     """
 
     target_nodes: tuple[str, ...] | None = None
@@ -80,6 +74,15 @@ class ActionParameters:
             ALLOW_INTERMEDIATE: self.allow_intermediate,
         }
         return {name: value for name, value in given.items() if value is not None and value is not False}
+
+    def to_run_record(self) -> dict[str, Any]:
+        """Return what is kept with the action of a run that was started in Airflow: these names, given or not.
+
+        Its revision is the action's own.
+        """
+        kept: dict[str, Any] = {TARGET_NODES: None, FORCE: False, DRY_RUN: False} | self.to_record()
+        kept.pop(REVISION, None)
+        return kept
 
     def run_conf(self, site: str, revision: int) -> dict[str, Any]:
         """Return the configuration of the DAG run; its keys are the DAG's parameters."""
@@ -117,17 +120,14 @@ def parse_parameters(given: object, kind: ActionKind, *, allow_intermediate: boo
 
     Parameters
     ----------
-    given
-        The ``parameters`` of the request: None, or names to values. ``target_nodes`` is a list or text with commas,
+    given : the ``parameters`` of the request: None, or names to values. ``target_nodes`` is a list or text with commas,
         truth values are JSON's or text in any case, ``revision`` is a number or its digits.
-    allow_intermediate
-        As it stands in the query.
+    allow_intermediate : as it stands in the query.
 
     Raises
     ------
-    ParameterError
-        With everything that is wrong at once. An unknown name is wrong: a misspelt ``target_nodes`` would deploy the
-        whole site.
+    ParameterError : with everything that is wrong at once. An unknown name is wrong: a misspelt ``target_nodes`` would
+        deploy the whole site.
     """
     if given is None:
         return ActionParameters(allow_intermediate=allow_intermediate)

@@ -63,8 +63,7 @@ def record_end(store: SiteStore, op: int, end: OperationEnd, log: TaskLog, prefi
 
     Parameters
     ----------
-    prefix
-        Begins the note about each node that failed or is unknown.
+    prefix : begins the note about each node that failed or is unknown.
     """
     operation = store.operations.get(op)
     outcome = outcome_of(store, operation, end.evidence)
@@ -96,10 +95,7 @@ def record_late_result(store: SiteStore, operation: Operation, end: OperationEnd
 def record_late_results(store: SiteStore, operations: OperationRun, action_id: str, log: TaskLog) -> None:
     """Look once at every provisioner task of an action that was not seen to be over, and record those that are.
 
-    Raises
-    ------
-    provisioner_client.errors.ProvisionerError
-        The provisioner could not be asked.
+    Raises `provisioner_client.errors.ProvisionerError`: the provisioner could not be asked.
     """
     site = store.actions.get(action_id).site
     for operation in store.operations.unfinished(site):
@@ -172,14 +168,14 @@ def _find_sent(operations: OperationRun, operation: Operation, give_up: datetime
 
 @dataclass(frozen=True, slots=True)
 class OperationOwner:
-    """Who is about to submit nodes: an attempt of a group, or of a step on nodes (group "").
+    """Who is about to submit nodes: an attempt of a group, or of a step on nodes (no group).
 
     Its own operations are not older; with ``attempt`` None it has not begun, and nothing is its own.
     """
 
     action_id: str
     site: str
-    group: str
+    group: str | None
     attempt: int | None
 
     @classmethod
@@ -205,10 +201,8 @@ class UnfinishedOperations:
 
     Parameters
     ----------
-    operations : OperationRun
-        Who waits for them.
-    times : PhaseTimes
-        How often they are looked at.
+    operations : who waits for them.
+    times : how often they are looked at.
     """
 
     def __init__(self, operations: OperationRun, times: PhaseTimes) -> None:
@@ -241,8 +235,7 @@ class UnfinishedOperations:
 
         Parameters
         ----------
-        phase
-            What the nodes are to be submitted for.
+        phase : what the nodes are to be submitted for.
 
         Returns
         -------
@@ -253,8 +246,7 @@ class UnfinishedOperations:
 
         Raises
         ------
-        ConnectionLookupFailed
-            It is not known whether the connection of an older action exists: try again.
+        ConnectionLookupFailed : it is not known whether the connection of an older action exists: try again.
         """
         held: set[str] = set()
         for operation in self._of(owner, nodes):
@@ -301,8 +293,10 @@ class UnfinishedOperations:
     ) -> None:
         message = log_messages.left_out(phase, nodes, why)
         self.log.warning("%s.", message)
-        group, data = owner.group or None, {"phase": phase.value, "provisioner_task": operation.provisioner_task}
-        self.store.events.add(owner.site, STEP_WARNING, message, action_id=owner.action_id, group=group, data=data)
+        data = {"phase": phase.value, "provisioner_task": operation.provisioner_task}
+        self.store.events.add(
+            owner.site, STEP_WARNING, message, action_id=owner.action_id, group=owner.group, data=data
+        )
 
     def _of(self, owner: OperationOwner, nodes: Collection[str]) -> list[Operation]:
         """Return operations that may still work on these nodes, but the owner's own."""

@@ -92,8 +92,7 @@ class SubjectDriver:
 
     Parameters
     ----------
-    operations : OperationRun
-        Carries out one operation; its log tells an operator what happens.
+    operations : carries out one operation; its log tells an operator what happens.
     """
 
     def __init__(self, operations: OperationRun) -> None:
@@ -104,10 +103,8 @@ class SubjectDriver:
     def run(self, subject: Subject[Verdict]) -> Verdict | StillRunning:
         """Go on until the subject has its verdict, or a long wait is better deferred.
 
-        Raises
-        ------
-        provisioner_client.errors.ProvisionerError
-            The provisioner could not be reached or refused; starting again resumes here.
+        Raises `provisioner_client.errors.ProvisionerError`: the provisioner could not be reached or refused; starting
+        again resumes here.
         """
         unfinished = UnfinishedOperations(self.operations, subject.times_of_others)
         unsettled = subject.unsettled_nodes()

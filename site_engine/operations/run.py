@@ -41,17 +41,12 @@ class OperationRun:
 
     Parameters
     ----------
-    store, provisioner, clock
-        Where the operation is kept, who does it, and time.
-    patience : float
-        Seconds to poll in this process before :class:`StillRunning` is returned.
-    log : TaskLog
-        The task's log; its lines are read by operators.
-    stopping : Stopping, optional
-        Knows whether this process was told to stop: then it submits nothing more, and waits for nothing.
-    elsewhere : callable, optional
-        Given an action's id, it returns a new client where this one is not right for that action: it uses another
-        connection, or its design has other secrets. Else None.
+    store, provisioner, clock : where the operation is kept, who does it, and time.
+    patience : seconds to poll in this process before :class:`StillRunning` is returned.
+    log : the task's log; its lines are read by operators.
+    stopping : knows whether this process was told to stop: then it submits nothing more, and waits for nothing.
+    elsewhere : given an action's id, it returns a new client where this one is not right for that action: it uses
+        another connection, or its design has other secrets. Else None.
     """
 
     def __init__(
@@ -76,12 +71,8 @@ class OperationRun:
     def run(self, operation: Operation, times: PhaseTimes) -> OperationEnd | StillRunning:
         """Submit the operation unless that was done, wait for its end, and gather what can be proven (rules 12-14).
 
-        Raises
-        ------
-        provisioner_client.errors.ProvisionerError
-            The submission could not be made or its fate could not be learnt; starting again is safe.
-        TaskStopped
-            This process was told to stop.
+        Raises `provisioner_client.errors.ProvisionerError`: the submission could not be made or its fate could not be
+        learnt; starting again is safe. Raises `TaskStopped`: this process was told to stop.
         """
         if operation.provisioner_task is None:
             try:

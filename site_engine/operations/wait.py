@@ -123,12 +123,9 @@ class DeathWatch:
 
     Parameters
     ----------
-    provisioner, now
-        Who is asked, and the time.
-    first
-        Not before then.
-    every
-        At most so often; less often where the answer takes long.
+    provisioner, now : who is asked, and the time.
+    first : not before then.
+    every : at most so often; less often where the answer takes long.
     """
 
     def __init__(
@@ -142,10 +139,7 @@ class DeathWatch:
     def says_dead(self, task_id: str) -> bool:
         """Whether the task, which is said to run, is certainly dead. False also when it is too early to ask.
 
-        Raises
-        ------
-        provisioner_client.errors.ProvisionerError
-            There was no answer.
+        Raises `provisioner_client.errors.ProvisionerError`: there was no answer.
         """
         asked = self._now()
         if asked < self._next:
@@ -162,16 +156,11 @@ class TaskWatch:
 
     Parameters
     ----------
-    store, provisioner, clock, log
-        Where the operation is kept, who does it, time, and the log.
-    operation : Operation
-        One that has a provisioner task.
-    times : PhaseTimes
-        Of the operation's phase.
-    give_up : datetime, optional
-        Set where other nodes wait for the operation: the deadline, instead of that of ``times``.
-    just_checked : bool
-        Another process has checked right before whether the task is dead.
+    store, provisioner, clock, log : where the operation is kept, who does it, time, and the log.
+    operation : one that has a provisioner task.
+    times : of the operation's phase.
+    give_up : set where other nodes wait for the operation: the deadline, instead of that of ``times``.
+    just_checked : another process has checked right before whether the task is dead.
     """
 
     def __init__(
@@ -235,7 +224,7 @@ class TaskWatch:
         self._running_since = self._running_since or self.clock.now()
         if not self._noted:
             try:
-                self.store.operations.mark_running(self.operation.op, self._running_since)
+                self.store.operations.mark_running(self.operation.op, self.clock.now() - self._running_since)
             except StoreError as error:
                 self.log.warning("Since when provisioner task %s runs could not be kept: %s", self.task_id, error)
             else:
@@ -247,10 +236,7 @@ class TaskWatch:
     def wait(self, patience: float, stopping: Stopping) -> EndKind | StillRunning:
         """Look until the task ends or its deadline comes, or ``patience`` seconds are over.
 
-        Raises
-        ------
-        TaskStopped
-            This process was told to stop.
+        Raises `TaskStopped`: this process was told to stop.
         """
         started = news = self.clock.now()
         for interval in intervals(self.times.interval):
@@ -271,10 +257,7 @@ class TaskWatch:
     def end(self, kind: EndKind) -> OperationEnd:
         """Gather what is known of the nodes when the task ended so.
 
-        Raises
-        ------
-        provisioner_client.errors.ProvisionerError
-            The result could not be read in full.
+        Raises `provisioner_client.errors.ProvisionerError`: the result could not be read in full.
         """
         if kind is EndKind.GONE:
             self.log.warning("The provisioner no longer knows task %s; looking at its nodes instead.", self.task_id)

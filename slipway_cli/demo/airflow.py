@@ -34,17 +34,13 @@ class BackgroundAirflow:
 
     @property
     def pid(self) -> int:
-        """The supervisor's process."""
         assert self._process is not None
         return self._process.pid
 
     def wait_ready(self) -> Runtime:
         """Wait until all components are healthy.
 
-        Raises
-        ------
-        EmbeddedError
-            It could not be started; the message is the supervisor's own.
+        Raises `EmbeddedError`: it could not be started; the message is the supervisor's own.
         """
         assert self._process is not None
         while self._process.poll() is None:
@@ -67,10 +63,7 @@ class BackgroundAirflow:
     def runtime(self) -> Runtime:
         """Where it is now; process ids change when a component is started again.
 
-        Raises
-        ------
-        EmbeddedError
-            It is not running (any more).
+        Raises `EmbeddedError`: it is not running (any more).
         """
         runtime = read_runtime(self.settings.home)
         if runtime is None:
@@ -78,7 +71,6 @@ class BackgroundAirflow:
         return runtime
 
     def stop(self) -> None:
-        """Stop all of it and wait for that."""
         if self._process is None:
             return
         with contextlib.suppress(ProcessLookupError):
@@ -93,10 +85,7 @@ class BackgroundAirflow:
 def wait_for_running(runtime: Runtime, settings: EmbeddedSettings) -> Runtime:
     """Wait until an Airflow that somebody else started is ready.
 
-    Raises
-    ------
-    EmbeddedError
-        It is stopping, or does not get ready in time.
+    Raises `EmbeddedError`: it is stopping, or does not get ready in time.
     """
     end = time.monotonic() + settings.start_timeout
     current: Runtime | None = runtime

@@ -123,8 +123,9 @@ def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: s
             stop_interrupted_demos(order.site, slipway, clock)
             with _connected(f"slipway_provisioner_{order.site}", drydock.wait_ready(), airflow, runtime):
                 action = _begin(order, slipway, clock)
+                assert action.run_id is not None, "what the API creates has a run"
                 try:
-                    run_state, progress = _watch(action, runtime, own, clock)
+                    run_state, progress = _watch(action.id, action.run_id, runtime, own, clock)
                 except KeyboardInterrupt:
                     _cancel(action.id, runtime, clock)
                     raise
@@ -178,7 +179,7 @@ def _cancel(action_id: str, runtime: Runtime, clock: Clock) -> None:
 
 
 def _watch(
-    action: Action, runtime: Runtime, own: BackgroundAirflow | None, clock: Clock
+    action_id: str, run_id: str, runtime: Runtime, own: BackgroundAirflow | None, clock: Clock
 ) -> tuple[str, RunProgress | None]:
     """Show the run until it has ended; its state in Airflow, and what Slipway says of it."""
 
@@ -188,10 +189,10 @@ def _watch(
 
     with _session(runtime, _ANSWER) as session:
         advice = (
-            f"Once it runs again (`slipway up`), start the demo again: it stops the action {action.id}, whose "
+            f"Once it runs again (`slipway up`), start the demo again: it stops the action {action_id}, whose "
             "simulated machines are gone"
         )
-        return follow(DAG, action.run_id, AirflowClient(session), SlipwayClient(session), clock, check, advice=advice)
+        return follow(DAG, run_id, AirflowClient(session), SlipwayClient(session), clock, check, advice=advice)
 
 
 def failed_tasks(tasks: Sequence[TaskInstance], groups: Sequence[GroupProgress]) -> list[str]:
@@ -237,10 +238,7 @@ def _wait_for_ctrl_c(alive: Callable[[], bool]) -> None:
 def stop_interrupted_demos(site: str, slipway: SlipwayClient, clock: Clock, time_limit: float = _TIME_LIMIT) -> None:
     """Stop the actions of interrupted demos: their simulated machines are gone, and one of them holds the site.
 
-    Raises
-    ------
-    ApiError
-        They have not ended in `time_limit` seconds.
+    Raises `ApiError`: they have not ended in `time_limit` seconds.
     """
     left = [action for action in slipway.actions(site) if action.marker == DEMO and not action.is_over]
     if not left:

@@ -53,12 +53,8 @@ class Order:
 def read_order(site_file: Path | None, fail: tuple[str, ...], speed: float, force: bool) -> Order:
     """Read the site design (None: the example) and check the order against it.
 
-    Raises
-    ------
-    click.UsageError
-        The file cannot be read, or no node of the site matches a `fail`; all such are named.
-    Refused
-        The documents have errors; all of them are named, and all warnings.
+    Raises `click.UsageError`: the file cannot be read, or no node of the site matches a `fail`; all such are named.
+    Raises `Refused`: the documents have errors; all of them are named, and all warnings.
     """
     if site_file is None:
         with as_file(files("slipway_cli") / "data" / "example_site.yaml") as example:
@@ -84,10 +80,7 @@ def read_order(site_file: Path | None, fail: tuple[str, ...], speed: float, forc
 def site_name(documents: Sequence[Document], default: str) -> str:
     """Return the name of the Region document, or `default`; with `_` for what cannot stand in a site's name.
 
-    Raises
-    ------
-    DocumentError
-        Two regions have the same name.
+    Raises `DocumentError`: two regions have the same name.
     """
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", next(iter(find_documents(documents, REGION)), default))
     return name.lstrip("_.-")[:MOST_CHARACTERS] or "site"
@@ -96,10 +89,7 @@ def site_name(documents: Sequence[Document], default: str) -> str:
 def read_fail(text: str) -> Script:
     """Read `PHASE:NODE[:KIND]` as the simulator will.
 
-    Raises
-    ------
-    click.BadParameter
-        It has another form, or there is no such phase or behaviour.
+    Raises `click.BadParameter`: it has another form, or there is no such phase or behaviour.
     """
     try:
         return parse_fail_option(text)

@@ -47,20 +47,16 @@ class SimulatorProcess:
 
     @property
     def pid(self) -> int:
-        """The simulator's process."""
         return self._process.pid
 
     def is_running(self) -> bool:
-        """Whether the process lives."""
         return self._process.poll() is None
 
     def url(self, timeout: float = 30.0) -> str:
         """Base URL, once it answers.
 
-        Raises
-        ------
-        SimulatorFailed
-            It has ended, or does not answer in `timeout` seconds; the message has the end of its log.
+        Raises `SimulatorFailed`: it has ended, or does not answer in `timeout` seconds; the message has the end of its
+        log.
         """
         if self._url is None:
             assert self._process.stdout is not None
@@ -71,12 +67,10 @@ class SimulatorProcess:
         return self._url
 
     def kill(self) -> None:
-        """Kill it, as a crash would."""
         self._process.kill()
         self._process.wait()
 
     def stop(self) -> None:
-        """Stop it and wait for that."""
         if self._process.poll() is None:
             self._process.terminate()
             try:
@@ -140,8 +134,7 @@ class SimulatedDrydock:
 
         Raises
         ------
-        EmbeddedError
-            Its port is in use.
+        EmbeddedError : its port is in use.
         """
         variable = "SLIPWAY_SIMULATOR_PORT"
         port = claim_port(environment_port(variable, 0), "the simulated Drydock", variable)
@@ -168,18 +161,11 @@ class SimulatedDrydock:
         self._process = SimulatorProcess(self._arguments, self.log)
 
     def wait_ready(self) -> str:
-        """Its base URL, once it answers.
-
-        Raises
-        ------
-        SimulatorFailed
-            It does not.
-        """
+        """Its base URL, once it answers. Raises `SimulatorFailed`: it does not."""
         assert self._process is not None, "it is started first"
         return self._process.url()
 
     def is_running(self) -> bool:
-        """Whether its process lives."""
         return self._process is not None and self._process.is_running()
 
     def look_after(self, say: Callable[[str], None]) -> None:
@@ -190,7 +176,6 @@ class SimulatedDrydock:
             self._start()
 
     def stop(self) -> None:
-        """Stop it and wait for that."""
         if self._process is not None:
             self._process.stop()
 
@@ -226,8 +211,7 @@ class PendingConnection:
 
         Raises
         ------
-        ApiError
-            Airflow refused, or did not answer for too long.
+        ApiError : Airflow refused, or did not answer for too long.
         """
         if self.is_done or time.monotonic() < self._next:
             return False
@@ -252,8 +236,7 @@ def connect(airflow: AirflowClient, connection_id: str, url: str, whose: str) ->
 
     Raises
     ------
-    ConnectionTaken
-        There is a connection of this id that was not made here: it may lead to real machines.
+    ConnectionTaken : there is a connection of this id that was not made here: it may lead to real machines.
     ApiRefused, ApiUnreachable
     """
     before = airflow.connection(connection_id)
@@ -273,9 +256,7 @@ def connect(airflow: AirflowClient, connection_id: str, url: str, whose: str) ->
 def disconnect(airflow: AirflowClient, connection_id: str, url: str) -> None:
     """Remove a connection that `connect` has made, unless it leads elsewhere by now: its simulated Drydock is going.
 
-    Raises
-    ------
-    ApiRefused, ApiUnreachable
+    Raises `ApiRefused` or `ApiUnreachable`.
     """
     found = airflow.connection(connection_id)
     if found is not None and found.get("host") == url and (found.get("description") or "").startswith(_MARK):

@@ -136,7 +136,6 @@ class Component:
         return None if self._process is None else self._process.pid
 
     def start(self) -> int:
-        """Start it and return the process id."""
         self.start_at = None
         self._process = spawn(self._command, self._environment, self.log, self._folder)
         self._born = time.monotonic()
@@ -155,7 +154,6 @@ class Component:
         return status
 
     def is_running(self) -> bool:
-        """Whether the component's main process lives."""
         return self._process is not None and self._process.poll() is None
 
     def ask_to_stop(self) -> None:
@@ -196,13 +194,7 @@ class SetupStep:
         return self._process.pid
 
     def is_over(self) -> bool:
-        """Whether it has succeeded.
-
-        Raises
-        ------
-        StepFailed
-            It has failed; the message has the end of its log.
-        """
+        """Whether it has succeeded. Raises `StepFailed`: it has failed; the message has the end of its log."""
         status = self._process.poll()
         if status:
             raise StepFailed(self._what, self._log, tail(self._log, start=self._start))

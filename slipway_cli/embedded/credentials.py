@@ -66,10 +66,7 @@ def load_or_create(secrets_file: Path, passwords_file: Path, environ: Mapping[st
     A password from SLIPWAY_ADMIN_PASSWORD, SLIPWAY_VIEWER_PASSWORD or SLIPWAY_SERVICE_PASSWORD replaces the one in
     the file.
 
-    Raises
-    ------
-    EmbeddedError
-        A file is damaged.
+    Raises `EmbeddedError`: a file is damaged.
     """
     keys = _read(secrets_file)
     made = {

@@ -20,10 +20,7 @@ STARTING, READY, STOPPING = "starting", "ready", "stopping"
 def make_home(home: Path) -> None:
     """Make the folder if it is not there, and close it to others.
 
-    Raises
-    ------
-    UnusableHome
-        It cannot be made, or nothing can be written in it.
+    Raises `UnusableHome`: it cannot be made, or nothing can be written in it.
     """
     try:
         home.mkdir(parents=True, exist_ok=True)
@@ -60,7 +57,6 @@ class Runtime:
         write_private(_runtime_file(Path(self.home)), json.dumps(asdict(self), indent=1))
 
     def remove(self) -> None:
-        """Remove runtime.json, if it is there."""
         _runtime_file(Path(self.home)).unlink(missing_ok=True)
 
     def password(self, user: str = "admin") -> str:
@@ -113,10 +109,8 @@ class HomeLock:
 
         Raises
         ------
-        AlreadyRunning
-            Another one holds it.
-        UnusableHome
-            The folder cannot be written.
+        AlreadyRunning : another one holds it.
+        UnusableHome : the folder cannot be written.
         """
         make_home(home)
         self._file = (home / "lock").open("ab")

@@ -32,10 +32,7 @@ PROGRAM_COPIES = Path("/var/cache/slipway")
 def free_ids() -> tuple[int, int]:
     """A user id and a group id, the same number, that no account and no group of this machine has.
 
-    Raises
-    ------
-    PostgresUnusable
-        All of them are taken.
+    Raises `PostgresUnusable`: all of them are taken.
     """
     for number in range(FIRST_ID, LAST_ID + 1):
         with contextlib.suppress(KeyError):
@@ -51,10 +48,7 @@ def free_ids() -> tuple[int, int]:
 def setup_user() -> int:
     """The id of an unprivileged account: `initdb` refuses a user id without one.
 
-    Raises
-    ------
-    PostgresUnusable
-        There is none.
+    Raises `PostgresUnusable`: there is none.
     """
     with contextlib.suppress(KeyError):
         return pwd.getpwnam("nobody").pw_uid
@@ -67,10 +61,7 @@ def setup_user() -> int:
 def programs(major: int, user: tuple[int, int] | None) -> Path:
     """The folder with `initdb` and `postgres`, for this user to run.
 
-    Raises
-    ------
-    PostgresUnusable
-        This version is not installed, or the user cannot run it.
+    Raises `PostgresUnusable`: this version is not installed, or the user cannot run it.
     """
     for package in packages():
         for name in (f"pginstall{major}", "pginstall"):

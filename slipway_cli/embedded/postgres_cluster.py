@@ -50,7 +50,6 @@ class PostgresCluster:
     """The files of one home's PostgreSQL."""
 
     def __init__(self, home: Path) -> None:
-        """Nothing is made yet."""
         self.folder = home / "postgresql"
         self.data = self.folder / "data"
         self.sockets = self.folder / "run"
@@ -74,23 +73,14 @@ class PostgresCluster:
         return free_ids()
 
     def program(self, name: str) -> str:
-        """A program of the version that made the data.
-
-        Raises
-        ------
-        PostgresUnusable
-            It is not installed.
-        """
+        """A program of the version that made the data. Raises `PostgresUnusable`: it is not installed."""
         major = int((self.data / "PG_VERSION").read_text(encoding="ascii")) if self.exists() else MAJOR
         return str(programs(major, self.user) / name)
 
     def begin_creation(self, log: Path) -> SetupStep:
         """Begin to make the files; those of an interrupted start are made again.
 
-        Raises
-        ------
-        PostgresUnusable
-            Their owner cannot be set.
+        Raises `PostgresUnusable`: their owner cannot be set.
         """
         user = self.user
         _identity()  # without an account nothing is begun
@@ -110,10 +100,7 @@ class PostgresCluster:
     def finish_creation(self) -> None:
         """Write which user may connect, and move the files to their place: from here on they exist.
 
-        Raises
-        ------
-        PostgresUnusable
-            Their owner cannot be set.
+        Raises `PostgresUnusable`: their owner cannot be set.
         """
         user = self.user
         with _explained(self.folder):
@@ -132,10 +119,7 @@ class PostgresCluster:
 
         Nothing of this home may be running: files that a killed server has left are removed.
 
-        Raises
-        ------
-        PostgresUnusable
-            It cannot be made, or the files are another user's.
+        Raises `PostgresUnusable`: it cannot be made, or the files are another user's.
         """
         with _explained(self.folder):
             lets_in = (self.data / "pg_ident.conf").read_text(encoding="utf-8")

@@ -27,13 +27,7 @@ def _package_folder(name: str) -> Path | None:
 
 
 def default_dags_folder() -> Path:
-    """The folder of the installed package `slipway_dags`.
-
-    Raises
-    ------
-    EmbeddedError
-        The package is not installed.
-    """
+    """The folder of the installed package `slipway_dags`. Raises `EmbeddedError`: the package is not installed."""
     folder = _package_folder("slipway_dags")
     if folder is None:
         raise EmbeddedError("the package slipway_dags is not installed; install Slipway anew, from its wheel")
@@ -75,10 +69,7 @@ class EmbeddedSettings:
     ) -> EmbeddedSettings:
         """Read the settings from SLIPWAY_* variables; arguments win over them.
 
-        Raises
-        ------
-        EmbeddedError
-            A variable has an impossible value.
+        Raises `EmbeddedError`: a variable has an impossible value.
         """
         env = os.environ if environ is None else environ
         at = (home or Path(env.get("SLIPWAY_HOME") or DEFAULT_HOME)).expanduser().resolve()
@@ -113,12 +104,10 @@ class EmbeddedSettings:
 
     @property
     def airflow_home(self) -> Path:
-        """Airflow's own folder (AIRFLOW_HOME)."""
         return self.home / "airflow"
 
     @property
     def logs(self) -> Path:
-        """Where every process writes its log."""
         return self.home / "logs"
 
     @property
@@ -128,13 +117,7 @@ class EmbeddedSettings:
 
 
 def environment_port(variable: str, default: int, environ: Mapping[str, str] | None = None) -> int:
-    """A port from the environment.
-
-    Raises
-    ------
-    EmbeddedError
-        It is not a port.
-    """
+    """A port from the environment. Raises `EmbeddedError`: it is not a port."""
     text = (os.environ if environ is None else environ).get(variable)
     if not text:
         return default
@@ -146,10 +129,7 @@ def environment_port(variable: str, default: int, environ: Mapping[str, str] | N
 def claim_port(port: int, purpose: str, variable: str) -> int:
     """Make sure that the port is free; 0 finds a free one.
 
-    Raises
-    ------
-    PortInUse
-        Something listens there, or the port is not for ordinary users.
+    Raises `PortInUse`: something listens there, or the port is not for ordinary users.
     """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

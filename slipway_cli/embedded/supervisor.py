@@ -74,9 +74,8 @@ class Supervisor:
 
         Raises
         ------
-        EmbeddedError
-            Home or port in use, home not writable, a migration failed, a component cannot be started or keeps dying.
-            All is stopped then.
+        EmbeddedError : home or port in use, home not writable, a migration failed, a component cannot be started or
+            keeps dying. All is stopped then.
         """
         # The home first: where it is in use, so is its port, and the home is the reason.
         lock = HomeLock(self._settings.home)

@@ -23,12 +23,9 @@ class GroupBox:
 
     Attributes
     ----------
-    position : int
-        Place in the order of processing, from 1.
-    nodes : int or None
-        Number of nodes, None when no nodes are known.
-    criteria : tuple of str
-        Success criteria in a few characters each, as `≥ 90 %`.
+    position : place in the order of processing, from 1.
+    nodes : number of nodes, None when no nodes are known.
+    criteria : success criteria in a few characters each, as `≥ 90 %`.
     """
 
     name: str

@@ -47,13 +47,10 @@ def layered_layout(
 
     Parameters
     ----------
-    names : sequence of str
-        Boxes, parents before children; boxes without a better reason stay in this order.
+    names : boxes, parents before children; boxes without a better reason stay in this order.
     edges : iterable of (parent, child)
-    heights : mapping of str to float
-        Height of each box.
-    gap, lane : float
-        Least free space between two boxes; height kept free for an edge that passes a column.
+    heights : height of each box.
+    gap, lane : least free space between two boxes; height kept free for an edge that passes a column.
 
     Returns
     -------
@@ -177,10 +174,8 @@ def spread(wishes: Sequence[float], weights: Sequence[float], distances: Sequenc
 
     Parameters
     ----------
-    wishes, weights : sequence of float
-        Wanted position and importance of each item, in order.
-    distances : sequence of float
-        Least distance between neighbours; one shorter than `wishes`.
+    wishes, weights : wanted position and importance of each item, in order.
+    distances : least distance between neighbours; one shorter than `wishes`.
     """
     if not wishes:
         return []

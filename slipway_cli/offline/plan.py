@@ -51,14 +51,10 @@ class Plan:
 
     Attributes
     ----------
-    groups : tuple of Group
-        In the order in which they are processed when all succeed (rule 8).
-    members : mapping or None
-        Sorted node names of each group; None when no nodes are known.
-    overlaps : tuple of Overlap
-        Nodes in more than one group (rule 7).
-    unassigned : tuple of str
-        Nodes in no group.
+    groups : in the order in which they are processed when all succeed (rule 8).
+    members : sorted node names of each group; None when no nodes are known.
+    overlaps : nodes in more than one group (rule 7).
+    unassigned : nodes in no group.
     """
 
     groups: tuple[Group, ...]

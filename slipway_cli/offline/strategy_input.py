@@ -30,12 +30,8 @@ LIST_START = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:---[ \t]*)?(?:#[^\n]*)?\
 def load_inventory(paths: Sequence[str]) -> tuple[Node, ...]:
     """Return the nodes of a site design, which may be in several files, or of one plain list.
 
-    Raises
-    ------
-    Refused
-        With every problem of the files.
-    click.UsageError
-        When a file cannot be read, or lists and documents are mixed.
+    Raises `Refused` with every problem of the files; `click.UsageError` when a file cannot be read, or lists and
+    documents are mixed.
     """
     sources = read_sources(paths)
     lists = [source for source in sources if LIST_START.match(source.content) and len(source.content) <= MAX_BYTES]
@@ -84,13 +80,10 @@ class StrategyInput:
 
     Attributes
     ----------
-    document : Document or None
-        Where the strategy stands; None for the default strategy (rule 22).
-    nodes : tuple of Node
-        Empty when the files have none.
-    warnings : tuple of Problem
-        What rendering found; host profiles that are missing; kinds that are nearly known; that a deployment would
-        not use this strategy.
+    document : where the strategy stands; None for the default strategy (rule 22).
+    nodes : empty when the files have none.
+    warnings : what rendering found; host profiles that are missing; kinds that are nearly known; that a deployment
+        would not use this strategy.
     """
 
     name: str
@@ -114,12 +107,8 @@ def load_strategy_input(
 ) -> StrategyInput:
     """Read the strategy from `paths`, and the nodes from `node_paths` or, when there are none, from `paths` as well.
 
-    Raises
-    ------
-    Refused
-        With every problem of the documents.
-    click.UsageError
-        When a file cannot be read, or it is not clear which strategy is meant.
+    Raises `Refused` with every problem of the documents; `click.UsageError` when a file cannot be read, or it is not
+    clear which strategy is meant.
     """
     documents, problems = load_sources(read_sources(paths))
     if problems:

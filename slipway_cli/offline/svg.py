@@ -50,10 +50,8 @@ def to_svg(boxes: Sequence[GroupBox], title: str) -> str:
 
     Parameters
     ----------
-    boxes : sequence of GroupBox
-        In the order of processing, so that parents come before children.
-    title : str
-        Heading of the picture and its accessible name.
+    boxes : in the order of processing, so that parents come before children.
+    title : heading of the picture and its accessible name.
 
     Returns
     -------

@@ -47,10 +47,7 @@ class Collection:
 def collection_of(filenames: Sequence[str], directories: Sequence[str], recurse: bool) -> Collection:
     """Read the files, and those in the directories, in order.
 
-    Raises
-    ------
-    click.UsageError
-        A file cannot be read, or a directory has no documents; all such are named.
+    Raises `click.UsageError`: a file cannot be read, or a directory has no documents; all such are named.
     """
     found = [*filenames]
     for directory in directories:

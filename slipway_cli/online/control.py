@@ -81,14 +81,12 @@ _ANSWER = 10.0
 def follow_to_the_end(server: SiteServer, action: Mapping[str, Any], output: str) -> NoReturn:
     """Show the action's progress until it is over, then its report; exit with 0 for success, 1 for failure.
 
-    Raises
-    ------
-    SystemExit
-        Always, unless the server is lost.
-    Failed
+    Raises `SystemExit` always, unless the server is lost, which raises `Failed`.
     """
     clock = Clock(console(stderr=output != OutputFormat.TABLE))
     name = f"action/{action['id']}"
+    if action["run_id"] is None:
+        raise Failed(f"{name} cannot be followed: no DAG run carries it out; look again with `slipway describe {name}`")
     clock.say(f"{name}: {action['name']} of site {action.get('site')}, revision {action.get('revision')}")
     advice = f"The action goes on; look again with `slipway describe {name} --follow`"
     try:

@@ -149,13 +149,7 @@ def _names(targets: object) -> list[str]:
 
 
 def _confirm(server: SiteServer, kind: ActionKind, nodes: Sequence[str], yes: bool, yes_destroy: bool) -> None:
-    """Ask before servers lose what is on them.
-
-    Raises
-    ------
-    Failed
-        The answer is no, or there is none.
-    """
+    """Ask before servers lose what is on them. Raises `Failed`: the answer is no, or there is none."""
     if not kind.is_destructive:
         return
     site = server.where.site
@@ -173,10 +167,7 @@ def _confirm(server: SiteServer, kind: ActionKind, nodes: Sequence[str], yes: bo
 def _confirm_deployed(server: SiteServer, query: Mapping[str, Any], body: Mapping[str, Any]) -> None:
     """Say what becomes of nodes that are deployed already, and ask.
 
-    Raises
-    ------
-    Failed
-        The answer is no; or nobody can be asked, and deployed nodes would be touched.
+    Raises `Failed`: the answer is no; or nobody can be asked, and deployed nodes would be touched.
     """
     try:
         answer = server.send("POST", "/actions/preview", query, json=body, timeout=VALIDATION_TIMEOUT).json()

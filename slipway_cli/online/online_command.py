@@ -138,10 +138,7 @@ class Step:
 def action_id(text: str) -> str:
     """Return the id of an action, or that of its DAG run in Airflow; the server knows both.
 
-    Raises
-    ------
-    click.UsageError
-        It cannot be one.
+    Raises `click.UsageError`: it cannot be one.
     """
     found = text.removeprefix("action/")
     if not _ID.fullmatch(found) and not _RUN_ID.fullmatch(found):
@@ -155,10 +152,7 @@ def action_id(text: str) -> str:
 def step_of(text: str, action: str | None, attempt: int | None = None) -> Step:
     """Return the step that is meant by `<action>/<step>[/<try>]`, or by `<step>` and the id of its action.
 
-    Raises
-    ------
-    click.UsageError
-        The action is not named, or cannot be one.
+    Raises `click.UsageError`: the action is not named, or cannot be one.
     """
     if action is not None:
         return Step(action_id(action), text, attempt)
@@ -195,10 +189,7 @@ def format_duration(begin: str | None, end: str | None) -> str:
 def confirm(question: str, option: str, otherwise: str = "nothing was done") -> None:
     """Ask a question on standard error.
 
-    Raises
-    ------
-    Failed
-        The answer is no; or there is none, and `option` goes on without asking.
+    Raises `Failed`: the answer is no; or there is none, and `option` goes on without asking.
     """
     with answered(option, otherwise):
         if not click.confirm(question, err=True):

@@ -80,10 +80,7 @@ class Folder:
     def profiles(self) -> tuple[str | None, dict[str, Profile]]:
         """Return the name of the profile in use, and all profiles by name.
 
-        Raises
-        ------
-        ProfileError
-            The file is damaged.
+        Raises `ProfileError`: the file is damaged.
         """
         if not self.profiles_file.exists():
             return None, {}
@@ -100,13 +97,7 @@ class Folder:
         self._write(self.profiles_file, yaml.safe_dump({"current": current, "profiles": shown}, sort_keys=False))
 
     def profile(self, name: str) -> Profile:
-        """Return a profile by its name.
-
-        Raises
-        ------
-        ProfileError
-            No profile has this name.
-        """
+        """Return a profile by its name. Raises `ProfileError`: no profile has this name."""
         _, profiles = self.profiles()
         if name not in profiles:
             add = f"`slipway profile add {name} URL` makes it"
@@ -116,10 +107,7 @@ class Folder:
     def login(self, url: str, user: str | None = None) -> Login | None:
         """Return the user's login at this server, without a user the newest one there; None when there is none.
 
-        Raises
-        ------
-        ProfileError
-            Others can read the file, or it is damaged.
+        Raises `ProfileError`: others can read the file, or it is damaged.
         """
         found = [login for login in self._logins() if login.at(url, user)]
         return found[-1] if found else None

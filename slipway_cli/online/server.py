@@ -198,8 +198,7 @@ class SiteServer:
 
         Raises
         ------
-        Failed
-            There is no token for this server.
+        Failed : there is no token for this server.
         """
         if where.token is None:
             who = f" as {where.user}" if where.user else ""
@@ -217,7 +216,6 @@ class SiteServer:
         return session
 
     def get(self, path: str, **query: Any) -> requests.Response:
-        """Read something."""
         return self.send("GET", path, query)
 
     def send(
@@ -229,12 +227,7 @@ class SiteServer:
         headers: Mapping[str, str] | None = None,
         **arguments: Any,
     ) -> requests.Response:
-        """Send a request; `query` without what is None. The site and the verbosity are added.
-
-        Raises
-        ------
-        Failed
-        """
+        """Send a request; `query` without what is None. The site and the verbosity are added. Raises `Failed`."""
         with translated_errors(self.where, say_of):
             answer = self.api.request(
                 f"{method} {path}",

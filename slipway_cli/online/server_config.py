@@ -62,10 +62,7 @@ def server_config(
     it is the Slipway that `slipway up` runs in this `SLIPWAY_HOME`. If none runs there, there is no server: a password
     is never sent to a program that only listens at a usual address. `SLIPWAY_TOKEN` wins over the stored login.
 
-    Raises
-    ------
-    ProfileError
-        No server is meant, there is no such profile, an address is none, or a file cannot be used.
+    Raises `ProfileError`: no server is meant, there is no such profile, an address is none, or a file cannot be used.
     """
     env = os.environ if environ is None else environ
     folder = Folder.of(env)
@@ -118,13 +115,7 @@ def _named(profile: str | None, env: Mapping[str, str], folder: Folder) -> _Name
 
 
 def checked_url(url: str) -> str:
-    """Return the address without a slash at its end.
-
-    Raises
-    ------
-    ProfileError
-        It is no address of a web server.
-    """
+    """Return the address without a slash at its end. Raises `ProfileError`: it is no address of a web server."""
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

@@ -156,7 +156,7 @@ def connect() -> Iterator[Connect]:
                 **options,
             )
 
-        factory = ProvisionerFactory(("drydock", connect_drydock), ("impatient", impatient))
+        factory = ProvisionerFactory(("drydock", "Drydock", connect_drydock), ("impatient", "Impatient", impatient))
         client = factory.connect(ConnectionValues("impatient", "contract", url), nothing_is_secret)
         made.append(client)
         return client

@@ -84,7 +84,7 @@ def waiting(store: SiteStore) -> tuple[ActionRecord, int]:
     """An action with a provisioner task that was not seen to be over; and its operation's number."""
     action = store.actions.ensure("verify_site", "run", "verify_site", "alpha", 1, {}, "tester")
     store.locks.acquire(action.id)
-    begun = store.operations.begin(action.id, "alpha", "", 1, Phase.VERIFY_SITE, (), "http://design")
+    begun = store.operations.begin(action.id, "alpha", None, 1, Phase.VERIFY_SITE, (), "http://design")
     store.operations.mark_submitted(begun.op, "t-1")
     return store.actions.get(action.id), begun.op
 

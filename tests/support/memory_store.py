@@ -66,7 +66,7 @@ class _Operations:
         self,
         action_id: str,
         site: str,
-        group: str,
+        group: str | None,
         attempt: int,
         phase: Any,
         nodes: Collection[str],
@@ -124,8 +124,8 @@ class _Operations:
             status=OperationStatus.SUBMITTED if known.status is OperationStatus.INTENDED else known.status,
         )
 
-    def mark_running(self, op: int, at: datetime) -> None:
-        self.all[op] = replace(self.all[op], running_since=self.all[op].running_since or at)
+    def mark_running(self, op: int, ago: timedelta) -> None:
+        self.all[op] = replace(self.all[op], running_since=self.all[op].running_since or self._store.now() - ago)
 
     def record_outcome(self, op: int, outcome: Outcome, *, status: OperationStatus, result: str) -> frozenset[str]:
         self._store.tasks.settle(self.all[op], outcome)
@@ -165,7 +165,7 @@ class _Tasks:
     def _set(self, node: str, phase: Any, status: TaskStatus, **facts: Any) -> None:
         self.all[node, str(phase)] = replace(self.get(node, phase), status=status, **facts)
 
-    def claim(self, node: str, phase: Phase, op: int, group: str) -> bool:
+    def claim(self, node: str, phase: Phase, op: int, group: str | None) -> bool:
         if phase.is_node_step:
             is_free = self.get(node, phase).status in (TaskStatus.PENDING, TaskStatus.ERROR, TaskStatus.UNKNOWN)
         else:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from site_store.schema_version import CURRENT
+
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 ROOMS = ("dags", "plugins", "schemas", "tests", *sorted(path.parent.name for path in ROOT.glob("*/__init__.py")))
@@ -80,6 +82,30 @@ def test_every_file_and_module_that_a_document_names_exists(document: Path) -> N
     files = {name for name in named_files(text) if not is_a_file(name)}
     modules = {name for name in named_modules(text) if not is_there(name)}
     assert files | modules == set()
+
+
+def test_every_module_that_a_source_file_names_in_its_texts_exists() -> None:
+    sources = [ROOT / file for file in FILES if file.endswith(".py") and not file.startswith("tests/")]
+    named = {name for source in sources for name in named_modules(source.read_text(encoding="utf-8"))}
+    assert {name for name in named if not is_there(name)} == set()
+
+
+def test_what_the_store_is_said_to_take_its_time_for_are_its_methods() -> None:
+    text = (ROOT / "docs" / "store.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.+) \| [\d.]+ \| [\d.]+ \|$", text, re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+    stored = {path.removesuffix(".py") for path in FILES if re.fullmatch(r"site_store/\w+\.py", path)}
+    assert len(named) > 10
+    for name in named:
+        noun, _, method = name.partition(".")
+        assert f"site_store/{noun}" in stored, name
+        assert f"    def {method}(" in (ROOT / "site_store" / f"{noun}.py").read_text(encoding="utf-8"), name
+
+
+@pytest.mark.parametrize("file", ["docs/store.md", "site_store/alembic.ini"])
+def test_the_command_for_a_new_migration_has_the_number_behind_the_newest(file: str) -> None:
+    numbers = re.findall(r"--rev-id (\d+)", (ROOT / file).read_text(encoding="utf-8"))
+    assert numbers == [f"{int(CURRENT) + 1:04d}"]
 
 
 def test_what_is_not_there_is_found() -> None:

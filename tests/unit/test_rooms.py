@@ -128,3 +128,23 @@ def test_a_backend_is_known_to_the_factory_alone() -> None:
         if name.startswith("provisioner_client.drydock") and "provisioner_client/drydock" not in str(path)
     }
     assert knowing == {"provisioner_client/factory.py"}
+
+
+def test_no_name_is_imported_for_the_type_checker_and_again_at_runtime() -> None:
+    twice = []
+    for folder in ROOMS.values():
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            tree = ast.parse(path.read_text(), str(path))
+            checked = [
+                node for node in tree.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            ]
+            names = {name for node in checked for name in imported_names(node.body)}
+            twice += [f"{path}: {name}" for name in imported_names(tree.body) if name in names]
+    assert twice == []
+
+
+def imported_names(statements: list[ast.stmt]) -> Iterator[str]:
+    """Yield the names that these statements import, those inside of others left out."""
+    for statement in statements:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name for alias in statement.names)

@@ -47,8 +47,7 @@ class AcquireSiteOperator(SiteOperator):
 
     Parameters
     ----------
-    kind : str
-        A kind of action (`site_engine.actions.kinds`), such as ``deploy_site``.
+    kind : a kind of action (`site_engine.actions.kinds`), such as ``deploy_site``.
     """
 
     def __init__(self, *, kind: str, **kwargs: Any) -> None:
@@ -65,7 +64,7 @@ class AcquireSiteOperator(SiteOperator):
             self.kind,
             str(params["site"]),
             asked.revision,
-            asked.to_record(),
+            asked.to_run_record(),
             getattr(run, "triggering_user_name", None) or "airflow",
             dry_run=asked.dry_run,
             whole_site=asked.is_whole_site(kind),
@@ -90,13 +89,7 @@ class ReportOperator(SiteOperator):
     """Report, whatever happened before; fails when the action failed, and so fails the DAG run."""
 
     def run_step(self, context: Context, store: SiteStore) -> None:
-        """Report.
-
-        Raises
-        ------
-        AirflowFailException
-            Names the critical groups that failed, or what failed before them.
-        """
+        """Report. Raises `AirflowFailException`, which names the critical groups or earlier steps that failed."""
         action = self.action(store, context)
         names = kind_of(action.kind).steps
         found = task_states(context, names)
@@ -122,10 +115,7 @@ class ReleaseSiteOperator(SiteOperator):
     def run_step(self, context: Context, store: SiteStore) -> None:
         """Close and release; safe to repeat.
 
-        Raises
-        ------
-        AirflowFailException
-            The site is free, and the action did not succeed.
+        Raises `AirflowFailException`: the site is free, and the action did not succeed.
         """
         ti = context["ti"]
         action = store.actions.of_run(ti.dag_id, ti.run_id)

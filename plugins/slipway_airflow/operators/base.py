@@ -51,10 +51,7 @@ class SiteOperator(BaseOperator):
     def action(self, store: SiteStore, context: Context) -> ActionRecord:
         """Return the action that this DAG run carries out.
 
-        Raises
-        ------
-        StepError
-            The run has none: its ``acquire`` never got as far.
+        Raises `StepError`: the run has none: its ``acquire`` never got as far.
         """
         ti = context["ti"]
         action = store.actions.of_run(ti.dag_id, ti.run_id)
@@ -65,12 +62,7 @@ class SiteOperator(BaseOperator):
     def read_revision(self, store: SiteStore, site: str, number: int | None) -> tuple[RevisionRecord, list[Document]]:
         """Return a revision and its rendered documents; their secrets are in none of this task's texts from here on.
 
-        Raises
-        ------
-        StepError
-            There is no rendered design.
-        site_store.RevisionNotFound
-            There is no such revision.
+        Raises `StepError`: there is no rendered design; `site_store.RevisionNotFound`: there is no such revision.
         """
         revision, documents = read_revision(store, site, number)
         if self._redactor is None:
@@ -121,12 +113,8 @@ class SiteOperator(BaseOperator):
     def execute(self, context: Context) -> Any:
         """Carry the step out, and keep in the store how it stands (`SiteStore.steps`).
 
-        Raises
-        ------
-        AirflowFailException
-            Trouble that a retry would not mend.
-        AirflowException
-            Trouble on the way: Airflow retries, and the task resumes from the store.
+        Raises `AirflowFailException`: trouble that a retry would not mend; `AirflowException`: trouble on the way:
+        Airflow retries, and the task resumes from the store.
         """
         return self._in_step(context, self.run_step)
 
@@ -214,10 +202,7 @@ def task_states(context: Context, task_ids: Sequence[str]) -> dict[str, str | No
 def design_address(store: SiteStore, action: ActionRecord, connection: ProvisionerConnection) -> str:
     """Return the address of the action's revision; kept out of logs, and never put on XCom.
 
-    Raises
-    ------
-    SettingsError
-        The connection's fields cannot be used.
+    Raises `SettingsError`: the connection's fields cannot be used.
     """
     return connection.design_address(masked_token(store, action), action.design_fetch)
 

@@ -40,7 +40,6 @@ class LoadDesignOperator(SiteOperator):
     """
 
     def run_step(self, context: Context, store: SiteStore) -> dict[str, Any]:
-        """Load the design."""
         action = self.action(store, context)
         revision, documents = self.read_revision(store, action.site, action.revision)
         design = read_design(documents)

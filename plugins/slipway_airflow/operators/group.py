@@ -38,10 +38,8 @@ class DeployGroupOperator(WaitingOperator):
 
     Parameters
     ----------
-    group : str
-        The group's name (mapped).
-    configuration : dict
-        The design's settings, as ``load_design`` returned them (templated).
+    group : the group's name (mapped).
+    configuration : the design's settings, as ``load_design`` returned them (templated).
     """
 
     # Not `group`: a name is a name, and never a template.
@@ -53,7 +51,6 @@ class DeployGroupOperator(WaitingOperator):
         self.configuration = configuration
 
     def step_group(self) -> str | None:
-        """Return the group's name."""
         return self.group
 
     def carry_out(
@@ -61,13 +58,9 @@ class DeployGroupOperator(WaitingOperator):
     ) -> Any:
         """Wait for the group's turn, then drive it to its verdict.
 
-        Raises
-        ------
-        AirflowRescheduleException
-            An earlier group has no verdict yet (its task is being retried), or the action is paused and this group
-            has not begun: Airflow starts this one again later.
-        AirflowFailException
-            The group's verdict is failure.
+        Raises `AirflowRescheduleException`: an earlier group has no verdict yet (its task is being retried), or the
+        action is paused and this group has not begun: Airflow starts this one again later; `AirflowFailException`: the
+        group's verdict is failure.
         """
         action = self.action(store, context)
         if action.dry_run:

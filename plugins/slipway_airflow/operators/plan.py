@@ -42,8 +42,7 @@ class PlanGroupsOperator(SiteOperator):
 
     Parameters
     ----------
-    design : dict
-        What ``load_design`` returned (templated).
+    design : what ``load_design`` returned (templated).
     """
 
     template_fields = ("design",)
@@ -53,7 +52,6 @@ class PlanGroupsOperator(SiteOperator):
         self.design = design
 
     def run_step(self, context: Context, store: SiteStore) -> list[str]:
-        """Plan."""
         action = self.action(store, context)
         existing = store.groups.of_action(action.id)
         if existing:
@@ -129,5 +127,5 @@ class PlanGroupsOperator(SiteOperator):
         """Record what earlier actions have brought about since they gave up waiting: their nodes may be as wanted."""
         elsewhere = self.elsewhere(store, action, connection)
         operations = OperationRun(store, provisioner, SystemClock(), 0.0, self.log, elsewhere=elsewhere)
-        owner = OperationOwner(action.id, action.site, "", None)
+        owner = OperationOwner(action.id, action.site, None, None)
         UnfinishedOperations(operations, ONE_LOOK).look_once(owner, list(design.digests))

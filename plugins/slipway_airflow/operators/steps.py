@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from site_engine.provisioners import ProvisionerConnection
-    from site_store import SiteStore
 
 
 class SiteStepOperator(WaitingOperator):
@@ -37,10 +36,8 @@ class SiteStepOperator(WaitingOperator):
 
     Parameters
     ----------
-    phase : str
-        ``verify_site`` or ``prepare_site``.
-    configuration : dict
-        The design's settings, as ``load_design`` returned them (templated).
+    phase : ``verify_site`` or ``prepare_site``.
+    configuration : the design's settings, as ``load_design`` returned them (templated).
     """
 
     template_fields = ("configuration",)
@@ -77,10 +74,8 @@ class NodeStepOperator(WaitingOperator):
 
     Parameters
     ----------
-    step : str
-        ``destroy_nodes`` or ``relabel_nodes``.
-    configuration : dict
-        The design's settings, as ``load_design`` returned them (templated).
+    step : ``destroy_nodes`` or ``relabel_nodes``.
+    configuration : the design's settings, as ``load_design`` returned them (templated).
     """
 
     template_fields = ("configuration",)
@@ -95,10 +90,7 @@ class NodeStepOperator(WaitingOperator):
     ) -> Any:
         """Wait while the action is paused, then drive the step to its verdict.
 
-        Raises
-        ------
-        StepError
-            Not every node is proven done.
+        Raises `StepError`: not every node is proven done.
         """
         action, step = self.action(store, context), Phase(self.step)
         if action.dry_run:

@@ -105,10 +105,7 @@ class WaitingOperator(SiteOperator):
     def wait_while_paused(self, action: ActionRecord, look_again: timedelta | None) -> None:
         """Have Airflow start this task again later, if its action is paused (`site_engine.pause`).
 
-        Raises
-        ------
-        AirflowRescheduleException
-            This task is not to begin now; it holds no worker meanwhile.
+        Raises `AirflowRescheduleException`: this task is not to begin now; it holds no worker meanwhile.
         """
         if look_again is not None:
             self.log.info("The action is paused since %s: nothing is begun until it goes on.", action.paused)

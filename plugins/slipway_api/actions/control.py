@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from site_engine.actions.kinds import kind_of
-from site_engine.dead_actions import reconcile
+from site_engine.dead_actions import close_without_report, reconcile
+from site_engine.errors import AirflowApiError
 from site_engine.process import STOP
 from site_store import ActionState
 from slipway_api.actions.view import dag_status, is_paused
@@ -15,69 +17,78 @@ if TYPE_CHECKING:
     from api_client.airflow import AirflowClient
     from site_store import ActionRecord, SiteStore
 
+log = logging.getLogger(__name__)
+
+PAUSE, UNPAUSE = "pause", "unpause"
+COMMANDS = (STOP, PAUSE, UNPAUSE)
 CONTROL = "control"
 """The kind of the event that says who gave which command."""
 
 
-def stop(store: SiteStore, airflow: AirflowClient, action: ActionRecord, user: str) -> None:
-    """End the action's DAG run. What was submitted goes on at the provisioner; its nodes become `unknown`.
+def give_command(store: SiteStore, airflow: AirflowClient, action: ActionRecord, verb: str, user: str) -> None:
+    """Give one of `COMMANDS` to an action. One whose DAG run is over or gone is closed first, and is over (rule 24).
 
-    Raises
-    ------
-    ApiError
-        409: the action is over, or its run is not there yet (then it can be tried again).
+    While Airflow does not answer, an action can be paused and unpaused, and not stopped.
+
+    Raises `ApiError` 409: the command does not fit the action's state, or its run is not there yet (then it can be
+    tried again).
     """
-    _require_open(action, STOP)
-    state = airflow.run_state(action.dag_id, action.run_id)
-    if state in ("success", "failed"):
-        reconcile(store, action.id, lambda *_: state)
-        raise _wrong_time(STOP, "running", state)
-    if state is None:
-        reconcile(store, action.id, lambda *_: None)
-        if not store.actions.get(action.id).state.is_end:
-            text = f"the run of action {action.id} is not there yet, and may be on its way; try again in a moment"
-            raise ApiError(409, text, "Unable to stop action", retry=True)
-        _note(store, action, STOP, user)
+    state: str | None = None
+    if not action.state.is_end and action.run_id is not None:
+        try:
+            state = airflow.run_state(action.dag_id, action.run_id)
+            reconcile(store, action.id, lambda *_: state)
+        except AirflowApiError as error:
+            if verb == STOP:
+                raise
+            log.warning("Whether action %s is still going on is not known: %s", action.id, error)
+        action = store.actions.get(action.id)
+    if verb == STOP:
+        _stop(store, airflow, action, state, user)
+    elif verb == PAUSE:
+        _pause(store, action, user)
     else:
-        # First, so that the action is closed with the name of the user who stopped it.
+        _unpause(store, action, user)
+
+
+def _stop(store: SiteStore, airflow: AirflowClient, action: ActionRecord, run_state: str | None, user: str) -> None:
+    """End the action's DAG run. What was submitted goes on at the provisioner; its nodes become `unknown`."""
+    _require_open(action, STOP)
+    if action.run_id is None:
+        # From here on the process that carries it out can submit nothing.
         _note(store, action, STOP, user)
-        airflow.fail_run(action.dag_id, action.run_id)
-        if action.state is ActionState.PENDING:
-            # Its tasks never began, so none of them will close it.
-            store.actions.close(action.id, ActionState.CANCELLED, f"stopped by {user} before it began")
+        close_without_report(store, action.id)
+        return
+    if run_state is None:
+        text = f"the run of action {action.id} is not there yet, and may be on its way; try again in a moment"
+        raise ApiError(409, text, "Unable to stop action", retry=True)
+    # First, so that the action is closed with the name of the user who stopped it.
+    _note(store, action, STOP, user)
+    airflow.fail_run(action.dag_id, action.run_id)
+    if action.state is ActionState.PENDING:
+        # Its tasks never began, so none of them will close it.
+        store.actions.close(action.id, ActionState.CANCELLED, f"stopped by {user} before it began")
 
 
-def pause(store: SiteStore, action: ActionRecord, user: str) -> None:
-    """Let no further group of the action start; the one at work ends.
-
-    Raises
-    ------
-    ApiError
-        409: the action is over or paused, or has no groups.
-    """
-    _require_open(action, "pause")
+def _pause(store: SiteStore, action: ActionRecord, user: str) -> None:
+    """Let no further group of the action start; the one at work ends."""
+    _require_open(action, PAUSE)
     if not kind_of(action.kind).has_groups:
         raise ApiError(409, f"{action.kind} has no groups, so there is nothing to hold back", "Unable to pause action")
     if is_paused(action):
-        raise _wrong_time("pause", "running", "paused")
+        raise _wrong_time(PAUSE, "running", "paused")
     if not store.actions.set_paused(action.id, True):
-        raise _wrong_time("pause", "running", dag_status(store.actions.get(action.id)).lower())
-    _note(store, action, "pause", user)
+        raise _wrong_time(PAUSE, "running", dag_status(store.actions.get(action.id)).lower())
+    _note(store, action, PAUSE, user)
 
 
-def unpause(store: SiteStore, action: ActionRecord, user: str) -> None:
-    """Let the action go on.
-
-    Raises
-    ------
-    ApiError
-        409: it is not paused.
-    """
+def _unpause(store: SiteStore, action: ActionRecord, user: str) -> None:
+    """Let the action go on."""
     if not is_paused(action):
-        raise _wrong_time("unpause", "paused", dag_status(action).lower())
+        raise _wrong_time(UNPAUSE, "paused", dag_status(action).lower())
     if not store.actions.set_paused(action.id, False):
-        raise _wrong_time("unpause", "paused", dag_status(store.actions.get(action.id)).lower())
-    _note(store, action, "unpause", user)
+        raise _wrong_time(UNPAUSE, "paused", dag_status(store.actions.get(action.id)).lower())
+    _note(store, action, UNPAUSE, user)
 
 
 def _require_open(action: ActionRecord, verb: str) -> None:

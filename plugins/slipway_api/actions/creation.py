@@ -82,16 +82,11 @@ class Created:
 def create(request: ActionRequest, store: SiteStore, airflow: AirflowClient, caller: Caller) -> Created:
     """Validate a request, write its action down, and trigger the DAG run.
 
-    Raises
-    ------
-    ApiError
-        400: no such kind, wrong parameters, no committed revision, a revision that is not valid, no such node.
-        403: the caller may not trigger this DAG. 409: it is switched off, commits were skipped, critical groups would
-        fall short, or another action is on the site. 503: it is not known whether Airflow started the run; the action
-        is pending.
-        503: the provisioner could not be asked to check the design.
-    ConnectionLookupFailed
-        It is not known which provisioner is the site's: nothing was started.
+    Raises `ApiError` 400: no such kind, wrong parameters, no committed revision, a revision that is not valid, no such
+    node. 403: the caller may not trigger this DAG. 409: it is switched off, commits were skipped, critical groups would
+    fall short, or another action is on the site. 503: it is not known whether Airflow started the run; the action is
+    pending. 503: the provisioner could not be asked to check the design. Raises `ConnectionLookupFailed`: it is not
+    known which provisioner is the site's: nothing was started.
     """
     kind = _kind(request.kind)
     caller.require_create(kind.name)
@@ -129,13 +124,10 @@ def previewed(
 
     The action on the site is closed if its run is over or gone (rule 24), as it is when one is created.
 
-    Raises
-    ------
-    ApiError
-        400: no such kind, wrong parameters, no committed revision, one that cannot be read, no such node.
-        403: the caller may not trigger this DAG. 409: commits were skipped.
-    ProvisionerError, SettingsError, ConnectionLookupFailed
-        It could not be learnt which nodes are deployed, and the action would take such nodes down.
+    Raises `ApiError` 400: no such kind, wrong parameters, no committed revision, one that cannot be read, no such
+    node. 403: the caller may not trigger this DAG. 409: commits were skipped. Raises `ProvisionerError`,
+    `SettingsError` or `ConnectionLookupFailed`: it could not be learnt which nodes are deployed, and the action would
+    take such nodes down.
     """
     kind = _kind(request.kind)
     caller.require_create(kind.name)
@@ -320,7 +312,7 @@ def _start(store: SiteStore, airflow: AirflowClient, action: ActionRecord, conf:
 
 def _has_run(airflow: AirflowClient, action: ActionRecord) -> bool:
     try:
-        return airflow.run_state(action.dag_id, action.run_id) is not None
+        return action.run_id is not None and airflow.run_state(action.dag_id, action.run_id) is not None
     except AirflowApiError as error:
         log.warning("The run of action %s could not be looked for: %s", action.id, error)
         return False

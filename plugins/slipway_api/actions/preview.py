@@ -70,22 +70,15 @@ class Preview:
 
     Attributes
     ----------
-    submitted
-        Nodes that would be submitted.
-    deployed
-        Those among them that are deployed now, and that the action would work on or destroy.
-    destroyed
-        Those among these that it would destroy.
-    released
-        Nodes among the submitted that would be erased and released first, as the provisioner refuses to prepare them.
-    refused
-        Nodes that cannot be prepared as they are, and so are not submitted, each with the reason.
-    as_wanted
-        Deployed nodes that are as wanted, and are not submitted.
-    withheld
-        Deployed nodes that are not as wanted and not submitted either, each with the reason.
-    failing
-        Critical groups that would fail all the same.
+    submitted : nodes that would be submitted.
+    deployed : those among them that are deployed now, and that the action would work on or destroy.
+    destroyed : those among these that it would destroy.
+    released : nodes among the submitted that would be erased and released first, as the provisioner refuses to prepare
+        them.
+    refused : nodes that cannot be prepared as they are, and so are not submitted, each with the reason.
+    as_wanted : deployed nodes that are as wanted, and are not submitted.
+    withheld : deployed nodes that are not as wanted and not submitted either, each with the reason.
+    failing : critical groups that would fail all the same.
     """
 
     submitted: tuple[str, ...] = ()
@@ -103,7 +96,6 @@ class Preview:
         return bool(self.deployed or self.released or self.refused or self.as_wanted or self.withheld)
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as JSON values."""
         return {
             "submitted": list(self.submitted),
             "deployed": list(self.deployed),

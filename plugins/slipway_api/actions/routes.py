@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -12,16 +10,21 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
-from api_client.airflow import AirflowClient
-from site_engine.dead_actions import LIVE, action_for_display, has_unrecorded_end
-from site_engine.errors import AirflowApiError
-from site_store import ActionListing, ActionRecord, SiteStore
+from site_store import ActionRecord, SiteStore
 from slipway_api import airflow_access as access
-from slipway_api.actions import control
+from slipway_api.actions.control import COMMANDS, give_command
 from slipway_api.actions.creation import ActionRequest, create, previewed
 from slipway_api.actions.preview import PreviewedAction, messages_of
 from slipway_api.actions.steps import Step, describe_step, step_log
-from slipway_api.actions.view import CreatedAction, DescribedAction, ListedAction, created_view, describe, listed_view
+from slipway_api.actions.view import (
+    CreatedAction,
+    DescribedAction,
+    ListedAction,
+    created_view,
+    describe,
+    listed_view,
+    listings_for_display,
+)
 from slipway_api.airflow_client import Airflow
 from slipway_api.http.answers import EXAMPLE_ID, PlainText, answers, text_answer
 from slipway_api.http.api_errors import ApiError
@@ -29,9 +32,7 @@ from slipway_api.http.bodies import JsonObject, json_body_of
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import DEFAULT_SITE, DEFAULT_VERBOSITY, SiteName, Store, Verbosity, link_to_next
 from slipway_api.shipyard.headers import context_marker
-from strategy_lib.phase import GroupState
 
-log = logging.getLogger(__name__)
 router = APIRouter(tags=["actions"], route_class=BlockingRoute)
 
 _LONGEST_PAGE = 1000
@@ -92,7 +93,7 @@ def list_actions(
     headers = link_to_next(request, limit=limit, before=page[-1].action.id) if more else {}
     readable = {dag_id for dag_id in {listing.action.dag_id for listing in page} if caller.may_read(dag_id)}
     # Airflow does not list the runs of other DAGs for this caller: their actions would look over.
-    page = _as_they_stand(store, airflow, [listing for listing in page if listing.action.dag_id in readable])
+    page = listings_for_display(store, airflow, [listing for listing in page if listing.action.dag_id in readable])
     shown = [listed_view(listing, verbosity) for listing in page]
     # The largest of our answers: megabytes for a thousand actions, and msgspec writes them many times as fast.
     return Response(msgspec.json.encode(shown), media_type="application/json", headers=headers)
@@ -242,13 +243,6 @@ def get_validation(action_id: ActionId, validation_id: str, store: Store, caller
     raise ApiError(404, f"action {action_id} has no failed validation {validation_id[:64]!r}: none are kept")
 
 
-_CONTROLS: dict[str, Callable[[SiteStore, AirflowClient, ActionRecord, str], None]] = {
-    "stop": control.stop,
-    "pause": lambda store, _, action, user: control.pause(store, action, user),
-    "unpause": lambda store, _, action, user: control.unpause(store, action, user),
-}
-
-
 @router.post(
     "/actions/{action_id}/control/{verb}",
     status_code=202,
@@ -260,14 +254,12 @@ def control_action(
     action_id: ActionId, verb: Verb, store: Store, airflow: Airflow, caller: access.CallerDep
 ) -> Response:
     """Give a command to an action: `stop`, `pause` (no new group starts, the one at work ends), `unpause`."""
-    command = _CONTROLS.get(verb)
-    if command is None:
-        raise ApiError(
-            404, f"Control not supported: {verb[:64]!r}; use {', '.join(_CONTROLS)}", "Control not supported"
-        )
+    if verb not in COMMANDS:
+        text = f"Control not supported: {verb[:64]!r}; use {', '.join(COMMANDS)}"
+        raise ApiError(404, text, "Control not supported")
     action = _action(store, caller, action_id)
     caller.require_control(action.dag_id)
-    command(store, airflow, action, caller.name)
+    give_command(store, airflow, action, verb, caller.name)
     # Shipyard's client reads the header before it looks whether there is a body.
     return Response(status_code=202, media_type="text/plain")
 
@@ -275,10 +267,7 @@ def control_action(
 def _action(store: SiteStore, caller: access.Caller, action_id: str) -> ActionRecord:
     """Return an action that the caller may see, by its id or by that of its DAG run in Airflow.
 
-    Raises
-    ------
-    ApiError
-        404, 403; 409 when runs of several DAGs have this id.
+    Raises `ApiError` 404, 403; 409 when runs of several DAGs have this id.
     """
     found = _of_run(store, action_id)
     if not found:
@@ -296,28 +285,3 @@ def _action(store: SiteStore, caller: access.Caller, action_id: str) -> ActionRe
 def _of_run(store: SiteStore, run_id: str) -> list[ActionRecord]:
     """Return the actions whose DAG run has this id."""
     return store.actions.with_run_id(run_id) if _RUN_ID.fullmatch(run_id) else []
-
-
-def _as_they_stand(store: SiteStore, airflow: AirflowClient, page: list[ActionListing]) -> list[ActionListing]:
-    """Show the actions that look open and whose run is over or gone as they will be closed (rule 24)."""
-    runs = {(one.action.dag_id, one.action.run_id) for one in page if not one.action.state.is_end}
-    if not runs:
-        return page
-    try:
-        states = airflow.run_states(runs)
-    except AirflowApiError as error:
-        log.warning("Actions are listed as they stand in the store: %s", error)
-        return page
-    shown = []
-    for listing in page:
-        action = listing.action
-        state = states.get((action.dag_id, action.run_id))
-        if not action.state.is_end and state not in LIVE:
-            action = action_for_display(store, action.id, state)
-            groups = listing.groups
-            if has_unrecorded_end(action):
-                failed = GroupState.FAILURE
-                groups = tuple((name, failed if at is GroupState.RUNNING else at) for name, at in groups)
-            listing = ActionListing(action, groups)
-        shown.append(listing)
-    return shown

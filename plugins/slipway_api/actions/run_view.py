@@ -27,7 +27,7 @@ from strategy_lib.report import from_dict
 from strategy_lib.report_text import render
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from site_store import ActionRecord, GroupRecord, SiteStore
@@ -111,10 +111,8 @@ def action_nodes(
 
     Parameters
     ----------
-    groups
-        With their node counts, as `run_view` shows them: nodes are read only if one of them has a message.
-    verbosity
-        From 5 on all nodes are returned.
+    groups : with their node counts, as `run_view` shows them: nodes are read only if one of them has a message.
+    verbosity : from 5 on all nodes are returned.
     """
     troubled = any(group["counts"].get(state) for group in groups for state in _TROUBLED)
     # Without groups it is an action on named nodes, which are few.

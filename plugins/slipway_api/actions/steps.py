@@ -54,7 +54,7 @@ class Step(BaseModel):
 
     task_id: str = Field(examples=["deploy_group.control"])
     dag_id: str = Field(examples=["deploy_site"])
-    dag_run_id: str = Field(examples=[f"default__{EXAMPLE_ID}"])
+    dag_run_id: str | None = Field(examples=[f"default__{EXAMPLE_ID}"])
     map_index: int = Field(examples=[0])
     state: str | None = Field(examples=["running"])
     message: str | None = Field(examples=[None], description="Why its newest attempt failed or was skipped.")
@@ -105,21 +105,32 @@ def derived_steps(
 
     Parameters
     ----------
-    groups
-        The states of the groups in processing order; empty before there is a plan.
-    noted
-        The states that the tasks of steps without a group have noted; none for an action of an older version.
+    groups : the states of the groups in processing order; empty before there is a plan.
+    noted : the states that the tasks of steps without a group have noted; none for an action of an older version.
     """
     order = _order(action.kind)
     steps: list[tuple[str, str | None]] = []
-    begun = order.index(action.step) if action.step in order else -1
+    begun = _begun(action)
     for place, name in enumerate(order):
         if name == DEPLOY_GROUP:
             steps += [(f"{_PREFIX}{group}", _group_state(action, state)) for group, state in groups]
         else:
             derived = _state(action, name, place, begun, planned=bool(groups))
-            steps.append((name, _noted_state(action, noted[name]) if name in noted else derived))
+            current = name in noted and _is_current(action, name)
+            steps.append((name, _noted_state(action, noted[name]) if current else derived))
     return [step_data(action.id, name, index, state) for index, (name, state) in enumerate(steps, 1)]
+
+
+def _begun(action: ActionRecord) -> int:
+    """Return the place of the step that began last, -1 when none has."""
+    order = _order(action.kind)
+    return order.index(action.step) if action.step in order else -1
+
+
+def _is_current(action: ActionRecord, name: str) -> bool:
+    # A person who clears a step clears those behind it, too: what they have noted is of before.
+    order = _order(action.kind)
+    return action.state.is_end or (name in order and order.index(name) <= _begun(action))
 
 
 def _noted_state(action: ActionRecord, state: StepState) -> str:
@@ -164,12 +175,9 @@ def airflow_steps(
 
     Parameters
     ----------
-    groups
-        As in `derived_steps`; a group's place is the map index of its task.
-    instances
-        All task instances of the DAG run, as Airflow's REST API lists them.
-    noted
-        The steps that have begun, as their tasks have noted it.
+    groups : as in `derived_steps`; a group's place is the map index of its task.
+    instances : all task instances of the DAG run, as Airflow's REST API lists them.
+    noted : the steps that have begun, as their tasks have noted it.
     """
     rows = {(row.name, row.group): row for row in noted}
     places = {name: place for place, name in enumerate(_order(action.kind))}
@@ -246,16 +254,14 @@ def describe_step(
 ) -> dict[str, Any]:
     """Return a step as Airflow knows its task; as the store knows it, while Airflow does not answer.
 
-    Raises
-    ------
-    ApiError
-        404: the action has no such step (yet).
+    Raises `ApiError` 404: the action has no such step (yet).
     """
     groups = [(group.name, group.state) for group in store.groups.standings(action.id)]
     task = _task(action, groups, step)
     instances: list[dict[str, Any]] = []
     try:
-        instances = airflow.task_instances(action.dag_id, action.run_id)
+        if action.run_id is not None:
+            instances = airflow.task_instances(action.dag_id, action.run_id)
     except AirflowApiError as error:
         log.warning("Step %s of action %s is shown as it stands in the store: %s", step, action.id, error)
     noted = store.steps.of_action(action.id)
@@ -263,7 +269,8 @@ def describe_step(
     place = next((one for one in listed if one["id"] == step), None)
     found = next((one for one in instances if (one["task_id"], one["map_index"]) == (task.task_id, task.map_index)), {})
     name, _, group = step.partition(".")
-    row = next((one for one in noted if (one.name, one.group) == (name, group or None)), None)
+    rows = (one for one in noted if (one.name, one.group) == (name, group or None))
+    row = next((one for one in rows if _is_attempt_shown(action, one, found)), None)
     known: Mapping[str, Any] = {} if row is None else _noted_fields(row)
     return {
         **{field: found.get(field, known.get(field)) for field in _TASK_FIELDS},
@@ -276,6 +283,14 @@ def describe_step(
         "index": place["index"] if place else None,
         "notes": notes_by_subject(store, action.id, verbosity)[f"step/{action.id}/{step}"],
     }
+
+
+def _is_attempt_shown(action: ActionRecord, row: StepRecord, instance: Mapping[str, Any]) -> bool:
+    """Whether a row is of the attempt that Airflow's task instance shows; without an instance, of no older one."""
+    if not instance:
+        return _is_current(action, row.name)
+    # A cleared task has no state, and still the number of its last try.
+    return instance["state"] is not None and row.attempt == instance["try_number"]
 
 
 def _noted_fields(row: StepRecord) -> dict[str, Any]:
@@ -291,17 +306,16 @@ def _noted_fields(row: StepRecord) -> dict[str, Any]:
 def step_log(store: SiteStore, airflow: AirflowClient, action: ActionRecord, step: str, attempt: int | None) -> str:
     """Return the log of one try of a step, the last one by default.
 
-    Raises
-    ------
-    ApiError
-        404: the action has no such step (yet), or it has not been tried so often.
-    AirflowApiError
-        Airflow does not give it.
+    Raises `ApiError` 404: the action has no such step (yet), or it has not been tried so often; `AirflowApiError`:
+    Airflow does not give it.
     """
     groups = store.groups.standings(action.id)
     task = _task(action, [(group.name, group.state) for group in groups], step)
+    if action.run_id is None:
+        raise ApiError(404, f"no DAG run carries action {action.id} out: its steps have no log", "Step not found")
     waits = task.map_index >= 0 and groups[task.map_index].attempt_key is None
-    tries = attempt if attempt is not None else _last_try(airflow, action, task, waits=waits)
+    instances = airflow.task_instances(action.dag_id, action.run_id) if attempt is None else []
+    tries = attempt if attempt is not None else _last_try(instances, task, waits=waits)
     if not tries:
         raise ApiError(404, f"step {step} of action {action.id} has not begun: it has no log yet", "Step not found")
     try:
@@ -320,9 +334,9 @@ def _task(action: ActionRecord, groups: Sequence[tuple[str, GroupState]], step: 
     return task
 
 
-def _last_try(airflow: AirflowClient, action: ActionRecord, task: StepTask, *, waits: bool) -> int:
+def _last_try(instances: Sequence[Mapping[str, Any]], task: StepTask, *, waits: bool) -> int:
     """Return the number of the last try, 0 when there was none; `waits`: it is a group that has not begun."""
-    for instance in airflow.task_instances(action.dag_id, action.run_id):
+    for instance in instances:
         if (instance["task_id"], instance["map_index"]) == (task.task_id, task.map_index):
             # When a run is stopped, Airflow gives a try, and even a beginning, also to groups that never began.
             return 0 if waits and not instance["hostname"] else int(instance["try_number"])

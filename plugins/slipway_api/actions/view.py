@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, Field
 
 from site_engine.actions.parameters import ALLOW_INTERMEDIATE, parameters_of
-from site_engine.dead_actions import action_for_display
+from site_engine.dead_actions import LIVE, action_for_display, has_unrecorded_end
 from site_engine.errors import AirflowApiError, AirflowRefused
 from site_store import ActionState
 from slipway_api.actions.notes import Note, notes_by_subject
@@ -43,7 +44,7 @@ class ActionFacts(BaseModel):
     committed_rev_id: int | None = Field(examples=[3])
     allow_intermediate_commits: bool = Field(examples=[False])
     action_lifecycle: Literal["Pending", "Processing", "Paused", "Complete", "Failed"] = Field(examples=["Processing"])
-    run_id: str = Field(examples=[f"default__{EXAMPLE_ID}"])
+    run_id: str | None = Field(examples=[f"default__{EXAMPLE_ID}"], description="None: no DAG run carries it out.")
     site: str = Field(examples=["default"])
     revision: int | None = Field(examples=[3])
     state: Literal["pending", "running", "success", "failed", "cancelled"] = Field(examples=["running"])
@@ -144,6 +145,36 @@ def listed_view(listing: ActionListing, verbosity: int) -> dict[str, Any]:
     }
 
 
+def listings_for_display(store: SiteStore, airflow: AirflowClient, page: list[ActionListing]) -> list[ActionListing]:
+    """Return a page with the actions whose run is over or gone as they will be closed (rule 24)."""
+    runs = {run for one in page if (run := _open_run(one.action)) is not None}
+    if not runs:
+        return page
+    try:
+        states = airflow.run_states(runs)
+    except AirflowApiError as error:
+        log.warning("Actions are listed as they stand in the store: %s", error)
+        return page
+    shown = []
+    for listing in page:
+        run = _open_run(listing.action)
+        state = states.get(run) if run is not None else None
+        if run is not None and state not in LIVE:
+            action = action_for_display(store, listing.action.id, state)
+            groups = listing.groups
+            if has_unrecorded_end(action):
+                failed = GroupState.FAILURE
+                groups = tuple((name, failed if at is GroupState.RUNNING else at) for name, at in groups)
+            listing = replace(listing, action=action, groups=groups)
+        shown.append(listing)
+    return shown
+
+
+def _open_run(action: ActionRecord) -> tuple[str, str] | None:
+    """Return the DAG run that Airflow is asked for: that of an action that looks open, where it has one."""
+    return None if action.state.is_end or action.run_id is None else (action.dag_id, action.run_id)
+
+
 def described_view(
     action: ActionRecord,
     *,
@@ -158,12 +189,9 @@ def described_view(
 
     Parameters
     ----------
-    run_state
-        Airflow's own state of the DAG run; None where Airflow did not say.
-    groups
-        With node counts and criteria, as `run_view` shows them.
-    nodes
-        Those worth naming, as `action_nodes` returns them.
+    run_state : Airflow's own state of the DAG run; None where Airflow did not say.
+    groups : with node counts and criteria, as `run_view` shows them.
+    nodes : those worth naming, as `action_nodes` returns them.
     """
     return {
         **_facts(action),
@@ -188,13 +216,14 @@ def described_view(
 
 def describe(store: SiteStore, airflow: AirflowClient, action: ActionRecord, verbosity: int) -> dict[str, Any]:
     """Return an action with all its details; while Airflow does not answer, as the store knows it."""
-    run_state: str | None = None
+    run_id, run_state = action.run_id, None
     instances: list[dict[str, Any]] = []
     try:
-        if not action.state.is_end:
-            run_state = airflow.run_state(action.dag_id, action.run_id)
-            action = action_for_display(store, action.id, run_state)
-        instances = airflow.task_instances(action.dag_id, action.run_id)
+        if run_id is not None:
+            if not action.state.is_end:
+                run_state = airflow.run_state(action.dag_id, run_id)
+                action = action_for_display(store, action.id, run_state)
+            instances = airflow.task_instances(action.dag_id, run_id)
     except AirflowRefused as refused:
         # Its run was deleted, or never was: the store still knows how the action ended.
         log.info("The tasks of action %s are not in Airflow: %s", action.id, refused)

@@ -41,7 +41,6 @@ class HiddenTokens:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
         root = scope.get("root_path", "")
         below = scope.get("path", "").removeprefix(root)
         try:

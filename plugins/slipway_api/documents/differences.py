@@ -88,15 +88,12 @@ def differences(
 
     Parameters
     ----------
-    rendered
-        Compare the rendered documents: also those that nobody touched, and that differ because others do.
+    rendered : compare the rendered documents: also those that nobody touched, and that differ because others do.
 
     Raises
     ------
-    VersionNotFound
-        The site has no such version.
-    ApiError
-        400: the rendered documents are to be compared, and some cannot be rendered.
+    VersionNotFound : the site has no such version.
+    ApiError : 400: the rendered documents are to be compared, and some cannot be rendered.
     """
     numbers = store.sites.versions(site)
     old, new = texts_or_empty(store, site, before), texts_or_empty(store, site, after)
@@ -180,11 +177,8 @@ Digests = Mapping[str, str]
 def collection_statuses(store: SiteStore, site: str, older: Version, newer: Version) -> list[dict[str, Any]]:
     """Return one entry for each collection of either version, by name.
 
-    Raises
-    ------
-    VersionNotFound
-        There was no action yet that one of the versions is version_name after. An empty buffer is like `committed`, and
-        before the first commit `committed` is empty.
+    Raises `VersionNotFound`: there was no action yet that one of the versions is version_name after. An empty buffer is
+    like `committed`, and before the first commit `committed` is empty.
     """
     numbers = store.sites.versions(site)
     base, new = _digests(store, site, older), _digests(store, site, newer)

@@ -20,12 +20,7 @@ def collection_text(store: SiteStore, site: str, version: Version | int, collect
 
     The buffer has the collections that were put into it, and not those that a commit would carry over unchanged.
 
-    Raises
-    ------
-    VersionNotFound
-        The site has no such version.
-    ApiError
-        404: the version has no such collection.
+    Raises `VersionNotFound`: the site has no such version; `ApiError` 404: the version has no such collection.
     """
     text = _texts(store, site, version).get(collection)
     if text is None:
@@ -42,12 +37,8 @@ def collection_text(store: SiteStore, site: str, version: Version | int, collect
 def rendered_text(store: SiteStore, site: str, version: Version | int, *, cleartext: bool) -> str:
     """Return the rendered documents of a version: in `cleartext` what a provisioner gets, else without secrets.
 
-    Raises
-    ------
-    VersionNotFound
-        The site has no such version.
-    ApiError
-        400: the documents cannot be rendered; each reason is a message.
+    Raises `VersionNotFound`: the site has no such version. Raises `ApiError` 400: the documents cannot be rendered;
+    each reason is a message.
     """
     if cleartext and version is not Version.BUFFER:
         number = version if isinstance(version, int) else store.sites.version_number(site, version)
@@ -62,10 +53,7 @@ def rendered_text(store: SiteStore, site: str, version: Version | int, *, cleart
 def rendering_of(texts: dict[str, str], what: str) -> Rendering:
     """Render collections, each a text by its name.
 
-    Raises
-    ------
-    ApiError
-        400: they cannot be rendered; each reason is a message.
+    Raises `ApiError` 400: they cannot be rendered; each reason is a message.
     """
     try:
         return render(documents_of(texts))
@@ -99,9 +87,6 @@ def texts_or_empty(store: SiteStore, site: str, version: Version | int) -> dict[
 
     An empty buffer is like `committed`, and before the first commit `committed` is empty.
 
-    Raises
-    ------
-    VersionNotFound
-        There is no other version or revision of this name.
+    Raises `VersionNotFound`: there is no other version or revision of this name.
     """
     return read_or_empty(lambda wanted: _texts(store, site, wanted), version)

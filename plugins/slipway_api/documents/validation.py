@@ -25,7 +25,6 @@ from strategy_lib.json_path import Step, path_of
 
 if TYPE_CHECKING:
     from design_rendering.design import Design
-    from design_rendering.documents import Document
     from site_store import RevisionRecord, SiteStore
 
 
@@ -39,15 +38,11 @@ class Validated:
 
     Attributes
     ----------
-    messages
-        What was found, in Airship's shape: errors first, then warnings. They name no secret.
-    errors
-        How many errors were found; `messages` lists no more than a thousand things.
-    documents
-        The documents as written, each with its collection.
-    rendering, text, design, secrets
-        The rendered documents, their text, what a deployment takes from them, and what of them must not be seen; None
-        where there is none.
+    messages : what was found, in Airship's shape: errors first, then warnings. They name no secret.
+    errors : how many errors were found; `messages` lists no more than a thousand things.
+    documents : the documents as written, each with its collection.
+    rendering, text, design, secrets : the rendered documents, their text, what a deployment takes from them, and what
+        of them must not be seen; None where there is none.
     """
 
     messages: tuple[Mapping[str, Any], ...]
@@ -64,8 +59,7 @@ def validate(store: SiteStore, site: str, collections: Mapping[str, str]) -> Val
 
     Parameters
     ----------
-    collections
-        The text of each collection.
+    collections : the text of each collection.
     """
     with JUDGING.slot():
         return _validate(store, site, collections, None)
@@ -74,10 +68,7 @@ def validate(store: SiteStore, site: str, collections: Mapping[str, str]) -> Val
 def validation_of_revision(site: str, number: int) -> Validated:
     """Judge a revision as it would be judged now: the rules, the provisioner and its knowledge may have changed.
 
-    Raises
-    ------
-    RevisionNotFound
-        The site has no such revision.
+    Raises `RevisionNotFound`: the site has no such revision.
     """
     store = open_store()
     revision = store.revisions.get(site, number)
@@ -156,11 +147,8 @@ def _without_secrets(messages: list[dict[str, Any]], secrets: Iterable[str]) -> 
 def read_collection(name: str, text: str | bytes) -> list[Document]:
     """Return the documents of a collection; their source is its name, so that lines count in its text.
 
-    Raises
-    ------
-    DocumentError
-        With all problems: what is no YAML, or no document; a document that stands there twice; a value that stands for
-        a secret which was left out when the collection was read.
+    Raises `DocumentError` with all problems: what is no YAML, or no document; a document that stands there twice; a
+    value that stands for a secret which was left out when the collection was read.
     """
     documents = load_documents(text, name)
     problems = [*duplicates(documents)]

@@ -25,10 +25,7 @@ _LONGEST_NUMBER = 9
 def parse_version(text: str) -> Version | int:
     """Return the version that a query parameter names, or the number of a revision.
 
-    Raises
-    ------
-    ApiError
-        400: it is neither.
+    Raises `ApiError` 400: it is neither.
     """
     wanted = text.strip()
     if wanted.isascii() and wanted.isdecimal() and len(wanted) <= _LONGEST_NUMBER:
@@ -52,10 +49,7 @@ def version_name(version: Version | int) -> str:
 def read_or_empty(read: Callable[[Version | int], dict[str, str]], version: Version | int) -> dict[str, str]:
     """Return what `read` gives for a version: an empty buffer is like `committed`, which is nothing before any commit.
 
-    Raises
-    ------
-    VersionNotFound
-        There is no other version or revision of this name.
+    Raises `VersionNotFound`: there is no other version or revision of this name.
     """
     try:
         return read(version)
@@ -70,10 +64,7 @@ def read_or_empty(read: Callable[[Version | int], dict[str, str]], version: Vers
 def two_versions(given: Collection[str]) -> tuple[Version, Version]:
     """Return the two versions to compare, the older one first, by the repeated parameter or the form with commas.
 
-    Raises
-    ------
-    ApiError
-        400: they are not two different versions' names.
+    Raises `ApiError` 400: they are not two different versions' names.
     """
     texts = [text for item in given for text in item.split(",")]
     if not texts:
@@ -111,15 +102,12 @@ def require_match(if_match: str | None, version: int) -> int | None:
 
     Parameters
     ----------
-    if_match
-        The header: ``*``, or entity tags separated by commas.
-    version
-        The version that the buffer has now.
+    if_match : the header: ``*``, or entity tags separated by commas.
+    version : the version that the buffer has now.
 
     Raises
     ------
-    ApiError
-        412: no tag is that of this version.
+    ApiError : 412: no tag is that of this version.
     """
     if if_match is None:
         return None
@@ -186,10 +174,7 @@ def requested_documents(
 ) -> RequestedDocuments:
     """Return which documents a request is for.
 
-    Raises
-    ------
-    ApiError
-        400: there is no such version; 403: the caller may not see secrets.
+    Raises `ApiError` 400: there is no such version; 403: the caller may not see secrets.
     """
     version = parse_version(version_text)
     if cleartext:

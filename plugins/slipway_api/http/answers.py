@@ -86,10 +86,7 @@ ERRORS = errors(400, 401, 403, 404, 409, 413, 500, 502, 503)
 def example_of(model: Any) -> Any:
     """Return an example of a model: its fields' first examples, without optional fields that have none.
 
-    Raises
-    ------
-    ValueError
-        A field has no example, and its type does not make one.
+    Raises `ValueError`: a field has no example, and its type does not make one.
     """
     schema = TypeAdapter(model).json_schema(mode="serialization")
     return _example(schema, schema.get("$defs", {}))

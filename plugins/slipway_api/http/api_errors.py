@@ -25,18 +25,12 @@ class ApiError(EngineError):
 
     Parameters
     ----------
-    status
-        The HTTP status, 400 or more.
-    message
-        What is wrong, and what to do about it, in a sentence.
-    reason
-        Of which sort it is, in a word or two; the status's own words by default.
-    messages
-        The details, each as `message_of` or `plain_message` gives it; the message itself by default.
-    retry
-        Whether the same request may succeed later.
-    headers
-        Further response headers.
+    status : the HTTP status, 400 or more.
+    message : what is wrong, and what to do about it, in a sentence.
+    reason : of which sort it is, in a word or two; the status's own words by default.
+    messages : the details, each as `message_of` or `plain_message` gives it; the message itself by default.
+    retry : whether the same request may succeed later.
+    headers : further response headers.
     """
 
     def __init__(
@@ -62,7 +56,6 @@ class EscapedJson(JSONResponse):
     """JSON in ASCII: an error may repeat what the caller sent, and not every text of Python's can be encoded."""
 
     def render(self, content: Any) -> bytes:
-        """Return the body."""
         return json.dumps(content, separators=(",", ":")).encode("ascii")
 
 
@@ -155,7 +148,6 @@ class KeystoneErrorBody(BaseModel):
 
 
 def failure(error: ApiError) -> JSONResponse:
-    """Return the response to a request that failed, in Shipyard's shape."""
     errors = sum(1 for item in error.messages if item.get("error", True))
     body = {
         "kind": "status",
@@ -178,10 +170,8 @@ def status(
 
     Parameters
     ----------
-    messages
-        Each as `message_of` or `plain_message` gives it.
-    code
-        The HTTP status of the answer.
+    messages : each as `message_of` or `plain_message` gives it.
+    code : the HTTP status of the answer.
     """
     errors = sum(1 for item in messages if item.get("error"))
     return {
@@ -207,14 +197,10 @@ def message_of(
 
     Parameters
     ----------
-    problem
-        What was found. Its source is the name of the collection that the document came from.
-    source
-        Who found it: ``Slipway``, ``Drydock``.
-    name
-        The check that found it.
-    documents
-        The documents concerned, each as (schema, name); by default the one that the problem itself names.
+    problem : what was found. Its source is the name of the collection that the document came from.
+    source : who found it: ``Slipway``, ``Drydock``.
+    name : the check that found it.
+    documents : the documents concerned, each as (schema, name); by default the one that the problem itself names.
 
     Returns
     -------

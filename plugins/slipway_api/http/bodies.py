@@ -30,10 +30,7 @@ async def raw_body(request: Request) -> AsyncIterator[bytes]:
     Large ones are taken in a few at a time and until the request is over, so that memory has a bound however many are
     sent.
 
-    Raises
-    ------
-    ApiError
-        503: others took too long. 408: this one did.
+    Raises `ApiError` 503: others took too long. 408: this one did.
     """
     size = request.headers.get("content-length", "")
     if size.isdecimal() and len(size) < 10 and int(size) <= LARGE:
@@ -57,13 +54,7 @@ async def raw_body(request: Request) -> AsyncIterator[bytes]:
 
 
 async def json_object(request: Request) -> Mapping[str, Any]:
-    """Return the body as a JSON object.
-
-    Raises
-    ------
-    ApiError
-        400: it is none.
-    """
+    """Return the body as a JSON object. Raises `ApiError` 400: it is none."""
     body = await request.body()
     try:
         data = json.loads(body, parse_constant=_no_number)
@@ -114,7 +105,6 @@ class BodyLimit:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -23,10 +23,8 @@ class LoopBound(Generic[T]):
 
     Parameters
     ----------
-    name
-        Unique in the process.
-    make
-        Makes the object; called within the loop.
+    name : unique in the process.
+    make : makes the object; called within the loop.
     """
 
     def __init__(self, name: str, make: Callable[[], T]) -> None:
@@ -82,13 +80,7 @@ class Slots:
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """Wait for a slot, and hold it; not to be nested.
-
-        Raises
-        ------
-        ApiError
-            503: others took too long.
-        """
+        """Wait for a slot, and hold it; not to be nested. Raises `ApiError` 503: others took too long."""
         if not self._free.acquire(timeout=LONGEST_WAIT):
             raise ApiError(503, "other designs are being read; try again", "Busy", retry=True)
         try:

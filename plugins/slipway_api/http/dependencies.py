@@ -15,8 +15,6 @@ from slipway_api.http.api_errors import ApiError
 from strategy_lib.did_you_mean import did_you_mean
 
 if TYPE_CHECKING:
-    from fastapi import Request
-
     from site_engine.provisioners import Provisioners
 
 
@@ -27,10 +25,8 @@ _stores: dict[str, SiteStore] = {}
 def open_store() -> SiteStore:
     """Return the store that the environment names; callers share it and never close it.
 
-    Raises
-    ------
-    StoreNotConfigured, SchemaNotCurrent, StoreUnavailable
-        And the next request tries again: the database may be there by then.
+    Raises `StoreNotConfigured`, `SchemaNotCurrent` or `StoreUnavailable`, and the next request tries again: the
+    database may be there by then.
     """
     url = resolve().render_as_string(hide_password=False)
     with _lock:
@@ -50,10 +46,7 @@ def use_provisioners(looked_up_by: Provisioners) -> None:
 def provisioners() -> Provisioners:
     """Return what looks up the connections of provisioners.
 
-    Raises
-    ------
-    RuntimeError
-        The application was built without it.
+    Raises `RuntimeError`: the application was built without it.
     """
     if not _provisioners:
         raise RuntimeError("create_app was given nothing that looks up provisioners")
@@ -106,10 +99,7 @@ _CREATES = ("POST", "/configdocs/")
 def require_existing_site(request: Request, caller: CallerDep) -> None:
     """Refuse a site that has neither documents nor actions; the default one may be empty.
 
-    Raises
-    ------
-    ApiError
-        404, with the nearest names.
+    Raises `ApiError` 404, with the nearest names.
     """
     site = request.query_params.get("site")
     method, place = _CREATES

@@ -134,7 +134,6 @@ class Unexpected:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
         started = False
 
         async def watched(message: Message) -> None:

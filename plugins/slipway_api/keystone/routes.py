@@ -207,10 +207,7 @@ def _project(body: Mapping[str, Any]) -> dict[str, Any]:
 def _lifetime(token: str) -> tuple[datetime, datetime]:
     """Return when a token of Airflow's begins and ends, as it says itself.
 
-    Raises
-    ------
-    ApiError
-        501: the auth manager's tokens do not say it, and Keystone's clients insist on knowing.
+    Raises `ApiError` 501: the auth manager's tokens do not say it, and Keystone's clients insist on knowing.
     """
     try:
         payload = token.split(".")[1]

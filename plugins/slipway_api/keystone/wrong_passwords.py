@@ -57,8 +57,7 @@ class WrongPasswords:
 
     Parameters
     ----------
-    clock
-        Seconds that only grow.
+    clock : seconds that only grow.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -74,10 +73,7 @@ class WrongPasswords:
         fine; after a wrong one, only as many are looked at together as are still free, so that guessing in parallel
         gains nothing.
 
-        Raises
-        ------
-        ApiError
-            429: they have to wait, and how long is in ``Retry-After``. The password was not looked at.
+        Raises `ApiError` 429: they have to wait, and how long is in ``Retry-After``. The password was not looked at.
         """
         name = user.strip().casefold().encode("utf-8", "surrogatepass")
         key = hashlib.blake2b(name, digest_size=16).digest()
@@ -197,7 +193,6 @@ class SlowedLogin:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one login."""
         body = await _whole(receive)
         if body is None:
             await JSONResponse({"detail": f"a login has at most {LARGEST_LOGIN} bytes"}, 413)(scope, receive, send)

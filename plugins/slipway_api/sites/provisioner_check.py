@@ -26,15 +26,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SOURCE = "Drydock"
 NAME = "ValidateDesign"
 NOT_ASKED = "ProvisionerNotAsked"
 """The name of the message that the provisioner could not be asked; the design itself may be right."""
 PATIENCE = 100.0
 """Seconds after which a provisioner that has not answered counts as one that cannot be asked."""
-
-_UNREACHABLE = ProvisionerConnection(ConnectionValues("drydock", "", "http://unreachable.invalid"))
-"""Checks the names of nodes where a site has no connection that can be used; nothing is sent."""
 
 Messages = list[dict[str, Any]]
 
@@ -51,14 +47,10 @@ def ask(
 
     Parameters
     ----------
-    text
-        The design; it is kept as a candidate for as long as the provisioner needs it.
-    nodes
-        The names of its nodes, all of which the provisioner has to see.
-    redact
-        Takes its secrets out of what the provisioner says; it may take long, and is called by another thread.
-    committed
-        The revision that has this design already.
+    text : the design; it is kept as a candidate for as long as the provisioner needs it.
+    nodes : the names of its nodes, all of which the provisioner has to see.
+    redact : takes its secrets out of what the provisioner says; it may take long, and is called by another thread.
+    committed : the revision that has this design already.
 
     Returns
     -------
@@ -68,6 +60,7 @@ def ask(
     """
     candidate: str | None = None
     fetch = 0
+    connection = _stand_in("")
     provisioner: Provisioner | None = None
     try:
         connection = provisioners().for_site(site)
@@ -80,12 +73,14 @@ def ask(
     except (SettingsError, ConnectionLookupFailed) as error:
         if candidate is not None:
             _forget(store, candidate)
-        with closing(provisioner or _UNREACHABLE.connect(redact)) as client:
-            found = [_unknown(str(error), committed is not None), *names_problem(client, nodes)]
+        source = connection.backend
+        with closing(provisioner or _stand_in(connection.values.type).connect(redact)) as client:
+            found = [_unknown(str(error), committed is not None, source), *names_problem(client, nodes, source)]
         return lambda: found
 
     answer: Future[DesignCheck] = Future()
-    names = names_problem(provisioner, nodes)
+    source = connection.backend
+    names = names_problem(provisioner, nodes, source)
 
     def work() -> None:
         try:
@@ -114,15 +109,22 @@ def ask(
         try:
             check = answer.result(timeout=PATIENCE)
         except ProvisionerError as error:
-            return [_unknown(str(error), committed is not None), *names]
+            return [_unknown(str(error), committed is not None, source), *names]
         except TookTooLong:
-            return [_unknown(f"it has not answered for {PATIENCE:.0f} s", committed is not None), *names]
-        said = messages_of(check.validation) + names
+            return [_unknown(f"it has not answered for {PATIENCE:.0f} s", committed is not None, source), *names]
+        said = messages_of(check.validation, source) + names
         if check.shortage:
-            said.append(plain_message(check.shortage, "Error", SOURCE, NAME))
+            said.append(plain_message(check.shortage, "Error", source, NAME))
         return said
 
     return wait
+
+
+def _stand_in(kind: str) -> ProvisionerConnection:
+    """Return what checks the names of nodes where the site's connection cannot be used; nothing is sent."""
+    from provisioner_client.factory import FACTORY
+
+    return ProvisionerConnection(ConnectionValues(FACTORY.used_type(kind), "", "http://unreachable.invalid"))
 
 
 def _forget(store: SiteStore, candidate: str) -> None:
@@ -133,20 +135,23 @@ def _forget(store: SiteStore, candidate: str) -> None:
         log.warning("A design that was judged can still be fetched for a while: %s", error)
 
 
-def messages_of(validation: DesignValidation) -> Messages:
-    """Return what the provisioner said. What it says of a design that it accepts is no error, whatever it calls it."""
-    found = [_message(message, validation.valid) for message in validation.messages]
+def messages_of(validation: DesignValidation, source: str) -> Messages:
+    """Return what the provisioner, which is called `source`, said.
+
+    What it says of a design that it accepts is no error, whatever it calls it.
+    """
+    found = [_message(message, validation.valid, source) for message in validation.messages]
     if not validation.valid and not any(message["error"] for message in found):
         text = "the provisioner refuses the design and names no error; its log may say more"
-        found.append(plain_message(text, "Error", SOURCE, NAME))
+        found.append(plain_message(text, "Error", source, NAME))
     if validation.omitted:
-        found.append(plain_message(f"and {validation.omitted} more remarks", "Info", SOURCE, NAME))
+        found.append(plain_message(f"and {validation.omitted} more remarks", "Info", source, NAME))
     if not validation.valid:
-        found.append(plain_message(REFUSAL_STAYS, "Info", SOURCE, NAME))
+        found.append(plain_message(REFUSAL_STAYS, "Info", source, NAME))
     return found
 
 
-def _message(message: DesignMessage, valid: bool) -> dict[str, Any]:
+def _message(message: DesignMessage, valid: bool, source: str) -> dict[str, Any]:
     level = message.level.capitalize()
     if level not in ("Error", "Warning", "Info"):
         level = "Info" if valid else "Error"
@@ -154,22 +159,22 @@ def _message(message: DesignMessage, valid: bool) -> dict[str, Any]:
         level = "Warning"
     pairs = [text.rpartition("/") for text in message.documents]
     return {
-        **plain_message(message.text, level, SOURCE, message.code or NAME),
+        **plain_message(message.text, level, source, message.code or NAME),
         "documents": [{"schema": schema, "name": name} for schema, _, name in pairs],
     }
 
 
-def names_problem(provisioner: Provisioner, nodes: Collection[str]) -> Messages:
+def names_problem(provisioner: Provisioner, nodes: Collection[str], source: str) -> Messages:
     """Return, as a message, that the provisioner would lose nodes of such names."""
     try:
         provisioner.check_names(nodes)
     except SubmissionRefused as error:
-        return [plain_message(error.detail, "Error", SOURCE, "NodeNames")]
+        return [plain_message(error.detail, "Error", source, "NodeNames")]
     return []
 
 
-def _unknown(detail: str, committed: bool) -> dict[str, Any]:
+def _unknown(detail: str, committed: bool, source: str) -> dict[str, Any]:
     text = f"the provisioner did not check the design: {detail.rstrip('.')}. Repeat when it can be asked"
     # An action can be forced too, but that is for something else.
     way_out = "" if committed else ", or force the commit, which is recorded"
-    return plain_message(text + way_out, "Error", SOURCE, NOT_ASKED)
+    return plain_message(text + way_out, "Error", source, NOT_ASKED)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as TookTooLong
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +13,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
+from provisioner_client.errors import ProvisionerUnavailable
 from site_engine.redaction import redact_for_site
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import answers
@@ -26,6 +30,8 @@ router = APIRouter(tags=["sites"], route_class=BlockingRoute)
 
 PROVISION_STATUS = "nodes-provision-status"
 POWER_STATE = "machines-power-state"
+PATIENCE = 20.0
+"""Seconds after which a provisioner that is checked counts as one that does not answer."""
 
 
 class MachineStatus(BaseModel):
@@ -67,8 +73,27 @@ class Provisioner(BaseModel):
 )
 def provisioner_check(site: SiteName = DEFAULT_SITE) -> JSONResponse:
     """Find out whether the site's provisioner answers and accepts the credentials. It leaves no trace there."""
-    with _connected(open_store(), site) as provisioner:
-        return JSONResponse({"message": provisioner.check()})
+    store = open_store()
+    connection = provisioners().for_site(site).hurried
+    provisioner = connection.connect(redact_for_site(store, site))
+    answer: Future[str] = Future()
+
+    def work() -> None:
+        try:
+            with closing(provisioner):
+                said = provisioner.check()
+        except Exception as error:  # noqa: BLE001 - raised again in the waiting thread
+            answer.set_exception(error)
+        else:
+            answer.set_result(said)
+
+    # Each request ends by itself soon, but there may be several. A daemon: a server that stops does not wait for it.
+    threading.Thread(target=work, name="provisioner-check", daemon=True).start()
+    try:
+        return JSONResponse({"message": answer.result(timeout=PATIENCE)})
+    except TookTooLong:
+        said = f"{connection.backend} has not answered for {PATIENCE:g} s (connection {connection.id!r})"
+        raise ProvisionerUnavailable(said, timed_out=True) from None
 
 
 @router.get(
@@ -95,10 +120,7 @@ def site_statuses(
 def listed_nodes(store: SiteStore, site: str) -> dict[str, ListedNode]:
     """Return what the site's provisioner says of its nodes now.
 
-    Raises
-    ------
-    ProvisionerError, SettingsError, ConnectionLookupFailed
-        It cannot be asked.
+    Raises `ProvisionerError`, `SettingsError` or `ConnectionLookupFailed`: it cannot be asked.
     """
     with _connected(store, site) as provisioner:
         return provisioner.nodes()

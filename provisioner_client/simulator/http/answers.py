@@ -31,12 +31,10 @@ class Answer:
     delay: float = 0.0
 
     def with_headers(self, *headers: tuple[str, str]) -> Answer:
-        """Return the same answer with more headers."""
         return replace(self, headers=self.headers + headers)
 
 
 def json_answer(payload: object, status: int = 200, *, effect: str = "read", reference: str | None = None) -> Answer:
-    """Return an answer in JSON."""
     return Answer(status, json.dumps(payload).encode(), JSON, effect=effect, reference=reference)
 
 
@@ -84,12 +82,10 @@ def status_object(
 
 
 def simple_message(message: str) -> dict[str, object]:
-    """Return a message of a Status object that tells of an error."""
     return {"message": message, "error": True, "kind": "SimpleMessage"}
 
 
 def phrase(status: int) -> str:
-    """Return the usual words for an HTTP status."""
     try:
         return HTTPStatus(status).phrase
     except ValueError:
@@ -107,7 +103,6 @@ class TaskAnswers:
         self._ledger = ledger
 
     def created(self, row: sqlite3.Row) -> Answer:
-        """Return the answer to the POST of a task."""
         tree = TaskTree(row, self._ledger.plans, row["created"])
         effect = f"created task {row['task_id']}"
         return json_answer(task_document(row, tree.root(), fresh=True), 201, effect=effect, reference=row["reference"])
@@ -156,7 +151,6 @@ class TaskAnswers:
         return json_answer(answer, reference=tree.row["reference"])
 
     def builddata(self, task_id: str) -> Answer:
-        """Return a task's build data: the simulator has none."""
         try:
             uuid.UUID(task_id)
         except ValueError:

@@ -59,7 +59,6 @@ class Fault:
     effect_after: float = 0.0
 
     def matches(self, method: str, path: str) -> bool:
-        """Return whether the fault is meant for this request."""
         return self.method in (None, method) and fnmatchcase(path, self.path)
 
     def answer(self) -> Answer | None:
@@ -79,10 +78,7 @@ class Fault:
 def parse_fault(data: object) -> tuple[Fault, int, int]:
     """Read one fault; return it with its count and skip.
 
-    Raises
-    ------
-    BadAdminRequest
-        With a sentence naming the field that is wrong.
+    Raises `BadAdminRequest` with a sentence naming the field that is wrong.
     """
     if not isinstance(data, Mapping):
         raise BadAdminRequest("a fault is an object with path and kind")
@@ -124,7 +120,6 @@ class FaultBook:
         self._store = store
 
     def add(self, faults: Iterable[tuple[Fault, int, int]]) -> list[dict[str, Any]]:
-        """Add faults and return all that are there."""
         with self._store.transaction():
             self._store.execute_many(
                 "INSERT INTO fault (remaining, skip, data) VALUES (?, ?, ?)",
@@ -147,14 +142,12 @@ class FaultBook:
         return None
 
     def describe(self) -> list[dict[str, Any]]:
-        """Return the faults with something left to do."""
         rows = self._store.rows("SELECT * FROM fault WHERE remaining > 0 ORDER BY id")
         return [
             {"id": row["id"], "count": row["remaining"], "skip": row["skip"], **json.loads(row["data"])} for row in rows
         ]
 
     def clear(self) -> None:
-        """Forget all faults."""
         self._store.execute("DELETE FROM fault")
 
 

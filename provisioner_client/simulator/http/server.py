@@ -25,8 +25,7 @@ class SimulatorServer(ThreadingHTTPServer):
 
     Raises
     ------
-    AddressInUse
-        If the port is taken.
+    AddressInUse : if the port is taken.
     """
 
     daemon_threads = True

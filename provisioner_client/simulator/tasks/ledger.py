@@ -102,11 +102,9 @@ class TaskLedger:
         )
 
     def has_submissions(self, task_id: str) -> bool:
-        """Return whether the task's nodes are noted already."""
         return self._store.row("SELECT 1 FROM submission WHERE task_id = ? LIMIT 1", (task_id,)) is not None
 
     def root(self, task_id: str) -> sqlite3.Row | None:
-        """Return the row of a root task."""
         return self._store.row("SELECT * FROM task WHERE task_id = ?", (task_id,))
 
     def root_of(self, task_id: str) -> sqlite3.Row | None:
@@ -121,7 +119,6 @@ class TaskLedger:
         return held
 
     def roots(self) -> list[sqlite3.Row]:
-        """Return all root tasks in order of creation."""
         return self._store.rows("SELECT * FROM task ORDER BY seq")
 
     def running(self) -> sqlite3.Row | None:
@@ -129,7 +126,6 @@ class TaskLedger:
         return self._store.row("SELECT * FROM task WHERE status = 'running' AND frozen_at IS NULL ORDER BY seq LIMIT 1")
 
     def queue(self) -> list[str]:
-        """Return the ids of the waiting tasks, first in first."""
         return [
             row["task_id"] for row in self._store.rows("SELECT task_id FROM task WHERE status = 'queued' ORDER BY seq")
         ]
@@ -193,7 +189,6 @@ class TaskLedger:
             return known
 
     def replace_plan(self, task_id: str, position: int, plan: NodePlan) -> None:
-        """Store another course of one node."""
         self._plans.pop(task_id, None)
         self._store.execute(
             "UPDATE node_run SET plan = ? WHERE task_id = ? AND position = ?",

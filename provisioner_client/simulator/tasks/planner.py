@@ -40,10 +40,7 @@ class TaskPlanner:
     def design_of(self, row: sqlite3.Row) -> SiteDesign:
         """Return the design that a task is for.
 
-        Raises
-        ------
-        DesignUnresolvable
-            If the design cannot be read; the real server then runs the task for ever.
+        Raises `DesignUnresolvable` if the design cannot be read; the real server then runs the task for ever.
         """
         # It is used for the task, and again for every node of it.
         names = named_nodes(json.loads(row["node_filter"]))

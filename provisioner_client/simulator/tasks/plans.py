@@ -65,12 +65,10 @@ class NodePlan:
     change: MachineChange | None = None
 
     def to_data(self) -> dict[str, Any]:
-        """Return the plan as JSON data."""
         return asdict(self)
 
     @staticmethod
     def from_data(data: dict[str, Any]) -> NodePlan:
-        """Read a plan back from JSON data."""
         change = data["change"]
         if change is not None:
             during, after = (change[key] and MachineStatus(change[key]) for key in ("during", "after"))

@@ -56,12 +56,9 @@ class TaskTree:
 
     Parameters
     ----------
-    row
-        The root task as stored.
-    load_plans
-        Fetches the plans of the task's nodes.
-    now
-        The moment asked for; a frozen tree is shown as it was when it froze.
+    row : the root task as stored.
+    load_plans : fetches the plans of the task's nodes.
+    now : the moment asked for; a frozen tree is shown as it was when it froze.
     """
 
     def __init__(self, row: sqlite3.Row, load_plans: Callable[[str], Sequence[NodePlan]], now: float) -> None:
@@ -72,7 +69,6 @@ class TaskTree:
 
     @cached_property
     def plans(self) -> Sequence[NodePlan]:
-        """The course of each node."""
         return self._load_plans(self.row["task_id"]) if self._count else ()
 
     @property
@@ -148,7 +144,6 @@ class TaskTree:
                 yield task
 
     def find(self, task_id: str) -> TaskNode | None:
-        """Return the task with an id of this tree."""
         if task_id == self.row["task_id"]:
             return self.root()
         try:
@@ -303,7 +298,6 @@ def task_document(row: sqlite3.Row, task: TaskNode, *, fresh: bool = False) -> d
 
 
 def result_document(task: TaskNode) -> dict[str, Any]:
-    """Return the `result` part of a task."""
     return {
         "kind": "Status",
         "apiVersion": "v1.0",

@@ -107,7 +107,7 @@ def _compute_digests() -> None:
         if number is None:
             return None
         if (site, number) not in designs:
-            designs[site, number] = _digests_of(tx, site, number)
+            designs[site, number] = stored_digests(tx, site, number) or {}
         return designs[site, number].get(node)
 
     nodes = sa.text("SELECT site, name, wanted_revision, wanted_digest, done_revision, done_digest, doubt FROM node")
@@ -146,20 +146,20 @@ def _compute_digests() -> None:
             tx.execute(sa.text(anew), rows)
 
 
-def _digests_of(tx: sa.Connection, site: str, number: int) -> dict[str, str]:
-    """Return the digest of each node in a revision's stored design; nothing where there is none that can be read."""
+def stored_digests(tx: sa.Connection, site: str, number: int) -> dict[str, str] | None:
+    """Return the digest of each node in a revision's stored design; None where there is none that can be read."""
     query = sa.text(
         "SELECT content.text FROM revision JOIN content ON content.id = revision.design_id "
         "WHERE revision.site = :site AND revision.number = :number"
     )
     text = tx.scalar(query, {"site": site, "number": number})
     if text is None:
-        return {}
+        return None
     try:
         documents = load_documents(zlib.decompress(bytes(text)).decode(), f"revision {number}")
         return node_digests(documents, nodes_from_documents(documents))
     except StrategyLibError:
-        return {}
+        return None
 
 
 def _change_revisions() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import httpx
 import pytest
 
 from site_engine.actions.kinds import KINDS, kind_of
-from site_store import ActionState, SiteStore
+from site_store import ActionState, SiteStore, StepState
 from strategy_lib.phase import Phase
 from tests.integration.api.airflow_runs import ACTIONS, AirflowRuns, commit, create, plan, run_of
 from tests.support.lossy_proxy import LossyProxy
@@ -120,6 +121,52 @@ def test_without_airflow_the_store_says_what_it_knows(viewer: httpx.Client, unde
     assert (states["deploy_group.compute"], states["report"]) == (None, None)
     step = described(viewer, f"{under_way}/steps/deploy_group.control")
     assert (step["task_id"], step["state"], step["index"]) == ("deploy_group.control", "running", 7)
+
+
+def test_without_airflow_a_step_has_what_its_task_has_noted(
+    viewer: httpx.Client, store: SiteStore, under_way: str, proxy: LossyProxy
+) -> None:
+    message = "the provisioner does not answer"
+    store.steps.begin(under_way, "plan_groups", 1)
+    store.steps.leave(under_way, "plan_groups", 1, StepState.SUCCESS)
+    store.steps.begin(under_way, "deploy_group", 2, "control")
+    store.steps.leave(under_way, "deploy_group", 2, StepState.RETRIED, message, "control")
+    noted = {row.name: row for row in store.steps.of_action(under_way)}
+    proxy.lose("GET", "request", 20)
+    failed = described(viewer, f"{under_way}/steps/deploy_group.control")
+    planned = described(viewer, f"{under_way}/steps/plan_groups")
+    row = noted["deploy_group"]
+    assert row.ended is not None
+    assert (failed["message"], failed["try_number"], failed["hostname"]) == (message, 2, None)
+    assert [datetime.fromisoformat(failed[when]) for when in ("start_date", "end_date")] == [row.started, row.ended]
+    assert failed["duration"] == (row.ended - row.started).total_seconds()
+    assert (planned["state"], planned["message"], planned["try_number"]) == ("success", None, 1)
+
+
+def test_an_action_without_a_run_is_shown_by_the_store_alone(
+    viewer: httpx.Client, user: httpx.Client, store: SiteStore, proxy: LossyProxy
+) -> None:
+    commit(store)
+    made = store.actions.create(
+        "deploy_site", "default", 1, {}, "slipway", context_marker=None, exclusive=True, has_run=False
+    ).id
+    plan(store, made)
+    store.actions.mark_step(made, "plan_groups")
+    store.steps.begin(made, "plan_groups", 1)
+    # Airflow is not asked: it would not answer.
+    proxy.lose("GET", "request", 20)
+    shown = described(viewer, made)
+    assert (shown["run_id"], shown["action_lifecycle"], shown["dag_status"]) == (None, "Processing", "RUNNING")
+    (listed,) = viewer.get(ACTIONS).json()
+    assert (listed["id"], listed["run_id"], listed["state"]) == (made, None, "running")
+    step = described(viewer, f"{made}/steps/plan_groups")
+    assert (step["dag_run_id"], step["state"], step["try_number"]) == (None, "running", 1)
+    log = viewer.get(f"{ACTIONS}/{made}/steps/plan_groups/logs")
+    assert (log.status_code, log.json()["reason"]) == (404, "Step not found")
+    assert user.post(f"{ACTIONS}/{made}/control/stop").status_code == 202
+    stopped = store.actions.get(made)
+    assert (stopped.state, stopped.verdict) == (ActionState.CANCELLED, "stopped by user")
+    assert store.locks.owner("default") is None
 
 
 def test_an_action_whose_run_was_deleted_is_still_there(

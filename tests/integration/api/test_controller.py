@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from site_engine.controller import NAME, USER
@@ -18,7 +19,7 @@ from site_store import ActionState, SiteStore
 from site_store.abort import CLOSE
 from site_store.dialects import database_time
 from site_store.tables import lease
-from tests.integration.api.airflow_runs import AirflowRuns, commit
+from tests.integration.api.airflow_runs import AirflowRuns, commit, create
 from tests.integration.api.conftest import PASSWORD
 from tests.support.processes import tied
 
@@ -85,14 +86,17 @@ class Start:
         return process
 
 
-def _dead(store: SiteStore, site: str = "default") -> str:
-    action = store.actions.create("deploy_site", site, 1, {}, "ann", context_marker=None, exclusive=True)
-    store.locks.acquire(action.id)
-    return action.id
+@pytest.fixture
+def dead(store: SiteStore, user: httpx.Client, airflow_runs: AirflowRuns) -> str:
+    """Let an action hold the site `default` whose DAG run is over; return its id."""
+    commit(store)
+    action_id = str(create(user)["id"])
+    store.locks.acquire(action_id)
+    airflow_runs.end("deploy_site", action_id)
+    return action_id
 
 
-def test_it_closes_a_dead_action_and_ends_cleanly(store: SiteStore, started: Start, airflow_runs: AirflowRuns) -> None:
-    dead = _dead(store)
+def test_it_closes_a_dead_action_and_ends_cleanly(store: SiteStore, started: Start, dead: str) -> None:
     process = started()
     process.wait_for(f"Action {dead} of site default is closed")
     assert store.actions.get(dead).state is ActionState.CANCELLED
@@ -120,8 +124,9 @@ def test_one_that_was_killed_is_followed_by_the_next(store: SiteStore, started: 
     assert held.epoch > before.epoch
 
 
-def test_without_an_account_it_says_so_and_leaves_the_lead_to_others(store: SiteStore, started: Start) -> None:
-    dead = _dead(store)
+def test_without_an_account_it_says_so_and_leaves_the_lead_to_others(
+    store: SiteStore, started: Start, dead: str
+) -> None:
     process = started(None)
     process.wait_for("no service account: set SLIPWAY_SERVICE_USER")
     led = started()
@@ -131,8 +136,7 @@ def test_without_an_account_it_says_so_and_leaves_the_lead_to_others(store: Site
     assert "leads" not in "".join(process.lines)
 
 
-def test_an_account_that_is_refused_closes_nothing(store: SiteStore, started: Start) -> None:
-    dead = _dead(store)
+def test_an_account_that_is_refused_closes_nothing(store: SiteStore, started: Start, dead: str) -> None:
     process = started("nobody")
     process.wait_for("logging in as nobody: HTTP 401")
     assert process.end(signal.SIGTERM) == 0
@@ -140,12 +144,10 @@ def test_an_account_that_is_refused_closes_nothing(store: SiteStore, started: St
     assert PASSWORD not in "".join(process.lines)
 
 
-def test_it_asks_every_sites_provisioner(store: SiteStore, started: Start) -> None:
-    commit(store)
+def test_it_asks_every_sites_provisioner(store: SiteStore, started: Start, dead: str) -> None:
     process = started()
-    process.wait_for("This controller leads")
-    _dead(store, "another")
-    process.wait_for("is closed")
+    process.wait_for(f"Action {dead} of site default is closed")
+    # The look goes on to its end before the process does.
     assert process.end(signal.SIGTERM) == 0
     found = {check.subject: check.problem for check in store.checks.newest()}
     assert {subject for subject, problem in found.items() if problem is None} == {

@@ -27,6 +27,7 @@ from site_engine.controller import (
     close_dead_actions,
     pause_after,
 )
+from site_engine.dead_actions import GONE_TIME
 from site_engine.errors import AccountRefused, AirflowApiError
 from site_store import ActionState, LeaseLost, SiteStore, StoreUnavailable
 from site_store.abort import CLOSE
@@ -101,7 +102,7 @@ def run(store: SiteStore, site: str = "alpha") -> tuple[str, str]:
     """Let an action be at work on a site; return its id and that of its DAG run."""
     action = store.actions.create("deploy_site", site, 1, {}, "ann", context_marker=None, exclusive=True)
     store.locks.acquire(action.id)
-    return action.id, action.run_id
+    return action.id, str(action.run_id)
 
 
 def problems(store: SiteStore) -> dict[str, str | None]:
@@ -177,16 +178,34 @@ def test_the_lease_is_renewed_now_and_then_and_not_at_every_look(store: SiteStor
 
 
 def test_dead_actions_are_closed_and_the_audit_names_slipway(store: SiteStore, clock: Clock, runs: Runs) -> None:
-    (gone, _), (going, run_id) = run(store, "alpha"), run(store, "beta")
-    runs.states[run_id] = "running"
+    (over, ended), (going, run_id) = run(store, "alpha"), run(store, "beta")
+    runs.states |= {ended: "failed", run_id: "running"}
     made(store, clock, "one", close_dead_actions(runs)).look()
-    assert [store.actions.get(action_id).state for action_id in (gone, going)] == [
+    assert [store.actions.get(action_id).state for action_id in (over, going)] == [
         ActionState.CANCELLED,
         ActionState.RUNNING,
     ]
-    assert [(one.command, one.user) for one in store.actions.commands(gone)][-1] == (CLOSE, USER)
+    assert [(one.command, one.user) for one in store.actions.commands(over)][-1] == (CLOSE, USER)
     assert store.locks.owner("alpha") is None
     assert problems(store) == {AIRFLOW: None}
+
+
+def test_an_airflow_that_does_not_have_a_run_is_believed_after_two_minutes_only(
+    store: SiteStore, clock: Clock, runs: Runs
+) -> None:
+    gone, _ = run(store)
+    leader = made(store, clock, "one", close_dead_actions(runs))
+    states = []
+    for _ in range(int(GONE_TIME.total_seconds() / TICK) + 1):
+        leader.look()
+        states.append(store.actions.get(gone).state)
+        clock.seconds += TICK
+    assert states.index(ActionState.CANCELLED) == GONE_TIME.total_seconds() / TICK
+    assert [(one.command, one.user) for one in store.actions.commands(gone)][-1] == (CLOSE, USER)
+    # Another process begins anew.
+    other, _ = run(store)
+    made(store, clock, "one", close_dead_actions(runs)).look()
+    assert store.actions.get(other).state is ActionState.RUNNING
 
 
 def test_airflow_is_not_asked_while_nothing_is_open(store: SiteStore, clock: Clock, runs: Runs) -> None:
@@ -197,7 +216,8 @@ def test_airflow_is_not_asked_while_nothing_is_open(store: SiteStore, clock: Clo
 def test_an_outage_of_airflow_closes_nothing_and_is_over_by_itself(
     store: SiteStore, clock: Clock, runs: Runs, caplog: pytest.LogCaptureFixture
 ) -> None:
-    gone, _ = run(store)
+    gone, ended = run(store)
+    runs.states[ended] = "failed"
     runs.away = True
     done: list[str] = []
     leader = made(store, clock, "one", close_dead_actions(runs), counting(done, "other"))
@@ -306,7 +326,9 @@ def test_one_sites_failure_does_not_keep_the_others_from_being_asked(store: Site
             raise AirflowApiError("asking the provisioner of site alpha: HTTP 500")
         return None
 
-    made(store, clock, "one", check_provisioners(check)).look()
+    leader = made(store, clock, "one", check_provisioners(check))
+    for _ in range(3):
+        leader.look()
     assert problems(store) == {
         "provisioner of site beta": None,
         "provisioner of site gamma": None,
@@ -322,6 +344,7 @@ def test_every_provisioner_is_asked_and_the_last_answer_is_kept(store: SiteStore
     answers: dict[str, str | None] = {"alpha": None, "beta": "Drydock does not answer"}
     leader = made(store, clock, "one", check_provisioners(lambda site: answers[site]))
     leader.look()
+    leader.look()
     assert problems(store) == {
         "provisioner of site alpha": None,
         "provisioner of site beta": "Drydock does not answer",
@@ -332,7 +355,23 @@ def test_every_provisioner_is_asked_and_the_last_answer_is_kept(store: SiteStore
     leader.look()
     assert problems(store)["provisioner of site beta"] == "Drydock does not answer", "not asked again so soon"
     # As it goes on in between, it keeps its lease.
-    for _ in range(int(PROVISIONERS_EVERY / RENEWAL)):
+    for _ in range(int(PROVISIONERS_EVERY / RENEWAL) + 1):
         clock.seconds += RENEWAL
         leader.look()
     assert set(problems(store).values()) == {None}
+
+
+def test_one_provisioner_is_asked_in_each_look_so_that_other_jobs_do_not_wait(store: SiteStore, clock: Clock) -> None:
+    for site in ("alpha", "beta", "gamma"):
+        commit_design(store, site, "a: 1\n", [])
+    done: list[str] = []
+
+    def slow(site: str) -> None:
+        done.append(site)
+        clock.seconds += 25
+
+    leader = made(store, clock, "one", check_provisioners(slow), counting(done, "other"))
+    for _ in range(4):
+        leader.look()
+        clock.seconds += TICK
+    assert done == ["alpha", "other", "beta", "other", "gamma", "other", "other"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +15,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from site_engine.actions.admission import busy_site
 from site_engine.dead_actions import (
+    GONE_TIME,
     TRIGGER_TIME,
     action_for_display,
     close_without_report,
@@ -55,6 +56,13 @@ def store(tmp_path: Path, clock: Clock) -> Iterator[SiteStore]:
 def ask(store: SiteStore) -> str:
     """Ask for an action."""
     return store.actions.create("deploy_site", "alpha", 1, {}, "tester", context_marker=None, exclusive=False).id
+
+
+def ask_without_run(store: SiteStore) -> str:
+    """Ask for an action that no DAG run carries out."""
+    return store.actions.create(
+        "deploy_site", "alpha", 1, {}, "tester", context_marker=None, exclusive=False, has_run=False
+    ).id
 
 
 def no_run(dag_id: str, run_id: str) -> None:
@@ -157,7 +165,7 @@ def test_an_action_that_ended_with_its_report_is_shown_as_it_ended(store: SiteSt
 class Runs:
     """Airflow's runs. Those in `hidden` are not listed, and asking for one of them is refused."""
 
-    def __init__(self, states: dict[str, str], hidden: Collection[str] = ()) -> None:
+    def __init__(self, states: Mapping[str | None, str], hidden: Collection[str | None] = ()) -> None:
         self.states, self.hidden = states, hidden
 
     def run_states(self, runs: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
@@ -177,20 +185,82 @@ def test_every_dead_action_of_all_sites_is_closed(store: SiteStore) -> None:
     }
     for site in ("alpha", "beta", "gamma"):
         store.locks.acquire(made[site].id)
-    found = reconcile_all(store, Runs({made["alpha"].run_id: "running", made["beta"].run_id: "success"}), "slipway")
+    runs = Runs({made["alpha"].run_id: "running", made["beta"].run_id: "success"})
+    first = reconcile_all(store, runs, "slipway", 1000.0, {})
+    assert [(action.site, action.state) for action in first.closed] == [("beta", ActionState.CANCELLED)]
+    later = reconcile_all(store, runs, "slipway", 1000.0 + GONE_TIME.total_seconds(), first.gone)
     # That of delta is pending: its run may be about to be there.
-    assert [(action.site, action.state) for action in found.closed] == [
-        ("beta", ActionState.CANCELLED),
-        ("gamma", ActionState.CANCELLED),
-    ]
+    assert [(action.site, action.state) for action in later.closed] == [("gamma", ActionState.CANCELLED)]
     assert [action.site for action in store.actions.unfinished()] == ["alpha", "delta"]
     assert [site for site in sites if store.locks.owner(site) is None] == ["beta", "gamma", "delta"]
+
+
+def test_a_run_that_is_not_there_is_believed_at_a_look_long_after_the_first(store: SiteStore) -> None:
+    action_id = ask(store)
+    take_site(store, action_id, no_run, LOG)
+    run_id, wait = store.actions.get(action_id).run_id, GONE_TIME.total_seconds()
+    gone: Mapping[str, float] = {}
+
+    def look(now: float, states: Mapping[str | None, str] | None = None) -> ActionState:
+        nonlocal gone
+        gone = reconcile_all(store, Runs(states or {}), "slipway", now, gone).gone
+        return store.actions.get(action_id).state
+
+    assert look(0.0) is ActionState.RUNNING
+    assert look(wait - 1) is ActionState.RUNNING
+    # It was the wrong Airflow, or one that was being restored: from the next look on the time counts anew.
+    assert look(wait, {run_id: "running"}) is ActionState.RUNNING
+    assert gone == {}
+    assert look(wait + 1) is ActionState.RUNNING
+    assert look(2 * wait) is ActionState.RUNNING
+    assert look(2 * wait + 1) is ActionState.CANCELLED
+
+
+def test_a_request_whose_run_never_was_there_is_closed_no_sooner(store: SiteStore, clock: Clock) -> None:
+    clock.ago = TRIGGER_TIME + timedelta(seconds=1)
+    action_id = ask(store)
+    clock.ago = timedelta()
+    first = reconcile_all(store, Runs({}), "slipway", 0.0, {})
+    assert (first.closed, dict(first.gone)) == ((), {action_id: 0.0})
+    assert reconcile_all(store, Runs({}), "slipway", GONE_TIME.total_seconds(), first.gone).closed
+
+
+def never_asked(dag_id: str, run_id: str) -> str | None:
+    """Fail: there is nothing to ask Airflow for."""
+    raise AssertionError((dag_id, run_id))
+
+
+@pytest.mark.parametrize("is_running", [False, True])
+def test_an_action_without_a_run_is_closed_by_nobody(store: SiteStore, clock: Clock, is_running: bool) -> None:
+    clock.ago = 10 * TRIGGER_TIME
+    action_id = ask_without_run(store)
+    if is_running:
+        take_site(store, action_id, never_asked, LOG)
+    clock.ago = timedelta()
+    before = store.actions.get(action_id)
+    assert not reconcile(store, action_id, never_asked)
+    found = reconcile_all(store, Runs({}), "slipway", 0.0, {})
+    assert (found.closed, found.hidden, dict(found.gone)) == ((), (), {})
+    assert action_for_display(store, action_id, None) == store.actions.get(action_id) == before
+    assert store.actions.commands(action_id) == []
+
+
+def test_a_site_that_an_action_without_a_run_holds_is_not_taken_over(store: SiteStore) -> None:
+    first = ask_without_run(store)
+    take_site(store, first, never_asked, LOG)
+    second = ask(store)
+    with pytest.raises(StepError) as caught:
+        take_site(store, second, never_asked, LOG)
+    assert str(caught.value) == busy_site(store.actions.get(first)).text
+    assert f"action {first} (deploy_site, by tester, running) is on it" in str(caught.value)
+    # The one that has the site takes it again.
+    take_site(store, first, never_asked, LOG)
 
 
 def test_an_action_whose_run_airflow_does_not_show_is_never_closed(store: SiteStore) -> None:
     action_id = ask(store)
     take_site(store, action_id, no_run, LOG)
     action = store.actions.get(action_id)
-    found = reconcile_all(store, Runs({action.run_id: "running"}, hidden={action.run_id}), "slipway")
-    assert (found.closed, found.hidden) == ((), (action,))
+    found = reconcile_all(store, Runs({action.run_id: "running"}, hidden={action.run_id}), "slipway", 0.0, {})
+    assert (found.closed, found.hidden, found.gone) == ((), (action,), {})
     assert store.actions.get(action_id) == action

@@ -140,7 +140,7 @@ def test_the_end_of_a_step_stays_what_it_was(
     driving: Driving, phase: Phase, status: OperationStatus, result: str, said: str | None
 ) -> None:
     action = driving.action
-    operation = driving.store.operations.begin(action.id, action.site, "", 0, phase, (), driving.design_ref)
+    operation = driving.store.operations.begin(action.id, action.site, None, 0, phase, (), driving.design_ref)
     driving.store.operations.mark_submitted(operation.op, "task-1")
     driving.store.operations.finish(operation.op, status, result)
     request = SiteStepRequest(action.id, action.site, phase, 0, driving.design_ref, PhaseTimes(0.05, 60.0, 60.0))

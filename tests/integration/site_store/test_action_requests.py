@@ -36,7 +36,7 @@ def test_an_action_is_there_before_its_run_which_then_finds_it(site: Scenario) -
     assert (made.parameters, made.created, made.started) == ({"force": True}, site.clock.time, None)
     assert site.store.actions.get(made.id) == made
     # The run begins: whatever it was told, the row is the one that was made for it.
-    found = site.store.actions.ensure(made.dag_id, made.run_id, "other", "south", None, {}, "airflow")
+    found = site.store.actions.ensure(made.dag_id, str(made.run_id), "other", "south", None, {}, "airflow")
     assert found == made
     site.store.locks.acquire(made.id)
     assert site.store.actions.get(made.id).state is ActionState.RUNNING

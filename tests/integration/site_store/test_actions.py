@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import event
 
 from site_store import (
     ActionNotFound,
+    ActionRecord,
     ActionState,
     LockOwner,
     OperationStatus,
@@ -16,9 +18,10 @@ from site_store import (
     SiteNotHeld,
     SiteStore,
 )
+from site_store.database import Database
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
-from tests.integration.site_store.scenario import SITE, Scenario, outcome
+from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome
 from tests.support.revisions import commit_design
 
 
@@ -59,6 +62,26 @@ def test_one_action_at_a_time_and_the_second_learns_of_the_first(site: Scenario)
     assert first.id in str(caught.value)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)  # noqa: S301 - made here
     assert site.store.actions.get(second.id).state is ActionState.PENDING
+
+
+def test_an_action_without_a_run_holds_its_site_like_any_other(site: Scenario) -> None:
+    store = site.store
+
+    def create(name: str = SITE) -> ActionRecord:
+        return store.actions.create(
+            "deploy_site", name, 3, {}, "ann", context_marker=None, exclusive=True, has_run=False
+        )
+
+    first, other = create(), create("south")
+    assert store.locks.acquire(first.id) is False
+    assert store.locks.owner(SITE) == LockOwner(first.id, "deploy_site", None, site.clock.time)
+    with pytest.raises(SiteBusy, match=f"action {first.id} \\(DAG 'deploy_site'\\) works on it since"):
+        create()
+    ran = site.action("run-1")
+    found = {one.action.id: one.action.run_id for one in store.actions.newest()}
+    assert found == {first.id: None, other.id: None, ran.id: "run-1"}
+    store.actions.close(first.id, ActionState.SUCCESS, "done")
+    assert store.locks.acquire(ran.id) is False
 
 
 def test_another_site_is_free(site: Scenario) -> None:
@@ -212,9 +235,9 @@ def test_only_who_asks_for_the_report_reads_it(site: Scenario) -> None:
         found = [
             site.store.actions.get(action.id),
             *(one.action for one in site.store.actions.newest()),
-            site.store.actions.of_run(action.dag_id, action.run_id),
+            site.store.actions.of_run(action.dag_id, str(action.run_id)),
             site.store.reports.facts(action.id).action,
-            site.store.actions.ensure(action.dag_id, action.run_id, "", SITE, 1, {}, ""),
+            site.store.actions.ensure(action.dag_id, str(action.run_id), "", SITE, 1, {}, ""),
         ]
     finally:
         event.remove(engine, "before_cursor_execute", note)
@@ -239,3 +262,31 @@ def test_unknown_actions_are_named(store: SiteStore) -> None:
     for call in calls:
         with pytest.raises(ActionNotFound, match="'X'"):
             call()
+
+
+@pytest.mark.parametrize("skew", [timedelta(hours=-1), timedelta(hours=1)])
+def test_all_times_of_an_action_are_the_databases(
+    url: str, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, skew: timedelta
+) -> None:
+    monkeypatch.setattr(Database, "machine_time", lambda _: datetime.now(UTC) + skew)
+    with SiteStore.open(url) as store:
+        site = Scenario(store, clock)
+        before = store.now()
+        action = site.running({"a": ["n1"], "b": ["n2"]})
+        record = site.open(action, "a")
+        done = site.do(record, Phase.PREPARE)
+        store.operations.mark_running(done.op, timedelta(seconds=0))
+        site.fail(record)
+        lost = site.submit(site.begin(site.open(action, "b"), Phase.PREPARE))
+        assert store.actions.set_paused(action.id, True)
+        paused = store.actions.get(action.id).paused
+        store.actions.record_command(action.id, "pause", "ann")
+        assert store.actions.close(action.id, ActionState.FAILED, "over", by="bob")
+        facts, after = store.reports.facts(action.id), store.now()
+        done, lost = store.operations.get(done.op), store.operations.get(lost.op)
+        times = [facts.action.created, facts.action.started, paused, facts.action.ended]
+        times += [time for group in facts.groups for time in (group.started, group.ended)]
+        times += [time for node in facts.nodes for time in (node.prepare.started, node.prepare.ended)]
+        times += [done.created, done.sending, done.submitted, done.running_since, done.ended, done.over, lost.ended]
+        times += [command.at for command in store.actions.commands(action.id)]
+        assert [time for time in times if time is None or not before <= time <= after] == []

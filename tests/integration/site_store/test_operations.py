@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from datetime import timedelta
 
-from site_store import ActionState, OperationConflict, OperationNotFound, OperationStatus, SiteStore
+import pytest
+from sqlalchemy import update
+
+from site_store import ActionState, OperationConflict, OperationNotFound, OperationStatus, SiteStore, ValueRefused
+from site_store.tables import operation as operation_table
 from strategy_lib.phase import Phase
 from tests.integration.site_store.scenario import SITE, Scenario, outcome
 
@@ -51,8 +55,8 @@ def test_rule_18_with_nothing_to_claim_an_operation_is_complete_at_once(site: Sc
 
 def test_steps_of_the_whole_site_have_operations_too(site: Scenario) -> None:
     action = site.running({"a": ["n1"]})
-    operation = site.store.operations.begin(action.id, SITE, "", 1, Phase.VERIFY_SITE, [], "x")
-    again = site.store.operations.begin(action.id, SITE, "", 1, Phase.VERIFY_SITE, [], "another address")
+    operation = site.store.operations.begin(action.id, SITE, None, 1, Phase.VERIFY_SITE, [], "x")
+    again = site.store.operations.begin(action.id, SITE, None, 1, Phase.VERIFY_SITE, [], "another address")
     assert operation == again
     assert (operation.phase, operation.status, operation.nodes) == (
         Phase.VERIFY_SITE,
@@ -63,8 +67,29 @@ def test_steps_of_the_whole_site_have_operations_too(site: Scenario) -> None:
     assert [item.op for item in site.store.operations.unfinished(SITE)] == [operation.op]
     assert site.store.operations.unfinished(SITE, ["n1"]) == [], "it holds no node"
     assert site.store.operations.finish(operation.op, OperationStatus.COMPLETE, "success")
-    assert site.store.operations.of_action(action.id, "")[0].result == "success"
+    assert site.store.operations.of_action(action.id)[0].result == "success"
     assert site.store.operations.unfinished(SITE) == []
+
+
+def test_an_operation_without_a_group_is_there_once_in_the_database_too(site: Scenario) -> None:
+    action = site.running({"a": ["n1"]})
+    operation = site.store.operations.begin(action.id, SITE, None, 1, Phase.VERIFY_SITE, [], "x")
+    assert operation.group is None
+    cleared = site.store.operations.begin(action.id, SITE, None, 2, Phase.VERIFY_SITE, [], "x")
+    assert cleared.op > operation.op
+    again = update(operation_table).where(operation_table.c.op == cleared.op).values(attempt=1)
+    # What two that begin it at the same moment run into.
+    with pytest.raises(ValueRefused):
+        site.store._database.write(lambda tx: tx.execute(again))
+
+
+def test_nodes_are_claimed_without_a_group(site: Scenario) -> None:
+    action = site.running({"a": ["n1", "n2"]})
+    operation = site.store.operations.begin(action.id, SITE, None, 1, Phase.PREPARE, ["n1"], "x")
+    assert operation.nodes == ("n1",)
+    assert site.begin(site.open(action, "a"), Phase.PREPARE).nodes == ("n2",)
+    tasks = {one.node: one.prepare.owner_group for one in site.store.tasks.of_nodes(action.id)}
+    assert tasks == {"n1": None, "n2": "a"}
 
 
 def test_rule_12_the_right_to_submit_belongs_to_one_until_it_expires(site: Scenario) -> None:
@@ -101,7 +126,7 @@ def test_rule_14_the_clock_starts_when_the_provisioner_starts(site: Scenario) ->
     site.store.operations.mark_running(operation.op)
     site.clock.move(60)
     site.store.operations.mark_running(operation.op)
-    site.store.operations.mark_running(operation.op, site.clock.time)
+    site.store.operations.mark_running(operation.op, timedelta(hours=1))
     assert site.store.operations.get(operation.op).running_since == began
 
 
@@ -151,7 +176,7 @@ def test_what_was_seen_over_stays_over(site: Scenario, first: str, second: str, 
 
 def test_rule_24_an_orphaned_step_of_the_site_holds_no_node(site: Scenario) -> None:
     first = site.running({"a": ["n1"]})
-    step = site.submit(site.store.operations.begin(first.id, SITE, "", 1, Phase.VERIFY_SITE, [], "x"))
+    step = site.submit(site.store.operations.begin(first.id, SITE, None, 1, Phase.VERIFY_SITE, [], "x"))
     lost = site.submit(site.begin(site.open(first, "a"), Phase.PREPARE))
     site.store.actions.close(first.id, ActionState.CANCELLED, "killed")
     assert [item.op for item in site.store.operations.unfinished(SITE, ["n1"])] == [lost.op]

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from sqlalchemy import Connection, text
 
 import site_store
-from site_store import SchemaNotCurrent, SiteStore
+from site_store import SchemaNotCurrent, SiteStore, ValueRefused
 from site_store.__main__ import main
 from site_store.address import resolve
 from site_store.database import Database
@@ -46,6 +46,17 @@ def test_upgrade_of_nothing_and_again(empty_url: str) -> None:
     assert f"schema {CURRENT} is current" in SiteStore.upgrade(empty_url)
     with SiteStore.open(empty_url) as store:
         assert store.sites.committed() == []
+
+
+def test_a_migration_that_breaks_a_foreign_key_changes_nothing(url: str) -> None:
+    database = Database(resolve(url))
+    orphan = (
+        "INSERT INTO action_audit (id, action_id, command, created_by, at) VALUES ('1', 'none', 'x', 'x', '2026-01-01')"
+    )
+    with pytest.raises(ValueRefused, match="action"):
+        database.migrate(lambda tx: tx.execute(text(orphan)))
+    assert database.read(lambda tx: tx.execute(text("SELECT id FROM action_audit")).all()) == []
+    database.close()
 
 
 def test_looking_for_a_store_does_not_create_one(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def begin(
     phase: Phase = DESTROY,
     attempt: int = 0,
 ) -> Operation:
-    return site.store.operations.begin(action.id, SITE, "", attempt, phase, nodes, "file:///design")
+    return site.store.operations.begin(action.id, SITE, None, attempt, phase, nodes, "file:///design")
 
 
 def tasks(site: Scenario, action: ActionRecord, phase: Phase = DESTROY) -> dict[str, str]:

@@ -10,12 +10,17 @@ from typing import Any
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, MetaData
+from sqlalchemy import Connection, MetaData, func, select
 
 import site_store
-from site_store import ActionState, OperationStatus, SiteStore, StepState
+from design_rendering.digests import node_digests
+from design_rendering.documents import load_documents
+from design_rendering.drydock_nodes import nodes_from_documents
+from site_store import ActionState, OperationStatus, SiteStore, StepState, Version
 from site_store.address import resolve
 from site_store.database import Database, create_sqlite_file
+from site_store.schema_version import VERSION_TABLE
+from strategy_lib.phase import Phase
 from tests.integration.site_store.scenario import outcome
 
 MOMENT = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
@@ -25,7 +30,7 @@ HELD = "01RUNNING"
 OPERATIONS = {
     OperationStatus.INTENDED: ("prepare", "a"),
     OperationStatus.SUBMITTED: ("prepare", "b"),
-    OperationStatus.COMPLETE: ("verify_site", ""),
+    OperationStatus.COMPLETE: ("verify_site", None),
     OperationStatus.TIMED_OUT: ("deploy", "c"),
     OperationStatus.ABANDONED: ("deploy", "d"),
 }
@@ -82,14 +87,14 @@ def _fill(tx: Connection) -> None:
         facts = {"state": "running", "attempt": 1, "attempt_key": "0", "criteria": [], "counts": {}, "started": at}
         add("group_run", action_id=HELD, name=group, position=position, critical=True, definition=definition, **facts)
         add("group_node", action_id=HELD, group_name=group, node=group)
-    for status, (phase, group) in OPERATIONS.items():
-        nodes = [group] if group else []
+    for status, (phase, its_group) in OPERATIONS.items():
+        nodes = [its_group] if its_group else []
         sent = status is not OperationStatus.INTENDED
         add(
             "operation",
             action_id=HELD,
             site="north",
-            group_name=group,
+            group_name=its_group or "",
             attempt=1,
             phase=phase,
             reference=f"slipway-{HELD}-{status}",
@@ -116,6 +121,98 @@ def _fill(tx: Connection) -> None:
     at_work = task.update().where(task.c.node == "b", task.c.phase == "prepare")
     tx.execute(at_work.values(status="processing", op=submitted))
     add("node", site="north", name="b", op=submitted)
+    add("action_report", action_id="01SUCCESS", report={"verdict": "success"})
+    add("action_audit", id="01AUDIT", action_id=HELD, command="invoke", created_by="ann", at=at)
+    # A number that was given, and must not be given again.
+    newest = tx.scalars(operation.select().with_only_columns(operation.c.op).order_by(operation.c.op.desc())).first()
+    facts = {"site": "north", "group_name": "", "attempt": 9, "nodes": [], "design_ref": "x", "created": at}
+    add("operation", action_id=HELD, phase="prepare_site", status="intended", **facts)
+    tx.execute(operation.delete().where(operation.c.op > newest))
+
+
+DESIGN = """
+schema: drydock/BaremetalNode/v1
+metadata: {name: n1}
+data: {rack: %s}
+---
+schema: drydock/BaremetalNode/v1
+metadata: {name: %s}
+data: {}
+"""
+
+
+def _fill_wishes(tx: Connection) -> None:
+    """Write, in schema 0003, what was wanted of nodes, and a step on nodes that was not marked as such."""
+    metadata = MetaData()
+    metadata.reflect(tx)
+    content, revision, node, action = (metadata.tables[name] for name in ("content", "revision", "node", "action"))
+    at = MOMENT.replace(tzinfo=None) if tx.dialect.name == "sqlite" else MOMENT
+    designs = {("south", 1): DESIGN % ("r1", "n2"), ("south", 2): DESIGN % ("r2", "n3"), ("west", 1): None}
+    for (site, number), text in designs.items():
+        if number == 1:
+            tx.execute(metadata.tables["site"].insert().values(name=site, created=at))
+        kept = None
+        if text is not None:
+            stored = content.insert().values(
+                site=site, digest=str(number), documents=2, text=zlib.compress(text.encode(), 1)
+            )
+            kept = tx.scalars(stored.returning(content.c.id)).one()
+        facts = {"digest": "x", "design_token": f"{site} {number}", "created": at, "created_by": "ann", "problems": []}
+        tx.execute(revision.insert().values(site=site, number=number, design_id=kept, forced=kept is None, **facts))
+    for site, name in (("south", "n1"), ("south", "n2"), ("west", "w1")):
+        tx.execute(node.insert().values(site=site, name=name, wanted_revision=1, wanted_digest="planned"))
+    tx.execute(node.insert().values(site="south", name="gone"))
+    for number, kind in enumerate(("deploy_site", "relabel_nodes"), 1):
+        facts = {"parameters": {}, "dag_id": kind, "run_id": f"run {number}", "created_by": "ann", "state": "success"}
+        facts |= {"dry_run": False, "targeted": False, "design_fetch": 0, "created": at, "started": at, "ended": at}
+        tx.execute(action.insert().values(id=f"02{number}", kind=kind, site="south", revision=number, **facts))
+
+
+def test_what_is_wanted_and_the_versions_are_those_of_commits_and_actions_on_the_whole_site(empty_url: str) -> None:
+    database = Database(resolve(empty_url))
+    create_sqlite_file(database.url)
+    try:
+        database.write(_fill)
+        database.write(_fill_wishes)
+        SiteStore.upgrade(empty_url)
+    finally:
+        database.close()
+    documents = load_documents(DESIGN % ("r2", "n3"))
+    digests = node_digests(documents, nodes_from_documents(documents))
+    with SiteStore.open(empty_url) as store:
+        wanted = {(one.name, one.wanted_revision, one.wanted_digest) for one in store.nodes.of_site("south")}
+        assert wanted == {
+            ("n1", 2, digests["n1"]),
+            ("n2", None, None),
+            ("n3", 2, digests["n3"]),
+            ("gone", None, None),
+        }
+        (kept,) = store.nodes.of_site("west")
+        assert (kept.wanted_revision, kept.wanted_digest) == (1, "planned"), "its newest design cannot be read"
+        assert store.sites.version_number("south", Version.LAST_SITE_ACTION) == 1, "new labels bring no site anywhere"
+        assert {one.action.id: one.action.whole_site for one in store.actions.newest("south")} == {
+            "021": True,
+            "022": False,
+        }
+
+
+def _counts(tx: Connection) -> dict[str, int]:
+    """Return how many rows each table has."""
+    metadata = MetaData()
+    metadata.reflect(tx)
+    return {
+        name: tx.scalar(select(func.count()).select_from(table)) or 0
+        for name, table in metadata.tables.items()
+        if name != VERSION_TABLE
+    }
+
+
+def _keys_hold(tx: Connection) -> bool:
+    """Whether foreign keys are enforced, and all of them hold; PostgreSQL has no other way."""
+    if tx.dialect.name != "sqlite":
+        return True
+    enforced = tx.exec_driver_sql("PRAGMA foreign_keys").scalar()
+    return bool(enforced) and tx.exec_driver_sql("PRAGMA foreign_key_check").first() is None
 
 
 def test_work_in_every_state_is_read_and_goes_on(empty_url: str) -> None:
@@ -123,9 +220,12 @@ def test_work_in_every_state_is_read_and_goes_on(empty_url: str) -> None:
     create_sqlite_file(database.url)
     try:
         database.write(_fill)
+        before = database.read(_counts)
+        assert "from schema 0003" in SiteStore.upgrade(empty_url)
+        assert before.items() <= database.read(_counts).items(), "no table lost its rows when another was rebuilt"
+        assert database.read(_keys_hold)
     finally:
         database.close()
-    assert "from schema 0003" in SiteStore.upgrade(empty_url)
     with SiteStore.open(empty_url) as store:
         actions = {listing.action.state: listing for listing in store.actions.newest("north")}
         assert actions.keys() == set(ActionState)
@@ -135,6 +235,15 @@ def test_work_in_every_state_is_read_and_goes_on(empty_url: str) -> None:
         assert store.buffers.get("north").posted.keys() == {"more"}
         operations = {operation.status: operation for operation in store.operations.of_action(HELD)}
         assert {status: (one.phase.value, one.group) for status, one in operations.items()} == OPERATIONS
+        # Begun before, and begun again by the number of its attempt: it is found although its group was "" then.
+        verified = store.operations.begin(HELD, "north", None, 1, Phase.VERIFY_SITE, [], "x")
+        assert verified == operations[OperationStatus.COMPLETE]
+        new = store.operations.begin(HELD, "north", None, 2, Phase.VERIFY_SITE, [], "x").op
+        assert new == max(one.op for one in operations.values()) + 2, "the number of a deleted one is not given again"
+        without_run = store.actions.create(
+            "deploy_site", "south", 1, {}, "ann", context_marker=None, exclusive=True, has_run=False
+        )
+        assert without_run.run_id is None
         unfinished = {one.status for one in store.operations.unfinished("north")}
         assert unfinished == {OperationStatus.SUBMITTED, OperationStatus.TIMED_OUT, OperationStatus.ABANDONED}
         # The leases of then have run out: the intent is submitted by the one who asks first.

@@ -54,7 +54,7 @@ def test_another_action_is_asked_about_over_the_connection_that_it_uses(
         assert "http://slipway-provisioner:9000" in repr(client)
         client.close()
         store.locks.acquire(older.id)
-        begun = store.operations.begin(older.id, "alpha", "", 1, Phase.VERIFY_SITE, (), "http://design")
+        begun = store.operations.begin(older.id, "alpha", None, 1, Phase.VERIFY_SITE, (), "http://design")
         assert connection_of(store, begun.op) == "slipway_provisioner"
 
 

@@ -36,7 +36,7 @@ def test_the_triggerer_repeats_no_secret_of_an_answer(
         store.revisions.commit("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden)
         action = store.actions.ensure("verify_site", "run", "verify_site", "alpha", 1, {}, "tester")
         store.locks.acquire(action.id)
-        op = store.operations.begin(action.id, "alpha", "", 1, Phase.VERIFY_SITE, (), "http://design").op
+        op = store.operations.begin(action.id, "alpha", None, 1, Phase.VERIFY_SITE, (), "http://design").op
     nothing = frozenset[str]()
     over = ProvisionerTask(
         "t-1", "verify_site", TaskState.COMPLETE, TaskResult.SUCCESS, nothing, nothing, (), "slipway"

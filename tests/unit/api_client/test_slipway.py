@@ -10,18 +10,43 @@ from api_client.session import ApiRefused, ApiSession
 from api_client.slipway import DesignRefused, SlipwayClient
 from tests.unit.api_client.conftest import URL
 
+PROVISIONER = f"{URL}/slipway/api/v1.0/provisioner"
 
-@pytest.mark.parametrize(("status", "problem"), [(200, None), (503, "Drydock does not answer"), (502, "refused")])
+
+def test_a_provisioner_that_can_be_used(wire: responses.RequestsMock, session: ApiSession) -> None:
+    wire.get(PROVISIONER, json={"message": "Drydock answers"})
+    assert SlipwayClient(session).provisioner_problem("alpha") is None
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [(503, "Provisioner unreachable"), (502, "Provisioner"), (503, "Provisioner not configured")],
+)
 def test_what_is_wrong_with_a_provisioner(
-    wire: responses.RequestsMock, session: ApiSession, status: int, problem: str | None
+    wire: responses.RequestsMock, session: ApiSession, status: int, reason: str
 ) -> None:
-    wire.get(f"{URL}/slipway/api/v1.0/provisioner", json={"message": problem}, status=status)
-    assert SlipwayClient(session).provisioner_problem("alpha") == problem
+    wire.get(PROVISIONER, json={"message": "Drydock does not answer", "reason": reason}, status=status)
+    assert SlipwayClient(session).provisioner_problem("alpha") == "Drydock does not answer"
 
 
-def test_an_api_that_refuses_says_nothing_of_the_provisioner(wire: responses.RequestsMock, session: ApiSession) -> None:
-    wire.get(f"{URL}/slipway/api/v1.0/provisioner", json={"message": "no"}, status=403)
-    with pytest.raises(ApiRefused, match="HTTP 403"):
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (403, '{"message": "no", "reason": "Forbidden"}'),
+        (503, '{"message": "the database is away", "reason": "Service Unavailable"}'),
+        (503, '{"message": "Airflow does not answer", "reason": "Airflow unreachable"}'),
+        (503, '{"message": "looked up in vain", "reason": "Connection unknown"}'),
+        (503, '{"message": "a proxy\'s"}'),
+        (502, "<html><body>502 Bad Gateway</body></html>"),
+        (503, '["Provisioner"]'),
+        (503, '{"reason": ["Provisioner"]}'),
+    ],
+)
+def test_an_error_of_the_api_says_nothing_of_the_provisioner(
+    wire: responses.RequestsMock, session: ApiSession, status: int, body: str
+) -> None:
+    wire.get(PROVISIONER, body=body, status=status)
+    with pytest.raises(ApiRefused, match=f"HTTP {status}"):
         SlipwayClient(session).provisioner_problem("alpha")
 
 

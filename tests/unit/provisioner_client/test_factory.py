@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+import requests
 import responses
 
 from provisioner_client.connection import ConnectionValues
 from provisioner_client.drydock.connection import connect_drydock, tokens_of
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.tokens import KeystoneToken, NoToken, StaticToken
+from provisioner_client.errors import ProvisionerUnavailable
 from provisioner_client.factory import FACTORY, ProvisionerFactory
 from provisioner_client.protocol import Provisioner
 from provisioner_client.redacting import Redact, RedactingProvisioner, nothing_is_secret
@@ -77,18 +80,48 @@ def test_the_fields_reach_the_wire(http: responses.RequestsMock) -> None:
 
 
 def test_a_new_backend_is_one_row() -> None:
-    factory = ProvisionerFactory(("drydock", connect_drydock), ("maas", connect_maas))
+    factory = ProvisionerFactory(("drydock", "Drydock", connect_drydock), ("maas", "MAAS", connect_maas))
     made = factory.connect(ConnectionValues("maas", "north", "maas.test", port=5240), nothing_is_secret, "action-17")
     assert isinstance(made, RedactingProvisioner)
     assert cast(object, made.provisioner) == ("http://maas.test:5240", nothing_is_secret, "action-17")
 
 
 def test_a_type_without_a_backend_is_refused_and_the_others_are_named() -> None:
-    factory = ProvisionerFactory(("drydock", connect_drydock), ("maas", connect_maas))
+    factory = ProvisionerFactory(("drydock", "Drydock", connect_drydock), ("maas", "MAAS", connect_maas))
     with pytest.raises(ValueError, match="of the type 'http': choose drydock, maas"):
         factory.connect(ConnectionValues("http", "c", "h"), nothing_is_secret)
 
 
 def test_two_backends_for_one_type_are_an_error_that_names_both() -> None:
     with pytest.raises(ValueError, match=r"type 'drydock': .*connection\.connect_drydock and .*connect_maas$"):
-        ProvisionerFactory(("drydock", connect_drydock), ("drydock", connect_maas))
+        ProvisionerFactory(("drydock", "Drydock", connect_drydock), ("drydock", "MAAS", connect_maas))
+
+
+def test_what_people_call_a_backend() -> None:
+    factory = ProvisionerFactory(("maas", "MAAS", connect_maas), ("drydock", "Drydock", connect_drydock))
+    assert (factory.names, factory.types) == (("MAAS", "Drydock"), ("drydock", "maas"))
+    assert [factory.name(kind) for kind in ("drydock", "maas", "ssh")] == ["Drydock", "MAAS", "MAAS"]
+    assert [factory.used_type(kind) for kind in ("drydock", "ssh", "")] == ["drydock", "maas", "maas"]
+    assert FACTORY.names == ("Drydock",)
+
+
+@pytest.mark.parametrize(
+    ("extra", "silent"), [({}, "http://h/versions"), (KEYSTONE, "http://keystone.test/v3/auth/tokens")]
+)
+def test_a_hurried_client_asks_once_and_not_for_long(
+    http: responses.RequestsMock, extra: dict[str, Any], silent: str
+) -> None:
+    http.add(responses.POST if extra else responses.GET, silent, body=requests.ReadTimeout("silent"))
+    connection = replace(drydock(**extra), hurried=True)
+    with closing(FACTORY.connect(connection, nothing_is_secret)) as made, pytest.raises(ProvisionerUnavailable):
+        made.check()
+    (call,) = http.calls
+    assert call.request.req_kwargs["timeout"] == (3.0, 8.0)  # type: ignore[attr-defined]
+
+
+def test_a_hurried_client_keeps_time_outs_that_are_shorter(http: responses.RequestsMock) -> None:
+    http.get("http://h/versions", body=requests.ReadTimeout("silent"))
+    connection = replace(drydock(connect_timeout=1, read_timeout=2), hurried=True)
+    with closing(FACTORY.connect(connection, nothing_is_secret)) as made, pytest.raises(ProvisionerUnavailable):
+        made.check()
+    assert http.calls[0].request.req_kwargs["timeout"] == (1.0, 2.0)  # type: ignore[attr-defined]

@@ -42,7 +42,7 @@ AT = datetime(2026, 11, 21, 23, 10, 5, 123456, tzinfo=UTC)
 FACTS = ("provisioner_task", "lease_owner", "lease_until", "sending", "submitted", "running_since", "ended", "over")
 
 
-def operation(phase: Phase = Phase.PREPARE, group: str = "all", **given: Any) -> Operation:
+def operation(phase: Phase = Phase.PREPARE, group: str | None = "all", **given: Any) -> Operation:
     """Return an operation on node a that nothing is known of but these facts."""
     facts: dict[str, Any] = {**dict.fromkeys(FACTS), "result": None, **given}
     return Operation(

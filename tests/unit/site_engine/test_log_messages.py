@@ -24,7 +24,7 @@ from tests.unit.site_engine.records import AT, operation
             id="it waits in the queue",
         ),
         pytest.param(
-            operation(Phase.DESTROY, "", sending=AT),
+            operation(Phase.DESTROY, None, sending=AT),
             "a provisioner task (destroy_nodes, action 01J), which was sent at 2026-11-21 23:10:05 UTC, its answer was "
             "lost, and it may still take effect, ",
             id="its answer was lost",

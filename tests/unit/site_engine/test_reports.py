@@ -113,7 +113,7 @@ def operation(step: Phase, status: OperationStatus) -> Operation:
         op=7,
         action_id="01J",
         site="alpha",
-        group="",
+        group=None,
         attempt=20,
         phase=step,
         reference="slipway-01J-7",

@@ -37,11 +37,21 @@ def test_connections_that_name_no_provisioner_lead_to_a_drydock(kind: str | None
     client.close()
 
 
+def test_a_connection_of_another_type_leads_to_a_drydock_too_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    client = hook(conn_type="ssh").get_conn()
+    assert isinstance(client, RedactingProvisioner)
+    assert isinstance(client.provisioner, DrydockProvisioner)
+    client.close()
+    assert caplog.messages == [
+        "The Airflow connection 'slipway_provisioner' is of the type 'ssh', which no provisioner has: it is used as "
+        "'drydock'. Choose one of drydock, generic, http, https."
+    ]
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         ({"host": None}, "no Drydock URL"),
-        ({"conn_type": "ssh"}, "no provisioner has connections of the type 'ssh': choose drydock, gen"),
         ({"host": "ftp://drydock"}, "slipway_provisioner"),
         ({"extra": {"read_timeout": "long"}}, "read_timeout"),
         (

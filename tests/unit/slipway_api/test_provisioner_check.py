@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from provisioner_client import factory
 from provisioner_client.connection import ConnectionValues
 from provisioner_client.drydock.provisioner import DrydockProvisioner
+from provisioner_client.errors import SubmissionRefused
+from provisioner_client.factory import ProvisionerFactory
 from provisioner_client.protocol import DesignMessage, DesignValidation
 from site_engine.designs import REFUSAL_STAYS
 from site_engine.errors import SettingsError
@@ -18,12 +21,15 @@ from slipway_api.sites import provisioner_check
 from slipway_api.sites.provisioner_check import messages_of, names_problem
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from provisioner_client.protocol import Provisioner
     from site_store import SiteStore
 
 
 def _said(valid: bool, *messages: tuple[str, str]) -> list[tuple[str, bool]]:
     validation = DesignValidation(valid, tuple(DesignMessage(level, text, ()) for level, text in messages))
-    found = messages_of(validation)
+    found = messages_of(validation, "Drydock")
     if not valid:
         assert found.pop()["message"] == REFUSAL_STAYS
     return [(message["level"], message["error"]) for message in found]
@@ -41,21 +47,23 @@ def test_what_the_provisioner_says() -> None:
 
 def test_the_documents_that_the_provisioner_names() -> None:
     message = DesignMessage("Error", "bad", ("drydock/BaremetalNode/v1/n1", "odd"), "DD1001")
-    shown, left_out = messages_of(DesignValidation(True, (message,), omitted=3))
+    shown, left_out = messages_of(DesignValidation(True, (message,), omitted=3), "MAAS")
     assert left_out["message"] == "and 3 more remarks"
     assert shown["documents"] == [
         {"schema": "drydock/BaremetalNode/v1", "name": "n1"},
         {"schema": "", "name": "odd"},
     ]
-    assert (shown["source"], shown["name"]) == ("Drydock", "DD1001")
+    assert (shown["source"], shown["name"]) == ("MAAS", "DD1001")
+    assert left_out["source"] == "MAAS"
 
 
 def test_names_that_the_provisioner_would_lose() -> None:
     with closing(DrydockProvisioner("http://drydock.test")) as drydock:
-        assert names_problem(drydock, []) == []
-        assert names_problem(drydock, ["n1", "x" * 32]) == []
-        (message,) = names_problem(drydock, ["n1", "x" * 33])
+        assert names_problem(drydock, [], "MAAS") == []
+        assert names_problem(drydock, ["n1", "x" * 32], "MAAS") == []
+        (message,) = names_problem(drydock, ["n1", "x" * 33], "MAAS")
     assert message["error"]
+    assert message["source"] == "MAAS"
     assert "x" * 33 in message["message"]
 
 
@@ -86,3 +94,29 @@ def test_names_are_checked_also_where_a_field_of_the_connection_is_wrong(
     found = provisioner_check.ask(cast("SiteStore", store), "lab7", "", [named], str)()
     assert [message["name"] for message in found][1:] == (["NodeNames"] if named != "n1" else [])
     assert removed == ["token"]
+
+
+class Refusing:
+    """A backend's client that checks names, and nothing else."""
+
+    def check_names(self, nodes: Collection[str]) -> None:
+        raise SubmissionRefused("MAAS has no such names")
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_the_words_about_a_backend_are_its_rows(found: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = ProvisionerFactory(("maas", "MAAS", lambda *_: cast("Provisioner", Refusing())))
+    monkeypatch.setattr(factory, "FACTORY", made)
+    connection = ProvisionerConnection(ConnectionValues("maas", "p", extra={"poll_interval": "soon"}))
+    connected = SimpleNamespace(for_site=lambda _: connection) if found else Unconnected()
+    monkeypatch.setattr(provisioner_check, "provisioners", lambda: connected)
+    revisions = SimpleNamespace(add_candidate=lambda *_: "token", remove_candidate=lambda _: None)
+    store = SimpleNamespace(revisions=revisions)
+    messages = provisioner_check.ask(cast("SiteStore", store), "lab7", "", ["n1"], str)()
+    assert [(message["source"], message["name"]) for message in messages] == [
+        ("MAAS", provisioner_check.NOT_ASKED),
+        ("MAAS", "NodeNames"),
+    ]

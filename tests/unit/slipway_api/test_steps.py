@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import defaultdict
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from site_engine.actions.kinds import kind_of
-from site_store import ActionState
-from slipway_api.actions.steps import StepTask, airflow_steps, derived_steps, step_data, task_of
+from site_engine.errors import AirflowApiError
+from site_store import ActionState, StepRecord, StepState
+from slipway_api.actions import steps as steps_module
+from slipway_api.actions.steps import StepTask, airflow_steps, derived_steps, describe_step, step_data, task_of
 from strategy_lib.phase import GroupState
-from tests.unit.site_engine.records import ID, record
+from tests.unit.site_engine.records import CREATED, ID, record
 
 GROUPS = (("control", GroupState.SUCCESS), ("compute", GroupState.RUNNING), ("storage", GroupState.PENDING))
 SITE_STEPS = kind_of("deploy_site").steps
@@ -150,3 +154,45 @@ def test_airflow_gives_the_states_and_the_plan_the_names() -> None:
 
 def test_a_task_that_is_not_mapped_yet_is_no_group() -> None:
     assert airflow_steps(record(), (), [{"task_id": "deploy_group", "map_index": -1, "state": None}]) == []
+
+
+NOTED = {"plan_groups": StepState.SUCCESS, "report": StepState.FAILED, "release": StepState.FAILED}
+
+
+def test_what_steps_behind_a_cleared_one_have_noted_before_is_not_shown() -> None:
+    again = states(derived_steps(record(step="deploy_group"), GROUPS, NOTED))
+    assert (again["plan_groups"], again["report"], again["release"]) == ("success", None, None)
+    reported = states(derived_steps(record(step="report"), GROUPS, NOTED | {"report": StepState.RUNNING}))
+    assert (reported["report"], reported["release"]) == ("running", None)
+    over = states(derived_steps(record(state=ActionState.FAILED, step="report"), GROUPS, NOTED))
+    assert (over["report"], over["release"]) == ("failed", "failed")
+
+
+@pytest.mark.parametrize(
+    ("step", "instance", "message"),
+    [
+        ("report", {"state": "failed", "try_number": 1}, "one failed"),
+        ("report", {"state": None, "try_number": 1}, None),
+        ("report", {"state": "queued", "try_number": 2}, None),
+        ("report", None, "one failed"),
+        ("deploy_group", None, None),
+    ],
+)
+def test_the_message_is_that_of_the_attempt_that_is_shown(
+    step: str, instance: dict[str, Any] | None, message: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps_module, "notes_by_subject", lambda *_: defaultdict(list))
+    row = StepRecord(ID, "report", None, StepState.FAILED, 1, CREATED, CREATED, "one failed")
+    store = SimpleNamespace(
+        groups=SimpleNamespace(standings=lambda _: []), steps=SimpleNamespace(of_action=lambda _: [row])
+    )
+
+    def task_instances(*_: str) -> list[dict[str, Any]]:
+        if instance is None:
+            raise AirflowApiError("Airflow does not answer")
+        return [{"task_id": "report", "map_index": -1, **instance}]
+
+    airflow = SimpleNamespace(task_instances=task_instances)
+    shown = describe_step(cast(Any, store), cast(Any, airflow), record(step=step), "report", 1)
+    assert shown["message"] == message
+    assert shown["try_number"] == (1 if message else instance and instance["try_number"])

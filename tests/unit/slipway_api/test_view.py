@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from site_store import ActionListing, ActionState, AuditRecord
-from slipway_api.actions.view import created_view, dag_status, described_view, lifecycle, listed_view
+from site_store import ActionListing, ActionState, AuditRecord, StepState
+from slipway_api.actions.view import (
+    created_view,
+    dag_status,
+    described_view,
+    lifecycle,
+    listed_view,
+    listings_for_display,
+)
 from strategy_lib.phase import GroupState
 from tests.unit.site_engine.records import CREATED, ID, record
 
@@ -99,3 +108,13 @@ def test_the_description_has_the_audit_and_airflows_own_state() -> None:
         {"id": "a1", "action_id": ID, "command": "stop", "user": "op", "datetime": "2026-03-01T12:01:00+00:00"}
     ]
     assert described_view(record(), run_state=None, **arguments)["dag_status"] == "RUNNING"  # type: ignore[arg-type]
+
+
+def test_an_action_that_is_listed_as_it_will_be_closed_keeps_what_its_steps_have_noted() -> None:
+    opened = record(step="prepare_site")
+    actions = SimpleNamespace(get=lambda _: opened, commands=lambda _: [])
+    airflow = SimpleNamespace(run_states=lambda _: {})
+    listing = ActionListing(opened, (("control", GroupState.RUNNING),), {"verify_site": StepState.SKIPPED})
+    (shown,) = listings_for_display(cast(Any, SimpleNamespace(actions=actions)), cast(Any, airflow), [listing])
+    assert (shown.action.state, shown.groups) == (ActionState.CANCELLED, (("control", GroupState.FAILURE),))
+    assert {step["id"]: step["state"] for step in listed_view(shown, 1)["steps"]}["verify_site"] == "skipped"

@@ -116,12 +116,12 @@ class Scene:
             self.fake.submit(Phase.PREPARE, DesignSource(""), ["z"], "slipway-01J-6")
         self.task_id = self.fake.submit(Phase.PREPARE, DesignSource(""), ["a"], "slipway-01J-7")
 
-    def running(self, op: int, since: datetime) -> None:
+    def running(self, op: int, ago: timedelta) -> None:
         """Note it, as the store does."""
         if self.busy:
             self.busy -= 1
             raise StoreUnavailable("busy")
-        self.noted.append(since)
+        self.noted.append(self.clock.now() - ago)
 
     def watch(self, give_up: float | None = None, **given: Any) -> TaskWatch:
         """Return a watch of the task."""

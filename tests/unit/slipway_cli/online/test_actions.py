@@ -249,6 +249,13 @@ def test_following_again_and_the_report_as_data(slipway: Slipway, server: Server
     assert "control: success" in result.stderr
 
 
+def test_an_action_without_a_run_cannot_be_followed(slipway: Slipway, server: Server) -> None:
+    server.on("GET", f"/actions/{ID}", action() | {"run_id": None})
+    result = slipway("describe", ID, "--follow")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"action/{ID} cannot be followed: no DAG run carries it out" in result.stderr
+
+
 def test_ctrl_c_ends_the_following_and_not_the_action(
     slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
