@@ -21,19 +21,14 @@ class RoundDeployment(Deployment):
 
     Parameters
     ----------
-    groups
-        In processing order (`order_groups`).
-    members
-        Names of each group's nodes.
-    at_once
-        How many groups run side by side, at least 1.
-    document_order
-        Names of all groups as they stand in the document.
+    groups : in processing order (`order_groups`).
+    members : names of each group's nodes.
+    at_once : how many groups run side by side, at least 1.
+    document_order : names of all groups as they stand in the document.
 
     Raises
     ------
-    ValueError
-        When `at_once` is below 1.
+    ValueError : when `at_once` is below 1.
     """
 
     def __init__(

@@ -94,8 +94,8 @@ def simulate(
     strategy : the `data` of a strategy document: `{"groups": [...]}`.
     nodes : `[{"name": "n1", "tags": [], "labels": {"k": "v"}, "rack": "r1"}]`; only the name is required.
     outcomes : `{"prepare": {"n1": "failure"}, "deploy": {"n2": "unknown"}}`. What is not given succeeds.
-    max_parallel_groups : how many groups run side by side. A round takes the first so many ready groups in document
-        order; all claim their prepare in that order and are judged, then the same for deploy; then comes the next round.
+    max_parallel_groups : how many groups run side by side. A round takes the first ready groups in document order;
+        all claim their prepare in that order and are judged, then the same for deploy; then comes the next round.
 
     Returns
     -------

@@ -46,10 +46,8 @@ def may(actor: Actor, access: Access, *, named: bool = True) -> bool:
 
     Parameters
     ----------
-    actor, access
-        Who does what.
-    named
-        The actor has named the object as one that it touches. It matters to watchers only.
+    actor, access : who does what.
+    named : the actor has named the object as one that it touches. It matters to watchers only.
     """
     return access in _MAY[actor] and (named or access is not Access.TOUCH)
 
@@ -66,10 +64,7 @@ class Registration:
 def check_registrations(registrations: Iterable[Registration]) -> None:
     """Refuse two registrations of one thing (rule 42).
 
-    Raises
-    ------
-    StrategyError
-        With each thing that is registered twice, and both providers.
+    Raises `StrategyError`: with each thing that is registered twice, and both providers.
     """
     first: dict[tuple[str, str], str] = {}
     problems = []
@@ -94,10 +89,7 @@ class Watcher:
 def check_watchers(watchers: Collection[Watcher]) -> None:
     """Refuse watchers that could call each other for ever: one touches what another watches, in a circle (rule 42).
 
-    Raises
-    ------
-    StrategyError
-        With the path of each circle, also of a watcher that touches what it watches itself.
+    Raises `StrategyError`: with the path of each circle, also of a watcher that touches what it watches itself.
     """
     calls = {
         one.name: [other.name for other in watchers if one.touches & other.watches and other is not one]
@@ -141,10 +133,8 @@ def apply_policies(objects: Objects, policies: Mapping[str, Policy]) -> Policed 
 
     Parameters
     ----------
-    objects
-        The design's objects by name, with values that can be compared.
-    policies
-        By name.
+    objects : the design's objects by name, with values that can be compared.
+    policies : by name.
 
     Returns
     -------
@@ -173,9 +163,7 @@ def needs_policies(policed: tuple[int, str] | None, version: int, policies: str)
 
     Parameters
     ----------
-    policed
-        The version and the set of policies that it was judged in; None: never.
-    version, policies
-        Its version, and a digest of the set of policies.
+    policed : the version and the set of policies that it was judged in; None: never.
+    version, policies : its version, and a digest of the set of policies.
     """
     return policed is None or policed[0] < version or policed[1] != policies

@@ -33,14 +33,10 @@ class NodeError:
 
     Attributes
     ----------
-    text
-        The whole text: all messages of the provisioner task in their order, one a line.
-    op
-        Number of the operation that it belongs to.
-    provisioner_task
-        The provisioner's own name for its task; None where it did not get that far.
-    wanted_version
-        The version that the operation was to bring the node to.
+    text : the whole text: all messages of the provisioner task in their order, one a line.
+    op : number of the operation that it belongs to.
+    provisioner_task : the provisioner's own name for its task; None where it did not get that far.
+    wanted_version : the version that the operation was to bring the node to.
     """
 
     code: ErrorCode
@@ -86,14 +82,11 @@ def standing_of(error: NodeError, *, wanted_version: int | None, newest_action: 
 
     Parameters
     ----------
-    error
-        The error.
-    wanted_version
-        The version that is wanted of the node now; None: the node left the design, and no version supersedes it.
-    newest_action
-        The newest action whose plan has the node. From its plan on, errors of earlier actions are history.
-    newest_op
-        The newest operation on the node; None: none is known. An older one's error is history too.
+    error : the error.
+    wanted_version : the version that is wanted of the node now; None: the node left the design, and no version
+        supersedes it.
+    newest_action : the newest action whose plan has the node. From its plan on, errors of earlier actions are history.
+    newest_op : the newest operation on the node; None: none is known. An older one's error is history too.
     """
     if wanted_version is not None and error.wanted_version < wanted_version:
         return Standing.SUPERSEDED

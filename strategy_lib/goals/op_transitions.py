@@ -49,10 +49,8 @@ class Row:
 
     Attributes
     ----------
-    op
-        Number of the newest operation; None exactly where nothing was started, and the status is pending.
-    acknowledged
-        The row's error was acknowledged: it is not shown any more (rule 48).
+    op : number of the newest operation; None exactly where nothing was started, and the status is pending.
+    acknowledged : the row's error was acknowledged: it is not shown any more (rule 48).
     """
 
     op: int | None = None
@@ -91,12 +89,9 @@ def apply_if_newest(row: Row, event: Event, op: int) -> Transition:
 
     Parameters
     ----------
-    row
-        The row as it is stored.
-    event
-        What is told.
-    op
-        The operation that it is told of.
+    row : the row as it is stored.
+    event : what is told.
+    op : the operation that it is told of.
 
     Returns
     -------

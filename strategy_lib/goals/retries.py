@@ -17,10 +17,8 @@ def retry_delay(failures: int, jitter: float = 0.0) -> float:
 
     Parameters
     ----------
-    failures
-        How often it has failed in a row.
-    jitter
-        From -1 to 1: which part of the 25 % is added or taken away, so that nodes that failed together are not all
+    failures : how often it has failed in a row.
+    jitter : from -1 to 1: which part of the 25 % is added or taken away, so that nodes that failed together are not all
         tried again together. It is applied after the cap.
 
     Returns
@@ -30,8 +28,7 @@ def retry_delay(failures: int, jitter: float = 0.0) -> float:
 
     Raises
     ------
-    ValueError
-        When `failures` is below 0, or `jitter` is not from -1 to 1.
+    ValueError : when `failures` is below 0, or `jitter` is not from -1 to 1.
 
     Examples
     --------
@@ -54,14 +51,10 @@ class Tries:
 
     Attributes
     ----------
-    version
-        The wanted version that was tried; None before the first try.
-    failures
-        Failures in a row.
-    cause
-        Text of the last failure.
-    next_time
-        When it may be tried again, in seconds of the caller's clock; None: at once.
+    version : the wanted version that was tried; None before the first try.
+    failures : failures in a row.
+    cause : text of the last failure.
+    next_time : when it may be tried again, in seconds of the caller's clock; None: at once.
     """
 
     version: int | None = None
@@ -95,11 +88,9 @@ def nodes_to_retry(failed: Iterable[str], tries: Mapping[str, int], retries: int
 
     Parameters
     ----------
-    failed
-        Nodes whose last try of the phase has failed. A node whose outcome is unknown is still in progress, and is none.
-    tries
-        How many tries each has had; 1 where it is missing.
-    retries
-        How many more than the first the group allows; 0 by default.
+    failed : nodes whose last try of the phase has failed. A node whose outcome is unknown is still in progress, and is
+        none.
+    tries : how many tries each has had; 1 where it is missing.
+    retries : how many more than the first the group allows; 0 by default.
     """
     return tuple(sorted(name for name in set(failed) if tries.get(name, 1) <= retries))

@@ -22,23 +22,17 @@ class RollingGroup:
 
     Attributes
     ----------
-    nodes
-        All nodes of the group.
-    serving
-        Nodes that served, in whatever design, when the plan was made. It does not change while the group rolls.
-    redeploy
-        Those of them that are to be destroyed, prepared and deployed.
-    redeployed, failed
-        Those that are back in the new design, and those that are not and will not be: failed, or unknown. Nodes of the
-        group that failed although they did not serve before may stand in `failed` too, and count in the same way.
-    away
-        Nodes of the batch under way: begun, and not at an end.
-    criteria, critical
-        Of the group.
-    max_unavailable
-        A number, or a percentage of the group's nodes as text ("25%"); None: what the criteria leave room for.
-    below_criteria
-        The override of a person.
+    nodes : all nodes of the group.
+    serving : nodes that served, in whatever design, when the plan was made. It does not change while the group rolls.
+    redeploy : those of them that are to be destroyed, prepared and deployed.
+    redeployed, failed : those that are back in the new design, and those that are not and will not be: failed, or
+        unknown. Nodes of the group that failed although they did not serve before may stand in `failed` too, and count
+        in the same way.
+    away : nodes of the batch under way: begun, and not at an end.
+    criteria, critical : of the group.
+    max_unavailable : a number, or a percentage of the group's nodes as text ("25%"); None: what the criteria leave room
+        for.
+    below_criteria : the override of a person.
     """
 
     nodes: frozenset[str]
@@ -96,15 +90,12 @@ def nodes_at_once(max_unavailable: int | str, total: int) -> int:
 
     Parameters
     ----------
-    max_unavailable
-        A number from 1, or a percentage from 1 % to 100 % as text. A percentage is rounded down.
-    total
-        Number of nodes of the group.
+    max_unavailable : a number from 1, or a percentage from 1 % to 100 % as text. A percentage is rounded down.
+    total : number of nodes of the group.
 
     Raises
     ------
-    ValueError
-        For anything else.
+    ValueError : for anything else.
     """
     if isinstance(max_unavailable, int) and not isinstance(max_unavailable, bool) and max_unavailable >= 1:
         return max_unavailable
@@ -154,12 +145,10 @@ def refuse_many_redeploys(
 
     Parameters
     ----------
-    redeploy
-        Nodes that it would redeploy.
-    deployed
-        Nodes of the site that are deployed.
-    percent, number
-        It is refused above both: more than this share of the deployed nodes, and more than this number of nodes.
+    redeploy : nodes that it would redeploy.
+    deployed : nodes of the site that are deployed.
+    percent, number : it is refused above both: more than this share of the deployed nodes, and more than this number of
+        nodes.
     """
     many = len(redeploy)
     if many <= number or many * 100 <= percent * len(deployed):

@@ -64,12 +64,9 @@ def difference(wanted: Wanted | None, done: Done | None, condition: str | None) 
 
     Parameters
     ----------
-    wanted
-        None: the design does not have the node any more.
-    done
-        None: nothing was ever done to it.
-    condition
-        The provisioner's word for it. `deployed` is as it was left; None, or any other word, is not.
+    wanted : None: the design does not have the node any more.
+    done : None: nothing was ever done to it.
+    condition : the provisioner's word for it. `deployed` is as it was left; None, or any other word, is not.
     """
     never_done = done is None or done.digest is None
     if wanted is None:
@@ -99,15 +96,11 @@ def plan_update(
 
     Parameters
     ----------
-    wanted
-        Node to `{"version": int, "digest": str, "touched": int}`; `touched`, optional, is the version at which a
+    wanted : node to `{"version": int, "digest": str, "touched": int}`; `touched`, optional, is the version at which a
         person asked for the node again.
-    done
-        Node to `{"version": int, "digest": str, "failed": bool}`, `failed` optional.
-    conditions
-        Node to the provisioner's word. A node without one is not deployed.
-    depends_on
-        Node to the nodes it depends on. Names that are neither wanted nor done are ignored.
+    done : node to `{"version": int, "digest": str, "failed": bool}`, `failed` optional.
+    conditions : node to the provisioner's word. A node without one is not deployed.
+    depends_on : node to the nodes it depends on. Names that are neither wanted nor done are ignored.
 
     Returns
     -------
@@ -118,8 +111,7 @@ def plan_update(
 
     Raises
     ------
-    StrategyError
-        When nodes depend on each other in a cycle, also among nodes that have nothing to do.
+    StrategyError : when nodes depend on each other in a cycle, also among nodes that have nothing to do.
 
     Examples
     --------

@@ -23,12 +23,9 @@ def waves(nodes: Collection[str], to_do: Collection[str], depends_on: Edges) -> 
 
     Parameters
     ----------
-    nodes
-        All nodes that dependencies may lead through. Other names in `depends_on` are ignored.
-    to_do
-        Those that have something to do: only they are in a wave. The others pass the order on.
-    depends_on
-        Node to the nodes it depends on.
+    nodes : all nodes that dependencies may lead through. Other names in `depends_on` are ignored.
+    to_do : those that have something to do: only they are in a wave. The others pass the order on.
+    depends_on : node to the nodes it depends on.
 
     Returns
     -------
@@ -37,8 +34,7 @@ def waves(nodes: Collection[str], to_do: Collection[str], depends_on: Edges) -> 
 
     Raises
     ------
-    StrategyError
-        When there is a cycle, with its path, also among nodes that have nothing to do.
+    StrategyError : when there is a cycle, with its path, also among nodes that have nothing to do.
     """
     doing = frozenset(to_do)
     result: list[list[str]] = []
@@ -80,12 +76,9 @@ class Submittable:
 
     Attributes
     ----------
-    ready
-        May be submitted now, sorted.
-    waiting
-        Wait for a node that is not done yet: node to the first such node.
-    held
-        Will not be submitted: node to the reason, which names the node that failed.
+    ready : may be submitted now, sorted.
+    waiting : wait for a node that is not done yet: node to the first such node.
+    held : will not be submitted: node to the reason, which names the node that failed.
     """
 
     ready: tuple[str, ...]
@@ -100,14 +93,10 @@ def submittable(
 
     Parameters
     ----------
-    to_do
-        Nodes of the action that are not submitted yet, or are under way.
-    depends_on
-        Node to the nodes it depends on, without cycles.
-    done
-        Nodes that are done as wanted, by this action or before it.
-    failed
-        Nodes of which nothing more is to be expected, with the reason: failed, or outside the action and not done.
+    to_do : nodes of the action that are not submitted yet, or are under way.
+    depends_on : node to the nodes it depends on, without cycles.
+    done : nodes that are done as wanted, by this action or before it.
+    failed : nodes of which nothing more is to be expected, with the reason: failed, or outside the action and not done.
         Another name that is neither in `to_do` nor in `done` holds its dependants in the same way.
     """
     waiting: dict[str, str] = {}
@@ -134,10 +123,8 @@ def order_between_groups(members: Mapping[str, Collection[str]], depends_on: Edg
 
     Parameters
     ----------
-    members
-        Group to its nodes.
-    depends_on
-        Node to the nodes it depends on.
+    members : group to its nodes.
+    depends_on : node to the nodes it depends on.
     """
     groups_of: defaultdict[str, list[str]] = defaultdict(list)
     for group, names in members.items():
@@ -157,15 +144,12 @@ def check_order(groups: Edges, members: Mapping[str, Collection[str]], depends_o
 
     Parameters
     ----------
-    groups
-        Group to the groups it depends on.
-    members, depends_on
-        As in `order_between_groups`.
+    groups : group to the groups it depends on.
+    members, depends_on : as in `order_between_groups`.
 
     Raises
     ------
-    StrategyError
-        With the path of each cycle; where an edge between nodes is part of it, also with that edge.
+    StrategyError : with the path of each cycle; where an edge between nodes is part of it, also with that edge.
     """
     nodes = dict.fromkeys(name for names in members.values() for name in names)
     problems = [_node_cycle(cycle) for cycle in find_node_cycles(nodes, depends_on)]

@@ -32,12 +32,9 @@ def take_groups_down(
 
     Parameters
     ----------
-    states
-        The generated state of each node.
-    groups
-        Group to its nodes, in document order: a node of several such groups carries the first one's reason.
-    min_available_percent
-        By group, exact in integers; 0, or a group that is missing: off.
+    states : the generated state of each node.
+    groups : group to its nodes, in document order: a node of several such groups carries the first one's reason.
+    min_available_percent : by group, exact in integers; 0, or a group that is missing: off.
     """
     result = dict(states)
     for group, names in groups.items():

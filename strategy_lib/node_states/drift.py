@@ -17,12 +17,9 @@ class Drift:
 
     Attributes
     ----------
-    reason
-        What is not as it was left, at the last look; "" where all is well.
-    looks
-        In how many looks in a row something was found.
-    since
-        Time of the first of them.
+    reason : what is not as it was left, at the last look; "" where all is well.
+    looks : in how many looks in a row something was found.
+    since : time of the first of them.
     """
 
     reason: str = ""
@@ -46,14 +43,10 @@ def is_judged(*, done: bool, user: NodeAvailability, monitored: bool = True, bus
 
     Parameters
     ----------
-    done
-        It was done in some version.
-    user
-        Its user state: only nodes that are to be up are judged (rule 51).
-    monitored
-        Neither it nor its group says `monitor: false`.
-    busy
-        An action works on it.
+    done : it was done in some version.
+    user : its user state: only nodes that are to be up are judged (rule 51).
+    monitored : neither it nor its group says `monitor: false`.
+    busy : an action works on it.
     """
     return done and monitored and not busy and user is NodeAvailability.UP
 
@@ -76,12 +69,9 @@ def drift_status(drift: Drift, since: str, *, repairing: bool = False) -> tuple[
 
     Parameters
     ----------
-    drift
-        What was found.
-    since
-        Time of the drift, in words.
-    repairing
-        A repair is at work on the node.
+    drift : what was found.
+    since : time of the drift, in words.
+    repairing : a repair is at work on the node.
     """
     if repairing:
         return Status.PROCESSING, f"repairing: {drift.reason}"

@@ -63,20 +63,15 @@ def generated_state(
 
     Parameters
     ----------
-    reported
-        "up", "initializing", "stopping" or "down".
-    user
-        "up", "retired", "maintenance" or "down".
-    now
-        All times are in seconds of one clock.
-    transition_started, transition_time
-        When the node was first seen not up, None where it never was seen up; and for how long that may be a reboot.
-    crashes, max_crashes
-        Premature crashes, and how many are still fine.
-    crashed_in_init
-        It went down while it initialized, and has not been up since.
-    init_progressed, init_timeout
-        When it last made progress with initializing, and for how long it may make none; 0: for ever.
+    reported : "up", "initializing", "stopping" or "down".
+    user : "up", "retired", "maintenance" or "down".
+    now : all times are in seconds of one clock.
+    transition_started, transition_time : when the node was first seen not up, None where it never was seen up; and for
+        how long that may be a reboot.
+    crashes, max_crashes : premature crashes, and how many are still fine.
+    crashed_in_init : it went down while it initialized, and has not been up since.
+    init_progressed, init_timeout : when it last made progress with initializing, and for how long it may make none; 0:
+        for ever.
 
     Returns
     -------
@@ -86,8 +81,7 @@ def generated_state(
 
     Raises
     ------
-    ValueError
-        When a state is not one that may be reported, or wanted.
+    ValueError : when a state is not one that may be reported, or wanted.
 
     Examples
     --------

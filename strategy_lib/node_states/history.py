@@ -19,14 +19,11 @@ class Observation:
 
     Attributes
     ----------
-    state
-        Up, initializing, stopping or down.
-    operating
-        An operation on the node is open: ours, or one that the provisioner shows.
-    ordered
-        A stop was ordered: the node is not meant to be used (its user state is maintenance or down), or it said so.
-    progress
-        How far initializing is, in whatever measure; None: not known.
+    state : up, initializing, stopping or down.
+    operating : an operation on the node is open: ours, or one that the provisioner shows.
+    ordered : a stop was ordered: the node is not meant to be used (its user state is maintenance or down), or it said
+        so.
+    progress : how far initializing is, in whatever measure; None: not known.
     """
 
     state: NodeAvailability
@@ -41,19 +38,15 @@ class NodeHistory:
 
     Attributes
     ----------
-    state, since
-        What was reported last, and since when; None before the first sight.
-    been_up, up_since
-        It was up in some look; when it was first seen up again after it was not. A node that is up at the first sight
-        counts as up since then.
-    transition_started
-        When it was first seen not up after it had been up; None while it is up, and where it never was.
-    crashes
-        Premature crashes since the count was cleared.
-    crashed_in_init, init_progressed, progress
-        It went down while initializing; when it last made progress; the last progress. All end with up.
-    operated
-        An operation on it has begun, and it has not been up since: nothing that happens is a crash.
+    state, since : what was reported last, and since when; None before the first sight.
+    been_up, up_since : it was up in some look; when it was first seen up again after it was not. A node that is up at
+        the first sight counts as up since then.
+    transition_started : when it was first seen not up after it had been up; None while it is up, and where it never
+        was.
+    crashes : premature crashes since the count was cleared.
+    crashed_in_init, init_progressed, progress : it went down while initializing; when it last made progress; the last
+        progress. All end with up.
+    operated : an operation on it has begun, and it has not been up since: nothing that happens is a crash.
     """
 
     state: NodeAvailability | None = None

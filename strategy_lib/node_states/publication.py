@@ -18,10 +18,8 @@ class Version:
     def next(self, epoch: int) -> Version:
         """Return the version that this epoch's leader publishes after this one.
 
-        Raises
-        ------
-        ValueError
-            When the epoch is older than this version's: its leader was replaced, and publishes nothing.
+        Raises `ValueError`: when the epoch is older than this version's: its leader was replaced, and publishes
+        nothing.
         """
         if epoch < self.epoch:
             raise ValueError(f"epoch {epoch} is over: {self} was published since")
@@ -37,10 +35,8 @@ def next_epoch(last: int, database_clock: float) -> int:
 
     Parameters
     ----------
-    last
-        The epoch in the store.
-    database_clock
-        Seconds since 1970, on the clock of the database.
+    last : the epoch in the store.
+    database_clock : seconds since 1970, on the clock of the database.
     """
     return max(last + 1, int(database_clock))
 
@@ -60,10 +56,8 @@ class Pending:
 
     Attributes
     ----------
-    published
-        When that was; None: never in this life of the store.
-    first_change, last_change
-        When states first and last changed since then; None: they have not.
+    published : when that was; None: never in this life of the store.
+    first_change, last_change : when states first and last changed since then; None: they have not.
     """
 
     published: float | None = None
@@ -99,13 +93,10 @@ def to_publish(pending: Pending, settings: PublishSettings, now: float, *, diffe
 
     Parameters
     ----------
-    pending, settings
-        What has changed, and the site's settings.
-    now
-        On the clock of `pending`.
-    differs
-        Some state differs from the published one. What changed and changed back is nothing to publish; the wait of a
-        node that flaps is not begun anew by that.
+    pending, settings : what has changed, and the site's settings.
+    now : on the clock of `pending`.
+    differs : some state differs from the published one. What changed and changed back is nothing to publish; the wait
+        of a node that flaps is not begun anew by that.
     """
     time = publish_time(pending, settings)
     return differs and time is not None and now >= time

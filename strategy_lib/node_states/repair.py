@@ -37,18 +37,12 @@ class Patient:
 
     Attributes
     ----------
-    condition
-        The provisioner's word for it.
-    drifted
-        A drift is confirmed.
-    failed
-        Its newest attempt failed.
-    as_done
-        As far as can be told, it carries the design that it was done for.
-    powered_off
-        The provisioner shows it off.
-    in_progress
-        Something is at work on it, or its outcome is still to come.
+    condition : the provisioner's word for it.
+    drifted : a drift is confirmed.
+    failed : its newest attempt failed.
+    as_done : as far as can be told, it carries the design that it was done for.
+    powered_off : the provisioner shows it off.
+    in_progress : something is at work on it, or its outcome is still to come.
     """
 
     condition: NodeCondition
@@ -83,12 +77,9 @@ def decide_repair(node: Patient, mode: RepairMode, *, can_power_on: bool = False
 
     Parameters
     ----------
-    node
-        The facts. Nodes that are not to be up are not asked about (rule 51).
-    mode
-        Of the site. Only `REDEPLOY` destroys a node that the provisioner shows deployed.
-    can_power_on
-        The backend can.
+    node : the facts. Nodes that are not to be up are not asked about (rule 51).
+    mode : of the site. Only `REDEPLOY` destroys a node that the provisioner shows deployed.
+    can_power_on : the backend can.
 
     Returns
     -------
@@ -112,14 +103,10 @@ def repairs_due(
 
     Parameters
     ----------
-    waiting
-        Nodes that need repair, with their tries so far: the next one waits for its delay.
-    begun
-        Times at which repairs of the site began.
-    max_repairs_per_hour
-        Of the site, in any hour.
-    now
-        On the clock of the times.
+    waiting : nodes that need repair, with their tries so far: the next one waits for its delay.
+    begun : times at which repairs of the site began.
+    max_repairs_per_hour : of the site, in any hour.
+    now : on the clock of the times.
     """
     left = max_repairs_per_hour - sum(now - HOUR < time <= now for time in begun)
     due = sorted((tries.failures, name) for name, tries in waiting if tries.may_try(now))

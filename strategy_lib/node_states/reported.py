@@ -44,14 +44,10 @@ class Reported:
 
     Attributes
     ----------
-    state
-        Up, initializing, stopping or down.
-    reason
-        The provisioner's word, where it is not simply up.
-    operating
-        The provisioner is at work on the node.
-    undefined
-        The word is not one that this version knows: an event says so.
+    state : up, initializing, stopping or down.
+    reason : the provisioner's word, where it is not simply up.
+    operating : the provisioner is at work on the node.
+    undefined : the word is not one that this version knows: an event says so.
     """
 
     state: NodeAvailability
@@ -65,12 +61,9 @@ def reported_state(word: str, power: str | None, last: NodeAvailability | None) 
 
     Parameters
     ----------
-    word
-        Its status, such as "Deployed" or "Disk erasing"; in any case.
-    power
-        "on" or "off"; anything else, and None, is unknown.
-    last
-        What was reported of the node before; None at the first sight.
+    word : its status, such as "Deployed" or "Disk erasing"; in any case.
+    power : "on" or "off"; anything else, and None, is unknown.
+    last : what was reported of the node before; None at the first sight.
 
     Returns
     -------

@@ -45,22 +45,14 @@ class SiteView:
 
     Attributes
     ----------
-    groups
-        All groups of the site.
-    user
-        The user states in force, of nodes that are not simply up.
-    reported
-        What was reported of each node.
-    serving
-        Nodes that count as successful for the criteria of their groups now.
-    empty
-        Nodes that the provisioner shows nothing on.
-    busy
-        Node to the action that works on it.
-    unseen
-        Nodes that were not seen since the present version was published.
-    max_groups_in_maintenance
-        How many groups may have user states at once.
+    groups : all groups of the site.
+    user : the user states in force, of nodes that are not simply up.
+    reported : what was reported of each node.
+    serving : nodes that count as successful for the criteria of their groups now.
+    empty : nodes that the provisioner shows nothing on.
+    busy : node to the action that works on it.
+    unseen : nodes that were not seen since the present version was published.
+    max_groups_in_maintenance : how many groups may have user states at once.
     """
 
     groups: Sequence[GuardedGroup] = ()
@@ -88,21 +80,15 @@ def set_user_state(
 
     Parameters
     ----------
-    site
-        The facts.
-    nodes
-        One node, a group or a rack.
-    wanted
-        The state and the reason.
-    force
-        Carry it out whatever speaks against it.
-    leading
-        A controller leads the site and has seen its nodes. While none does, safe changes are refused.
+    site : the facts.
+    nodes : one node, a group or a rack.
+    wanted : the state and the reason.
+    force : carry it out whatever speaks against it.
+    leading : a controller leads the site and has seen its nodes. While none does, safe changes are refused.
 
     Raises
     ------
-    ValueError
-        When the state is not one that a person may want.
+    ValueError : when the state is not one that a person may want.
     """
     if wanted.state not in USER:
         raise ValueError(f"{wanted.state!r} cannot be wanted by a user: {', '.join(sorted(USER))}")

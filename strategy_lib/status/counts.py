@@ -80,8 +80,7 @@ def change(before: CountedLeaf | None, after: CountedLeaf | None) -> dict[Cell, 
 
     Parameters
     ----------
-    before, after
-        The leaf; None where it did not exist, or does not exist any more.
+    before, after : the leaf; None where it did not exist, or does not exist any more.
     """
     changes: defaultdict[Cell, Tally] = defaultdict(Tally)
     for cell, tally in _cells(before) if before is not None else ():
@@ -94,10 +93,7 @@ def change(before: CountedLeaf | None, after: CountedLeaf | None) -> dict[Cell, 
 def add(counts: Counts, changes: Counts) -> dict[Cell, Tally]:
     """Return the rows after changes; rows that stand for nothing are left out.
 
-    Raises
-    ------
-    ValueError
-        When a row would stand for less than nothing: the rows do not belong to the leaves.
+    Raises `ValueError`: when a row would stand for less than nothing: the rows do not belong to the leaves.
     """
     result = dict(counts)
     for cell, tally in changes.items():
@@ -116,14 +112,10 @@ def summarize(
 
     Parameters
     ----------
-    counts
-        The rows of a site or an action.
-    alive
-        Whether the owner of a row's records is alive, or owes nothing (rule 30).
-    over
-        The action is over (rule 29).
-    outside
-        Groups that do not count in the whole, such as `NO_GROUP` (rule 33).
+    counts : the rows of a site or an action.
+    alive : whether the owner of a row's records is alive, or owes nothing (rule 30).
+    over : the action is over (rule 29).
+    outside : groups that do not count in the whole, such as `NO_GROUP` (rule 33).
 
     Returns
     -------

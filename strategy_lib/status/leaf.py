@@ -49,18 +49,13 @@ def status_of_task(
 
     Parameters
     ----------
-    stored
-        One of `TaskStatus`. Any other value is undefined.
-    note
-        What is stored beside it: the error's text, or why the node is withheld.
-    blocked
-        The result of `blocked_by`, if the task's group stands behind a failed one. It matters to a pending task only.
-    never_begins
-        Why a pending task will not begin any more: its group or its action is over.
-    done_for
-        Of a node that was as wanted already: the version that it was done for (rule 21).
-    unknown_because
-        Why the outcome of an `unknown` task is not known.
+    stored : one of `TaskStatus`. Any other value is undefined.
+    note : what is stored beside it: the error's text, or why the node is withheld.
+    blocked : the result of `blocked_by`, if the task's group stands behind a failed one. It matters to a pending task
+        only.
+    never_begins : why a pending task will not begin any more: its group or its action is over.
+    done_for : of a node that was as wanted already: the version that it was done for (rule 21).
+    unknown_because : why the outcome of an `unknown` task is not known.
     """
     if stored not in tuple(TaskStatus):
         return Shown(Status.UNDEFINED, f"unknown stored value {stored!r}")
@@ -84,18 +79,12 @@ class SiteNode:
 
     Attributes
     ----------
-    in_design
-        The committed design has it.
-    wanted, done
-        Version and digest that are wanted, and that it was last done for; None: never.
-    failed
-        Text of the newest error, None where the newest attempt did not fail. `failed_version`: what it was about.
-    drifted
-        What is no longer as it was left, and since when (rule 56).
-    at_work
-        An operation is under way on it.
-    fixed
-        What had to be fixed by itself since it was done, and when.
+    in_design : the committed design has it.
+    wanted, done : version and digest that are wanted, and that it was last done for; None: never.
+    failed : text of the newest error, None where the newest attempt did not fail. `failed_version`: what it was about.
+    drifted : what is no longer as it was left, and since when (rule 56).
+    at_work : an operation is under way on it.
+    fixed : what had to be fixed by itself since it was done, and when.
     """
 
     in_design: bool = True
@@ -139,16 +128,11 @@ def owes(
 
     Parameters
     ----------
-    stored
-        What it stored last.
-    current
-        That is about what is wanted now.
-    turn
-        Its turn has come: the group has begun, for example.
-    monitored
-        It goes on looking at the task after its end.
-    waiting
-        It waits by design: queued, paused, or for a person's approval.
+    stored : what it stored last.
+    current : that is about what is wanted now.
+    turn : its turn has come: the group has begun, for example.
+    monitored : it goes on looking at the task after its end.
+    waiting : it waits by design: queued, paused, or for a person's approval.
     """
     if waiting:
         return False
@@ -163,14 +147,10 @@ class OwnerRecord:
 
     Attributes
     ----------
-    owner
-        Such as `airflow:deploy_site` or `provisioner:drydock`.
-    stored
-        Its status; None where it has not written anything.
-    alive
-        It has checked in within its interval, or owes nothing.
-    current
-        The record is about the version and digest that are wanted.
+    owner : such as `airflow:deploy_site` or `provisioner:drydock`.
+    stored : its status; None where it has not written anything.
+    alive : it has checked in within its interval, or owes nothing.
+    current : the record is about the version and digest that are wanted.
     """
 
     owner: str
@@ -187,10 +167,8 @@ def status_of_record(record: OwnerRecord, *, over: bool = False) -> Status:
 
     Parameters
     ----------
-    record
-        The record as it is stored.
-    over
-        The action is over, so that its stored statuses are history: neither owner nor freshness is judged, and what
+    record : the record as it is stored.
+    over : the action is over, so that its stored statuses are history: neither owner nor freshness is judged, and what
         was never begun is an error (rules 28 and 29).
     """
     if over:

@@ -48,24 +48,16 @@ class Entry:
 
     Attributes
     ----------
-    status
-        None where no facts are kept about it: `reason` says so, and no roll-up counts it.
-    last_status
-        The highest status that its owners stored, however old; None where none has written anything.
-    first_updated, last_updated
-        When its owners first and last wrote; None where none has.
-    leaves
-        How many tasks stand under it; 1 for a task.
-    own_leaves
-        How many of them are counted here: a node of several groups is counted once, in the group that processed it.
-    messages
-        The first messages of its worst children, at most `MOST_MESSAGES`.
-    counts
-        It counts in the status of its parent: what stands under `NO_GROUP` does not (rule 33).
-    processed_by
-        Of a task: the other group that processed the node (rule 34).
-    blame
-        Of a failed group: culprit or victim.
+    status : None where no facts are kept about it: `reason` says so, and no roll-up counts it.
+    last_status : the highest status that its owners stored, however old; None where none has written anything.
+    first_updated, last_updated : when its owners first and last wrote; None where none has.
+    leaves : how many tasks stand under it; 1 for a task.
+    own_leaves : how many of them are counted here: a node of several groups is counted once, in the group that
+        processed it.
+    messages : the first messages of its worst children, at most `MOST_MESSAGES`.
+    counts : it counts in the status of its parent: what stands under `NO_GROUP` does not (rule 33).
+    processed_by : of a task: the other group that processed the node (rule 34).
+    blame : of a failed group: culprit or victim.
     """
 
     type: EntryType
@@ -91,14 +83,10 @@ def task_entry(
 
     Parameters
     ----------
-    name
-        Of the node or step.
-    records
-        One for each expected owner, also for one that has written nothing.
-    over
-        Its action is over (rule 29).
-    processed_by
-        The group that processed the node, if it is not the one that this entry stands under (rule 34).
+    name : of the node or step.
+    records : one for each expected owner, also for one that has written nothing.
+    over : its action is over (rule 29).
+    processed_by : the group that processed the node, if it is not the one that this entry stands under (rule 34).
     """
     status = status_of_records(records, over=over)
     worst = (record for record in records if status_of_record(record, over=over) is status)
@@ -129,18 +117,12 @@ def parent_entry(
 
     Parameters
     ----------
-    kind
-        A supergoal counts each node once, a supertask counts all that stand under it (rule 34).
-    name
-        Of the entry. What stands under `NO_GROUP` does not count in the status of the parent (rule 33).
-    children
-        In the order in which they are shown.
-    own
-        What is stored about the entry itself, such as the state of a group's task. It rolls up as a child does.
-    over
-        Its action is over (rule 29).
-    blame
-        Of a failed group. It makes the entry an error whose first message says so.
+    kind : a supergoal counts each node once, a supertask counts all that stand under it (rule 34).
+    name : of the entry. What stands under `NO_GROUP` does not count in the status of the parent (rule 33).
+    children : in the order in which they are shown.
+    own : what is stored about the entry itself, such as the state of a group's task. It rolls up as a child does.
+    over : its action is over (rule 29).
+    blame : of a failed group. It makes the entry an error whose first message says so.
     """
     kept = tuple(children)
     counted = [child for child in kept if child.status is not None and child.counts]
@@ -193,8 +175,7 @@ def blame_groups(groups: Iterable[GroupStanding]) -> dict[str, Blame]:
 
     Parameters
     ----------
-    groups
-        In processing order: each after those it depends on.
+    groups : in processing order: each after those it depends on.
 
     Returns
     -------
@@ -222,12 +203,9 @@ def entry_to_dict(entry: Entry, *, now: datetime, depth: int | None = None) -> d
 
     Parameters
     ----------
-    entry
-        The entry and all below it.
-    now
-        For the age of what its owners wrote last, in seconds.
-    depth
-        How many levels below it are included; None: all.
+    entry : the entry and all below it.
+    now : for the age of what its owners wrote last, in seconds.
+    depth : how many levels below it are included; None: all.
     """
     shown: dict[str, Any] = {
         "type": entry.type.value,

@@ -64,8 +64,7 @@ def roll_up(statuses: Iterable[str]) -> str:
 
     Parameters
     ----------
-    statuses
-        Statuses of the children. A value that is not one of the seven words counts as undefined.
+    statuses : statuses of the children. A value that is not one of the seven words counts as undefined.
 
     Returns
     -------
@@ -88,12 +87,9 @@ def shown_status(stored: str | None, *, owner_alive: bool, current: bool) -> Sho
 
     Parameters
     ----------
-    stored
-        What the owner stored last; None where it has no record.
-    owner_alive
-        The owner has checked in within its interval. An owner that owes nothing counts as alive (rule 30).
-    current
-        The record is about the version and digest that are wanted. Without a record it does not matter.
+    stored : what the owner stored last; None where it has no record.
+    owner_alive : the owner has checked in within its interval. An owner that owes nothing counts as alive (rule 30).
+    current : the record is about the version and digest that are wanted. Without a record it does not matter.
 
     Returns
     -------
