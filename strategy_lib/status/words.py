@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 
 class Status(StrEnum):
@@ -27,8 +27,43 @@ class Status(StrEnum):
         """Place in the order, 0 for success."""
         return _RANKS[self]
 
+    @property
+    def symbol(self) -> str:
+        """One character that stands for it on every page and terminal."""
+        return _LOOKS[self].symbol
+
+    @property
+    def ascii_symbol(self) -> str:
+        """The same where only ASCII can be shown."""
+        return _LOOKS[self].ascii_symbol
+
+    @property
+    def colour(self) -> str:
+        """Its colour: green, grey, yellow, blue, red or magenta; how exactly that looks is for whoever shows it."""
+        return _LOOKS[self].colour
+
 
 _RANKS = {status: rank for rank, status in enumerate(Status)}
+
+
+class _Look(NamedTuple):
+    symbol: str
+    ascii_symbol: str
+    colour: str
+
+
+_LOOKS = {
+    Status.SUCCESS: _Look("✓", "+", "green"),
+    Status.DELETED: _Look("–", "-", "grey"),
+    Status.PENDING: _Look("·", ".", "grey"),
+    Status.UNRESPONSIVE: _Look("?", "?", "yellow"),
+    Status.PROCESSING: _Look("▶", ">", "blue"),
+    Status.ERROR: _Look("✗", "x", "red"),
+    Status.UNDEFINED: _Look("‽", "!", "magenta"),
+}
+UNRECORDED_SYMBOL = " "
+"""Stands where a status would, if nothing is kept about the entry."""
+
 ENDED = frozenset({Status.SUCCESS, Status.DELETED, Status.ERROR})
 """Statuses after which the owner owes nothing more, unless the entry is monitored (rule 30)."""
 

@@ -99,3 +99,12 @@ def test_rule_27_a_tree_rolls_up_as_its_leaves_do(tree: object) -> None:
 )
 def test_rule_32_deleted_counts_only_where_it_is_all(children: list[str], parent: str) -> None:
     assert status_of_parent([Status(child) for child in children]) == parent
+
+
+def test_statuses_can_be_told_apart_without_colours() -> None:
+    """Pending and deleted share a colour: the symbol tells them apart, also where only ASCII can be shown."""
+    assert "".join(status.symbol for status in Status) == "✓–·?▶✗‽"
+    ascii_symbols = "".join(status.ascii_symbol for status in Status)
+    assert ascii_symbols.isascii()
+    assert len(set(ascii_symbols)) == len(Status)
+    assert [status.colour for status in Status] == ["green", "grey", "grey", "yellow", "blue", "red", "magenta"]
