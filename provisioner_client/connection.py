@@ -20,7 +20,7 @@ class ConnectionValues:
     host, schema, port, login, password : as a person filled them in; any may be missing. A host may be a whole URL.
     extra : the fields that its backend and Slipway read, see `read_fields`.
     named_by : what it is kept in, for messages: ``Airflow connection 'slipway_provisioner'``. No secret.
-    hurried : somebody waits for the answer: each request is sent once, and given up after seconds.
+    hurried : a person waits for the answer, so each request is sent once and has a time-out of a few seconds.
     """
 
     type: str

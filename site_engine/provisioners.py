@@ -54,7 +54,7 @@ class ProvisionerConnection:
 
     @property
     def hurried(self) -> ProvisionerConnection:
-        """The same connection for a question whose answer somebody waits for: see `ConnectionValues.hurried`."""
+        """Return this connection with short time-outs and no retries (`ConnectionValues.hurried`)."""
         return replace(self, values=replace(self.values, hurried=True))
 
     @property

@@ -20,7 +20,7 @@ _UNPROVEN = (TaskStatus.PROCESSING, TaskStatus.UNKNOWN)
 
 
 def apply_outcome(tx: Connection, now: datetime, this: Operation, outcome: Outcome, note: str) -> frozenset[str]:
-    """Carry out `Operations.record_outcome` in the caller's transaction, but for the end of the operation."""
+    """Apply an outcome (`Operations.record_outcome`) in the caller's transaction; the caller ends the operation."""
     settled = _succeed(tx, now, this, outcome.succeeded)
     settled |= _settle(tx, now, this, TaskStatus.ERROR, outcome.failed, _UNPROVEN)
     settled |= _settle(tx, now, this, TaskStatus.UNKNOWN, outcome.unknown, (TaskStatus.PROCESSING,))
@@ -47,7 +47,7 @@ def apply_outcome(tx: Connection, now: datetime, this: Operation, outcome: Outco
 
 
 def apply_late_outcome(tx: Connection, now: datetime, this: Operation, outcome: Outcome, note: str) -> frozenset[str]:
-    """Carry out `Operations.record_late_outcome` in the caller's transaction, but for the end of the operation."""
+    """Apply an outcome that is known late (`Operations.record_late_outcome`); the caller ends the operation."""
     known = _succeed(tx, now, this, outcome.succeeded)
     _clear_errors(tx, this, known)
     known |= _settle(tx, now, this, TaskStatus.ERROR, outcome.failed, _UNPROVEN)

@@ -227,7 +227,7 @@ class SiteServer:
         headers: Mapping[str, str] | None = None,
         **arguments: Any,
     ) -> requests.Response:
-        """Send a request; `query` without what is None. The site and the verbosity are added. Raises `Failed`."""
+        """Send a request with the site and the verbosity, without the values that are None. Raises `Failed`."""
         with translated_errors(self.where, say_of):
             answer = self.api.request(
                 f"{method} {path}",

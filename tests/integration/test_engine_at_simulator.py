@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 import requests
 
-from site_engine.node_steps import NodeStepVerdict
 from site_engine.operations.wait import StillRunning
 from site_store import ActionState, GroupRecord, OperationStatus
 from strategy_lib.phase import GroupState, Phase
-from tests.support.driving import Begin, Driving
+from tests.support.driving import Begin, Driving, verdict
 from tests.support.simulators import Simulator
 from tests.support.sites import boot_action, group, node, site
 
@@ -139,14 +138,6 @@ def deployed(begin: Begin) -> Driving:
     driving.group("all")
     assert driving.store.nodes.done_digests("alpha").keys() == {"a", "b", "c"}
     return driving
-
-
-def verdict(driving: Driving, step: Phase, *nodes: str, attempt: int = 20, **more: bool) -> str:
-    """Drive a step to its end; return what is said of the nodes that are not done, and "" when all are."""
-    ended = driving.node_step(step, nodes, attempt, **more)
-    assert isinstance(ended, NodeStepVerdict)
-    assert ended.criterion.met is not ended.failure.startswith(step.value)
-    return ended.failure
 
 
 def test_rule_25_destroyed_nodes_count_as_done_in_no_version(deployed: Driving, simulator: Simulator) -> None:

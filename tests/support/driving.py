@@ -144,3 +144,11 @@ def simulated(simulator: Simulator) -> Connection:
     return lambda driving: DrydockProvisioner(
         simulator.url, submission=SubmissionPolicy(look_delay=0.1, settle=driving.settle)
     )
+
+
+def verdict(driving: Driving, step: Phase, *nodes: str, attempt: int = 20, **more: bool) -> str:
+    """Drive a step to its end; return what is said of the nodes that are not done, and "" when all are."""
+    ended = driving.node_step(step, nodes, attempt, **more)
+    assert isinstance(ended, NodeStepVerdict)
+    assert ended.criterion.met is not ended.failure.startswith(step.value)
+    return ended.failure

@@ -26,7 +26,6 @@ from strategy_lib.outcome import REFUSED_BY_PREPARE, Evidence, NodeCondition
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
 
-_LONGEST_NAME = 32
 _STATUS = {
     NodeCondition.NEW: "New",
     NodeCondition.COMMISSIONING: "Commissioning",
@@ -131,16 +130,16 @@ class FakeProvisioner:
     def check_names(self, nodes: Collection[str]) -> None:
         """Refuse names that are too long."""
         for name in nodes:
-            if len(name) > _LONGEST_NAME:
-                raise SubmissionRefused(f"the node name {name} has more than {_LONGEST_NAME} characters")
+            if len(name) > 32:
+                raise SubmissionRefused(f"the node name {name} has more than 32 characters")
 
     def validate_design(self, design: DesignSource) -> DesignValidation:
         """Accept every design."""
         return DesignValidation(True, ())
 
     def select_nodes(self, design: DesignSource, selectors: Sequence[Selector]) -> frozenset[str]:
-        """Is not needed where this stands for a provisioner."""
-        raise NotImplementedError
+        """Fail: it has machines and no designs, and the contract's tests of selectors ask the simulator."""
+        raise NotImplementedError("the provisioner in memory reads no design")
 
     def submit(
         self,

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from site_store import SiteStore
 
 
@@ -32,3 +34,15 @@ def new_store_in_memory() -> Iterator[str]:
     in_memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=in_memory if in_memory.is_dir() else None) as folder:
         yield new_store(Path(folder))
+
+
+def upgrade_fails_at(operation: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Upgrade a database, with the power cut at the first of these operations of Alembic."""
+
+    def fail(*_args: object, **_options: object) -> None:
+        raise RuntimeError("power cut")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(f"alembic.operations.Operations.{operation}", fail)
+        with pytest.raises(RuntimeError, match="power cut"):
+            SiteStore.upgrade(url)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from site_engine.node_steps import NodeStepVerdict
 from site_engine.operations.wait import StillRunning
 from site_store import ActionState
 from strategy_lib.phase import Phase
-from tests.support.driving import Begin, Driving
+from tests.support.driving import Begin, Driving, verdict
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_provisioner import FakeProvisioner
 from tests.support.sites import group, node, site
@@ -33,14 +32,6 @@ def listed(begin: Begin, fake: FakeProvisioner) -> Driving:
     for name in "abc":
         fake.set_status(name, "Deployed")
     return driving
-
-
-def verdict(driving: Driving, step: Phase, *nodes: str, attempt: int = 20, **more: bool) -> str:
-    """Drive a step to its end; return what is said of the nodes that are not done, and "" when all are."""
-    ended = driving.node_step(step, nodes, attempt, **more)
-    assert isinstance(ended, NodeStepVerdict)
-    assert ended.criterion.met is not ended.failure.startswith(step.value)
-    return ended.failure
 
 
 @pytest.mark.parametrize(

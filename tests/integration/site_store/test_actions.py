@@ -121,7 +121,7 @@ def test_rule_24_the_end_of_an_action_leaves_nothing_running(site: Scenario) -> 
         "b": (GroupState.FAILURE, Reason.INTERRUPTED),
         "c": (GroupState.PENDING, None),
     }
-    # The same, whoever is asked: a group that was never begun is not made to look as if it had been.
+    # Both answers agree: a group that was never begun does not look as if it had been.
     states = {name: state for name, (state, _) in groups.items()}
     assert {group.name: group.state for group in site.store.reports.facts(action.id).groups} == states
     assert {standing.name: standing.state for standing in site.store.groups.standings(action.id)} == states

@@ -22,6 +22,7 @@ from site_store.address import resolve
 from site_store.database import Database
 from site_store.schema_version import CURRENT, VERSION_TABLE
 from site_store.tables import metadata
+from tests.support.stores import upgrade_fails_at
 
 
 def test_models_and_migrations_agree(url: str) -> None:
@@ -96,13 +97,7 @@ def test_another_schema_is_refused(empty_url: str, found: str, advice: str) -> N
 
 
 def test_a_failed_upgrade_leaves_nothing_behind(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_args: object, **_options: object) -> None:
-        raise RuntimeError("power cut")
-
-    with monkeypatch.context() as broken:
-        broken.setattr("alembic.operations.Operations.create_index", fail)
-        with pytest.raises(RuntimeError, match="power cut"):
-            SiteStore.upgrade(empty_url)
+    upgrade_fails_at("create_index", empty_url, monkeypatch)
     with pytest.raises(SchemaNotCurrent, match="no tables"):
         SiteStore.open(empty_url)
     assert "upgraded from nothing" in SiteStore.upgrade(empty_url)

@@ -18,6 +18,7 @@ from tests.integration.site_store import first_schema
 from tests.integration.site_store.desk import counts
 from tests.integration.site_store.first_schema import FIRST, MOMENT, SECOND
 from tests.support.revisions import commit_design
+from tests.support.stores import upgrade_fails_at
 
 
 @pytest.fixture
@@ -118,14 +119,7 @@ def _check_what_comes_next(old: SiteStore) -> None:
 
 def test_an_upgrade_that_fails_leaves_the_old_database(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     first_schema.make(empty_url)
-
-    def fail(*_args: object, **_options: object) -> None:
-        raise RuntimeError("power cut")
-
-    with monkeypatch.context() as broken:
-        broken.setattr("alembic.operations.Operations.drop_index", fail)
-        with pytest.raises(RuntimeError, match="power cut"):
-            SiteStore.upgrade(empty_url)
+    upgrade_fails_at("drop_index", empty_url, monkeypatch)
     with pytest.raises(SchemaNotCurrent, match="is at schema 0001"):
         SiteStore.open(empty_url)
     assert "upgraded from schema 0001" in SiteStore.upgrade(empty_url)

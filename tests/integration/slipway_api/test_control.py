@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -13,6 +11,7 @@ from site_engine.errors import AirflowApiError
 from site_store import ActionState, SiteStore
 from slipway_api.actions.control import COMMANDS, give_command
 from slipway_api.http.api_errors import ApiError
+from tests.support.airflow_answers import airflow
 from tests.support.stores import new_store
 
 
@@ -28,17 +27,6 @@ def running(store: SiteStore) -> str:
     action = store.actions.create("deploy_site", "alpha", 1, {}, "ann", context_marker=None, exclusive=True)
     store.locks.acquire(action.id)
     return action.id
-
-
-def airflow(answer: str | Exception | None) -> Any:
-    """Return an Airflow that says this of every run."""
-
-    def run_state(*_: str) -> str | None:
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    return SimpleNamespace(run_state=run_state)
 
 
 @pytest.mark.parametrize("verb", COMMANDS)

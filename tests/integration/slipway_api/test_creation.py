@@ -14,6 +14,7 @@ from site_store import ActionState, SiteStore
 from slipway_api.actions import creation
 from slipway_api.actions.creation import ActionRequest, create, previewed
 from slipway_api.http.api_errors import ApiError
+from tests.support.airflow_answers import airflow
 from tests.support.revisions import commit_design
 from tests.support.sites import group, node, site
 from tests.support.stores import new_store
@@ -40,17 +41,6 @@ def dead(store: SiteStore) -> str:
     action = store.actions.create("deploy_site", "alpha", 3, {}, "ann", context_marker=None, exclusive=True)
     store.locks.acquire(action.id)
     return action.id
-
-
-def airflow(answer: str | Exception | None) -> Any:
-    """Return an Airflow that says this of every run."""
-
-    def run_state(*_: str) -> str | None:
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    return SimpleNamespace(run_state=run_state, is_switched_off=lambda _: False)
 
 
 def test_a_dead_action_on_the_site_has_passed_over_commits_as_one_that_is_closed(

@@ -24,7 +24,7 @@ def site(tmp_path: Path) -> Iterator[Scenario]:
 
 
 def shown(store: SiteStore, action: ActionRecord) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the groups of an action but for the time of their end, and its nodes."""
+    """Return the groups of an action without the times of their ends, and its nodes."""
     groups = run_view(store, action)["groups"]
     return [{**group, "ended": None} for group in groups], action_nodes(store, action, groups, 5)
 

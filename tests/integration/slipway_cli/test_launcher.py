@@ -11,18 +11,23 @@ from slipway_cli.embedded.processes import kill_sessions, members
 from tests.integration.slipway_cli.conftest import wait_until
 
 
-def test_a_tied_process_ends_with_its_parent(tmp_path: Path) -> None:
-    (tmp_path / "sleeper.py").write_text("import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n")
-    parent = (
+def parent_of(module: str, place: Path) -> subprocess.Popen[str]:
+    """Start a process that starts a module of this place, tied to itself."""
+    program = (
         "import subprocess, time; from slipway_cli.embedded.launcher import tied_command\n"
-        "subprocess.Popen(tied_command('sleeper'), start_new_session=True); time.sleep(60)"
+        f"subprocess.Popen(tied_command('{module}'), start_new_session=True); time.sleep(60)"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", parent],
+    return subprocess.Popen(
+        [sys.executable, "-c", program],
         stdout=subprocess.PIPE,
         text=True,
-        env=dict(os.environ) | {"PYTHONPATH": str(tmp_path)},
-    ) as process:
+        env=dict(os.environ) | {"PYTHONPATH": str(place)},
+    )
+
+
+def test_a_tied_process_ends_with_its_parent(tmp_path: Path) -> None:
+    (tmp_path / "sleeper.py").write_text("import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n")
+    with parent_of("sleeper", tmp_path) as process:
         assert process.stdout is not None
         child = int(process.stdout.readline())
         assert members({child}) == [child]
@@ -47,16 +52,7 @@ time.sleep(60)
 def test_what_a_tied_process_has_forked_ends_with_it(tmp_path: Path) -> None:
     """The supervisor and its guard may be killed together: then nobody is left to clear up."""
     (tmp_path / "forking.py").write_text(FORKING)
-    parent = (
-        "import subprocess, time; from slipway_cli.embedded.launcher import tied_command\n"
-        "subprocess.Popen(tied_command('forking'), start_new_session=True); time.sleep(60)"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", parent],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=dict(os.environ) | {"PYTHONPATH": str(tmp_path)},
-    ) as process:
+    with parent_of("forking", tmp_path) as process:
         assert process.stdout is not None
         said = [process.stdout.readline().split() for _ in range(3)]
         session = int(said[0][1])
