@@ -19,6 +19,7 @@ from strategy_lib.configuration import (
 )
 from strategy_lib.errors import Problem, StrategyLibError
 from strategy_lib.node import Node
+from strategy_lib.notifications import NOBODY, NOTIFICATIONS_SCHEMA, Notifications, parse_notifications
 from strategy_lib.strategy import STRATEGY_SCHEMA, Strategy, default_strategy
 from strategy_lib.strategy_parser import parse_strategy
 from strategy_lib.warnings import strategy_warnings
@@ -38,6 +39,7 @@ class Design:
     nodes : all nodes of the site, in document order.
     digests : node name to the digest of what makes it.
     warnings : what deserves a second look (rule 4), and host profiles that are missing.
+    notifications : who is told what; nobody where the site has no such document.
     """
 
     configuration: DeploymentConfiguration
@@ -45,6 +47,7 @@ class Design:
     nodes: tuple[Node, ...]
     digests: Mapping[str, str]
     warnings: tuple[Problem, ...]
+    notifications: Notifications = NOBODY
 
 
 def read_design(documents: Iterable[Document]) -> Design:
@@ -72,13 +75,23 @@ def read_design(documents: Iterable[Document]) -> Design:
     no_digests: dict[str, str] = {}
     nodes = _attempt(errors, no_nodes, nodes_from_documents, all_documents)
     digests = _attempt(errors, no_digests, node_digests, all_documents, nodes)
+    notifications = _attempt(errors, NOBODY, read_notifications, all_documents)
     if len(errors) == 1:
         raise errors[0]
     if errors:
         raise DocumentError(dict.fromkeys(problem for error in errors for problem in error.problems))
     warnings = [*strategy_warnings(strategy, nodes, strategy_document), *missing_profiles(all_documents)]
     warnings += unused_strategies(all_documents)
-    return Design(configuration, strategy, tuple(nodes), digests, tuple(warnings))
+    return Design(configuration, strategy, tuple(nodes), digests, tuple(warnings), notifications)
+
+
+def read_notifications(documents: Iterable[Document]) -> Notifications:
+    """Read who is told what about a site; nobody without such a document.
+
+    Raises `StrategyLibError`: there are two of these documents, or the document is wrong.
+    """
+    document = find_document(list(documents), NOTIFICATIONS_SCHEMA)
+    return NOBODY if document is None else parse_notifications(document.data, document)
 
 
 def _attempt(

@@ -17,17 +17,18 @@ from strategy_lib.configuration import CONFIGURATION_SCHEMA, parse_configuration
 from strategy_lib.did_you_mean import suggestion
 from strategy_lib.errors import Problem, StrategyLibError
 from strategy_lib.node import Node
+from strategy_lib.notifications import NOTIFICATIONS_SCHEMA, parse_notifications
 from strategy_lib.strategy import STRATEGY_SCHEMA
 from strategy_lib.strategy_parser import parse_strategy
 from strategy_lib.warnings import group_count_problem, strategy_warnings
 
 # Every report names the groups and settings that were applied.
-_SHOWN = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA)
+_SHOWN = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA, NOTIFICATIONS_SCHEMA)
 _EXPOSED = "groups and settings are shown to everybody: write it in plain"
 
-CHECKED = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA, NODE_SCHEMA)
+CHECKED = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA, NOTIFICATIONS_SCHEMA, NODE_SCHEMA)
 
-_READ = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA, *READ)
+_READ = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA, NOTIFICATIONS_SCHEMA, *READ)
 _NEAR = 0.85
 
 
@@ -180,9 +181,12 @@ def _settings_problems(documents: Sequence[Document]) -> list[Problem]:
     found = [
         *_errors(find_documents, documents, STRATEGY_SCHEMA),
         *_errors(find_document, documents, CONFIGURATION_SCHEMA),
+        *_errors(find_document, documents, NOTIFICATIONS_SCHEMA),
     ]
     for document in _concrete(documents, CONFIGURATION_SCHEMA):
         found += _errors(parse_configuration, document.data, document)
+    for document in _concrete(documents, NOTIFICATIONS_SCHEMA):
+        found += _errors(parse_notifications, document.data, document)
     return found
 
 

@@ -22,10 +22,16 @@ from slipway_cli.output import (
 )
 from strategy_lib.configuration import CONFIGURATION_SCHEMA
 from strategy_lib.errors import Problem
+from strategy_lib.notifications import NOTIFICATIONS_SCHEMA
 from strategy_lib.strategy import STRATEGY_SCHEMA
 
 INVALID_EXIT = 1
-NOUNS = {STRATEGY_SCHEMA: "strategy", CONFIGURATION_SCHEMA: "configuration", NODE_SCHEMA: "node"}
+NOUNS = {
+    STRATEGY_SCHEMA: "strategy",
+    CONFIGURATION_SCHEMA: "configuration",
+    NOTIFICATIONS_SCHEMA: "notification list",
+    NODE_SCHEMA: "node",
+}
 
 
 @click.command()

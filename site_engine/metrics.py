@@ -1,0 +1,184 @@
+"""The metrics: their names, what they mean, and their text as Prometheus reads it. Pure; the numbers are given."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Shape(StrEnum):
+    """What Prometheus calls the type of a metric."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric by its name.
+
+    Attributes
+    ----------
+    help : what it says, in a sentence.
+    labels : the names of its labels, in order.
+    bounds : upper bounds of the buckets of a histogram, in seconds, without infinity.
+    """
+
+    name: str
+    shape: Shape
+    help: str
+    labels: tuple[str, ...] = ()
+    bounds: tuple[float, ...] = ()
+
+
+_WORK = (1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400)
+_CALL = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+NODES = Metric("slipway_nodes", Shape.GAUGE, "Nodes by the status that their site shows.", ("site", "status"))
+ACTIONS_RUNNING = Metric(
+    "slipway_actions_running", Shape.GAUGE, "Actions that are pending or running.", ("site", "kind")
+)
+ACTION_OUTCOMES = Metric(
+    "slipway_action_outcomes_total", Shape.COUNTER, "Actions that ended, by how.", ("site", "kind", "state")
+)
+GROUP_OUTCOMES = Metric(
+    "slipway_group_outcomes_total",
+    Shape.COUNTER,
+    "Groups with a verdict, by the verdict and the reason of a failure.",
+    ("site", "state", "reason", "critical"),
+)
+GROUP_SECONDS = Metric(
+    "slipway_group_duration_seconds", Shape.HISTOGRAM, "From a group's start to its verdict.", ("site",), _WORK
+)
+PHASE_SECONDS = Metric(
+    "slipway_phase_duration_seconds",
+    Shape.HISTOGRAM,
+    "From when the provisioner begins an operation to its end.",
+    ("site", "phase"),
+    _WORK,
+)
+QUEUE_SECONDS = Metric(
+    "slipway_queue_wait_seconds",
+    Shape.HISTOGRAM,
+    "From when an operation is submitted to when the provisioner begins it.",
+    ("site", "phase"),
+    _WORK,
+)
+CALL_SECONDS = Metric(
+    "slipway_provisioner_call_seconds",
+    Shape.HISTOGRAM,
+    "Calls to provisioners by result, with how long they took.",
+    ("provisioner", "call", "result"),
+    _CALL,
+)
+OWNER_UNRESPONSIVE = Metric(
+    "slipway_owner_unresponsive", Shape.GAUGE, "1 for an owner that has not checked in within its interval.", ("owner",)
+)
+NOTIFICATIONS_WAITING = Metric(
+    "slipway_notifications_waiting", Shape.GAUGE, "Notifications that are not delivered yet.", ("site",)
+)
+METRICS: Final = (
+    NODES,
+    ACTIONS_RUNNING,
+    ACTION_OUTCOMES,
+    GROUP_OUTCOMES,
+    GROUP_SECONDS,
+    PHASE_SECONDS,
+    QUEUE_SECONDS,
+    CALL_SECONDS,
+    OWNER_UNRESPONSIVE,
+    NOTIFICATIONS_WAITING,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A histogram's numbers: how many in each bucket (one more than there are bounds), and the sum of all."""
+
+    counts: tuple[int, ...]
+    total: float
+
+    def __add__(self, other: Distribution) -> Distribution:
+        counts = tuple(mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True))
+        return Distribution(counts, self.total + other.total)
+
+
+def bucket_of(metric: Metric, seconds: float) -> int:
+    """Return the number of the bucket that a duration falls into."""
+    return bisect_left(metric.bounds, seconds)
+
+
+def distribution(metric: Metric, durations: Iterable[float]) -> Distribution:
+    """Count durations into the buckets of a histogram."""
+    counts = [0] * (len(metric.bounds) + 1)
+    total = 0.0
+    for seconds in durations:
+        counts[bucket_of(metric, seconds)] += 1
+        total += seconds
+    return Distribution(tuple(counts), total)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A number of a metric. `labels` are the values of the metric's labels, in order."""
+
+    metric: Metric
+    labels: tuple[str, ...]
+    value: float | Distribution
+
+    def tags(self) -> Mapping[str, str]:
+        """Return the labels by name."""
+        return dict(zip(self.metric.labels, self.labels, strict=True))
+
+
+def to_text(samples: Iterable[Sample]) -> str:
+    """Return samples as Prometheus reads them: each metric once with what it means, also one without a sample.
+
+    Raises `ValueError`: two samples have the same metric and labels.
+    """
+    by_metric: dict[str, dict[tuple[str, ...], Sample]] = {metric.name: {} for metric in METRICS}
+    for sample in samples:
+        known = by_metric[sample.metric.name]
+        if sample.labels in known:
+            raise ValueError(f"two samples of {sample.metric.name} with the labels {sample.labels}")
+        known[sample.labels] = sample
+    lines: list[str] = []
+    for metric in METRICS:
+        lines += [f"# HELP {metric.name} {metric.help}", f"# TYPE {metric.name} {metric.shape}"]
+        for _, sample in sorted(by_metric[metric.name].items()):
+            lines += _lines(sample)
+    return "\n".join(lines) + "\n"
+
+
+def _lines(sample: Sample) -> Iterator[str]:
+    metric, tags = sample.metric, list(sample.tags().items())
+    if not isinstance(sample.value, Distribution):
+        yield f"{metric.name}{_labels(tags)} {_number(sample.value)}"
+        return
+    so_far = 0
+    for bound, number in zip((*metric.bounds, math.inf), sample.value.counts, strict=True):
+        so_far += number
+        yield f"{metric.name}_bucket{_labels([*tags, ('le', _number(bound))])} {so_far}"
+    yield f"{metric.name}_sum{_labels(tags)} {_number(sample.value.total)}"
+    yield f"{metric.name}_count{_labels(tags)} {so_far}"
+
+
+def _labels(tags: Sequence[tuple[str, str]]) -> str:
+    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in tags) + "}" if tags else ""
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+def _number(value: float) -> str:
+    if math.isinf(value):
+        return "+Inf"
+    return str(int(value)) if value == int(value) else repr(float(value))

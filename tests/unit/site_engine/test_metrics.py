@@ -1,0 +1,80 @@
+"""The text that Prometheus reads."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from site_engine.metrics import (
+    CALL_SECONDS,
+    GROUP_SECONDS,
+    METRICS,
+    NODES,
+    Distribution,
+    Sample,
+    Shape,
+    bucket_of,
+    distribution,
+    to_text,
+)
+
+
+def test_every_metric_says_what_it_is_also_without_a_sample() -> None:
+    text = to_text([])
+    for metric in METRICS:
+        assert f"# HELP {metric.name} {metric.help}\n# TYPE {metric.name} {metric.shape}\n" in text
+
+
+def test_a_gauge_is_one_line_for_each_set_of_labels() -> None:
+    text = to_text([Sample(NODES, ("a", "success"), 12), Sample(NODES, ("a", "error"), 1)])
+    assert 'slipway_nodes{site="a",status="error"} 1\nslipway_nodes{site="a",status="success"} 12\n' in text
+
+
+def test_a_histogram_counts_what_is_at_most_each_bound() -> None:
+    found = distribution(GROUP_SECONDS, [0.5, 1, 1.5, 20000])
+    lines = to_text([Sample(GROUP_SECONDS, ("a",), found)]).splitlines()
+    assert 'slipway_group_duration_seconds_bucket{site="a",le="1"} 2' in lines
+    assert 'slipway_group_duration_seconds_bucket{site="a",le="5"} 3' in lines
+    assert 'slipway_group_duration_seconds_bucket{site="a",le="14400"} 3' in lines
+    assert 'slipway_group_duration_seconds_bucket{site="a",le="+Inf"} 4' in lines
+    assert 'slipway_group_duration_seconds_sum{site="a"} 20003' in lines
+    assert 'slipway_group_duration_seconds_count{site="a"} 4' in lines
+
+
+def test_distributions_add_up() -> None:
+    first, second = distribution(CALL_SECONDS, [0.01]), distribution(CALL_SECONDS, [100.0])
+    assert first + second == distribution(CALL_SECONDS, [0.01, 100.0])
+    assert bucket_of(CALL_SECONDS, 100.0) == len(CALL_SECONDS.bounds)
+
+
+@given(st.text())
+def test_a_name_never_leaves_its_quotes(name: str) -> None:
+    (line,) = (
+        line for line in to_text([Sample(NODES, (name, "error"), 1)]).split("\n") if line.startswith("slipway_nodes{")
+    )
+    found = re.fullmatch(r'slipway_nodes\{site="((?:[^"\\\n]|\\["\\n])*)",status="error"\} 1', line, re.DOTALL)
+    assert found
+    unescaped = re.sub(r"\\(.)", lambda escape: "\n" if escape[1] == "n" else escape[1], found[1])
+    assert unescaped == name
+
+
+def test_the_same_labels_twice_are_a_defect() -> None:
+    with pytest.raises(ValueError, match="two samples of slipway_nodes"):
+        to_text([Sample(NODES, ("a", "error"), 1), Sample(NODES, ("a", "error"), 2)])
+
+
+def test_names_follow_the_conventions_of_prometheus() -> None:
+    for metric in METRICS:
+        assert metric.name.startswith("slipway_")
+        assert metric.name.endswith("_total") == (metric.shape is Shape.COUNTER)
+        assert metric.name.endswith("_seconds") == (metric.shape is Shape.HISTOGRAM)
+        assert list(metric.bounds) == sorted(metric.bounds)
+        assert bool(metric.bounds) == (metric.shape is Shape.HISTOGRAM)
+
+
+def test_numbers_and_buckets_must_fit() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        to_text([Sample(GROUP_SECONDS, ("a",), Distribution((1, 2), 3.0))])
