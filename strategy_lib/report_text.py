@@ -1,4 +1,7 @@
-"""The text of a report for the log, most important first (rule 20)."""
+"""The text of a report for the log, failures first (rule 20).
+
+Nodes that succeeded are counted and not listed: a large site has thousands, and the stored report has each.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from strategy_lib.criteria import CriterionResult
+from strategy_lib.duration import duration_words
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.report import Report, ReportedGroup, ReportedNode, Submission, seconds_between
 
 _MOST_TROUBLED = 500
-_MOST_NODES = 2000
+_MOST_NAMES = 20
+"""Names of nodes on one line."""
 _WHY = {
     Reason.PREPARE_CRITERIA: "the prepare criteria were not met, so it deployed no node",
     Reason.DEPLOY_CRITERIA: "the deploy criteria were not met",
@@ -32,7 +37,7 @@ def render(report: Report) -> str:
 def _lines(report: Report) -> Iterator[str]:
     action = report.action
     revision = f", revision {action.revision}" if action.revision is not None else ""
-    took = _duration(seconds_between(action.started, action.ended))
+    took = duration_words(seconds_between(action.started, action.ended))
     yield f"{action.kind} of site {action.site}{revision}: {report.verdict.upper()}: {report.verdict_text}"
     run = f", run {action.run_id} of {action.dag_id}" if action.run_id is not None else ""
     user = f", asked for by {action.user}" if action.user is not None else ""
@@ -61,8 +66,7 @@ def _lines(report: Report) -> Iterator[str]:
         as_wanted = Counter(name for node in report.nodes if node.as_wanted for name in node.groups)
         yield from _group_table(report.groups, done, as_wanted)
     if report.nodes and report.rehearsal is None:
-        yield f"All {len(report.nodes)} nodes:"
-        yield from _node_table(report.nodes)
+        yield _node_counts(report.nodes)
 
 
 def _submission(submission: Submission) -> str:
@@ -106,6 +110,20 @@ def _troubled_nodes(nodes: Sequence[ReportedNode]) -> Iterator[str]:
             )
             if len(found) > _MOST_TROUBLED:
                 yield f"  and {len(found) - _MOST_TROUBLED} more"
+    not_begun = [node for node in nodes if node.state is NodeState.NOT_STARTED and not node.withheld]
+    if not_begun:
+        yield f"Nodes that were not started ({len(not_begun)}):"
+        yield from _names_by_groups(not_begun)
+
+
+def _names_by_groups(nodes: Sequence[ReportedNode]) -> Iterator[str]:
+    """Yield a line for all nodes of the same groups: why they were not started is said of the groups."""
+    names: dict[tuple[str, ...], list[str]] = {}
+    for node in nodes:
+        names.setdefault(node.groups, []).append(node.name)
+    for groups, found in names.items():
+        more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
+        yield f"  in {', '.join(groups) or 'no group'}: {', '.join(found[:_MOST_NAMES])}{more}"
 
 
 def _group_table(groups: Sequence[ReportedGroup], done: str | None, as_wanted: Mapping[str, int]) -> Iterator[str]:
@@ -131,7 +149,7 @@ def _group_table(groups: Sequence[ReportedGroup], done: str | None, as_wanted: M
             *((str(as_wanted.get(group.name, 0)),) if as_wanted else ()),
             str(group.counts.failed),
             str(group.counts.unknown),
-            _duration(group.seconds) or "-",
+            duration_words(group.seconds) or "-",
         )
         for group in groups
     ]
@@ -142,38 +160,22 @@ def _group_table(groups: Sequence[ReportedGroup], done: str | None, as_wanted: M
         yield from (f"  {name}: {_criterion(result)}" for name, result in judged)
 
 
-def _node_table(nodes: Sequence[ReportedNode]) -> Iterator[str]:
-    rows = [(node.name, str(node.state), ", ".join(node.groups) or "-", _message(node)) for node in nodes[:_MOST_NODES]]
-    yield from _table([("node", "state", "groups", "message"), *rows])
-    if len(nodes) > _MOST_NODES:
-        yield f"  and {len(nodes) - _MOST_NODES} more, which are in the stored report"
-
-
-def _message(node: ReportedNode) -> str:
-    return node.message or ("as wanted already, not submitted" if node.as_wanted else "")
+def _node_counts(nodes: Sequence[ReportedNode]) -> str:
+    states = Counter(node.state for node in nodes)
+    as_wanted = sum(1 for node in nodes if node.as_wanted)
+    already = f" ({as_wanted} as wanted already, not submitted)" if as_wanted else ""
+    counted = (
+        f"{states[state]} {state}{already if state is NodeState.SUCCESS else ''}"
+        for state in reversed(NodeState)
+        if states[state]
+    )
+    return f"All {len(nodes)} nodes, which are in the stored report: {', '.join(counted)}"
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-
-
-def _duration(seconds: float | None) -> str:
-    """Return seconds as people say them: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`."""
-    if seconds is None:
-        return ""
-    # Rounded before it is compared: 59.6 s are a minute, not 60 s.
-    tenths = round(seconds, 1)
-    if tenths < 10:
-        return f"{tenths:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02} s"
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60:02} min"
 
 
 def _span(started: datetime | None, ended: datetime | None) -> str:
