@@ -96,7 +96,9 @@ class GroupProgress:
 class RunProgress:
     """An action as it stands: its groups in the order of processing, and its report once there is one.
 
-    `step` is the last step that has begun; `paused` means that no further group starts.
+    `step` is the last step that has begun; `paused` means that no further group starts. `nodes` counts each node once,
+    where groups count those that they share in each. `elapsed` is its time so far, `estimate` what its groups took in
+    earlier actions, both in seconds. None where something is not known.
     """
 
     state: str | None
@@ -106,6 +108,9 @@ class RunProgress:
     report_text: str | None
     step: str | None = None
     paused: bool = False
+    nodes: Mapping[str, int] | None = None
+    elapsed: float | None = None
+    estimate: float | None = None
 
 
 class SlipwayClient:
@@ -244,6 +249,9 @@ class SlipwayClient:
             report_text=data.get("report_text"),
             step=action.get("step"),
             paused=bool(action.get("paused")),
+            nodes=data.get("nodes"),
+            elapsed=action.get("elapsed"),
+            estimate=action.get("estimate"),
         )
 
     def _get(self, what: str, path: str, query: Mapping[str, Any] | None = None) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -23,12 +24,11 @@ from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
-from strategy_lib.report import from_dict
+from strategy_lib.report import from_dict, seconds_between
 from strategy_lib.report_text import render
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from site_store import ActionRecord, GroupRecord, SiteStore
 
@@ -86,6 +86,9 @@ class RunAction(BaseModel):
     created: Moment
     started: Moment | None
     ended: Moment | None = Field(examples=[None])
+    elapsed: float | None = Field(
+        examples=[725.0], description="Seconds from its start to its end, or to now; null before its start."
+    )
 
 
 class Run(BaseModel):
@@ -166,7 +169,9 @@ def run(
             action = action_for_display(store, action.id, airflow.run_state(dag_id, run_id))
     except AirflowApiError as error:
         log.warning("Action %s is shown as it stands: %s", action.id, error)
-    return JSONResponse(run_view(store, action, with_report=report))
+    view = run_view(store, action, with_report=report)
+    view["action"]["elapsed"] = seconds_between(action.started, action.ended or datetime.now(UTC))
+    return JSONResponse(view)
 
 
 def run_view(store: SiteStore, action: ActionRecord, *, with_report: bool = True) -> dict[str, Any]:

@@ -28,6 +28,7 @@ def test_report_on_demand(viewer: httpx.Client, store: SiteStore) -> None:
     assert (shown["action"]["id"], shown["action"]["state"], shown["action"]["revision"]) == (action.id, "failed", 3)
     assert shown["report"]["verdict_text"] == shown["action"]["verdict"] == report.verdict_text
     assert "load_design" in shown["report_text"]
+    assert shown["action"]["elapsed"] is None, "it has not started"
     short = viewer.get(f"{RUNS}/{run_id}", params={"report": "false"}).json()
     assert short == {**shown, "report": None, "report_text": None}
 
@@ -44,7 +45,9 @@ def test_airflow_is_away(viewer: httpx.Client, store: SiteStore, monkeypatch: py
     action = store.actions.ensure("deploy_site", "run-view-alone", "deploy_site", "alpha", None, {}, "tester")
     store.locks.acquire(action.id)
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "http://127.0.0.1:9")
-    assert viewer.get(f"{RUNS}/run-view-alone").json()["action"]["state"] == "running"
+    shown = viewer.get(f"{RUNS}/run-view-alone").json()["action"]
+    assert shown["state"] == "running"
+    assert shown["elapsed"] >= 0
 
 
 def test_an_action_that_goes_on(
