@@ -172,7 +172,11 @@ class Actions(Repository):
         )
         steps = (
             select(action_step.c.name, action_step.c.state)
-            .where(action_step.c.action_id == action.c.id, action_step.c.group_name == "")
+            .where(
+                action_step.c.action_id == action.c.id,
+                action_step.c.group_name == "",
+                action_step.c.state != StepState.PENDING,
+            )
             .correlate(action)
         )
 

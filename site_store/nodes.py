@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, exists, literal, or_, select, true, update
@@ -51,6 +52,9 @@ def write_wanted(tx: Connection, site: str, revision: int, digests: Mapping[str,
         )
         .values(wanted_revision=None, wanted_digest=None)
     )
+
+
+_FACTS = frozenset(field.name for field in fields(NodeRecord))
 
 
 class Nodes(Repository):
@@ -143,15 +147,4 @@ class Nodes(Repository):
 
 
 def _record(row: Row[*tuple[Any, ...]]) -> NodeRecord:
-    return NodeRecord(
-        site=row.site,
-        name=row.name,
-        wanted_revision=row.wanted_revision,
-        wanted_digest=row.wanted_digest,
-        op=row.op,
-        done_revision=row.done_revision,
-        done_digest=row.done_digest,
-        done_at=row.done_at,
-        condition=row.condition,
-        doubt=row.doubt,
-    )
+    return NodeRecord(**{fact: value for fact, value in row._mapping.items() if fact in _FACTS})

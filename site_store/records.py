@@ -32,9 +32,11 @@ class ActionState(StrEnum):
 class StepState(StrEnum):
     """Where a step of an action is, in Airflow's words for a task.
 
-    `DEFERRED` and `RESCHEDULED`: it waits without a process. `RETRIED`: this attempt failed, and another one follows.
+    `PENDING`: it has not begun. `DEFERRED` and `RESCHEDULED`: it waits without a process. `RETRIED`: this attempt
+    failed, and another one follows.
     """
 
+    PENDING = "pending"
     RUNNING = "running"
     DEFERRED = "deferred"
     RESCHEDULED = "up_for_reschedule"
@@ -46,7 +48,7 @@ class StepState(StrEnum):
     @property
     def is_end(self) -> bool:
         """Whether the attempt is over."""
-        return self not in (StepState.RUNNING, StepState.DEFERRED, StepState.RESCHEDULED)
+        return self not in (StepState.PENDING, StepState.RUNNING, StepState.DEFERRED, StepState.RESCHEDULED)
 
 
 class OperationStatus(StrEnum):
@@ -111,7 +113,9 @@ class ActionListing:
 class StepRecord:
     """A step of an action, for one of its groups or none: its newest attempt.
 
-    `message` says why it failed or was skipped.
+    `message` says why it failed or was skipped, `owner` who is expected to write it, `position` its place among the
+    steps of the action. `fixed` says what had to be repeated before it succeeded, and when. `started` is None before
+    its first attempt; `attempt` is 0 then.
     """
 
     action_id: str
@@ -119,9 +123,12 @@ class StepRecord:
     group: str | None
     state: StepState
     attempt: int
-    started: datetime
+    started: datetime | None
     ended: datetime | None = None
     message: str | None = None
+    owner: str | None = None
+    position: int | None = None
+    fixed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +265,10 @@ class CheckRecord:
 
 @dataclass(frozen=True, slots=True)
 class TaskRecord:
-    """One phase of one node in an action: which operation has it, and what came of it."""
+    """One phase of one node in an action: which operation has it, and what came of it.
+
+    `owner` is who is expected to do it, `fixed` what had to be repeated before it succeeded, and when.
+    """
 
     status: TaskStatus
     owner_group: str | None = None
@@ -267,6 +277,8 @@ class TaskRecord:
     provisioner_task: str | None = None
     started: datetime | None = None
     ended: datetime | None = None
+    owner: str | None = None
+    fixed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +299,11 @@ class NodeRecord:
     `op` is the newest operation that touched it; `done_*` is empty from the moment a node is claimed until the same
     operation's deploy has succeeded; a node that was found deployed keeps it until it is claimed to be destroyed.
     `condition` is what the provisioner last said of it, `doubt` why what is recorded as done is not believed.
+
+    `standing` is how it stands in its site, of the seven words; `status`, `error` and `fixed` are how its newest
+    operation left it, and `error_revision` and `error_action` what the error was about. `provisioner_status` and
+    `power` are the provisioner's own words in the list that was read at `listed_at`; `owner` is who is expected to
+    work on it.
     """
 
     site: str
@@ -299,6 +316,19 @@ class NodeRecord:
     done_at: datetime | None
     condition: str | None
     doubt: str | None = None
+    owner: str | None = None
+    status: str | None = None
+    error: str | None = None
+    error_revision: int | None = None
+    error_action: str | None = None
+    fixed: str | None = None
+    first_updated: datetime | None = None
+    last_updated: datetime | None = None
+    rack: str | None = None
+    provisioner_status: str | None = None
+    power: str | None = None
+    listed_at: datetime | None = None
+    standing: str = "pending"
 
     @property
     def is_up_to_date(self) -> bool:

@@ -74,7 +74,7 @@ class Steps(Repository):
 
         One whose process was killed still stands as running: the end of its action, or Airflow, tells.
         """
-        query = select(action_step).where(action_step.c.action_id == action_id)
+        query = select(action_step).where(action_step.c.action_id == action_id, action_step.c.started.is_not(None))
         query = query.order_by(action_step.c.started, action_step.c.name, action_step.c.group_name)
         return self._database.read(lambda tx: [_record(row) for row in tx.execute(query)])
 
@@ -89,4 +89,7 @@ def _record(row: Row[*tuple[object, ...]]) -> StepRecord:
         started=row.started,
         ended=row.ended,
         message=row.message,
+        owner=row.owner,
+        position=row.position,
+        fixed=row.fixed,
     )

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
+    Computed,
+    Float,
     ForeignKey,
     ForeignKeyConstraint,
     Identity,
@@ -125,6 +128,7 @@ candidate = Table(
 
 _ACTION_OPEN = text("state IN ('pending', 'running')")
 _NO_GROUP = text("group_name IS NULL")
+_UNDELIVERED = text("delivered IS NULL")
 
 # What is being done. `site` is no foreign key here: an action may fail for the very reason that its site is unknown.
 
@@ -183,7 +187,8 @@ action_audit = Table(
     Column("at", UtcDateTime, nullable=False),
 )
 
-# A step of an action, for one of its groups or none (""): its newest attempt, written by the task that carries it out.
+# A step of an action, for one of its groups or none (""): pending from the action's (the group's: the plan's) creation
+# on, then its newest attempt, written by the task that carries it out.
 action_step = Table(
     "action_step",
     metadata,
@@ -192,9 +197,15 @@ action_step = Table(
     Column("group_name", String, primary_key=True),
     Column("state", String, nullable=False),
     Column("attempt", Integer, nullable=False),
-    Column("started", UtcDateTime, nullable=False),
+    Column("started", UtcDateTime),
     Column("ended", UtcDateTime),
     Column("message", Text),
+    # Who is expected to write it: `airflow:<dag>`.
+    Column("owner", String),
+    # Its place in the order of the action's steps.
+    Column("position", Integer),
+    # What had to be repeated before it succeeded, and when that was.
+    Column("fixed", Text),
 )
 
 site_lock = Table(
@@ -232,6 +243,7 @@ group_node = Table(
     Column("group_name", String, primary_key=True),
     Column("node", String, primary_key=True),
     ForeignKeyConstraint(["action_id", "group_name"], ["group_run.action_id", "group_run.name"], ondelete="CASCADE"),
+    Index("ix_group_node_action_id_node", "action_id", "node"),
     sqlite_with_rowid=False,
 )
 
@@ -252,6 +264,10 @@ task = Table(
     Column("found", String),
     Column("started", UtcDateTime),
     Column("ended", UtcDateTime),
+    # Who is expected to do it: `provisioner:<connection>`.
+    Column("owner", String),
+    # What had to be repeated before it succeeded, and when that was.
+    Column("fixed", Text),
     Index("ix_task_op_node", "op", "node"),
     sqlite_with_rowid=False,
 )
@@ -299,6 +315,20 @@ operation = Table(
 
 # Per site and node: what is wanted of it, and what was last done to it.
 
+#: What `strategy_lib.status.leaf.status_in_site` says of the columns beside it; a test compares the two.
+STANDING = """
+CASE
+  WHEN status IS NOT NULL AND status NOT IN ('pending', 'processing', 'success', 'error', 'deleted') THEN 'undefined'
+  WHEN status = 'processing' THEN 'processing'
+  WHEN wanted_digest IS NULL AND done_digest IS NULL THEN 'deleted'
+  WHEN wanted_digest IS NULL AND status = 'error' THEN 'error'
+  WHEN wanted_digest IS NULL THEN 'pending'
+  WHEN status = 'error' AND (error_revision IS NULL OR error_revision >= wanted_revision) THEN 'error'
+  WHEN done_digest IS NULL OR doubt IS NOT NULL OR done_digest <> wanted_digest THEN 'pending'
+  ELSE 'success'
+END
+""".strip()
+
 node = Table(
     "node",
     metadata,
@@ -315,6 +345,148 @@ node = Table(
     Column("left_as", String),
     # Why what was recorded as done is not believed; NULL where nothing speaks against it.
     Column("doubt", Text),
+    # Who is expected to work on it: `provisioner:<connection>`.
+    Column("owner", String),
+    # How its newest operation left it (processing, success, error, deleted); NULL where none is at work or has ended.
+    Column("status", String),
+    Column("error", Text),
+    # What the error was about: an error about an older version than the one that is wanted is history (rule 46).
+    Column("error_revision", Integer),
+    Column("error_action", String(26)),
+    # What had to be repeated before it succeeded, and when that was.
+    Column("fixed", Text),
+    # When an operation first and last wrote any of this.
+    Column("first_updated", UtcDateTime),
+    Column("last_updated", UtcDateTime),
+    # The rack that the committed design puts it in.
+    Column("rack", String),
+    # What the provisioner last said of it in its own words, and when.
+    Column("provisioner_status", String),
+    Column("power", String),
+    Column("listed_at", UtcDateTime),
+    # How it stands in its site, of the seven words: computed by the database, so that it can be counted and sorted.
+    Column("standing", String, Computed(STANDING), nullable=False),
+    Index("ix_node_site_standing_name", "site", "standing", "name"),
+    Index("ix_node_site_rack_name", "site", "rack", "name"),
+    sqlite_with_rowid=False,
+)
+
+# The committed strategy, its groups resolved against the committed design; written by commit in its transaction.
+
+site_group = Table(
+    "site_group",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("position", Integer, nullable=False),
+    Column("critical", Boolean, nullable=False),
+    Column("depends_on", Json, nullable=False),
+    Column("definition", Json, nullable=False),
+)
+
+site_group_node = Table(
+    "site_group_node",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("group_name", String, primary_key=True),
+    Column("node", String, primary_key=True),
+    ForeignKeyConstraint(["site", "group_name"], ["site_group.site", "site_group.name"], ondelete="CASCADE"),
+    Index("ix_site_group_node_site_node", "site", "node"),
+    sqlite_with_rowid=False,
+)
+
+# The list of nodes that the provisioner gave last.
+provisioner_list = Table(
+    "provisioner_list",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("connection", String, nullable=False),
+    Column("read_at", UtcDateTime, nullable=False),
+    Column("nodes", CompressedText, nullable=False),
+)
+
+# How it stands: who is there, what they report, and what there is of everything.
+
+owner = Table(
+    "owner",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("last_seen", UtcDateTime, nullable=False),
+    # It is alive for so long after it was seen.
+    Column("interval_seconds", Float, nullable=False),
+    # What it said of itself, or why it could not be reached; without secrets.
+    Column("detail", Text),
+)
+
+# Somebody else's program that may add leaves of its own to a site. Its token is stored as a digest alone.
+reporter = Table(
+    "reporter",
+    metadata,
+    Column("id", String(26), primary_key=True),
+    Column("site", String, nullable=False),
+    Column("owner", String, nullable=False),
+    Column("token_hash", String, nullable=False, unique=True),
+    Column("created", UtcDateTime, nullable=False),
+    Column("created_by", String, nullable=False),
+    Column("revoked", UtcDateTime),
+    Column("last_used", UtcDateTime),
+    Index("ix_reporter_site", "site"),
+)
+
+# A leaf that a reporter has written, below an existing entry of the tree of an action, or ("") of its site.
+reported = Table(
+    "reported",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("action_id", String(26), primary_key=True),
+    # The path of the entry above it.
+    Column("parent", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("owner", String, primary_key=True),
+    Column("status", String, nullable=False),
+    Column("message", Text),
+    Column("revision", Integer),
+    Column("first_updated", UtcDateTime, nullable=False),
+    Column("last_updated", UtcDateTime, nullable=False),
+)
+
+# A person's answer that an attempt of a group waits for, before or after its work.
+approval = Table(
+    "approval",
+    metadata,
+    Column("action_id", String(26), ForeignKey("action.id", ondelete="CASCADE"), primary_key=True),
+    Column("group_name", String, primary_key=True),
+    Column("attempt", Integer, primary_key=True, autoincrement=False),
+    Column("moment", String, primary_key=True),
+    Column("text", Text, nullable=False),
+    Column("approvers", Json, nullable=False),
+    Column("asked", UtcDateTime, nullable=False),
+    Column("deadline", UtcDateTime),
+    Column("answered", UtcDateTime),
+    # approved, refused or timed_out.
+    Column("answer", String),
+    Column("answered_by", String),
+    Column("comment", Text),
+)
+
+# The roll-up: how many records share all of these; of a scope, which is an action, or ("") the standing of a site.
+# Triggers keep it, in the transaction of each change, and nothing else writes it (`counting.py`).
+# PostgreSQL: `part` is the transaction, so that no two ever write the same row. Sum over it; merging moves it into 0.
+status_count = Table(
+    "status_count",
+    metadata,
+    Column("action_id", String(26), primary_key=True),
+    Column("site", String, primary_key=True),
+    # "": the whole, in which each node counts once; a group counts all its nodes (rule 34).
+    Column("group_name", String, primary_key=True),
+    # Of an action: the phase. Of a site: "grouped", "no group" or "to be removed". "~touch": changes of the scope.
+    Column("phase", String, primary_key=True),
+    Column("owner", String, primary_key=True),
+    # The stored word of a task; the standing of a node.
+    Column("status", String, primary_key=True),
+    Column("fresh", Boolean, primary_key=True),
+    Column("part", BigInteger, primary_key=True, autoincrement=False),
+    Column("records", BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
 
@@ -353,4 +525,32 @@ check_result = Table(
     Column("problem", Text),
     Column("since", UtcDateTime, nullable=False),
     Column("checked_at", UtcDateTime, nullable=False),
+)
+
+# What others are told: written in the transaction of its event, and sent by the controller at least once.
+
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("id", Serial, Identity(always=True), primary_key=True),
+    Column("event_id", String, nullable=False, unique=True),
+    Column("site", String, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("action_id", String(26)),
+    Column("group_name", String),
+    Column("created", UtcDateTime, nullable=False),
+    Column("data", Json, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+delivery = Table(
+    "delivery",
+    metadata,
+    Column("outbox_id", Serial, ForeignKey("outbox.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("target", String, primary_key=True),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("next_try", UtcDateTime),
+    Column("delivered", UtcDateTime),
+    Column("error", Text),
+    Index("ix_delivery_due", "next_try", sqlite_where=_UNDELIVERED, postgresql_where=_UNDELIVERED),
 )

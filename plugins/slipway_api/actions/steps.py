@@ -294,10 +294,11 @@ def _is_attempt_shown(action: ActionRecord, row: StepRecord, instance: Mapping[s
 
 
 def _noted_fields(row: StepRecord) -> dict[str, Any]:
+    duration = None if row.started is None or row.ended is None else row.ended - row.started
     return {
-        "start_date": row.started.isoformat(),
+        "start_date": None if row.started is None else row.started.isoformat(),
         "end_date": None if row.ended is None else row.ended.isoformat(),
-        "duration": None if row.ended is None else (row.ended - row.started).total_seconds(),
+        "duration": None if duration is None else duration.total_seconds(),
         "try_number": row.attempt,
         "message": row.message,
     }

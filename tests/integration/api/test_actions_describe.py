@@ -136,6 +136,7 @@ def test_without_airflow_a_step_has_what_its_task_has_noted(
     failed = described(viewer, f"{under_way}/steps/deploy_group.control")
     planned = described(viewer, f"{under_way}/steps/plan_groups")
     row = noted["deploy_group"]
+    assert row.started is not None
     assert row.ended is not None
     assert (failed["message"], failed["try_number"], failed["hostname"]) == (message, 2, None)
     assert [datetime.fromisoformat(failed[when]) for when in ("start_date", "end_date")] == [row.started, row.ended]

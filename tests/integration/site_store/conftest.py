@@ -26,6 +26,7 @@ BOTH_ENGINES = {
     "test_leases.py",
     "test_storable.py",
     "test_schema_version.py",
+    "test_standing.py",
     "test_upgrade.py",
     "test_upgrade_0003.py",
 }

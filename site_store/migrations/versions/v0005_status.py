@@ -1,0 +1,230 @@
+"""How it stands: owners, steps and groups before they begin, errors of nodes, the roll-up, reporters, gates, outbox."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0005"
+down_revision = "0004"
+branch_labels = None
+depends_on = None
+
+MOMENT = sa.DateTime(timezone=True)
+SERIAL = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+UNDELIVERED = sa.text("delivered IS NULL")
+STANDING = """
+CASE
+  WHEN status IS NOT NULL AND status NOT IN ('pending', 'processing', 'success', 'error', 'deleted') THEN 'undefined'
+  WHEN status = 'processing' THEN 'processing'
+  WHEN wanted_digest IS NULL AND done_digest IS NULL THEN 'deleted'
+  WHEN wanted_digest IS NULL AND status = 'error' THEN 'error'
+  WHEN wanted_digest IS NULL THEN 'pending'
+  WHEN status = 'error' AND (error_revision IS NULL OR error_revision >= wanted_revision) THEN 'error'
+  WHEN done_digest IS NULL OR doubt IS NOT NULL OR done_digest <> wanted_digest THEN 'pending'
+  ELSE 'success'
+END
+""".strip()
+
+
+def upgrade() -> None:
+    """Add the columns, indexes and tables."""
+    _change_steps()
+    _change_tasks()
+    _change_nodes()
+    _create_site_groups()
+    _create_owners()
+    _create_approvals()
+    _create_counts()
+    _create_outbox()
+
+
+def _change_steps() -> None:
+    with op.batch_alter_table("action_step") as batch:
+        batch.alter_column("started", existing_type=MOMENT, nullable=True)
+        batch.add_column(sa.Column("owner", sa.String()))
+        batch.add_column(sa.Column("position", sa.Integer()))
+        batch.add_column(sa.Column("fixed", sa.Text()))
+
+
+def _change_tasks() -> None:
+    op.add_column("task", sa.Column("owner", sa.String()))
+    op.add_column("task", sa.Column("fixed", sa.Text()))
+    op.create_index("ix_group_node_action_id_node", "group_node", ["action_id", "node"])
+
+
+def _change_nodes() -> None:
+    columns: dict[str, sa.types.TypeEngine[Any]] = {
+        "owner": sa.String(),
+        "status": sa.String(),
+        "error": sa.Text(),
+        "error_revision": sa.Integer(),
+        "error_action": sa.String(length=26),
+        "fixed": sa.Text(),
+        "first_updated": MOMENT,
+        "last_updated": MOMENT,
+        "rack": sa.String(),
+        "provisioner_status": sa.String(),
+        "power": sa.String(),
+        "listed_at": MOMENT,
+    }
+    for name, kind in columns.items():
+        op.add_column("node", sa.Column(name, kind))
+    # SQLite adds no stored one to a table, and PostgreSQL has no index on one that is not.
+    computed = sa.Computed(STANDING, persisted=op.get_bind().dialect.name == "postgresql")
+    op.add_column("node", sa.Column("standing", sa.String(), computed, nullable=False))
+    op.create_index("ix_node_site_standing_name", "node", ["site", "standing", "name"])
+    op.create_index("ix_node_site_rack_name", "node", ["site", "rack", "name"])
+
+
+def _create_site_groups() -> None:
+    op.create_table(
+        "site_group",
+        sa.Column("site", sa.String(), nullable=False),
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("position", sa.Integer(), nullable=False),
+        sa.Column("critical", sa.Boolean(), nullable=False),
+        sa.Column("depends_on", sa.JSON(), nullable=False),
+        sa.Column("definition", sa.JSON(), nullable=False),
+        sa.PrimaryKeyConstraint("site", "name", name=op.f("pk_site_group")),
+    )
+    op.create_table(
+        "site_group_node",
+        sa.Column("site", sa.String(), nullable=False),
+        sa.Column("group_name", sa.String(), nullable=False),
+        sa.Column("node", sa.String(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["site", "group_name"],
+            ["site_group.site", "site_group.name"],
+            name=op.f("fk_site_group_node_site_group"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("site", "group_name", "node", name=op.f("pk_site_group_node")),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("ix_site_group_node_site_node", "site_group_node", ["site", "node"])
+    op.create_table(
+        "provisioner_list",
+        sa.Column("site", sa.String(), nullable=False),
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("read_at", MOMENT, nullable=False),
+        sa.Column("nodes", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("site", name=op.f("pk_provisioner_list")),
+    )
+
+
+def _create_owners() -> None:
+    op.create_table(
+        "owner",
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("last_seen", MOMENT, nullable=False),
+        sa.Column("interval_seconds", sa.Float(), nullable=False),
+        sa.Column("detail", sa.Text()),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_owner")),
+    )
+    op.create_table(
+        "reporter",
+        sa.Column("id", sa.String(length=26), nullable=False),
+        sa.Column("site", sa.String(), nullable=False),
+        sa.Column("owner", sa.String(), nullable=False),
+        sa.Column("token_hash", sa.String(), nullable=False),
+        sa.Column("created", MOMENT, nullable=False),
+        sa.Column("created_by", sa.String(), nullable=False),
+        sa.Column("revoked", MOMENT),
+        sa.Column("last_used", MOMENT),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_reporter")),
+        sa.UniqueConstraint("token_hash", name=op.f("uq_reporter_token_hash")),
+    )
+    op.create_index("ix_reporter_site", "reporter", ["site"])
+    op.create_table(
+        "reported",
+        sa.Column("site", sa.String(), nullable=False),
+        sa.Column("action_id", sa.String(length=26), nullable=False),
+        sa.Column("parent", sa.String(), nullable=False),
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("owner", sa.String(), nullable=False),
+        sa.Column("status", sa.String(), nullable=False),
+        sa.Column("message", sa.Text()),
+        sa.Column("revision", sa.Integer()),
+        sa.Column("first_updated", MOMENT, nullable=False),
+        sa.Column("last_updated", MOMENT, nullable=False),
+        sa.PrimaryKeyConstraint("site", "action_id", "parent", "name", "owner", name=op.f("pk_reported")),
+    )
+
+
+def _create_approvals() -> None:
+    op.create_table(
+        "approval",
+        sa.Column("action_id", sa.String(length=26), nullable=False),
+        sa.Column("group_name", sa.String(), nullable=False),
+        sa.Column("attempt", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("moment", sa.String(), nullable=False),
+        sa.Column("text", sa.Text(), nullable=False),
+        sa.Column("approvers", sa.JSON(), nullable=False),
+        sa.Column("asked", MOMENT, nullable=False),
+        sa.Column("deadline", MOMENT),
+        sa.Column("answered", MOMENT),
+        sa.Column("answer", sa.String()),
+        sa.Column("answered_by", sa.String()),
+        sa.Column("comment", sa.Text()),
+        sa.ForeignKeyConstraint(["action_id"], ["action.id"], name=op.f("fk_approval_action"), ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("action_id", "group_name", "attempt", "moment", name=op.f("pk_approval")),
+    )
+
+
+def _create_counts() -> None:
+    op.create_table(
+        "status_count",
+        sa.Column("action_id", sa.String(length=26), nullable=False),
+        sa.Column("site", sa.String(), nullable=False),
+        sa.Column("group_name", sa.String(), nullable=False),
+        sa.Column("phase", sa.String(), nullable=False),
+        sa.Column("owner", sa.String(), nullable=False),
+        sa.Column("status", sa.String(), nullable=False),
+        sa.Column("fresh", sa.Boolean(), nullable=False),
+        sa.Column("part", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("records", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint(
+            "action_id",
+            "site",
+            "group_name",
+            "phase",
+            "owner",
+            "status",
+            "fresh",
+            "part",
+            name=op.f("pk_status_count"),
+        ),
+        sqlite_with_rowid=False,
+    )
+
+
+def _create_outbox() -> None:
+    op.create_table(
+        "outbox",
+        sa.Column("id", SERIAL, sa.Identity(always=True), nullable=False),
+        sa.Column("event_id", sa.String(), nullable=False),
+        sa.Column("site", sa.String(), nullable=False),
+        sa.Column("kind", sa.String(), nullable=False),
+        sa.Column("action_id", sa.String(length=26)),
+        sa.Column("group_name", sa.String()),
+        sa.Column("created", MOMENT, nullable=False),
+        sa.Column("data", sa.JSON(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_outbox")),
+        sa.UniqueConstraint("event_id", name=op.f("uq_outbox_event_id")),
+        sqlite_autoincrement=True,
+    )
+    op.create_table(
+        "delivery",
+        sa.Column("outbox_id", SERIAL, autoincrement=False, nullable=False),
+        sa.Column("target", sa.String(), nullable=False),
+        sa.Column("attempts", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("next_try", MOMENT),
+        sa.Column("delivered", MOMENT),
+        sa.Column("error", sa.Text()),
+        sa.ForeignKeyConstraint(["outbox_id"], ["outbox.id"], name=op.f("fk_delivery_outbox"), ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("outbox_id", "target", name=op.f("pk_delivery")),
+    )
+    op.create_index("ix_delivery_due", "delivery", ["next_try"], sqlite_where=UNDELIVERED, postgresql_where=UNDELIVERED)

@@ -1,0 +1,157 @@
+"""What the store hands out about how it stands: counts, owners, reporters and what they report, gates, the outbox."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+TOUCH = "~touch"
+"""The phase of the rows that count the changes of a scope: their sum is its change token."""
+
+
+class SitePart(StrEnum):
+    """Where a node stands in the view of its site: the phase of a site's counts (rule 33)."""
+
+    GROUPED = "grouped"
+    NO_GROUP = "no group"
+    TO_BE_REMOVED = "to be removed"
+
+
+@dataclass(frozen=True, slots=True)
+class StatusCount:
+    """How many records of a scope share all of this.
+
+    `group` "" is the whole, in which each record counts once. `phase` is that of an action's tasks; of a site it is a
+    `SitePart`. `status` is the stored word of a task, and the standing of a node. `fresh` is False where a node is done
+    in another version than the one that is wanted.
+    """
+
+    group: str
+    phase: str
+    owner: str
+    status: str
+    fresh: bool
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class SiteGroupRecord:
+    """A group of the committed strategy; `definition` is as `strategy_lib.strategy.group_to_data` writes it."""
+
+    site: str
+    name: str
+    position: int
+    critical: bool
+    depends_on: tuple[str, ...]
+    definition: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerCheckIn:
+    """When an owner was last seen; it is alive for `interval_seconds` from then on. `detail` holds no secret."""
+
+    name: str
+    last_seen: datetime
+    interval_seconds: float
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReporterRecord:
+    """Somebody else's program that may add leaves of its own to a site. Its token is never handed out again."""
+
+    id: str
+    site: str
+    owner: str
+    created: datetime
+    created_by: str
+    revoked: datetime | None = None
+    last_used: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedLeaf:
+    """A leaf that a reporter wrote below the entry at the path `parent`; `action_id` is "" in the view of the site."""
+
+    site: str
+    action_id: str
+    parent: str
+    name: str
+    owner: str
+    status: str
+    message: str | None
+    revision: int | None
+    first_updated: datetime
+    last_updated: datetime
+
+
+class ApprovalMoment(StrEnum):
+    """When a group asks for approval: before anything is submitted, or before its verdict."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+class ApprovalAnswer(StrEnum):
+    """What came of it."""
+
+    APPROVED = "approved"
+    REFUSED = "refused"
+    TIMED_OUT = "timed_out"
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRecord:
+    """An approval that an attempt of a group waits for, or has waited for; `answer` is None while it does."""
+
+    action_id: str
+    group: str
+    attempt: int
+    moment: ApprovalMoment
+    text: str
+    approvers: tuple[str, ...]
+    asked: datetime
+    deadline: datetime | None = None
+    answered: datetime | None = None
+    answer: ApprovalAnswer | None = None
+    answered_by: str | None = None
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxRecord:
+    """An event that others are told of; `event_id` is the same however often it is sent."""
+
+    id: int
+    event_id: str
+    site: str
+    kind: str
+    action_id: str | None
+    group: str | None
+    created: datetime
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryRecord:
+    """How far an event is on its way to one target; due at `next_try` while `delivered` is None."""
+
+    outbox_id: int
+    target: str
+    attempts: int = 0
+    next_try: datetime | None = None
+    delivered: datetime | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProvisionerListRecord:
+    """The list of nodes that a site's provisioner gave last, as text."""
+
+    site: str
+    connection: str
+    read_at: datetime
+    nodes: str

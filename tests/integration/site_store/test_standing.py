@@ -1,0 +1,60 @@
+"""The standing of a node, which the database computes, is what the domain says of the same facts."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from sqlalchemy import Connection, insert
+
+from site_store import SiteStore
+from site_store.tables import node
+from strategy_lib.status.leaf import SiteNode, status_in_site
+
+SITE = "north"
+WANTED = (None, "a", "b")
+DONE = (None, "a")
+STATUSES = (None, "processing", "success", "error", "deleted")
+REVISIONS = (None, 1, 2, 3)
+
+
+def test_standing_is_what_the_domain_says_of_the_same_facts(store: SiteStore) -> None:
+    cases = list(product(WANTED, DONE, STATUSES, REVISIONS, (None, "somebody else")))
+    rows = [
+        {
+            "site": SITE,
+            "name": str(number),
+            "wanted_digest": wanted,
+            "wanted_revision": 2 if wanted else None,
+            "done_digest": done,
+            "done_revision": 1 if done else None,
+            "status": status,
+            "error": "it broke" if status == "error" else None,
+            "error_revision": about,
+            "doubt": doubt,
+        }
+        for number, (wanted, done, status, about, doubt) in enumerate(cases)
+    ]
+
+    def work(tx: Connection) -> None:
+        tx.execute(insert(node), rows)
+
+    store._database.write(work)
+    found = {record.name: record.standing for record in store.nodes.of_site(SITE)}
+    for number, (wanted, done, status, about, doubt) in enumerate(cases):
+        known = done is not None and (doubt is None or wanted is None)
+        facts = SiteNode(
+            in_design=wanted is not None,
+            wanted=(2, wanted) if wanted else None,
+            done=(1, done) if known and done else None,
+            failed="it broke" if status == "error" else None,
+            failed_version=about,
+            at_work=status == "processing",
+        )
+        assert found[str(number)] == status_in_site(facts).status, cases[number]
+
+
+def test_a_status_that_nobody_knows_is_undefined(store: SiteStore) -> None:
+    store._database.write(
+        lambda tx: tx.execute(insert(node).values(site=SITE, name="n1", status="mended", wanted_digest="a"))
+    )
+    assert [record.standing for record in store.nodes.of_site(SITE)] == ["undefined"]
