@@ -98,11 +98,11 @@ async def caller(
 ) -> Caller:
     """Return who asks: by the bearer token, else by the cookie that Airflow's pages use.
 
-    Raises `ApiError` 401: no token, or one that is malformed, expired or revoked. 403: the cookie was sent by a page
-    of another origin, which may not change anything by it.
+    Raises `ApiError` 401: no token, or one that is malformed, expired or revoked. 403: nothing shows that the cookie
+    was sent by one of Airflow's own pages, and others may not change anything by it.
     """
-    if credentials is None and request.method not in _READING and _of_another_origin(request):
-        raise ApiError(403, "the request comes from a page that is not Airflow's: send a token, not Airflow's cookie")
+    if credentials is None and request.method not in _READING and not _of_own_origin(request):
+        raise ApiError(403, "the request does not come from a page of Airflow's: send a token, not Airflow's cookie")
     try:
         user = await get_user(request, None, credentials)
     except HTTPException as error:
@@ -113,16 +113,16 @@ async def caller(
     return Caller(str(user.get_name()), user)
 
 
-def _of_another_origin(request: Request) -> bool:
-    """Whether a browser says that a page of another origin sends this.
+def _of_own_origin(request: Request) -> bool:
+    """Whether a browser says that one of our own pages sends this; what says nothing of its origin is no browser's.
 
     The cookie's `SameSite` does not tell ports of one host from each other, and a form needs nobody's permission.
     """
     said = request.headers.get("sec-fetch-site")
     if said is not None:
-        return said not in ("same-origin", "none")
+        return said in ("same-origin", "none")
     origin = request.headers.get("origin")
-    return origin is not None and origin.partition("://")[2] != request.headers.get("host")
+    return origin is not None and origin.partition("://")[2] == request.headers.get("host")
 
 
 CallerDep = Annotated[Caller, Depends(caller)]
