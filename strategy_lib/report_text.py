@@ -77,17 +77,29 @@ def _submission(submission: Submission) -> str:
     return f"{submission.group}: {f'{submission.phase} {nodes}' if submission.phase else 'nothing to submit'}"
 
 
-def _failed_group(group: ReportedGroup, states: dict[str, GroupState]) -> Iterator[str]:
+def why_failed(group: ReportedGroup, states: Mapping[str, GroupState]) -> str:
+    """Say why a group failed.
+
+    Parameters
+    ----------
+    group : one that failed.
+    states : the state of each group of the action.
+    """
     why = _WHY[group.reason] if group.reason is not None else "no reason is known"
     blocking = [name for name in group.depends_on if states.get(name) is GroupState.FAILURE]
     if group.reason is Reason.DEPENDENCY and blocking:
         why = f"it depends on {', '.join(blocking)}, which failed, so it was not started"
-    yield f"  {group.name}: {why}"
+    return why
+
+
+def _failed_group(group: ReportedGroup, states: Mapping[str, GroupState]) -> Iterator[str]:
+    yield f"  {group.name}: {why_failed(group, states)}"
     for result in group.criteria:
-        yield f"    {_criterion(result)}"
+        yield f"    {criterion_text(result)}"
 
 
-def _criterion(result: CriterionResult) -> str:
+def criterion_text(result: CriterionResult) -> str:
+    """Say what a criterion needed, what there was, and whether it was met."""
     mark = "met" if result.met else "NOT MET"
     return f"{result.phase}: {result.criterion} needed {result.needed}, actual {result.actual}: {mark}"
 
@@ -157,7 +169,7 @@ def _group_table(groups: Sequence[ReportedGroup], done: str | None, as_wanted: M
     judged = [(group.name, result) for group in groups for result in group.criteria]
     if judged:
         yield "Criteria:"
-        yield from (f"  {name}: {_criterion(result)}" for name, result in judged)
+        yield from (f"  {name}: {criterion_text(result)}" for name, result in judged)
 
 
 def _node_counts(nodes: Sequence[ReportedNode]) -> str:

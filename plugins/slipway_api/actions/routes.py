@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any
 
 import msgspec
@@ -10,10 +9,10 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
-from site_store import ActionRecord, SiteStore
 from slipway_api import airflow_access as access
 from slipway_api.actions.control import COMMANDS, give_command
 from slipway_api.actions.creation import ActionRequest, create, previewed
+from slipway_api.actions.lookup import ID_LENGTH, ActionId, actions_of_run, find_action
 from slipway_api.actions.preview import PreviewedAction, messages_of
 from slipway_api.actions.steps import Step, describe_step, step_log
 from slipway_api.actions.view import (
@@ -26,7 +25,7 @@ from slipway_api.actions.view import (
     listings_for_display,
 )
 from slipway_api.airflow_client import Airflow
-from slipway_api.http.answers import EXAMPLE_ID, PlainText, answers, text_answer
+from slipway_api.http.answers import PlainText, answers, text_answer
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import JsonObject, json_body_of
 from slipway_api.http.concurrency import BlockingRoute
@@ -36,9 +35,6 @@ from slipway_api.shipyard.headers import context_marker
 router = APIRouter(tags=["actions"], route_class=BlockingRoute)
 
 _LONGEST_PAGE = 1000
-_ID_LENGTH = 26
-# Airflow's own bounds; every run that it names itself has two underscores, and so has every run of Slipway's.
-_RUN_ID = re.compile(r"(?=.*__)[A-Za-z0-9_.~:+-]{1,250}")
 # Airflow keeps it in a column of 32 bits.
 _LARGEST_TRY = 2**31 - 1
 
@@ -57,10 +53,6 @@ Before = Annotated[
         pattern="^[0-9A-Za-z]{26}$",
         description="Only actions older than the one of this id: the header `Link` has it for the next page.",
     ),
-]
-ActionId = Annotated[
-    str,
-    Path(description="The id of an action.", json_schema_extra={"pattern": "^[0-9A-Za-z]{26}$"}, examples=[EXAMPLE_ID]),
 ]
 StepName = Annotated[
     str, Path(description="A step of it: a task's name, or `deploy_group.` and a group's name.", examples=["acquire"])
@@ -189,7 +181,7 @@ def get_action(
     verbosity: Verbosity = DEFAULT_VERBOSITY,
 ) -> JSONResponse:
     """Return an action with its steps, groups, notes, and the commands that were given to it."""
-    action = _action(store, caller, action_id)
+    action = find_action(store, caller, action_id)
     return JSONResponse(describe(store, airflow, action, verbosity))
 
 
@@ -204,9 +196,9 @@ def get_step_log(
     action_id: ActionId, step: StepName, store: Store, airflow: Airflow, caller: access.CallerDep, attempt: Try = None
 ) -> PlainText:
     """Return what Airflow has logged for one try of a step."""
-    if len(action_id) != _ID_LENGTH and not _of_run(store, action_id):
-        raise ApiError(400, f"the id of an action has {_ID_LENGTH} characters", "Bad Request")
-    action = _action(store, caller, action_id)
+    if len(action_id) != ID_LENGTH and not actions_of_run(store, action_id):
+        raise ApiError(400, f"the id of an action has {ID_LENGTH} characters", "Bad Request")
+    action = find_action(store, caller, action_id)
     caller.require_read_logs(action.dag_id)
     return PlainText(step_log(store, airflow, action, step, attempt))
 
@@ -226,7 +218,7 @@ def get_step(
     verbosity: Verbosity = DEFAULT_VERBOSITY,
 ) -> JSONResponse:
     """Return a step as Airflow knows its task, with its place and its notes."""
-    action = _action(store, caller, action_id)
+    action = find_action(store, caller, action_id)
     return JSONResponse(describe_step(store, airflow, action, step, verbosity))
 
 
@@ -239,7 +231,7 @@ def get_step(
 )
 def get_validation(action_id: ActionId, validation_id: str, store: Store, caller: access.CallerDep) -> JSONResponse:
     """Answer 404: an action that fails its validation is not created, and says everything at once instead."""
-    _action(store, caller, action_id)
+    find_action(store, caller, action_id)
     raise ApiError(404, f"action {action_id} has no failed validation {validation_id[:64]!r}: none are kept")
 
 
@@ -257,31 +249,8 @@ def control_action(
     if verb not in COMMANDS:
         text = f"Control not supported: {verb[:64]!r}; use {', '.join(COMMANDS)}"
         raise ApiError(404, text, "Control not supported")
-    action = _action(store, caller, action_id)
+    action = find_action(store, caller, action_id)
     caller.require_control(action.dag_id)
     give_command(store, airflow, action, verb, caller.name)
     # Shipyard's client reads the header before it looks whether there is a body.
     return Response(status_code=202, media_type="text/plain")
-
-
-def _action(store: SiteStore, caller: access.Caller, action_id: str) -> ActionRecord:
-    """Return an action that the caller may see, by its id or by that of its DAG run in Airflow.
-
-    Raises `ApiError` 404, 403; 409 when runs of several DAGs have this id.
-    """
-    found = _of_run(store, action_id)
-    if not found:
-        if len(action_id) != _ID_LENGTH or not (action_id.isascii() and action_id.isalnum()):
-            raise ApiError(404, f"there is no action {action_id[:64]!r}", "Action not found")
-        found = [store.actions.get(action_id)]
-    if len(found) > 1:
-        named = ", ".join(f"{action.id} ({action.kind})" for action in found)
-        raise ApiError(409, f"several runs have the id {action_id!r}: name the action, {named}", "Ambiguous")
-    (action,) = found
-    caller.require_read(action.dag_id)
-    return action
-
-
-def _of_run(store: SiteStore, run_id: str) -> list[ActionRecord]:
-    """Return the actions whose DAG run has this id."""
-    return store.actions.with_run_id(run_id) if _RUN_ID.fullmatch(run_id) else []

@@ -23,6 +23,7 @@ ROUTES = {
     "POST /api/v1.0/actions": WRITE,
     "POST /api/v1.0/actions/preview": WRITE,
     "GET /api/v1.0/actions/{action_id}": READ,
+    "GET /api/v1.0/actions/{action_id}/report": READ,
     "GET /api/v1.0/actions/{action_id}/steps/{step}": READ,
     "GET /api/v1.0/actions/{action_id}/steps/{step}/logs": READ,
     "GET /api/v1.0/actions/{action_id}/validations/{validation_id}": READ,

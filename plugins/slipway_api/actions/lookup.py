@@ -1,0 +1,47 @@
+"""Which action a path names: by its own id, or by that of its DAG run in Airflow."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import Path
+
+from slipway_api.http.answers import EXAMPLE_ID
+from slipway_api.http.api_errors import ApiError
+
+if TYPE_CHECKING:
+    from site_store import ActionRecord, SiteStore
+    from slipway_api.airflow_access import Caller
+
+ID_LENGTH = 26
+# Airflow's own bounds; every run that it names itself has two underscores, and so has every run of Slipway's.
+_RUN_ID = re.compile(r"(?=.*__)[A-Za-z0-9_.~:+-]{1,250}")
+
+ActionId = Annotated[
+    str,
+    Path(description="The id of an action.", json_schema_extra={"pattern": "^[0-9A-Za-z]{26}$"}, examples=[EXAMPLE_ID]),
+]
+
+
+def find_action(store: SiteStore, caller: Caller, action_id: str) -> ActionRecord:
+    """Return an action that the caller may see, by its id or by that of its DAG run in Airflow.
+
+    Raises `ApiError` 404, 403; 409 when runs of several DAGs have this id.
+    """
+    found = actions_of_run(store, action_id)
+    if not found:
+        if len(action_id) != ID_LENGTH or not (action_id.isascii() and action_id.isalnum()):
+            raise ApiError(404, f"there is no action {action_id[:64]!r}", "Action not found")
+        found = [store.actions.get(action_id)]
+    if len(found) > 1:
+        named = ", ".join(f"{action.id} ({action.kind})" for action in found)
+        raise ApiError(409, f"several runs have the id {action_id!r}: name the action, {named}", "Ambiguous")
+    (action,) = found
+    caller.require_read(action.dag_id)
+    return action
+
+
+def actions_of_run(store: SiteStore, run_id: str) -> list[ActionRecord]:
+    """Return the actions whose DAG run has this id."""
+    return store.actions.with_run_id(run_id) if _RUN_ID.fullmatch(run_id) else []
