@@ -9,16 +9,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from io import StringIO
 from pathlib import Path
-from typing import IO, Any, Literal, TypeVar
+from typing import IO, Any, TypeVar
 
 import click
 import yaml
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from slipway_cli import SlipwayCliError
+from slipway_cli.folding_table import FoldingTable
 from strategy_lib.errors import Problem
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -79,19 +78,15 @@ def console(*, stderr: bool = False, file: IO[str] | None = None) -> Console:
     return Console(file=stream, width=None if folds else UNFOLDED, highlight=False, markup=False, emoji=False)
 
 
-def table(*columns: str, right: Sequence[str] = (), folds: Sequence[str] = ()) -> Table:
+def table(*columns: str, right: Sequence[str] = (), folds: Sequence[str] = ()) -> FoldingTable:
     """Return an empty table with these headings.
 
     Parameters
     ----------
     right : columns of numbers.
-    folds : columns that are folded when the terminal is too narrow; the others keep their width.
+    folds : columns that are folded when the terminal is too narrow; the others keep their width, or stand below.
     """
-    result = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for column in columns:
-        justify: Literal["left", "right"] = "right" if column in right else "left"
-        result.add_column(column, justify=justify, overflow="fold", no_wrap=column not in folds)
-    return result
+    return FoldingTable(columns, right, folds)
 
 
 def serialised(data: Mapping[str, Any], output: str) -> str:

@@ -18,8 +18,6 @@ from slipway_cli.output import OutputFormat, console, printable, table
 Command = TypeVar("Command", bound=Callable[..., object])
 
 STATUS_TYPES = ("nodes-provision-status", "machines-power-state")
-_WIDE = 110
-"""Columns of a terminal from which on there is room for everything."""
 _STYLES = {"Complete": "green", "Failed": "red", "Processing": "cyan", "Paused": "yellow"}
 
 
@@ -50,34 +48,22 @@ def get_actions(server: SiteServer, output: str, limit: int) -> None:
     """List the newest actions of the site, newest first."""
 
     def rows(actions: Any) -> None:
-        wide = console().width >= _WIDE
-        columns = [
-            "Action",
-            "Name",
-            "Lifecycle",
-            "Rev",
-            "Created (UTC)",
-            *(("User", "Steps", "Verdict") if wide else ()),
-        ]
+        columns = ("Action", "Name", "Lifecycle", "Rev", "Created (UTC)", "User", "Steps", "Verdict")
         result = table(*columns, right=("Rev",), folds=("Verdict",))
         for action in actions:
             life = action.get("action_lifecycle") or ""
             steps = [step.get("state") for step in action.get("steps") or []]
-            cells: list[str | Text] = [
+            good, bad = steps.count("success"), steps.count("failed")
+            result.add_row(
                 action["id"],
                 action["name"],
                 Text(life, style=_STYLES.get(life, "")),
                 str(action.get("revision") or ""),
                 format_time(action.get("datetime")),
-            ]
-            if wide:
-                good, bad = steps.count("success"), steps.count("failed")
-                cells += [
-                    Text(printable(action.get("user") or "")),
-                    f"{good}/{len(steps)}" + (f", {bad} failed" if bad else ""),
-                    Text(printable(action.get("verdict") or "")),
-                ]
-            result.add_row(*cells)
+                printable(action.get("user") or ""),
+                f"{good}/{len(steps)}" + (f", {bad} failed" if bad else ""),
+                printable(action.get("verdict") or ""),
+            )
         _print(result, actions, f"site {server.where.site} has no action yet")
 
     answer = server.get("/actions", limit=limit)

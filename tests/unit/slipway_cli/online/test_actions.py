@@ -28,8 +28,19 @@ def test_the_list(slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPa
     assert row.split() == [ID, *words.split()]
     assert server.request.params["limit"] == "5"
     monkeypatch.setenv("COLUMNS", "80")
-    narrow = slipway("get", "actions").stdout.splitlines()[2]
-    assert narrow.split() == [ID, "deploy_site", "Failed", "3", "2026-03-01", "12:00:00"], "an id is never cut"
+    narrow = slipway("get", "actions").stdout.splitlines()[2:]
+    assert narrow[0].split() == [ID, "deploy_site", "Failed", "3", "2026-03-01", "12:00:00"], "an id is never cut"
+    assert narrow[1:] == ["  User: admin  Steps: 1/3, 1 failed  Verdict: critical group a failed"]
+    monkeypatch.setenv("COLUMNS", "40")
+    assert slipway("get", "actions").stdout.splitlines() == [
+        "Action                      Name",
+        "─" * 40,
+        f"{ID}  deploy_site",
+        "  Lifecycle: Failed  Rev: 3",
+        "  Created (UTC): 2026-03-01 12:00:00",
+        "  User: admin  Steps: 1/3, 1 failed",
+        "  Verdict: critical group a failed",
+    ]
 
 
 @pytest.mark.parametrize("arguments", [("action", ID), (f"action/{ID}",), (ID,), ("action", f"action/{ID}")])

@@ -1,0 +1,127 @@
+"""A table that loses nothing on a narrow terminal: what does not fit beside the rest stands below its row."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Literal
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+_GAP = 2
+_LEAST = 20
+"""Columns of the terminal that a folded column has at least; with fewer it stands below its row."""
+_INDENT = 2
+
+
+class FoldingTable:
+    """Rows with headings. Folded columns are folded as far as they can be read; then, and where even the others do not
+    fit, columns stand below their rows, each with its heading: the rightmost first, and the first column never.
+    """
+
+    def __init__(self, columns: Sequence[str], right: Collection[str] = (), folds: Collection[str] = ()) -> None:
+        """The table is empty.
+
+        Parameters
+        ----------
+        right : columns of numbers.
+        folds : columns that are folded when the terminal is too narrow; the others keep their width.
+        """
+        self._columns = tuple(columns)
+        self._right = [column in right for column in columns]
+        self._folds = [column in folds for column in columns]
+        self._rows: list[tuple[Text, ...]] = []
+
+    @property
+    def row_count(self) -> int:
+        """Number of rows."""
+        return len(self._rows)
+
+    def add_row(self, *cells: str | Text) -> None:
+        """Add a row; it has a cell for each column."""
+        if len(cells) != len(self._columns):
+            raise ValueError(f"{len(cells)} cells for {len(self._columns)} columns")
+        self._rows.append(tuple(cell if isinstance(cell, Text) else Text(cell) for cell in cells))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        widths = self._widths()
+        least = [min(width, _LEAST) if folds else width for width, folds in zip(widths, self._folds, strict=True)]
+        if sum(least) + _GAP * len(least) <= options.max_width:
+            yield self._table()
+        else:
+            yield from self._narrow(console, widths, options.max_width)
+
+    def _widths(self) -> list[int]:
+        cells = zip(*([Text(column) for column in self._columns], *self._rows), strict=True)
+        return [max(cell.cell_len for cell in column) for column in cells]
+
+    def _table(self) -> Table:
+        result = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+        for column, right, folds in zip(self._columns, self._right, self._folds, strict=True):
+            justify: Literal["left", "right"] = "right" if right else "left"
+            result.add_column(column, justify=justify, overflow="fold", no_wrap=not folds)
+        for row in self._rows:
+            result.add_row(*row)
+        return result
+
+    def _narrow(self, console: Console, widths: Sequence[int], width: int) -> Iterator[Text]:
+        """Yield the lines of the table with some of its columns below their rows."""
+        first = min(widths[0], width, _LEAST if self._folds[0] else width)
+        beside, room = [0], width - first
+        for i in range(1, len(widths)):
+            if self._folds[i]:
+                continue
+            if widths[i] + _GAP > room:
+                break
+            beside.append(i)
+            room -= widths[i] + _GAP
+        first = min(widths[0], first + room)
+        below = [i for i in range(len(widths)) if i not in beside]
+        heads = tuple(Text(column, "bold") for column in self._columns)
+        yield from self._beside(console, heads, beside, [first, *widths[1:]])
+        yield Text("─" * width if not console.options.ascii_only else "-" * width)
+        for row in self._rows:
+            yield from self._beside(console, row, beside, [first, *widths[1:]])
+            yield from self._below(console, row, below, width)
+
+    def _beside(
+        self, console: Console, row: Sequence[Text], columns: Sequence[int], widths: Sequence[int]
+    ) -> Iterator[Text]:
+        folded = row[0].wrap(console, widths[0], overflow="fold") or [Text("")]
+        for place, part in enumerate(folded):
+            line = part.copy()
+            line.rstrip()
+            for i in columns[1:] if place == 0 else ():
+                gap = widths[0] - line.cell_len if i == columns[1] else 0
+                fill = widths[i] - row[i].cell_len
+                line.append(" " * (_GAP + gap + (fill if self._right[i] else 0)))
+                line.append_text(row[i])
+                line.append(" " * (0 if self._right[i] else fill))
+            line.rstrip()
+            yield line
+
+    def _below(self, console: Console, row: Sequence[Text], columns: Sequence[int], width: int) -> Iterator[Text]:
+        """Yield what stands below a row: several short ones on a line, a long one folded, what is empty not at all."""
+        inside = max(width - _INDENT, 1)
+        line = Text()
+        for i in columns:
+            if not row[i].plain:
+                continue
+            part = Text.assemble((f"{self._columns[i]}: ", "dim"), row[i])
+            if line and line.cell_len + _GAP + part.cell_len > inside:
+                yield from _indented(console, line, inside)
+                line = Text()
+            if line:
+                line.append(" " * _GAP)
+            line.append_text(part)
+        if line:
+            yield from _indented(console, line, inside)
+
+
+def _indented(console: Console, text: Text, width: int) -> Iterator[Text]:
+    for part in text.wrap(console, width, overflow="fold"):
+        line = Text(" " * _INDENT).append_text(part)
+        line.rstrip()
+        yield line
