@@ -1,4 +1,4 @@
-"""Airflow's door to Slipway's REST API. Every Airflow process imports this file, so it imports next to nothing."""
+"""Airflow's door to Slipway's API and pages. Every Airflow process imports this file, so it imports next to nothing."""
 
 from __future__ import annotations
 
@@ -60,11 +60,28 @@ def _provisioners() -> Provisioners:
 
 
 class SlipwayPlugin(AirflowPlugin):
-    """Serves :mod:`slipway_api` below ``/slipway``, and slows down wrong passwords at Airflow's login."""
+    """Serves :mod:`slipway_api` below ``/slipway``, shows its pages, and slows down wrong passwords at the login."""
 
     name = "slipway"
     fastapi_apps: list[dict[str, Any]] = [  # noqa: RUF012 - Airflow declares it so
         {"app": LazyApp(_provisioners), "url_prefix": "/slipway", "name": "Slipway"}
+    ]
+    external_views: list[dict[str, Any]] = [  # noqa: RUF012 - as above
+        {
+            "name": "Sites",
+            "href": "/slipway/ui/",
+            "destination": "nav",
+            "url_route": "slipway",
+            "icon": "/slipway/ui/static/icon.svg",
+            "nav_top_level": True,
+        },
+        {
+            "name": "Slipway",
+            "href": "/slipway/ui/run?dag_id={DAG_ID}&run_id={RUN_ID}",
+            "destination": "dag_run",
+            "url_route": "slipway-run",
+            "icon": "/slipway/ui/static/icon.svg",
+        },
     ]
     fastapi_root_middlewares: list[dict[str, Any]] = [  # noqa: RUF012 - as above
         {"middleware": LazyLogin, "name": "Slipway: wrong passwords wait"}

@@ -1,4 +1,4 @@
-"""Slipway's REST API, put together: Shipyard's paths, Keystone's token route, and the design for the provisioner."""
+"""Slipway's REST API and pages, put together: Shipyard's paths, Keystone's token route, the provisioner's design."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from slipway_api.http.dependencies import accept_verbosity, require_existing_sit
 from slipway_api.http.error_answers import Unexpected, add_error_answers
 from slipway_api.http.openapi import TEXT, describe
 from slipway_api.keystone import routes as keystone
+from slipway_api.pages import run_tab, sites, static_files
 from slipway_api.shipyard import workflows
 from slipway_api.shipyard.headers import ShipyardHeaders
 from slipway_api.sites import site_statuses
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from site_engine.provisioners import Provisioners
 
 _ROUTERS = (configdocs, commit, revisions, actions, report, notes, workflows, site_statuses, run_view)
+_PAGES = (sites, run_tab, static_files)
 
 
 def create_app(provisioners: Provisioners | None = None) -> FastAPI:
@@ -49,7 +51,10 @@ def create_app(provisioners: Provisioners | None = None) -> FastAPI:
     api = APIRouter(prefix="/api/v1.0", dependencies=everywhere, responses=ERRORS)
     for module in _ROUTERS:
         api.include_router(module.router)
-    for router in (openapi.router, keystone.router, design.router, api):
+    ui = APIRouter(prefix="/ui", include_in_schema=False)
+    for page in _PAGES:
+        ui.include_router(page.router)
+    for router in (openapi.router, keystone.router, design.router, api, ui):
         app.include_router(router)
     describe(app)
     add_error_answers(app)

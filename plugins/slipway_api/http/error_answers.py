@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -38,6 +37,7 @@ from site_store import (
 )
 from slipway_api.http.api_errors import ApiError, failure, is_keystone, keystone_failure, plain_message
 from slipway_api.http.dependencies import LONGEST_NAME, NAME_PATTERN
+from slipway_api.pages.errors import is_page, page_failure
 from slipway_api.shipyard.headers import request_id
 
 log = logging.getLogger(__name__)
@@ -95,9 +95,9 @@ def as_api_error(error: Exception) -> ApiError:
 
 
 def add_error_answers(app: FastAPI) -> None:
-    """Let every error of the application have Shipyard's shape, or Keystone's below /v3."""
+    """Let every error of the application have Shipyard's shape, Keystone's below /v3, or that of a page below /ui."""
 
-    def answer(request: Request, error: Exception) -> JSONResponse:
+    def answer(request: Request, error: Exception) -> Response:
         return _shaped(request.scope, as_api_error(error))
 
     for kind in (
@@ -155,7 +155,9 @@ class Unexpected:
             await _shaped(scope, refused)(scope, receive, send)
 
 
-def _shaped(scope: Scope, error: ApiError) -> JSONResponse:
+def _shaped(scope: Scope, error: ApiError) -> Response:
+    if is_page(scope):
+        return page_failure(scope, error)
     return keystone_failure(error) if is_keystone(scope) else failure(error)
 
 

@@ -1,0 +1,95 @@
+"""The part of a page that renews itself: its HTML with an ETag, kept for a second under its change token."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, Response
+
+from slipway_api.pages.rendering import HEADERS, page, render
+
+if TYPE_CHECKING:
+    from site_store import SiteStore
+
+PART = "live"
+KEPT_FOR = 1.0
+"""Seconds: an owner may go silent, which changes no token."""
+MOST_KEPT = 200
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    at: float
+    html: str
+    etag: str
+
+
+_lock = threading.Lock()
+_kept: OrderedDict[tuple[str, ...], _Kept] = OrderedDict()
+
+
+def live_page(
+    request: Request,
+    store: SiteStore,
+    template: str,
+    *,
+    token: str,
+    reader: str,
+    values: Callable[[], Values],
+    fresh: Values,
+) -> Response:
+    """Return a page, or only its live part where the query says `part=live`.
+
+    Parameters
+    ----------
+    template : the page's; the live part is the template `live/` and that name.
+    token : the change token that was read in this request: a part that was kept under another is not used.
+    reader : what of the caller's rights changes the part; two with the same text may get the same HTML.
+    values : reads and judges what the live part shows; not called where a part is kept.
+    fresh : what the rest of the page shows.
+    """
+    key = store.location, request.url.path, _query(request), token, reader
+    kept = _lookup(key) if "no-cache" not in request.headers.get("cache-control", "") else None
+    if kept is None:
+        html = render(request, f"live/{template}", {**fresh, **values()})
+        kept = _Kept(time.monotonic(), html, f'"{hashlib.sha256(html.encode()).hexdigest()[:32]}"')
+        _keep(key, kept)
+    if request.query_params.get("part") != PART:
+        return page(request, template, {**fresh, "live": kept.html, "live_url": live_address(request)})
+    headers = {**HEADERS, "ETag": kept.etag}
+    if kept.etag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return HTMLResponse(kept.html, headers=headers)
+
+
+def live_address(request: Request) -> str:
+    """Return where the live part of the asked page is."""
+    url = request.url.include_query_params(part=PART)
+    return f"{url.path}?{url.query}"
+
+
+def _query(request: Request) -> str:
+    return "&".join(f"{name}={value}" for name, value in sorted(request.query_params.multi_items()) if name != "part")
+
+
+def _lookup(key: tuple[str, ...]) -> _Kept | None:
+    with _lock:
+        found = _kept.get(key)
+        return found if found is not None and time.monotonic() - found.at < KEPT_FOR else None
+
+
+def _keep(key: tuple[str, ...], part: _Kept) -> None:
+    with _lock:
+        _kept[key] = part
+        _kept.move_to_end(key)
+        while len(_kept) > MOST_KEPT:
+            _kept.popitem(last=False)

@@ -1,0 +1,77 @@
+"""From a template and values to an answer: autoescape everywhere, and headers that let no foreign script in."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from slipway_api.pages import wording
+
+STATIC = Path(__file__).parent / "static"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'self'; base-uri 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    # A page may be kept to be asked for again by its ETag, and by nobody but its reader.
+    "Cache-Control": "private, no-cache",
+    "Vary": "Cookie, Authorization",
+}
+
+
+@cache
+def static_version(name: str) -> str:
+    """Return what changes with a static file: pages name it, so that a browser keeps the file for good."""
+    return hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("slipway_api.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=wording.visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for name in ("duration", "clock", "number", "counted", "symbol", "badge", "web_link", "segment", "elapsed"):
+        made.filters[name] = getattr(wording, name)
+    made.globals["static_version"] = static_version
+    made.globals["NOTHING"] = wording.NOTHING
+    return made
+
+
+def render(request: Request, template: str, values: Mapping[str, Any]) -> str:
+    """Return the HTML of a template.
+
+    Parameters
+    ----------
+    values : what the template shows. It also knows `ui` (path of the pages), `api` (path of the API), `airflow` (path
+        of Airflow's own pages) and `now`.
+    """
+    root = request.scope.get("root_path", "")
+    places = {
+        "root": root,
+        "ui": f"{root}/ui",
+        "api": f"{root}/api/v1.0",
+        "airflow": root.removesuffix("/slipway"),
+        "now": datetime.now(UTC),
+    }
+    return _environment().get_template(template).render({**places, **values})
+
+
+def page(request: Request, template: str, values: Mapping[str, Any], status: int = 200) -> HTMLResponse:
+    """Return a page."""
+    return HTMLResponse(render(request, template, values), status, headers=HEADERS)

@@ -1,0 +1,145 @@
+/* What the pages do by themselves: follow Airflow's colours, keep live parts fresh, count times, leave Airflow's frame.
+   Without it every page can be read, and every form sent. */
+"use strict";
+
+(() => {
+  const framed = window.parent !== window;
+  const root = document.documentElement;
+
+  /* --- Light and dark: Airflow's choice, else the system's. */
+  function outside() {
+    try { return framed ? window.parent.document.documentElement : null; } catch { return null; }
+  }
+
+  function follow() {
+    const shell = outside();
+    const chosen = shell ? (shell.classList.contains("dark") ? "dark" : shell.classList.contains("light") ? "light" : "")
+      : localStorage.getItem("theme");
+    if (chosen === "dark" || chosen === "light") root.dataset.theme = chosen;
+    else delete root.dataset.theme;
+    if (!shell) return;
+    const given = window.parent.getComputedStyle(shell);
+    for (const name of ["bg", "fg"]) {
+      const colour = given.getPropertyValue(`--chakra-colors-${name}`).trim();
+      if (/^(#|rgb|hsl|oklch|color)/.test(colour)) root.style.setProperty(`--${name}`, colour);
+    }
+  }
+
+  if (framed) root.classList.add("framed");
+  follow();
+  if (outside()) new MutationObserver(follow).observe(outside(), { attributes: true, attributeFilter: ["class"] });
+  window.addEventListener("storage", follow);
+
+  /* --- Times. */
+  function spell(seconds) {
+    const s = Math.max(0, Math.floor(seconds));
+    const two = (a, u, b, v) => (b ? `${a} ${u} ${b} ${v}` : `${a} ${u}`);
+    if (s < 60) return `${s} s`;
+    if (s < 3600) return two(Math.floor(s / 60), "min", s % 60, "s");
+    if (s < 86400) return two(Math.floor(s / 3600), "h", Math.floor((s % 3600) / 60), "min");
+    return two(Math.floor(s / 86400), "d", Math.floor((s % 86400) / 3600), "h");
+  }
+
+  function age(seconds) {
+    const s = Math.max(0, Math.floor(seconds));
+    if (s < 60) return "just now";
+    if (s < 3600) return `${Math.floor(s / 60)} min ago`;
+    if (s < 86400) return `${Math.floor(s / 3600)} h ago`;
+    return `${Math.floor(s / 86400)} d ago`;
+  }
+
+  function count() {
+    const now = Date.now();
+    for (const time of document.querySelectorAll("time[datetime]")) {
+      const since = (now - Date.parse(time.dateTime)) / 1000;
+      const text = time.hasAttribute("data-since") ? spell(since) : time.hasAttribute("data-ago") ? age(since) : null;
+      if (text !== null && time.textContent !== text) time.textContent = text;
+    }
+  }
+
+  /* --- Live parts: asked for again while the page can be seen. An answer that is the same changes nothing. */
+  const EVERY = 2500, SLOWEST = 30000;
+  let waiting = null, failures = 0, lost = null, over = false;
+
+  function say(state, text) {
+    const light = document.getElementById("connection");
+    if (!light) return;
+    light.dataset.state = state;
+    const words = light.querySelector(".words");
+    if (words.textContent !== text) words.textContent = text;
+  }
+
+  async function refresh(part) {
+    const answer = await fetch(part.dataset.live, { cache: "no-cache", credentials: "same-origin" });
+    if (answer.status === 401) { over = true; return; }
+    if (!answer.ok) throw new Error(answer.status === 403 ? "403" : String(answer.status));
+    const etag = answer.headers.get("ETag");
+    if (etag && etag === part.dataset.etag) return;
+    const text = await answer.text();
+    if (!part.isConnected) return;
+    await htmx.swap({ text, target: part, sourceElement: part, swap: "innerMorph" });
+    if (etag) part.dataset.etag = etag;
+    part.dispatchEvent(new CustomEvent("slipway:fresh", { bubbles: true }));
+    count();
+  }
+
+  async function round() {
+    clearTimeout(waiting);
+    const parts = [...document.querySelectorAll("[data-live]")];
+    if (!parts.length || document.hidden || over) return;
+    try {
+      for (const part of parts) if (!part.hasAttribute("data-done")) await refresh(part);
+      failures = 0;
+      lost = null;
+      if (!over) say("live", "live");
+    } catch (error) {
+      failures += 1;
+      lost = lost || new Date();
+      const since = lost.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+      say("lost", error.message === "403" ? "you may not see this any more" : `disconnected since ${since}; trying again`);
+    }
+    if (over) {
+      say("over", "the session is over");
+      document.getElementById("session-over")?.removeAttribute("hidden");
+      return;
+    }
+    waiting = setTimeout(round, Math.min(EVERY * 2 ** Math.min(failures, 4), SLOWEST));
+  }
+
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) round(); });
+  window.addEventListener("online", round);
+
+  /* --- Out of Airflow's frame: its sandbox lets no link lead there, but a link of the parent's own may. */
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[data-outside]");
+    if (!link || !framed || event.defaultPrevented) return;
+    event.preventDefault();
+    try {
+      const outer = window.parent.document.createElement("a");
+      outer.href = link.dataset.outside === "here" ? here(link.href) : link.href;
+      if (link.dataset.outside === "new") { outer.target = "_blank"; outer.rel = "noopener noreferrer"; }
+      window.parent.document.body.append(outer);
+      outer.click();
+      outer.remove();
+    } catch { window.location.assign(link.href); }
+  });
+
+  /* The login comes back to where the person is: to the page with Airflow's frame. */
+  function here(address) {
+    const login = new URL(address);
+    login.searchParams.set("next", window.parent.location.pathname + window.parent.location.search);
+    return login.href;
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    htmx.config.history = false;
+    count();
+    setInterval(count, 1000);
+    waiting = setTimeout(round, EVERY);
+  });
+
+  /* What a person has opened stays open. */
+  htmx.registerExtension("slipway-open", {
+    htmx_before_morph_attr: (element, detail) => !(element.tagName === "DETAILS" && detail.attrName === "open"),
+  });
+})();

@@ -1,0 +1,108 @@
+"""How pages put values into words: times, durations, numbers, statuses, and links that may be followed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from urllib.parse import quote, urlsplit
+
+from markupsafe import Markup
+
+from strategy_lib.status.words import UNRECORDED_SYMBOL, Status
+
+REPLACEMENT = "�"
+NOTHING = "—"
+
+
+def visible(value: object) -> object:
+    """Return a text with each control character replaced, also those that turn the direction of writing round."""
+    if isinstance(value, str) and not isinstance(value, Markup) and not value.isprintable():
+        return "".join(c if c.isprintable() or c in "\n\t" else REPLACEMENT for c in value)
+    return value
+
+
+def duration(seconds: float | None) -> str:
+    """Return a duration as `4 s`, `3 min 20 s`, `2 h 5 min` or `3 d 4 h`."""
+    if seconds is None:
+        return NOTHING
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return _two(whole // 60, "min", whole % 60, "s")
+    if whole < 86_400:
+        return _two(whole // 3600, "h", whole % 3600 // 60, "min")
+    return _two(whole // 86_400, "d", whole % 86_400 // 3600, "h")
+
+
+def _two(large: int, unit: str, small: int, smaller: str) -> str:
+    return f"{large} {unit} {small} {smaller}" if small else f"{large} {unit}"
+
+
+def moment(at: str | datetime | None) -> datetime | None:
+    """Return a time that may be ISO 8601."""
+    return datetime.fromisoformat(at) if isinstance(at, str) else at
+
+
+def clock(at: str | datetime | None) -> str:
+    """Return a time as an element that the page's script keeps telling the age of; without script it says UTC."""
+    found = moment(at)
+    if found is None:
+        return NOTHING
+    text = found.strftime("%Y-%m-%d %H:%M:%S UTC")
+    return Markup('<time datetime="{}" title="{}" data-ago>{}</time>').format(found.isoformat(), text, text)
+
+
+def elapsed(start: str | datetime | None, end: str | datetime | None, now: datetime) -> str:
+    """Return how long something took; where it has no end, an element that the page's script keeps counting."""
+    began, ended = moment(start), moment(end)
+    if began is None:
+        return NOTHING
+    text = duration(((ended or now) - began).total_seconds())
+    if ended is not None:
+        return text
+    return Markup('<time datetime="{}" data-since>{}</time>').format(began.isoformat(), text)
+
+
+def number(count: int) -> str:
+    """Return a number with a thin space between thousands."""
+    return f"{count:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def counted(count: int, noun: str) -> str:
+    """Return `1 node` or `2 nodes`."""
+    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def symbol(status: str | None) -> str:
+    """Return the character that stands for a status."""
+    return UNRECORDED_SYMBOL if status is None else known(status).symbol
+
+
+def known(status: str) -> Status:
+    """Return a status by its word; a word that nobody knows is undefined (rule 27)."""
+    return Status(status) if status in tuple(Status) else Status.UNDEFINED
+
+
+def badge(status: str | None) -> Markup:
+    """Return a status as symbol and word: the colour says nothing that they do not."""
+    word = "not recorded" if status is None else known(status).value
+    kind = "unrecorded" if status is None else known(status).value
+    return Markup('<span class="badge s-{}"><span aria-hidden="true">{}</span> {}</span>').format(
+        kind, symbol(status), word
+    )
+
+
+def web_link(address: object) -> str | None:
+    """Return an address that a provisioner gave if it is http or https, else None: nothing else may be followed."""
+    if not isinstance(address, str) or not address.isprintable():
+        return None
+    try:
+        parts = urlsplit(address.strip())
+    except ValueError:
+        return None
+    return address.strip() if parts.scheme in ("http", "https") and parts.netloc else None
+
+
+def segment(text: object) -> str:
+    """Return a text as one segment of a path."""
+    return quote(str(text), safe="")

@@ -1,0 +1,131 @@
+"""What all pages share: rights, headers, live parts, and how they stand inside Airflow's own pages."""
+
+from __future__ import annotations
+
+import re
+
+import httpx
+import pytest
+from fastapi.routing import APIRoute
+
+from site_store import SiteStore
+from slipway_api.app import create_app
+from slipway_api.pages.rendering import STATIC, static_version
+from tests.integration.api.airflow_runs import AirflowRuns, commit
+from tests.integration.api.pages.conftest import UI, Open
+
+PAGES = sorted(
+    route.path_format.removeprefix("/ui")
+    for route in create_app().routes
+    if isinstance(route, APIRoute) and route.path_format.startswith("/ui/") and "GET" in route.methods
+)
+READ = [path for path in PAGES if not path.startswith("/static/")]
+
+
+def test_there_are_pages() -> None:
+    assert "/" in READ
+    assert "/static/{name}" in PAGES
+
+
+@pytest.mark.parametrize("path", READ)
+def test_who_is_not_logged_in_is_led_to_the_login(path: str, pages: dict[str, httpx.Client]) -> None:
+    answer = pages["anonymous"].get(path.replace("{", "").replace("}", ""))
+    assert answer.status_code == 401
+    assert "The session is over" in answer.text
+    assert "www-authenticate" not in answer.headers
+    (login,) = re.findall(r'href="([^"]*auth/login[^"]*)"', answer.text)
+    assert login.startswith("/api/v2/auth/login?next=%2Fslipway%2Fui")
+
+
+@pytest.mark.parametrize("path", READ)
+def test_an_error_is_a_page_with_the_headers_of_one(path: str, pages: dict[str, httpx.Client]) -> None:
+    """Also what the path names is shown as text."""
+    answer = pages["viewer"].get(re.sub(r"{\w+}", "%3Cscript%3Ealert(1)%3C", path))
+    assert answer.status_code in (200, 303, 400, 404)
+    assert "<script>alert" not in answer.text
+    if answer.status_code != 303:
+        assert answer.headers["content-type"] == "text/html; charset=utf-8"
+        policy = answer.headers["content-security-policy"]
+        assert "script-src 'self';" in policy
+        assert "frame-ancestors 'self'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_static_files_need_no_right_and_are_kept_by_their_version(pages: dict[str, httpx.Client]) -> None:
+    for file in sorted(STATIC.iterdir()):
+        plain = pages["anonymous"].get(f"/static/{file.name}")
+        assert (plain.status_code, plain.headers["cache-control"]) == (200, "no-cache")
+        assert plain.content == file.read_bytes()
+        versioned = pages["anonymous"].get(f"/static/{file.name}", params={"v": static_version(file.name)})
+        assert versioned.headers["cache-control"] == "public, max-age=31536000, immutable"
+    for wrong in ("nothing.css", "..%2Fsites.py", "%2Fetc%2Fpasswd"):
+        assert pages["anonymous"].get(f"/static/{wrong}").status_code in (401, 404)
+
+
+def test_a_live_part_that_did_not_change_is_not_sent_again(pages: dict[str, httpx.Client], store: SiteStore) -> None:
+    commit(store)
+    first = pages["viewer"].get("/", params={"part": "live"})
+    assert first.status_code == 200
+    assert "<html" not in first.text
+    assert "default" in first.text
+    again = pages["viewer"].get("/", params={"part": "live"}, headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert first.text in pages["viewer"].get("/").text
+
+
+def test_the_nav_item_shows_the_sites_and_follows_the_colours(open_page: Open, store: SiteStore) -> None:
+    commit(store, "alpha")
+    watched = open_page("/", dark=True)
+    watched.page.get_by_role("link", name="Sites").click()
+    watched.page.wait_for_url("**/plugin/slipway")
+    frame = watched.frame()
+    frame.get_by_text("alpha").first.wait_for()
+    assert frame.locator("html").get_attribute("data-theme") == "dark"
+    frame.locator("#connection[data-state=live]").wait_for()
+    assert watched.complaints == []
+
+
+def test_a_change_is_shown_without_a_reload(open_page: Open, store: SiteStore) -> None:
+    watched = open_page(f"{UI}/")
+    watched.page.locator(".empty").wait_for()
+    watched.page.evaluate("window.same = true")
+    commit(store, "beta")
+    watched.page.get_by_text("beta").first.wait_for()
+    assert watched.page.evaluate("window.same") is True
+    assert watched.complaints == []
+
+
+def test_the_page_says_that_the_session_is_over(open_page: Open) -> None:
+    watched = open_page(f"{UI}/")
+    watched.page.locator("#connection[data-state=live]").wait_for()
+    assert watched.page.locator("#session-over").is_hidden()
+    watched.page.context.clear_cookies()
+    watched.page.locator("#session-over").wait_for()
+    assert watched.page.locator("#connection").inner_text() == "the session is over"
+
+
+def test_the_page_says_that_it_is_disconnected_and_comes_back(open_page: Open) -> None:
+    watched = open_page(f"{UI}/")
+    watched.page.locator("#connection[data-state=live]").wait_for()
+    watched.page.context.set_offline(True)
+    watched.page.locator("#connection[data-state=lost]").wait_for()
+    assert "disconnected since" in watched.page.locator("#connection").inner_text()
+    watched.page.context.set_offline(False)
+    watched.page.locator("#connection[data-state=live]").wait_for()
+
+
+def test_a_run_of_another_dag_has_no_action(pages: dict[str, httpx.Client], dags: list[str]) -> None:
+    answer = pages["viewer"].get("/run", params={"dag_id": "somebody_elses", "run_id": "r"})
+    assert answer.status_code == 200
+    assert "No action here" in answer.text
+    answer = pages["viewer"].get("/run", params={"dag_id": "deploy_site", "run_id": "<b>r</b>"})
+    assert "No action here" in answer.text
+
+
+def test_the_tab_of_a_run_leads_to_its_action(
+    pages: dict[str, httpx.Client], store: SiteStore, airflow_runs: AirflowRuns
+) -> None:
+    action = store.actions.ensure("deploy_site", "manual__tab", "deploy_site", "alpha", None, {}, "tester")
+    answer = pages["viewer"].get("/run", params={"dag_id": "deploy_site", "run_id": "manual__tab"})
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{UI}/actions/{action.id}")
