@@ -1,19 +1,14 @@
 """The group graph as a picture: one SVG file that needs no other program, font or style sheet."""
 
-import unicodedata
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from slipway_cli.offline.graph import GroupBox
-from slipway_cli.offline.layout import Bend, Item, Layout, layered_layout
 from slipway_cli.output import printable
+from strategy_lib.drawing.geometry import Place, picture, shortened, text_width
 
 NAME_SIZE, FACT_SIZE = 14, 12
-LONGEST_NAME = 44
 PADDING, BAR, BADGE = 16, 6, 22
-ROW_GAP, LANE = 26, 18
-COLUMN_GAP, WIDEST_GAP, STEEPNESS = 72.0, 200.0, 8.0  # edges that climb far get more room to do so
 MARGIN, HEADING, LEGEND = 28, 44, 44
 
 STYLE = """
@@ -58,17 +53,11 @@ def to_svg(boxes: Sequence[GroupBox], title: str) -> str:
     str
         A complete SVG document. It follows the reader's light or dark colour scheme, on a ground of its own.
     """
-    by_name = {box.name: box for box in boxes}
-    heights = {box.name: float(_height(box)) for box in boxes}
-    edges = [(parent, box.name) for box in boxes for parent in box.depends_on]
-    layout = layered_layout(list(by_name), edges, heights, ROW_GAP, LANE)
-    left, widths = _columns(layout, by_name)
+    sizes = {box.name: (_box_width(box), float(_height(box))) for box in boxes}
+    drawn = picture({box.name: box.depends_on for box in boxes}, sizes, MARGIN)
     top = MARGIN + HEADING
-    bottom = max((layout.centre[name] + heights[name] / 2 for name in by_name), default=0.0)
-    bottom = max([bottom, *(y for item, y in layout.centre.items() if isinstance(item, Bend))])
-    right = left[-1] + widths[-1] if left else 0.0
-    width = round(max(right, _width(title, 17) + MARGIN, 360) + MARGIN)
-    height = round(top + bottom + LEGEND + MARGIN / 2)
+    width = round(max(drawn.right, text_width(title, 17) + MARGIN, 360) + MARGIN)
+    height = round(top + drawn.bottom + LEGEND + MARGIN / 2)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="slipway-graph" viewBox="0 0 {width} {height}" '
         f'width="{width}" height="{height}" role="img" aria-labelledby="graph-title graph-description">',
@@ -80,36 +69,18 @@ def to_svg(boxes: Sequence[GroupBox], title: str) -> str:
         f'<rect class="paper" width="{width}" height="{height}" rx="10"/>',
         f'<text class="heading" x="{MARGIN}" y="{MARGIN + 14}">{_text(title)}</text>',
         f'<g transform="translate(0 {top})">',
-        *_edges(layout, heights, left, widths),
+        *(f'<path class="edge" marker-end="url(#arrow)" d="{path}"/>' for path in drawn.edges.values()),
     ]
-    for number, column in enumerate(layout.columns):
-        for item in column:
-            if not isinstance(item, Bend):
-                parts += _box(by_name[item], left[number], layout.centre[item], widths[number], heights[item])
+    by_name = {box.name: box for box in boxes}
+    for name in sorted(by_name, key=lambda name: (drawn.boxes[name].x, drawn.boxes[name].centre)):
+        parts += _box(by_name[name], drawn.boxes[name])
     parts += ["</g>", *_legend(height), "</svg>", ""]
     return "\n".join(parts)
 
 
-def _columns(layout: Layout, by_name: Mapping[str, GroupBox]) -> tuple[list[float], list[float]]:
-    """Return the left side and the width of each column; a column is as wide as its widest box."""
-    column_of = layout.column_of()
-    climb = [0.0] * len(layout.columns)
-    for route in layout.routes.values():
-        for item, following in pairwise(route):
-            column = column_of[item]
-            climb[column] = max(climb[column], abs(layout.centre[item] - layout.centre[following]))
-    left: list[float] = []
-    widths: list[float] = []
-    place = float(MARGIN)
-    for number, column_items in enumerate(layout.columns):
-        widths.append(max(_box_width(by_name[item]) for item in column_items if not isinstance(item, Bend)))
-        left.append(place)
-        place += widths[-1] + min(max(climb[number] / STEEPNESS, COLUMN_GAP), WIDEST_GAP)
-    return left, widths
-
-
-def _box(box: GroupBox, x: float, centre: float, width: float, height: float) -> list[str]:
-    y = centre - height / 2
+def _box(box: GroupBox, place: Place) -> list[str]:
+    x, width, height = place.x, place.width, place.height
+    y = place.centre - height / 2
     kind = "box critical" if box.critical else "box"
     lines = [line for line in (box.facts, ", ".join(box.criteria)) if line]
     parts = [
@@ -123,7 +94,7 @@ def _box(box: GroupBox, x: float, centre: float, width: float, height: float) ->
             f'<rect class="bar" x="{x + 6:.1f}" y="{y + 8:.1f}" width="{BAR - 1}" height="{bar_height:.1f}" rx="2.5"/>'
         )
     text_x = x + PADDING + BAR / 2
-    parts.append(f'<text class="name" x="{text_x:.1f}" y="{y + 23:.1f}">{_text(_shortened(box.name))}</text>')
+    parts.append(f'<text class="name" x="{text_x:.1f}" y="{y + 23:.1f}">{_text(shortened(box.name))}</text>')
     for number, line in enumerate(lines):
         parts.append(f'<text class="fact" x="{text_x:.1f}" y="{y + 41 + 17 * number:.1f}">{_text(line)}</text>')
     badge_x, badge_y = x + width - BADGE / 2 - 8, y + 18.5
@@ -133,42 +104,6 @@ def _box(box: GroupBox, x: float, centre: float, width: float, height: float) ->
         "</g>",
     ]
     return parts
-
-
-def _edges(layout: Layout, heights: Mapping[str, float], left: Sequence[float], widths: Sequence[float]) -> list[str]:
-    """Return one smooth path per dependency; ends are spread along the side of a box, in the order of their routes."""
-    column_of = layout.column_of()
-    leaving: dict[Item, list[Item]] = {}
-    arriving: dict[Item, list[Item]] = {}
-    for route in layout.routes.values():
-        leaving.setdefault(route[0], []).append(route[1])
-        arriving.setdefault(route[-1], []).append(route[-2])
-    for ends in (*leaving.values(), *arriving.values()):
-        ends.sort(key=lambda item: layout.centre[item])
-
-    def port(box: Item, ends: Sequence[Item], end: Item) -> float:
-        room = heights[str(box)] - 24
-        step = min(12.0, room / max(len(ends) - 1, 1))
-        return layout.centre[box] + (ends.index(end) - (len(ends) - 1) / 2) * step
-
-    paths = []
-    for route in layout.routes.values():
-        x = left[column_of[route[0]]] + widths[column_of[route[0]]]
-        y = port(route[0], leaving[route[0]], route[1])
-        path = f"M{x:.1f} {y:.1f}"
-        for item in route[1:]:
-            column = column_of[item]
-            last = item == route[-1]
-            next_x = left[column] - (1 if last else 0)
-            next_y = port(item, arriving[item], route[-2]) if last else layout.centre[item]
-            middle = (next_x - x) / 2
-            path += f" C{x + middle:.1f} {y:.1f} {next_x - middle:.1f} {next_y:.1f} {next_x:.1f} {next_y:.1f}"
-            x, y = next_x, next_y
-            if not last:
-                x = left[column] + widths[column]
-                path += f" H{x:.1f}"
-        paths.append(f'<path class="edge" marker-end="url(#arrow)" d="{path}"/>')
-    return paths
 
 
 def _legend(height: int) -> list[str]:
@@ -187,32 +122,9 @@ def _height(box: GroupBox) -> int:
 
 
 def _box_width(box: GroupBox) -> float:
-    name = _width(_shortened(box.name), NAME_SIZE, bold=True) + BADGE + 12
-    facts = max(_width(box.facts, FACT_SIZE), _width(", ".join(box.criteria), FACT_SIZE))
+    name = text_width(shortened(box.name), NAME_SIZE, bold=True) + BADGE + 12
+    facts = max(text_width(box.facts, FACT_SIZE), text_width(", ".join(box.criteria), FACT_SIZE))
     return max(150.0, name, facts) + 2 * PADDING + BAR / 2
-
-
-def _width(text: str, size: int, *, bold: bool = False) -> float:
-    """Return an upper estimate of the width in pixels, for we do not know the reader's font."""
-    em = 0.0
-    for character in text:
-        if unicodedata.east_asian_width(character) in "WF":
-            em += 1.0
-        elif character in "iljtfrI.,:;|!'()[]-· ":
-            em += 0.4
-        elif character in "mwMW@%":
-            em += 0.95
-        else:
-            em += 0.7 if character.isupper() else 0.61
-    return em * size * (1.06 if bold else 1.0)
-
-
-def _shortened(name: str) -> str:
-    """Cut a very long name in the middle: names of one family differ at their ends."""
-    if len(name) <= LONGEST_NAME:
-        return name
-    half = (LONGEST_NAME - 1) // 2
-    return f"{name[:half]}…{name[-half:]}"
 
 
 def _sentence(box: GroupBox) -> str:
