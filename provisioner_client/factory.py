@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from provisioner_client.connection import ConnectionValues
 from provisioner_client.drydock.connection import connect_drydock
+from provisioner_client.observed import ObservedProvisioner, Observer
 from provisioner_client.protocol import Provisioner
 from provisioner_client.redacting import Redact, RedactingProvisioner
 
@@ -62,7 +63,11 @@ class ProvisionerFactory:
         return self._names[self.used_type(kind)]
 
     def connect(
-        self, connection: ConnectionValues, redact: Redact, context_marker: str | None = None
+        self,
+        connection: ConnectionValues,
+        redact: Redact,
+        context_marker: str | None = None,
+        observer: Observer | None = None,
     ) -> RedactingProvisioner:
         """Return a new client, which the caller closes. Nothing is sent yet.
 
@@ -70,6 +75,7 @@ class ProvisionerFactory:
         ----------
         redact : takes what is secret out of a text. It is called for what the provisioner says only, and may be slow.
         context_marker : appears with every request in the provisioner's log, where it has such a thing.
+        observer : is told of each call; None: nobody is.
 
         Raises
         ------
@@ -79,7 +85,10 @@ class ProvisionerFactory:
         if backend is None:
             known = ", ".join(self.types)
             raise ValueError(f"no provisioner has connections of the type {connection.type!r}: choose {known}")
-        return RedactingProvisioner(backend(connection, redact, context_marker), redact)
+        provisioner = backend(connection, redact, context_marker)
+        if observer is not None:
+            provisioner = ObservedProvisioner(provisioner, observer)
+        return RedactingProvisioner(provisioner, redact)
 
 
 FACTORY: Final = ProvisionerFactory(
