@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection, delete, func, update
 
 from site_store.action_rows import OPEN, read_action, write_audit
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.operations import abandon_operations
+from site_store.outbox import write_notification
 from site_store.records import ActionState
 from site_store.tables import action, group_run, site_lock, task
 from strategy_lib.node import TaskStatus
+from strategy_lib.notifications import NotificationKind
 from strategy_lib.phase import GroupState, Reason
 
 CLOSE = "close"
@@ -32,7 +36,11 @@ def close_action(
         .values(state=state, verdict=verdict, ended=now, paused=None)
     ).rowcount
     interrupt_work(tx, now, action_id)
-    interrupt_groups(tx, now, action_id)
+    interrupt_groups(tx, now, closing.site, action_id)
+    if decided and not closing.dry_run and (closing.state, closing.verdict) != (state, verdict):
+        facts = {"kind": closing.kind, "revision": closing.revision, "user": closing.user}
+        data = {**facts, "state": state, "verdict": verdict}
+        write_notification(tx, now, closing.site, NotificationKind.VERDICT, action_id=action_id, data=data)
     if decided:
         ended = NewEvent(EventKind.ACTION_CLOSED, f"action {state}: {verdict}")
         write_events(tx, now, closing.site, action_id, [ended])
@@ -57,7 +65,7 @@ def interrupt_work(tx: Connection, now: datetime, action_id: str, group: str | N
     )
 
 
-def interrupt_groups(tx: Connection, now: datetime, action_id: str, group: str | None = None) -> bool:
+def interrupt_groups(tx: Connection, now: datetime, site: str, action_id: str, group: str | None = None) -> bool:
     """Judge as `interrupted` the running groups of an action, or this one of them, begun or not."""
     this = [group_run.c.action_id == action_id, group_run.c.state == GroupState.RUNNING]
     if group is not None:
@@ -67,6 +75,28 @@ def interrupt_groups(tx: Connection, now: datetime, action_id: str, group: str |
             group_run.c.state.in_((GroupState.PENDING, GroupState.RUNNING)),
         ]
     judged = tx.execute(
-        update(group_run).where(*this).values(state=GroupState.FAILURE, reason=Reason.INTERRUPTED, ended=now)
+        update(group_run)
+        .where(*this)
+        .values(state=GroupState.FAILURE, reason=Reason.INTERRUPTED, ended=now)
+        .returning(group_run.c.name, group_run.c.critical)
+    ).all()
+    for name, critical in judged:
+        if critical:
+            tell_group_failed(tx, now, site, action_id, name, Reason.INTERRUPTED)
+    return bool(judged)
+
+
+def tell_group_failed(
+    tx: Connection,
+    now: datetime,
+    site: str,
+    action_id: str,
+    group: str,
+    reason: Reason | None,
+    facts: Mapping[str, Any] | None = None,
+) -> None:
+    """Tell in the caller's transaction that a critical group has failed."""
+    data = {"reason": reason, **(facts or {})}
+    write_notification(
+        tx, now, site, NotificationKind.CRITICAL_GROUP_FAILED, action_id=action_id, group=group, data=data
     )
-    return judged.rowcount > 0

@@ -117,6 +117,31 @@ class LeaseLost(StoreError):
     """A lease has run out or was given up, and another process may have it: nothing was written; take it again."""
 
 
+class ReporterNotFound(StoreError):
+    """There is no such reporter: list the site's reporters and name one of them."""
+
+
+class ReporterRefused(StoreError):
+    """The token opens nothing (any more), or another site: have a reporter made for this site."""
+
+
+class TooManyReports(StoreError):
+    """A reporter has written too much or too often: nothing was written.
+
+    Attributes
+    ----------
+    retry_after : seconds to wait; None where waiting does not help.
+    """
+
+    def __init__(self, message: str, retry_after: int | None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+    def __reduce__(self) -> tuple[type[TooManyReports], tuple[str, int | None]]:
+        """Pickle by its two facts, so that the error survives the way between processes."""
+        return (type(self), (str(self), self.retry_after))
+
+
 class SiteBusy(StoreError):
     """Another action is working on this site: wait for it to end, or cancel it.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select, update
 
-from site_store.abort import interrupt_groups, interrupt_work
+from site_store.abort import interrupt_groups, interrupt_work, tell_group_failed
 from site_store.action_rows import read_action
 from site_store.database import Repository
 from site_store.dialects import among, whole_joins
@@ -207,8 +207,9 @@ class Groups(Repository):
                 update(group_run)
                 .where(*this, group_run.c.state.in_(_OPEN))
                 .values(state=state, reason=reason, criteria=data, counts=dict(counts or {}), ended=now)
-            ).rowcount
-            if not judged:
+                .returning(group_run.c.critical)
+            ).one_or_none()
+            if judged is None:
                 same = select(group_run.c.name).where(
                     *this, group_run.c.state == state, group_run.c.reason.is_not_distinct_from(reason)
                 )
@@ -217,6 +218,9 @@ class Groups(Repository):
             message = f"attempt {attempt}: {state}" + (f" ({reason})" if reason else "")
             verdict = NewEvent(EventKind.GROUP_FINISHED, message, group, data={"criteria": data})
             write_events(tx, now, site, action_id, [verdict])
+            if judged.critical and state is GroupState.FAILURE:
+                facts = {"criteria": data, "counts": dict(counts or {})}
+                tell_group_failed(tx, now, site, action_id, group, reason, facts)
             return True
 
         return self._database.write(work)
@@ -240,11 +244,12 @@ class Groups(Repository):
         def work(tx: Connection) -> bool:
             now = self._shared_now(tx)
             read_group(tx, action_id, group)
-            if not interrupt_groups(tx, now, action_id, group):
+            site = read_action(tx, action_id).site
+            if not interrupt_groups(tx, now, site, action_id, group):
                 return False
             interrupt_work(tx, now, action_id, group)
             ended = NewEvent(EventKind.GROUP_FINISHED, "its task ended without a verdict: interrupted", group)
-            write_events(tx, now, read_action(tx, action_id).site, action_id, [ended])
+            write_events(tx, now, site, action_id, [ended])
             return True
 
         return self._database.write(work)

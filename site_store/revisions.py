@@ -21,7 +21,7 @@ from site_store.design_records import DocumentRecord, RevisionRecord, RevisionSe
 from site_store.dialects import insert
 from site_store.errors import BufferChanged, BufferEmpty, RevisionNotFound
 from site_store.nodes import write_wanted
-from site_store.storable import require_names
+from site_store.storable import plain, require_names
 from site_store.tables import candidate, content, document, revision, revision_collection
 from site_store.tables import site as site_table
 
@@ -46,6 +46,7 @@ class Revisions(Repository):
         rollback_of: int | None = None,
         hidden: RevisionSecrets | None = None,
         digests: Mapping[str, str] | None = None,
+        notifications: Mapping[str, Any] | None = None,
     ) -> RevisionRecord:
         """Make a site's next revision, and empty its buffer. When it is refused, nothing has changed.
 
@@ -64,6 +65,8 @@ class Revisions(Repository):
         hidden : what of it must not be seen; None where that is not known.
         digests : the digest of each node's design (`design_rendering.digests.node_digests`): from now on these nodes
             are wanted, and no others. None where the design cannot be read: what was wanted before stays.
+        notifications : who is told what (`strategy_lib.notifications.Notifications.to_data`). None where the design
+            cannot be read: who was told before still is.
 
         Returns
         -------
@@ -124,6 +127,7 @@ class Revisions(Repository):
                     rollback_of=rollback_of,
                     forced=forced,
                     problems=list(problems),
+                    notifications=None if notifications is None else plain(notifications),
                 )
                 .returning(revision.c.id)
             ).one()

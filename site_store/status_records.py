@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 TOUCH = "~touch"
 """The phase of the rows that count the changes of a scope: their sum is its change token."""
@@ -57,6 +57,39 @@ class OwnerCheckIn:
     last_seen: datetime
     interval_seconds: float
     detail: str | None = None
+    unresponsive_since: datetime | None = None
+
+    def is_alive(self, now: datetime) -> bool:
+        """Whether it has been seen within its interval, by the database's clock."""
+        return now <= self.last_seen + timedelta(seconds=self.interval_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedWork:
+    """What is expected of an owner: nodes of a site (`action_id` None), or something that an open action waits for."""
+
+    owner: str
+    site: str
+    action_id: str | None = None
+
+
+class CallKey(NamedTuple):
+    """What calls to a provisioner have in common; `bucket` is that of a histogram of seconds."""
+
+    call: str
+    result: str
+    bucket: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallCount:
+    """How many calls, and how long they took together."""
+
+    calls: int
+    seconds: float
+
+    def __add__(self, other: CallCount) -> CallCount:
+        return CallCount(self.calls + other.calls, self.seconds + other.seconds)
 
 
 @dataclass(frozen=True, slots=True)

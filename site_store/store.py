@@ -16,6 +16,10 @@ from site_store.groups import Groups
 from site_store.leases import Checks, Leases
 from site_store.nodes import Nodes
 from site_store.operations import Operations
+from site_store.outbox import Outbox
+from site_store.owners import Owners
+from site_store.provisioner_lists import ProvisionerLists
+from site_store.reporters import Reporters
 from site_store.reports import Reports
 from site_store.revisions import Revisions
 from site_store.site_locks import SiteLocks
@@ -48,6 +52,10 @@ class SiteStore:
         self.events = Events(database)
         self.leases = Leases(database)
         self.checks = Checks(database)
+        self.owners = Owners(database)
+        self.reporters = Reporters(database)
+        self.outbox = Outbox(database)
+        self.provisioner_lists = ProvisionerLists(database)
 
     @classmethod
     def open(cls, url: str | None = None, now: Callable[[], datetime] | None = None) -> SiteStore:

@@ -85,6 +85,8 @@ revision = Table(
     Column("rollback_of", Integer),
     Column("forced", Boolean, nullable=False, server_default=false()),
     Column("problems", Json, nullable=False, server_default="[]"),
+    # Who is told what (`strategy_lib.notifications`); NULL where the design could not be read.
+    Column("notifications", Json),
     UniqueConstraint("site", "number"),
     sqlite_autoincrement=True,
 )
@@ -129,6 +131,7 @@ candidate = Table(
 _ACTION_OPEN = text("state IN ('pending', 'running')")
 _NO_GROUP = text("group_name IS NULL")
 _UNDELIVERED = text("delivered IS NULL")
+_NOT_ROUTED = text("routed IS NULL")
 
 # What is being done. `site` is no foreign key here: an action may fail for the very reason that its site is unknown.
 
@@ -416,6 +419,20 @@ owner = Table(
     Column("interval_seconds", Float, nullable=False),
     # What it said of itself, or why it could not be reached; without secrets.
     Column("detail", Text),
+    # Since when the controller knows that it is not there; NULL while it is.
+    Column("unresponsive_since", UtcDateTime),
+)
+
+# Calls to provisioners, counted by process and added up at each check-in; `bucket` is that of a histogram of seconds.
+provisioner_call = Table(
+    "provisioner_call",
+    metadata,
+    Column("owner", String, primary_key=True),
+    Column("call", String, primary_key=True),
+    Column("result", String, primary_key=True),
+    Column("bucket", Integer, primary_key=True, autoincrement=False),
+    Column("calls", BigInteger, nullable=False),
+    Column("seconds", Float, nullable=False),
 )
 
 # Somebody else's program that may add leaves of its own to a site. Its token is stored as a digest alone.
@@ -540,6 +557,9 @@ outbox = Table(
     Column("group_name", String),
     Column("created", UtcDateTime, nullable=False),
     Column("data", Json, nullable=False),
+    # When it was decided who is told; NULL: not yet.
+    Column("routed", UtcDateTime),
+    Index("ix_outbox_not_routed", "id", sqlite_where=_NOT_ROUTED, postgresql_where=_NOT_ROUTED),
     sqlite_autoincrement=True,
 )
 

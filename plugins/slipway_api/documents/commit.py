@@ -159,6 +159,7 @@ class _Making:
                 rollback_of=rollback_of,
                 hidden=validated.secrets,
                 digests=None if validated.design is None else validated.design.digests,
+                notifications=None if validated.design is None else validated.design.notifications.to_data(),
             )
         except BufferChanged as error:
             raise changed_meanwhile(error, self.store, self.site, self.if_match) from error

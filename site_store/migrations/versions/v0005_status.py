@@ -15,6 +15,7 @@ depends_on = None
 MOMENT = sa.DateTime(timezone=True)
 SERIAL = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 UNDELIVERED = sa.text("delivered IS NULL")
+NOT_ROUTED = sa.text("routed IS NULL")
 STANDING = """
 CASE
   WHEN status IS NOT NULL AND status NOT IN ('pending', 'processing', 'success', 'error', 'deleted') THEN 'undefined'
@@ -122,7 +123,18 @@ def _create_owners() -> None:
         sa.Column("last_seen", MOMENT, nullable=False),
         sa.Column("interval_seconds", sa.Float(), nullable=False),
         sa.Column("detail", sa.Text()),
+        sa.Column("unresponsive_since", MOMENT),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_owner")),
+    )
+    op.create_table(
+        "provisioner_call",
+        sa.Column("owner", sa.String(), nullable=False),
+        sa.Column("call", sa.String(), nullable=False),
+        sa.Column("result", sa.String(), nullable=False),
+        sa.Column("bucket", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("calls", sa.BigInteger(), nullable=False),
+        sa.Column("seconds", sa.Float(), nullable=False),
+        sa.PrimaryKeyConstraint("owner", "call", "result", "bucket", name=op.f("pk_provisioner_call")),
     )
     op.create_table(
         "reporter",
@@ -212,10 +224,13 @@ def _create_outbox() -> None:
         sa.Column("group_name", sa.String()),
         sa.Column("created", MOMENT, nullable=False),
         sa.Column("data", sa.JSON(), nullable=False),
+        sa.Column("routed", MOMENT),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_outbox")),
         sa.UniqueConstraint("event_id", name=op.f("uq_outbox_event_id")),
         sqlite_autoincrement=True,
     )
+    op.create_index("ix_outbox_not_routed", "outbox", ["id"], sqlite_where=NOT_ROUTED, postgresql_where=NOT_ROUTED)
+    op.add_column("revision", sa.Column("notifications", sa.JSON()))
     op.create_table(
         "delivery",
         sa.Column("outbox_id", SERIAL, autoincrement=False, nullable=False),

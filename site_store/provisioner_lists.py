@@ -1,0 +1,53 @@
+"""The list of nodes that each site's provisioner gave last: what can be shown and planned without asking it again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from site_store.database import Repository
+from site_store.dialects import insert
+from site_store.status_records import ProvisionerListRecord
+from site_store.tables import node, provisioner_list
+
+
+class ProvisionerLists(Repository):
+    """Lists by site."""
+
+    def save(self, site: str, connection: str, nodes: Mapping[str, Mapping[str, Any]]) -> None:
+        """Keep a list that was just read, and what it says of each node of the site; a later one replaces it.
+
+        Parameters
+        ----------
+        connection : the Airflow connection over which it was read.
+        nodes : by name, as JSON values without secrets, with `status` and `power`: the provisioner's own words.
+        """
+        text = json.dumps(dict(nodes), separators=(",", ":"), sort_keys=True)
+
+        def work(tx: Connection) -> None:
+            now = self._shared_now(tx)
+            row = insert(tx, provisioner_list).values(site=site, connection=connection, read_at=now, nodes=text)
+            changes = {column: row.excluded[column] for column in ("connection", "read_at", "nodes")}
+            tx.execute(row.on_conflict_do_update(index_elements=["site"], set_=changes))
+            known = select(node.c.name, node.c.provisioner_status, node.c.power, node.c.listed_at)
+            changed = []
+            for name, status, power, listed_at in tx.execute(known.where(node.c.site == site)):
+                said = nodes.get(name)
+                new = (None, None) if said is None else (said.get("status"), said.get("power"))
+                if new != (status, power) or (listed_at is None and said is not None):
+                    changed.append({"b_name": name, "b_status": new[0], "b_power": new[1]})
+            if changed:
+                change = update(node).where(node.c.site == site, node.c.name == bindparam("b_name"))
+                values = {"provisioner_status": bindparam("b_status"), "power": bindparam("b_power"), "listed_at": now}
+                tx.execute(change.values(values), changed)
+
+        self._database.write(work)
+
+    def get(self, site: str) -> ProvisionerListRecord | None:
+        """Return the list that was read last, None where none ever was."""
+        query = select(provisioner_list).where(provisioner_list.c.site == site)
+        row = self._database.read(lambda tx: tx.execute(query).one_or_none())
+        return None if row is None else ProvisionerListRecord(row.site, row.connection, row.read_at, row.nodes)

@@ -1,0 +1,133 @@
+"""Reporters: a token that is shown once, opens one site, and lets nobody write more than its own leaves."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import select
+
+from site_store import (
+    ActionNotFound,
+    NewLeaf,
+    ReporterNotFound,
+    ReporterRefused,
+    SiteStore,
+    TooManyReports,
+    ValueRefused,
+)
+from site_store import reporters as module
+from site_store.tables import reporter
+from tests.integration.site_store.scenario import SITE, FakeClock, Scenario
+
+LEAF = NewLeaf("compute/n1", "burn-in", "processing", "3 of 8 hours")
+
+
+def test_a_token_is_stored_as_its_digest_alone(store: SiteStore) -> None:
+    made = store.reporters.create(SITE, "burnin", "ann")
+    assert (made.record.owner, made.record.created_by) == ("reporter:burnin", "ann")
+    assert store.reporters.of_token(made.token) == made.record
+    assert store.reporters.of_token(made.token + "x") is None
+    row = store._database.read(lambda tx: tx.execute(select(reporter)).one())
+    assert made.token not in repr(row)
+    assert made.token not in repr(made.record)
+    assert len(made.token) >= 40
+
+
+def test_a_revoked_token_opens_nothing_and_what_it_reported_stays(store: SiteStore, clock: FakeClock) -> None:
+    made = store.reporters.create(SITE, "burnin", "ann")
+    store.reporters.report(made.token, SITE, [LEAF], interval=60)
+    clock.move(5)
+    revoked = store.reporters.revoke(SITE, made.record.id)
+    clock.move(5)
+    assert store.reporters.revoke(SITE, made.record.id) == revoked
+    assert store.reporters.of_token(made.token) is None
+    with pytest.raises(ReporterRefused):
+        store.reporters.report(made.token, SITE, [LEAF], interval=60)
+    assert [leaf.name for leaf in store.reporters.reported(SITE)] == ["burn-in"]
+    assert [one.revoked for one in store.reporters.of_site(SITE)] == [revoked.revoked]
+
+
+def test_only_the_site_s_own_reporters_are_revoked(store: SiteStore) -> None:
+    made = store.reporters.create(SITE, "burnin", "ann")
+    with pytest.raises(ReporterNotFound):
+        store.reporters.revoke("south", made.record.id)
+    assert store.reporters.of_token(made.token) is not None
+
+
+def test_a_token_opens_its_own_site_only(store: SiteStore, site: Scenario) -> None:
+    made = store.reporters.create(SITE, "burnin", "ann")
+    elsewhere = site.action("run-2", "south")
+    with pytest.raises(ReporterRefused):
+        store.reporters.report(made.token, "south", [LEAF], interval=60)
+    with pytest.raises(ReporterRefused):
+        store.reporters.report(made.token, SITE, [LEAF], elsewhere.id, interval=60)
+    with pytest.raises(ActionNotFound):
+        store.reporters.report(made.token, SITE, [LEAF], "01NONE", interval=60)
+    assert store.reporters.reported("south") == store.reporters.reported(SITE) == []
+
+
+def test_leaves_are_written_again_and_taken_away(store: SiteStore, site: Scenario, clock: FakeClock) -> None:
+    made = store.reporters.create(SITE, "burnin", "ann")
+    action = site.action()
+    store.reporters.report(made.token, SITE, [LEAF], action.id, interval=60)
+    first = clock.time
+    clock.move(2)
+    store.reporters.report(made.token, SITE, [LEAF._replace(status="success", message=None)], action.id, interval=60)
+    (leaf,) = store.reporters.reported(SITE, action.id)
+    assert (leaf.status, leaf.message, leaf.owner) == ("success", None, "reporter:burnin")
+    assert (leaf.first_updated, leaf.last_updated) == (first, clock.time)
+    assert store.reporters.reported(SITE) == []
+    clock.move(2)
+    store.reporters.report(made.token, SITE, [], action.id, interval=60, gone=[(LEAF.parent, LEAF.name)])
+    assert store.reporters.reported(SITE, action.id) == []
+
+
+def test_two_reporters_have_leaves_of_one_name_side_by_side(store: SiteStore) -> None:
+    for name, status in (("a", "success"), ("b", "error")):
+        store.reporters.report(
+            store.reporters.create(SITE, name, "ann").token, SITE, [LEAF._replace(status=status)], interval=60
+        )
+    gone = [(LEAF.parent, LEAF.name)]
+    store.reporters.report(store.reporters.create(SITE, "c", "ann").token, SITE, [], interval=60, gone=gone)
+    assert [(leaf.owner, leaf.status) for leaf in store.reporters.reported(SITE)] == [
+        ("reporter:a", "success"),
+        ("reporter:b", "error"),
+    ]
+
+
+def test_writing_is_a_check_in(store: SiteStore, clock: FakeClock) -> None:
+    made = store.reporters.create(SITE, "burnin", "ann")
+    store.reporters.report(made.token, SITE, [], interval=90)
+    now, (known,) = store.owners.all()
+    assert (known.name, known.last_seen, known.interval_seconds) == ("reporter:burnin", clock.time, 90)
+    assert known.is_alive(now)
+    (record,) = store.reporters.of_site(SITE)
+    assert record.last_used == clock.time
+
+
+def test_a_reporter_writes_at_most_once_a_second(store: SiteStore, clock: FakeClock) -> None:
+    made = store.reporters.create(SITE, "burnin", "ann")
+    store.reporters.report(made.token, SITE, [LEAF], interval=60)
+    clock.move(0.5)
+    with pytest.raises(TooManyReports) as caught:
+        store.reporters.report(made.token, SITE, [LEAF._replace(name="more")], interval=60)
+    assert caught.value.retry_after == 1
+    clock.move(0.5)
+    store.reporters.report(made.token, SITE, [LEAF._replace(name="more")], interval=60)
+    assert len(store.reporters.reported(SITE)) == 2
+
+
+def test_a_reporter_has_a_bound_of_leaves(store: SiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_LEAVES", 2)
+    made = store.reporters.create(SITE, "burnin", "ann")
+    with pytest.raises(TooManyReports, match="at most 2 leaves"):
+        store.reporters.report(made.token, SITE, [LEAF._replace(name=str(i)) for i in range(3)], interval=60)
+    assert store.reporters.reported(SITE) == []
+
+
+@pytest.mark.parametrize(
+    "leaf", [LEAF._replace(name="a\0"), LEAF._replace(message="\ud800"), LEAF._replace(parent="\0")]
+)
+def test_what_cannot_be_stored_is_refused(store: SiteStore, leaf: NewLeaf) -> None:
+    made = store.reporters.create(SITE, "burnin", "ann")
+    with pytest.raises(ValueRefused):
+        store.reporters.report(made.token, SITE, [leaf], interval=60)
