@@ -18,6 +18,7 @@ COMMANDS = {
     "delete": LazyCommand("slipway_cli.online.configdocs:delete", "Discard what was loaded.", SERVER),
     "get": LazyCommand("slipway_cli.online.get:get", "List actions, documents, revisions, statuses.", SERVER),
     "describe": LazyCommand("slipway_cli.online.describe:describe", "Show one action, step, revision or note.", SERVER),
+    "report": LazyCommand("slipway_cli.online.report:report", "Show what became of an action.", SERVER),
     "logs": LazyCommand("slipway_cli.online.describe:logs", "Show what a step of an action has logged.", SERVER),
     "stop": LazyCommand("slipway_cli.online.control:stop", "End an action.", SERVER),
     "pause": LazyCommand("slipway_cli.online.control:pause", "Let no further group of an action start.", SERVER),

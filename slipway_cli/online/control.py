@@ -12,6 +12,7 @@ import click
 from api_client.airflow import AirflowClient
 from api_client.slipway import SlipwayClient
 from slipway_cli.follow import Clock, follow, show_report
+from slipway_cli.online.completion import ACTION
 from slipway_cli.online.online_command import TargetGroup, action_id, online
 from slipway_cli.online.server import Failed, SiteServer, translated_errors
 from slipway_cli.options import examples
@@ -50,7 +51,7 @@ def _control(verb: str, help_text: str) -> click.Group:
         pass
 
     @group.command("action", help=help_text, epilog=examples(f"slipway {verb} action/01ARZ3NDEKTSV4RRFFQ69G5FAV"))
-    @click.argument("action")
+    @click.argument("action", type=ACTION)
     @online
     def action(server: SiteServer, output: str, action: str) -> None:
         identity = action_id(action)

@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from slipway_cli.online.completion import ACTION, STEP
 from slipway_cli.online.control import follow_to_the_end
 from slipway_cli.online.online_command import (
     Step,
@@ -28,7 +29,7 @@ from slipway_cli.output import console, printable, table
 
 _STYLES = {"success": "green", "failed": "red", "failure": "red", "running": "cyan"}
 _MOST_NODES = 500
-_action = click.option("--action", metavar="ID", help="The action that the step is of.")
+_action = click.option("--action", metavar="ID", type=ACTION, help="The action that the step is of.")
 
 
 @click.group(cls=TargetGroup, epilog=examples("slipway describe action/01ARZ3NDEKTSV4RRFFQ69G5FAV"))
@@ -37,7 +38,7 @@ def describe() -> None:
 
 
 @describe.command("action", epilog=examples("slipway describe action/01ARZ3NDEKTSV4RRFFQ69G5FAV --follow"))
-@click.argument("action")
+@click.argument("action", type=ACTION)
 @click.option("--follow", "-F", "following", is_flag=True, help="Show the progress, and end with the verdict.")
 @online
 def describe_action(server: SiteServer, output: str, action: str, following: bool) -> None:
@@ -80,7 +81,7 @@ def describe_revision(server: SiteServer, output: str, number: int) -> None:
 
 
 @describe.command("step", epilog=examples("slipway describe step/01ARZ3NDEKTSV4RRFFQ69G5FAV/validate_design -v 3"))
-@click.argument("step")
+@click.argument("step", type=STEP)
 @_action
 @online
 def describe_step(server: SiteServer, output: str, step: str, action: str | None) -> None:
@@ -140,7 +141,7 @@ def logs() -> None:
         "slipway logs step report --action 01ARZ3NDEKTSV4RRFFQ69G5FAV --try 1",
     ),
 )
-@click.argument("step")
+@click.argument("step", type=STEP)
 @_action
 @click.option("--try", "attempt", type=click.IntRange(1), help="Which try.  [the last]")
 @online

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import click
 import requests
 import yaml
+from click.shell_completion import CompletionItem
 from rich.syntax import Syntax
 
 from slipway_cli.online.server import Failed, SiteServer
@@ -33,25 +34,36 @@ def online(command: Command) -> Command:
     `output` is table, json, yaml, raw (the answer as it came) or format (the same, for people). What the server
     refuses goes to standard output as well, unless the output is for people.
     """
+    return online_in(tuple(form.value for form in OutputFormat), _OF_SHIPYARD)(command)
 
+
+def online_in(forms: Sequence[str], of_shipyard: Mapping[str, str]) -> Callable[[Command], Command]:
+    """Return the same for a command with forms of its own, of which the first is for people.
+
+    Parameters
+    ----------
+    of_shipyard : forms by Shipyard's words for them.
+    """
+    return functools.partial(_online, forms=tuple(forms), of_shipyard=of_shipyard)
+
+
+def _online(command: Command, forms: tuple[str, ...], of_shipyard: Mapping[str, str]) -> Command:
     @functools.wraps(command)
     def run(output: str | None, **rest: Any) -> object:
         shared = {name: _given(name, rest.pop(name)) for name in _SHARED}
-        chosen = output or _OF_SHIPYARD.get(shared["output_format"] or "", OutputFormat.TABLE.value)
+        chosen = output or of_shipyard.get(shared["output_format"] or "", forms[0])
         try:
             where = server_config(shared["profile"], shared["site"])
             verbosity = 1 if shared["verbosity"] is None else shared["verbosity"]
             server = SiteServer(where, verbosity, shared["context_marker"], _trace if shared["debug"] else None)
             return command(server=server, output=chosen, **rest)
         except Failed as error:
-            if chosen != OutputFormat.TABLE and error.body is not None:
+            if chosen != forms[0] and error.body is not None:
                 echo_data(error.body, chosen)
                 raise Failed(error.message) from error
             raise
 
-    option = click.option(
-        "-o", "--output", type=click.Choice([form.value for form in OutputFormat]), help="Form of the result.  [table]"
-    )
+    option = click.option("-o", "--output", type=click.Choice(forms), help=f"Form of the result.  [{forms[0]}]")
     return shared_options(option(run))  # type: ignore[return-value]
 
 
@@ -124,6 +136,17 @@ class TargetGroup(click.Group):
         elif "action" in self.commands and (_ID.fullmatch(args[0]) or _RUN_ID.fullmatch(args[0])):
             args = ["action", *args]
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete what stands behind a slash as the first argument of the command before it."""
+        head, slash, rest = incomplete.partition("/")
+        command = self.commands.get(head) if slash else None
+        if command is None:
+            return super().shell_complete(ctx, incomplete)
+        inside = command.make_context(head, [], parent=ctx, resilient_parsing=True)
+        argument = next((each for each in command.params if isinstance(each, click.Argument)), None)
+        found = argument.shell_complete(inside, rest) if argument is not None else []
+        return [CompletionItem(f"{head}/{item.value}", item.type, item.help) for item in found]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,72 @@
+"""What a shell is offered when somebody presses the tab key."""
+
+from __future__ import annotations
+
+import pytest
+import requests
+from click.shell_completion import ShellComplete
+
+from slipway_cli.main import main
+from tests.unit.slipway_cli.conftest import Slipway
+from tests.unit.slipway_cli.online.conftest import ID, Server, action
+
+OTHER = "01BRZ3NDEKTSV4RRFFQ69G5FAV"
+
+
+def offered(*words: str) -> list[str]:
+    """Return what is offered for the last of these words."""
+    shell = ShellComplete(main, {}, "slipway", "_SLIPWAY_COMPLETE")
+    return [str(item.value) for item in shell.get_completions(list(words[:-1]), words[-1])]
+
+
+@pytest.fixture
+def known(server: Server) -> Server:
+    """A server that knows two actions."""
+    server.mock.assert_all_requests_are_fired = False
+    steps = [{"id": "acquire", "state": "success"}, {"id": "deploy_group.control", "state": "failed"}]
+    shown = action(steps=steps, groups=[{"name": "control", "state": "failure"}])
+    server.on("GET", "/actions", [shown, action(id=OTHER, name="update_site", action_lifecycle="Complete")])
+    server.on("GET", f"/actions/{ID}", shown)
+    return server
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("describe", "action", ""), [ID, OTHER]),
+        (("describe", "action", "01A"), [ID]),
+        (("describe", "action/"), [f"action/{ID}", f"action/{OTHER}"]),
+        (("describe", "action/01B"), [f"action/{OTHER}"]),
+        (("stop", "action/01A"), [f"action/{ID}"]),
+        (("report", "action/01A"), [f"action/{ID}"]),
+        (("logs", "step/01A"), [f"step/{ID}/"]),
+        (("logs", f"step/{ID}/dep"), [f"step/{ID}/deploy_group.control"]),
+        (("logs", "step", "--action", ID, "a"), ["acquire"]),
+        (("describe", "act"), ["action"]),
+        (("describe", "nothing/"), []),
+    ],
+)
+def test_words_that_the_server_knows(known: Server, words: tuple[str, ...], expected: list[str]) -> None:
+    assert offered(*words) == expected
+
+
+def test_the_site_on_the_command_line_is_asked_about(known: Server) -> None:
+    assert offered("--site", "lab-7", "describe", "action", "01A") == [ID]
+    assert known.request.params["site"] == "lab-7"
+    assert offered("describe", "action", "--site", "lab-8", "01A") == [ID]
+    assert known.request.params["site"] == "lab-8"
+
+
+@pytest.mark.parametrize("failure", ["away", "refused", "other"])
+def test_what_cannot_be_asked_is_not_offered(server: Server, failure: str) -> None:
+    if failure == "away":
+        server.on("GET", "/actions", body=requests.ConnectionError("refused"))
+    elif failure == "refused":
+        server.refuse("GET", "/actions", 401, "who are you?")
+    else:
+        server.on("GET", "/actions", {"detail": "this is not a list of actions"})
+    assert offered("describe", "action", "") == []
+
+
+def test_without_a_server_nothing_is_offered(slipway: Slipway) -> None:
+    assert offered("describe", "action", "") == []

@@ -1,0 +1,210 @@
+"""The status tree on a terminal: every status and message is there, and what matters stays in view."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from slipway_cli.tree_text import Sheet, tree_changes, tree_lines
+from strategy_lib.status.words import Status, roll_up
+
+REF = "action/01ARZ3NDEKTSV4RRFFQ69G5FAV"
+
+
+def node(name: str, status: str | None = "success", *messages: str, **more: Any) -> dict[str, Any]:
+    return {
+        "type": "task",
+        "kind": "node",
+        "name": name,
+        "status": status,
+        "last_status": status,
+        "last_status_age": 5.0,
+        "first_updated": None,
+        "last_updated": None,
+        "leaves": 1,
+        "messages": list(messages),
+    } | more
+
+
+def parent(kind: str, name: str, *children: dict[str, Any], **more: Any) -> dict[str, Any]:
+    counts: Counter[str] = Counter()
+    for child in children:
+        counts.update(child.get("counts") or {child["status"]: 1})
+    worst = roll_up(child["status"] for child in children)
+    return (
+        node(name, worst)
+        | {
+            "type": "supertask" if kind in ("group", "phase") else "supergoal",
+            "kind": kind,
+            "leaves": sum(child["leaves"] for child in children),
+            "counts": dict(counts),
+            "messages": [message for child in children if child["status"] == worst for message in child["messages"]][
+                :10
+            ],
+            "children": list(children),
+        }
+        | more
+    )
+
+
+def phases(*nodes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    return parent("phase", "prepare", *(node(str(each["name"])) for each in nodes)), parent("phase", "deploy", *nodes)
+
+
+FAILED = parent(
+    "group",
+    "control",
+    *phases(node("c1"), node("c2", "error", "no PXE answer")),
+    blame={"role": "culprit", "group": "control", "message": "the deploy criteria were not met"},
+    group={
+        "state": "failure",
+        "reason": "deploy_criteria",
+        "critical": True,
+        "attempt": 2,
+        "criteria": [
+            {"phase": "prepare", "criterion": "minimum_successful_nodes", "needed": 2, "actual": 2, "met": True},
+            {"phase": "deploy", "criterion": "minimum_successful_nodes", "needed": 2, "actual": 1, "met": False},
+        ],
+    },
+)
+BLOCKED = node("compute", "error", "blocked by control: the deploy criteria were not met") | {
+    "type": "supertask",
+    "kind": "group",
+    "leaves": 3,
+    "counts": {"error": 3},
+    "blame": {
+        "role": "victim",
+        "group": "control",
+        "message": "blocked by control: the deploy criteria were not met",
+    },
+}
+TREE = parent(
+    "action",
+    "deploy_site",
+    node("acquire", kind="step"),
+    parent("stage", "deploy_group", FAILED, BLOCKED),
+)
+
+
+def lines(root: dict[str, Any], width: int = 100, height: int | None = None, **more: Any) -> list[str]:
+    found = tree_lines(root, Sheet(width, **more), height)
+    assert all(line.cell_len <= width for line in found)
+    return [line.plain for line in found]
+
+
+def test_the_whole_tree() -> None:
+    assert lines(TREE) == [
+        "✗ deploy_site  error  ✗ 4 ✓ 4",
+        "├─ ✓ acquire  success",
+        "└─ ✗ deploy_group  error  ✗ 4 ✓ 3",
+        "   ├─ ✗ control *  error  attempt 2, ✗ 1 ✓ 3",
+        "   │  │  the deploy criteria were not met",
+        "   │  │  after deploy: minimum_successful_nodes needed 2, actual 1",
+        "   │  ├─ ✓ prepare  success  ✓ 2",
+        "   │  │  ├─ ✓ c1  success",
+        "   │  │  └─ ✓ c2  success",
+        "   │  └─ ✗ deploy  error  ✗ 1 ✓ 1",
+        "   │     ├─ ✓ c1  success",
+        "   │     └─ ✗ c2  error",
+        "   │           no PXE answer",
+        "   └─ ✗ compute  error  ✗ 3",
+        "         blocked by control: the deploy criteria were not met",
+    ]
+
+
+def test_a_terminal_that_shows_nothing_but_ascii() -> None:
+    assert "".join(lines(TREE, ascii_only=True)).isascii()
+    assert lines(TREE, ascii_only=True)[1] == "|- + acquire  success"
+
+
+@pytest.mark.parametrize("status", Status)
+def test_every_status_has_its_symbol_and_its_word(status: Status) -> None:
+    assert lines(node("n1", status.value))[0] == f"{status.symbol} n1  {status}"
+
+
+def test_a_value_that_nobody_knows_is_undefined() -> None:
+    assert lines(node("n1", "bananas"))[0] == "‽ n1  undefined"
+
+
+def test_what_nothing_is_kept_about_says_why() -> None:
+    shown = node("deploy_site", None, reason="it is from before Slipway kept this")
+    assert lines(shown) == ["  deploy_site  not known", "   it is from before Slipway kept this"]
+
+
+def test_an_owner_that_is_gone() -> None:
+    owner = {"name": "provisioner:drydock", "alive": False, "last_seen": "2026-03-01T12:00:00+00:00"}
+    shown = node("n1", "unresponsive", last_status="processing", last_status_age=185.0, owners=[owner])
+    assert lines(shown) == [
+        "? n1  unresponsive  was processing 3 min 05 s ago",
+        "   provisioner:drydock: last seen 2026-03-01T12:00:00+00:00",
+    ]
+
+
+def test_a_gate_names_the_command() -> None:
+    gate = {"text": "Is the rack cabled?", "approvers": ["ann"], "answer": None}
+    shown = parent("group", "racks", node("n1", "pending"), group={"state": "pending", "approval": gate})
+    assert [line.strip(" │") for line in lines(shown, ref=REF)[1:3]] == [
+        "waits for an approval by ann: Is the rack cabled?",
+        f"slipway approve {REF} --group racks",
+    ]
+    shown["group"]["approval"] = gate | {"answer": "refused", "answered_by": "ann", "comment": "no"}
+    assert "│  refused by ann: no" in lines(shown)
+
+
+def test_nodes_that_the_answer_leaves_out_are_counted() -> None:
+    shown = parent("phase", "deploy", node("n1", "error", "no PXE"), node("n2"), leaves=500)
+    assert lines(shown)[-1] == "└─ … 498 nodes more"
+
+
+def test_without_its_children_an_entry_tells_the_first_messages() -> None:
+    shown = node("deploy", "error", *(f"message {i}" for i in range(10))) | {"type": "supertask", "leaves": 12}
+    assert [line.strip() for line in lines(shown)[1:]] == ["message 0", "message 1", "message 2", "and 7 more messages"]
+
+
+def test_what_people_and_provisioners_say_cannot_control_the_terminal() -> None:
+    shown = "".join(lines(node("n\x1b[31m1", "error", "red\x1b[0m\nalert\x07")))
+    assert shown.isprintable()
+
+
+@pytest.mark.parametrize("width", [24, 40, 60])
+def test_a_narrow_terminal_folds_and_loses_nothing(width: int) -> None:
+    text = "".join("".join(line.strip(" │├└─") for line in lines(TREE, width)).split())
+    for word in ("control", "compute", "error", "success", "noPXEanswer", "minimum_successful_nodes"):
+        assert word in text
+
+
+def many(number: int, at_work: int) -> dict[str, Any]:
+    """Build a site of many groups: those before the one at work are done but for one, the others wait."""
+
+    def group(i: int) -> dict[str, Any]:
+        status = "success" if i < at_work else "processing" if i == at_work else "pending"
+        bad = node("n2", "error", "no PXE answer") if i == 3 < at_work else node("n2", status)
+        return parent("group", f"rack-{i:03}", *phases(node("n1", status), bad))
+
+    return parent("action", "deploy_site", parent("stage", "deploy_group", *(group(i) for i in range(number))))
+
+
+@pytest.mark.parametrize("height", [3, 8, 20, 50])
+@pytest.mark.parametrize("at_work", [0, 50, 99])
+def test_the_group_at_work_is_in_view(height: int, at_work: int) -> None:
+    shown = lines(many(100, at_work), 80, height)
+    assert len(shown) <= height
+    assert any(f"▶ rack-{at_work:03}" in line for line in shown) or height == 3
+    if height >= 20 and at_work > 3:
+        assert any("no PXE answer" in line for line in shown), "what has failed as well"
+        assert any(line.strip().startswith("├─ … 3 more: ✓ 3") for line in shown), "the others are counted"
+
+
+def test_all_is_shown_where_it_fits() -> None:
+    root = many(3, 1)
+    assert lines(root, 80, 200) == lines(root, 80)
+
+
+def test_without_a_terminal_changes_are_told_once() -> None:
+    before: dict[tuple[str, ...], str] = {}
+    assert next(iter(tree_changes(many(2, 5), before))) == "deploy_site: success"
+    first = list(tree_changes(TREE, before))
+    assert "deploy_group / control / deploy / c2: error: no PXE answer" in first
+    assert list(tree_changes(TREE, before)) == []
