@@ -123,6 +123,10 @@ class Database:
         """Return the time of the database: for what several machines compare, such as the end of a lease."""
         return self._given_clock() if self._given_clock else database_time(tx)
 
+    def given_time(self) -> datetime | None:
+        """Return the time of the clock of tests; None where there is none, and the database's own counts."""
+        return self._given_clock() if self._given_clock else None
+
     def close(self) -> None:
         """Close all idle connections; the database opens new ones when used again."""
         self.engine.dispose()

@@ -58,6 +58,13 @@ def database_time(tx: Connection) -> datetime:
     return found.astimezone(UTC)
 
 
+def clock(tx: Connection) -> ColumnElement[Any]:
+    """Return a column with the time of the database's machine, for a statement that reads more than that."""
+    if tx.dialect.name == "sqlite":
+        return func.strftime("%Y-%m-%d %H:%M:%f000", "now")
+    return func.clock_timestamp()
+
+
 @contextmanager
 def whole_joins(tx: Connection) -> Iterator[None]:
     """Have tables joined as wholes, and not row by row.

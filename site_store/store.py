@@ -26,6 +26,7 @@ from site_store.site_locks import SiteLocks
 from site_store.sites import Sites
 from site_store.steps import Steps
 from site_store.tasks import Tasks
+from site_store.trees import Trees
 
 
 class SiteStore:
@@ -56,6 +57,7 @@ class SiteStore:
         self.reporters = Reporters(database)
         self.outbox = Outbox(database)
         self.provisioner_lists = ProvisionerLists(database)
+        self.trees = Trees(database)
 
     @classmethod
     def open(cls, url: str | None = None, now: Callable[[], datetime] | None = None) -> SiteStore:

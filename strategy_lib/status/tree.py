@@ -1,15 +1,15 @@
-"""The entries of the status tree, how they roll up, and which failed groups are culprits or victims."""
+"""How entries of the status tree roll up, and which failed groups are culprits or victims."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from itertools import chain, islice
-from typing import Any
 
 from strategy_lib.phase import GroupState, Reason
+from strategy_lib.status.entry import Blame, Entry, EntryKind, EntryType, GroupDetails, OwnerSeen, Role
 from strategy_lib.status.leaf import OwnerRecord, blocked_by, status_of_record, status_of_records
 from strategy_lib.status.words import Status, highest, status_from, status_of_parent
 
@@ -18,66 +18,17 @@ NO_GROUP = "no group"
 TO_BE_REMOVED = "to be removed"
 
 
-class EntryType(StrEnum):
-    """What an entry is: a site, action or stage; a group or phase; a node or a step of a site."""
-
-    SUPERGOAL = "supergoal"
-    SUPERTASK = "supertask"
-    TASK = "task"
-
-
-class Role(StrEnum):
-    """What a failed group is: the culprit missed its own criteria, the victim is blocked by another group."""
-
-    CULPRIT = "culprit"
-    VICTIM = "victim"
-
-
-@dataclass(frozen=True, slots=True)
-class Blame:
-    """Why a group fails: its role, the group that is to blame (a culprit's own name), and the sentence to show."""
-
-    role: Role
-    culprit: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One row of the tree.
-
-    Attributes
-    ----------
-    status : None where no facts are kept about it: `reason` says so, and no roll-up counts it.
-    last_status : the highest status that its owners stored, however old; None where none has written anything.
-    first_updated, last_updated : when its owners first and last wrote; None where none has.
-    leaves : how many tasks stand under it; 1 for a task.
-    own_leaves : how many of them are counted here: a node of several groups is counted once, in the group that
-        processed it.
-    messages : the first messages of its worst children, at most `MOST_MESSAGES`.
-    counts : it counts in the status of its parent: what stands under `NO_GROUP` does not (rule 33).
-    processed_by : of a task: the other group that processed the node (rule 34).
-    blame : of a failed group: culprit or victim.
-    """
-
-    type: EntryType
-    name: str
-    status: Status | None
-    last_status: Status | None = None
-    first_updated: datetime | None = None
-    last_updated: datetime | None = None
-    leaves: int = 0
-    own_leaves: int = 0
-    messages: tuple[str, ...] = ()
-    reason: str = ""
-    counts: bool = True
-    processed_by: str | None = None
-    blame: Blame | None = None
-    children: tuple[Entry, ...] = ()
-
-
 def task_entry(
-    name: str, records: Sequence[OwnerRecord], *, over: bool = False, processed_by: str | None = None
+    name: str,
+    records: Sequence[OwnerRecord],
+    *,
+    kind: EntryKind = EntryKind.NODE,
+    over: bool = False,
+    processed_by: str | None = None,
+    owners: tuple[OwnerSeen, ...] = (),
+    op: int | None = None,
+    provisioner_task: str | None = None,
+    fixed: str = "",
 ) -> Entry:
     """Return the entry of a task from what its expected owners have stored.
 
@@ -87,11 +38,15 @@ def task_entry(
     records : one for each expected owner, also for one that has written nothing.
     over : its action is over (rule 29).
     processed_by : the group that processed the node, if it is not the one that this entry stands under (rule 34).
+    fixed : what had to be fixed before it succeeded, and when; said where it is a success.
     """
     status = status_of_records(records, over=over)
     worst = (record for record in records if status_of_record(record, over=over) is status)
+    messages = _first_messages(record.messages for record in worst)
+    if fixed and status is Status.SUCCESS:
+        messages = (f"had to be fixed: {fixed}", *messages)[:MOST_MESSAGES]
     return Entry(
-        EntryType.TASK,
+        kind,
         name,
         status,
         last_status=_last_status(records),
@@ -99,19 +54,27 @@ def task_entry(
         last_updated=_latest(record.last_updated for record in records),
         leaves=1,
         own_leaves=0 if processed_by else 1,
-        messages=_first_messages(record.messages for record in worst),
+        messages=messages,
+        counts={status: 1},
         processed_by=processed_by,
+        owners=owners,
+        op=op,
+        provisioner_task=provisioner_task,
+        fixed=fixed,
     )
 
 
 def parent_entry(
-    kind: EntryType,
+    kind: EntryKind,
     name: str,
     children: Iterable[Entry],
     *,
     own: OwnerRecord | None = None,
     over: bool = False,
     blame: Blame | None = None,
+    counts: Mapping[Status, int] | None = None,
+    owners: tuple[OwnerSeen, ...] = (),
+    group: GroupDetails | None = None,
 ) -> Entry:
     """Return the entry of a site, action, step, group or phase from its children.
 
@@ -123,9 +86,11 @@ def parent_entry(
     own : what is stored about the entry itself, such as the state of a group's task. It rolls up as a child does.
     over : its action is over (rule 29).
     blame : of a failed group. It makes the entry an error whose first message says so.
+    counts : how many nodes below it show which status; None: those of its children.
+    owners, group : as in `Entry`.
     """
     kept = tuple(children)
-    counted = [child for child in kept if child.status is not None and child.counts]
+    counted = [child for child in kept if child.status is not None and child.rolls_up]
     statuses = [child.status for child in counted if child.status is not None]
     messages: list[tuple[Status, tuple[str, ...]]] = []
     if blame is not None:
@@ -145,18 +110,23 @@ def parent_entry(
         last_status=highest(last) if last else None,
         first_updated=_earliest([*(child.first_updated for child in kept), own.first_updated if own else None]),
         last_updated=_latest([*(child.last_updated for child in kept), own.last_updated if own else None]),
-        leaves=own_leaves if kind is EntryType.SUPERGOAL else sum(child.leaves for child in kept),
+        leaves=own_leaves if kind.type is EntryType.SUPERGOAL else sum(child.leaves for child in kept),
         own_leaves=own_leaves,
         messages=_first_messages(chain(own_words, (child.messages for child in counted if child.status is status))),
-        counts=name != NO_GROUP,
+        counts=_sum(kept) if counts is None else counts,
+        rolls_up=name != NO_GROUP,
         blame=blame,
+        owners=owners,
+        group=group,
         children=kept,
     )
 
 
-def unrecorded_entry(kind: EntryType, name: str, reason: str) -> Entry:
+def unrecorded_entry(
+    kind: EntryKind, name: str, reason: str, *, children: tuple[Entry, ...] = (), group: GroupDetails | None = None
+) -> Entry:
     """Return the entry of something that no facts are kept about: it is never an error, and no roll-up counts it."""
-    return Entry(kind, name, None, reason=reason, counts=False)
+    return Entry(kind, name, None, reason=reason, rolls_up=False, children=children, group=group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,36 +168,11 @@ def blame_groups(groups: Iterable[GroupStanding]) -> dict[str, Blame]:
     return blames
 
 
-def entry_to_dict(entry: Entry, *, now: datetime, depth: int | None = None) -> dict[str, Any]:
-    """Return an entry as plain data.
-
-    Parameters
-    ----------
-    entry : the entry and all below it.
-    now : for the age of what its owners wrote last, in seconds.
-    depth : how many levels below it are included; None: all.
-    """
-    shown: dict[str, Any] = {
-        "type": entry.type.value,
-        "name": entry.name,
-        "status": entry.status.value if entry.status is not None else None,
-        "last_status": entry.last_status.value if entry.last_status is not None else None,
-        "last_status_age": (now - entry.last_updated).total_seconds() if entry.last_updated is not None else None,
-        "first_updated": entry.first_updated.isoformat() if entry.first_updated is not None else None,
-        "last_updated": entry.last_updated.isoformat() if entry.last_updated is not None else None,
-        "leaves": entry.leaves,
-        "messages": list(entry.messages),
-    }
-    if entry.reason:
-        shown["reason"] = entry.reason
-    if entry.processed_by is not None:
-        shown["processed_by"] = entry.processed_by
-    if entry.blame is not None:
-        shown["blame"] = {"role": entry.blame.role.value, "group": entry.blame.culprit, "message": entry.blame.message}
-    if depth != 0:
-        below = None if depth is None else depth - 1
-        shown["children"] = [entry_to_dict(child, now=now, depth=below) for child in entry.children]
-    return shown
+def _sum(children: Iterable[Entry]) -> Mapping[Status, int]:
+    total: Counter[Status] = Counter()
+    for child in children:
+        total.update(child.counts)
+    return dict(total)
 
 
 def _last_status(records: Sequence[OwnerRecord]) -> Status | None:
@@ -236,7 +181,7 @@ def _last_status(records: Sequence[OwnerRecord]) -> Status | None:
 
 
 def _first_messages(messages: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(islice(chain.from_iterable(messages), MOST_MESSAGES))
+    return tuple(islice(dict.fromkeys(chain.from_iterable(messages)), MOST_MESSAGES))
 
 
 def _earliest(times: Iterable[datetime | None]) -> datetime | None:

@@ -9,8 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from strategy_lib.status.counts import Cell, CountedLeaf, Tally, add, change, count, summarize
+from strategy_lib.status.entry import EntryKind
 from strategy_lib.status.leaf import OwnerRecord, status_of_record
-from strategy_lib.status.tree import NO_GROUP, EntryType, parent_entry, task_entry
+from strategy_lib.status.tree import NO_GROUP, parent_entry, task_entry
 from strategy_lib.status.words import Status
 
 GROUPS, PHASES, OWNERS = ["a", "b", NO_GROUP], ["prepare", "deploy"], ["airflow:deploy_site", "provisioner:drydock"]
@@ -60,8 +61,8 @@ def test_rows_say_what_the_tree_says(tasks: list[CountedLeaf], alive: frozenset[
             for task in tasks
             if task.group == name
         ]
-        entries[name] = parent_entry(EntryType.SUPERTASK, name, members)
-    tree = parent_entry(EntryType.SUPERGOAL, "site", entries.values())
+        entries[name] = parent_entry(EntryKind.GROUP, name, members)
+    tree = parent_entry(EntryKind.SITE, "site", entries.values())
     whole, groups = summarize(count(tasks), lives, over=over, outside=[NO_GROUP])
     assert (whole.status, whole.leaves) == (tree.status, tree.leaves)
     assert {name: (found.status, found.leaves) for name, found in groups.items()} == {

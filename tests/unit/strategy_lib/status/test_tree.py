@@ -6,18 +6,14 @@ from datetime import UTC, datetime
 
 from strategy_lib.phase import GroupState, Reason
 from strategy_lib.schema_check import check_data, schema
+from strategy_lib.status.entry import Blame, Entry, EntryKind, EntryType, Role, entry_to_dict
 from strategy_lib.status.leaf import OwnerRecord
 from strategy_lib.status.tree import (
     MOST_MESSAGES,
     NO_GROUP,
     TO_BE_REMOVED,
-    Blame,
-    Entry,
-    EntryType,
     GroupStanding,
-    Role,
     blame_groups,
-    entry_to_dict,
     parent_entry,
     task_entry,
     unrecorded_entry,
@@ -25,7 +21,7 @@ from strategy_lib.status.tree import (
 from strategy_lib.status.words import Status
 
 AT = [datetime(2026, 11, 22, 14, minute, tzinfo=UTC) for minute in range(10)]
-SUPERGOAL, SUPERTASK = EntryType.SUPERGOAL, EntryType.SUPERTASK
+SUPERGOAL, SUPERTASK = EntryKind.SITE, EntryKind.GROUP
 
 
 def node(name: str, stored: str | None, *messages: str, alive: bool = True, elsewhere: str | None = None) -> Entry:
@@ -41,6 +37,7 @@ def test_the_schema_of_the_tree_knows_every_word() -> None:
     words = schema("status_tree")["$defs"]
     assert [word["const"] for word in words["status"]["oneOf"]] == [str(status) for status in Status]
     assert [word["const"] for word in words["data"]["properties"]["type"]["oneOf"]] == [str(kind) for kind in EntryType]
+    assert [word["const"] for word in words["data"]["properties"]["kind"]["oneOf"]] == [str(kind) for kind in EntryKind]
     assert words["data"]["properties"]["messages"]["maxItems"] == MOST_MESSAGES
 
 
@@ -128,6 +125,7 @@ def test_times_and_ages() -> None:
     assert check_data("status_tree", shown) == []
     assert shown == {
         "type": "supertask",
+        "kind": "group",
         "name": "a",
         "status": "unresponsive",
         "last_status": "success",
@@ -136,6 +134,7 @@ def test_times_and_ages() -> None:
         "last_updated": "2026-11-22T14:04:00+00:00",
         "leaves": 2,
         "messages": [],
+        "counts": {"unresponsive": 1, "pending": 1},
         "children": [entry_to_dict(child, now=AT[9], depth=0) for child in entry.children],
     }
     assert "children" not in entry_to_dict(entry, now=AT[9], depth=0)

@@ -1,0 +1,111 @@
+"""How sites and actions stand: the status trees, judged at the moment of the reading from facts of one snapshot.
+
+Commands, routes and pages call the functions of this module alone. They ask nobody but the store (rule 36).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from site_engine.trees.action import action_entry, action_header
+from site_engine.trees.site import site_entry, site_header
+from strategy_lib.status.entry import Entry, entry_to_dict
+
+if TYPE_CHECKING:
+    from site_store import SiteStore
+
+SITE_DEPTH = 1
+"""Levels below a site down to its groups; its nodes are one further down."""
+ACTION_DEPTH = 3
+"""Levels below an action down to the phases of its groups; their nodes are one further down."""
+MOST_LEAVES = 1000
+"""So many nodes are in a tree at most, the worst of each group first, unless the whole is asked for."""
+WHOLE = 1 << 60
+"""More than there are of anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusTree:
+    """A tree as it was at one moment.
+
+    Attributes
+    ----------
+    token : the change token of what it was judged from: while it is the same, the tree is the same.
+    read_at : the moment, by the database's clock.
+    header : what stands above the tree, plain data.
+    root : the tree.
+    """
+
+    token: str
+    read_at: datetime
+    header: dict[str, Any]
+    root: Entry
+
+
+def site_tree(store: SiteStore, site: str, depth: int | None = SITE_DEPTH) -> StatusTree:
+    """Return how a site stands, without any action: wanted against done.
+
+    Parameters
+    ----------
+    site : its name. One that nothing is known of has a tree without a status.
+    depth : how many levels below the site: 1 for the groups, 2 for the nodes; None for everything there is.
+    """
+    leaves = 0
+    if depth is None:
+        leaves = WHOLE
+    elif depth > SITE_DEPTH:
+        leaves = MOST_LEAVES
+    facts = store.trees.site(site, nodes=leaves)
+    return StatusTree(facts.token, facts.read_at, site_header(facts), site_entry(facts))
+
+
+def site_trees(store: SiteStore, sites: Collection[str]) -> list[StatusTree]:
+    """Return how several sites stand, without their nodes, in the same order."""
+    return [site_tree(store, site) for site in sites]
+
+
+def action_tree(store: SiteStore, action_id: str, depth: int | None = ACTION_DEPTH) -> StatusTree:
+    """Return how an action stands.
+
+    Parameters
+    ----------
+    depth : how many levels below the action: 1 for the steps, 2 for the groups, 3 for their phases, 4 for the nodes;
+        None for everything there is. The nodes of a step on nodes are two levels below the action.
+
+    Raises
+    ------
+    site_store.ActionNotFound : no action has this id.
+    """
+    leaves = 0
+    if depth is None:
+        leaves = WHOLE
+    elif depth > 1:
+        leaves = MOST_LEAVES if depth > ACTION_DEPTH else 0
+    facts = store.trees.action(action_id, leaves=leaves)
+    return StatusTree(facts.token, facts.read_at, action_header(facts), action_entry(facts))
+
+
+def action_trees(store: SiteStore, action_ids: Collection[str]) -> list[StatusTree]:
+    """Return how several actions stand, without their nodes, newest first; ids of no action are left out."""
+    return [
+        StatusTree(facts.token, facts.read_at, action_header(facts), action_entry(facts))
+        for facts in store.trees.actions(action_ids)
+    ]
+
+
+def tree_to_dict(tree: StatusTree, depth: int | None = None) -> dict[str, Any]:
+    """Return a tree as plain data, as `schemas/status_tree.json` describes it.
+
+    Parameters
+    ----------
+    depth : how many levels below the root are included; None: all that was read.
+    """
+    return {
+        "token": tree.token,
+        "read_at": tree.read_at.isoformat(),
+        "header": tree.header,
+        "root": entry_to_dict(tree.root, now=tree.read_at, depth=depth),
+    }

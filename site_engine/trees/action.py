@@ -1,0 +1,115 @@
+"""The tree of one action: its steps in order, below them the groups, their phases and nodes; and its header."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from site_engine.actions.kinds import DEPLOY_GROUP, kind_of
+from site_engine.trees.action_groups import Groups
+from site_engine.trees.action_steps import Steps
+from site_engine.trees.owners import Owners
+from site_engine.trees.reported import with_reported
+from site_store import ActionState
+from strategy_lib.phase import Phase
+from strategy_lib.status.entry import Entry, EntryKind
+from strategy_lib.status.leaf import OwnerRecord, superseded_by
+from strategy_lib.status.tree import parent_entry, unrecorded_entry
+from strategy_lib.status.words import Status
+
+if TYPE_CHECKING:
+    from site_store import ActionFacts
+
+NO_FACTS = "no facts are kept about it: the action is from before its status was recorded"
+
+
+def judges_of(facts: ActionFacts) -> tuple[Steps, Groups]:
+    """Return what judges the parts of an action."""
+    owners = Owners(facts.owners, facts.read_at, facts.action.created, facts.leased)
+    steps = Steps(facts, owners)
+    return steps, Groups(steps)
+
+
+def action_entry(facts: ActionFacts) -> Entry:
+    """Return the entry of an action with all that was read below it."""
+    steps, groups = judges_of(facts)
+    action = facts.action
+    if steps.over and not (facts.steps or facts.groups or facts.counts):
+        return unrecorded_entry(EntryKind.ACTION, action.id, NO_FACTS)
+    known = steps.of_action()
+    children: list[Entry] = []
+    counts: Mapping[Status, int] = {}
+    for name in steps.names():
+        step_phase = kind_of(action.kind).node_step
+        if name == DEPLOY_GROUP:
+            children.append(groups.stage(known))
+            counts = children[-1].counts
+        elif step_phase is not None and name == step_phase.value:
+            children.append(_node_step(steps, groups, step_phase))
+            counts = children[-1].counts
+        else:
+            children.append(steps.entry(name))
+    own = None
+    if action.state in (ActionState.FAILED, ActionState.CANCELLED):
+        own = OwnerRecord(steps.airflow, Status.ERROR.value, messages=(action.verdict,) if action.verdict else ())
+    root = parent_entry(EntryKind.ACTION, action.id, children, own=own, counts=counts)
+    begun = action.started or (action.created if root.first_updated is None else root.first_updated)
+    root = replace(root, first_updated=begun, last_updated=action.ended or root.last_updated or begun)
+    return with_reported(root, facts.reported, facts.read_at, steps.owners)
+
+
+def _node_step(steps: Steps, groups: Groups, phase: Phase) -> Entry:
+    """Return the stage of a step on nodes, with the nodes directly under it (rule 31)."""
+    step = steps.of_action().get(phase.value)
+    entry = steps.entry(phase.value)
+    if entry.status is None or ("", phase.value) not in groups.cells:
+        return replace(entry, kind=EntryKind.STAGE, leaves=0, own_leaves=0, counts={})
+    below = groups.phase_entry("", phase)
+    records = steps.records(phase.value, step)
+    own: OwnerRecord | None = records[0]
+    waits = entry.status is Status.PROCESSING and below.status in (Status.PROCESSING, Status.UNRESPONSIVE)
+    if entry.status is Status.SUCCESS or waits:
+        own = None
+    stage = parent_entry(EntryKind.STAGE, phase.value, [below], own=own, counts=below.counts, owners=entry.owners)
+    return replace(stage, children=below.children, left_out=below.left_out)
+
+
+def action_header(facts: ActionFacts) -> dict[str, Any]:
+    """Return what stands above the tree of an action, as plain data."""
+    action = facts.action
+    steps, _ = judges_of(facts)
+    begun = action.started or action.created
+    superseded = ""
+    if steps.over and action.revision is not None and facts.committed is not None:
+        superseded = superseded_by(action.revision, facts.committed)
+    return {
+        "id": action.id,
+        "kind": action.kind,
+        "site": action.site,
+        "revision": action.revision,
+        "user": action.user,
+        "created": action.created.isoformat(),
+        "started": action.started.isoformat() if action.started is not None else None,
+        "ended": action.ended.isoformat() if action.ended is not None else None,
+        "state": action.state.value,
+        "verdict": action.verdict,
+        "paused": action.paused.isoformat() if action.paused is not None else None,
+        "dry_run": action.dry_run,
+        "has_report": action.has_report,
+        "elapsed": ((action.ended or facts.read_at) - begun).total_seconds(),
+        "estimate": _estimate(facts),
+        "run_id": action.run_id,
+        "dag_id": action.dag_id,
+        "connection": action.connection,
+        "superseded": superseded or None,
+    }
+
+
+def _estimate(facts: ActionFacts) -> float | None:
+    """Return how many seconds the groups took in earlier actions, None where none of their names is known."""
+    known = [
+        statistics.median(facts.durations[group.name]) for group in facts.groups if facts.durations.get(group.name)
+    ]
+    return sum(known) if known else None

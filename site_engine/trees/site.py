@@ -1,0 +1,199 @@
+"""The standing tree of a site: its groups, and their nodes, each compared with what is wanted now (rules 29, 33)."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from site_engine.trees.owners import Owners
+from site_engine.trees.reported import with_reported
+from strategy_lib.status.entry import Entry, EntryKind, GroupDetails
+from strategy_lib.status.leaf import OwnerRecord, Shown, SiteNode, status_in_site
+from strategy_lib.status.tree import MOST_MESSAGES, NO_GROUP, TO_BE_REMOVED, parent_entry, task_entry, unrecorded_entry
+from strategy_lib.status.words import Status, highest, status_from, status_of_parent
+
+if TYPE_CHECKING:
+    from site_store import ActionBrief, Counted, GroupFacts, SiteFacts, SiteNodeFacts
+
+NOTHING_WANTED = "nothing was committed for it yet"
+
+
+@dataclass(frozen=True)
+class SiteView:
+    """Judges the standing of one site."""
+
+    facts: SiteFacts
+    owners: Owners
+
+    @cached_property
+    def cells(self) -> Mapping[str, Sequence[Counted]]:
+        """The roll-up by group, those of no group and those to be removed under these names."""
+        found: defaultdict[str, list[Counted]] = defaultdict(list)
+        for cell in self.facts.counts:
+            if cell.group:
+                found[cell.group].append(cell)
+            elif cell.phase in (NO_GROUP, TO_BE_REMOVED):
+                found[cell.phase].append(cell)
+        return found
+
+    @cached_property
+    def nodes(self) -> Mapping[str, Sequence[SiteNodeFacts]]:
+        """The nodes that were read, by group."""
+        found: defaultdict[str, list[SiteNodeFacts]] = defaultdict(list)
+        for group, node in self.facts.nodes:
+            found[group].append(node)
+        return found
+
+    def judge(self, standing: str, owner: str, message: str = "") -> Shown:
+        """Return what is shown of how a node stands: an owner that is gone is missed where it is not as wanted."""
+        return self.owners.judge(owner or self.facts.owner or "", Shown(status_from(standing), message))
+
+    def group_entry(self, name: str, group: GroupFacts | None) -> Entry:
+        """Return the entry of a group from the roll-up, with the nodes that were read."""
+        tally, stored = self.tally(self.cells.get(name, ()))
+        status = status_of_parent(status for status, number in tally.items() if number)
+        children = tuple(node_entry(self, node) for node in self.nodes.get(name, ()))
+        total = sum(tally.values())
+        details = GroupDetails(critical=False, nodes=total)
+        if group is not None:
+            details = GroupDetails(group.critical, group.depends_on, position=group.position, nodes=total)
+        return Entry(
+            EntryKind.GROUP,
+            name,
+            status,
+            last_status=highest(stored) if stored else None,
+            first_updated=min((child.first_updated for child in children if child.first_updated), default=None),
+            last_updated=max((child.last_updated for child in children if child.last_updated), default=None),
+            leaves=total,
+            own_leaves=total,
+            messages=self.messages(name, group, status, children),
+            counts=tally,
+            rolls_up=name != NO_GROUP,
+            group=details,
+            children=children,
+            left_out=total - len(children),
+        )
+
+    def tally(self, cells: Sequence[Counted]) -> tuple[dict[Status, int], set[Status]]:
+        """Return how many nodes show which status, and which statuses are stored."""
+        tally: Counter[Status] = Counter()
+        stored: set[Status] = set()
+        for cell in cells:
+            tally[self.judge(cell.status, cell.owner).status] += cell.records
+            if cell.status != Status.PENDING:
+                stored.add(status_from(cell.status))
+        return {status: tally[status] for status in Status if tally[status]}, stored
+
+    def messages(
+        self, name: str, group: GroupFacts | None, status: Status, children: Sequence[Entry]
+    ) -> tuple[str, ...]:
+        """Return the first messages of the worst nodes."""
+        found: list[str] = []
+        if status in (Status.ERROR, Status.UNDEFINED) and group is not None:
+            found = [f"{one.node}: {one.message or 'failed'}" for one in group.troubles if one.status == status]
+        if not found:
+            found = [
+                f"{child.name}: {child.messages[0]}" for child in children if child.status is status and child.messages
+            ]
+        if not found and status is Status.UNRESPONSIVE:
+            gone = {cell.owner or self.facts.owner or "" for cell in self.cells.get(name, ())}
+            found = [self.owners.silence(owner) for owner in sorted(gone) if not self.owners.is_there(owner)]
+        return tuple(found[:MOST_MESSAGES])
+
+    def whole(self) -> dict[Status, int]:
+        """Return how many nodes of the design show which status, each once."""
+        return self.tally([cell for cell in self.facts.counts if not cell.group and cell.phase != TO_BE_REMOVED])[0]
+
+
+def site_view(facts: SiteFacts) -> SiteView:
+    """Return what judges a site."""
+    return SiteView(facts, Owners(facts.owners, facts.read_at))
+
+
+def site_entry(facts: SiteFacts) -> Entry:
+    """Return the entry of a site with its groups, and the nodes that were read."""
+    view = site_view(facts)
+    if facts.committed is None and not facts.counts:
+        return unrecorded_entry(EntryKind.SITE, facts.site, NOTHING_WANTED)
+    children = [view.group_entry(group.name, group) for group in facts.groups]
+    children += [view.group_entry(name, None) for name in (NO_GROUP, TO_BE_REMOVED) if view.cells.get(name)]
+    root = parent_entry(EntryKind.SITE, facts.site, children, counts=view.whole())
+    leaves = sum(cell.records for cell in facts.counts if not cell.group)
+    return with_reported(replace(root, leaves=leaves, own_leaves=leaves), facts.reported, facts.read_at, view.owners)
+
+
+def node_entry(view: SiteView, node: SiteNodeFacts) -> Entry:
+    """Return the entry of a node of a site."""
+    owner = node.owner or view.facts.owner or ""
+    shown = shown_in_site(node)
+    judged = view.judge(node.standing, owner, shown.message)
+    record = OwnerRecord(
+        owner,
+        None if node.standing == Status.PENDING else node.standing,
+        alive=judged.status is not Status.UNRESPONSIVE,
+        messages=(judged.message,) if judged.message else (),
+        first_updated=node.first_updated,
+        last_updated=node.last_updated or node.done_at,
+    )
+    return task_entry(
+        node.node,
+        [record],
+        owners=(view.owners.seen(owner, judged.status),) if owner else (),
+        op=node.op,
+        fixed=node.fixed or "",
+    )
+
+
+def shown_in_site(node: SiteNodeFacts) -> Shown:
+    """Return how a node stands, in words; the status is the one that the store counts it by."""
+    said = status_in_site(
+        SiteNode(
+            in_design=node.wanted_digest is not None,
+            wanted=_version(node.wanted_revision, node.wanted_digest),
+            done=_version(node.done_revision, node.done_digest),
+            failed=(node.error or "failed") if node.status == Status.ERROR else None,
+            failed_version=node.error_revision,
+            at_work=node.status == Status.PROCESSING,
+        )
+    )
+    message = said.message if said.status == node.standing else ""
+    if node.doubt is not None and node.standing == Status.PENDING:
+        message = f"in doubt: {node.doubt}"
+    return Shown(status_from(node.standing), message)
+
+
+def _version(revision: int | None, digest: str | None) -> tuple[int, str] | None:
+    return None if digest is None else (revision or 0, digest)
+
+
+def site_header(facts: SiteFacts) -> dict[str, Any]:
+    """Return what stands above the tree of a site, as plain data."""
+    counts = site_view(facts).whole()
+    return {
+        "name": facts.site,
+        "revision_committed": facts.committed,
+        "revision_done": facts.done,
+        "nodes": sum(counts.values()),
+        "nodes_as_wanted": counts.get(Status.SUCCESS, 0),
+        "running": _brief(facts.running),
+        "last": _brief(facts.last),
+    }
+
+
+def _brief(action: ActionBrief | None) -> dict[str, Any] | None:
+    if action is None:
+        return None
+    return {
+        "id": action.id,
+        "kind": action.kind,
+        "revision": action.revision,
+        "state": action.state,
+        "verdict": action.verdict,
+        "user": action.user,
+        "created": action.created.isoformat(),
+        "ended": action.ended.isoformat() if action.ended is not None else None,
+        "paused": action.paused.isoformat() if action.paused is not None else None,
+    }

@@ -1,0 +1,327 @@
+"""The statements that facts for status trees are read with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    CompoundSelect,
+    Connection,
+    Select,
+    and_,
+    case,
+    exists,
+    func,
+    literal,
+    select,
+    true,
+    union_all,
+)
+
+from site_store.action_rows import FACTS, OPEN
+from site_store.dialects import clock, json_rows
+from site_store.records import ActionState, OperationStatus
+from site_store.tables import (
+    action,
+    action_step,
+    approval,
+    group_node,
+    group_run,
+    node,
+    operation,
+    owner,
+    reported,
+    revision,
+    site_group,
+    site_group_node,
+    status_count,
+    task,
+)
+from site_store.tree_rows import APPROVAL, BRIEF, REPORTED, STEP
+from strategy_lib.node import TaskStatus
+from strategy_lib.phase import GROUP_PHASES, Phase
+from strategy_lib.status.tree import NO_GROUP, TO_BE_REMOVED
+
+TOUCH = "~touch"
+"""The phase of the cells that count changes of a scope."""
+GROUPED = "grouped"
+"""The phase of cells of a site whose nodes are in a group of the committed strategy."""
+MOST_TROUBLES = 10
+_TROUBLED = (TaskStatus.ERROR, TaskStatus.UNKNOWN)
+_MOST_SITE_TROUBLES = 2000
+_EARLIER_ACTIONS = 5
+
+
+def owners_now(tx: Connection) -> list[ColumnElement[Any]]:
+    """Return columns with all owners, and the time by the database's clock."""
+    query = select(owner.c.name, owner.c.last_seen, owner.c.interval_seconds, owner.c.detail)
+    return [json_rows(tx, query).label("owners"), clock(tx).label("now")]
+
+
+def action_query(tx: Connection, now: ColumnElement[Any], action_ids: Iterable[str]) -> Select[Any]:
+    steps = (
+        select(*(action_step.c[name] for name in STEP)).where(action_step.c.action_id == action.c.id).correlate(action)
+    )
+    troubles = (
+        select(task.c.node, task.c.phase, task.c.status, task.c.error, operation.c.status.label("operation_status"))
+        .select_from(task.outerjoin(operation, operation.c.op == task.c.op))
+        .where(
+            task.c.action_id == group_run.c.action_id,
+            task.c.owner_group == group_run.c.name,
+            task.c.status.in_(_TROUBLED),
+        )
+        .order_by(task.c.node)
+        .limit(MOST_TROUBLES)
+        .correlate(group_run)
+        .subquery()
+    )
+    groups = (
+        select(
+            group_run.c.name,
+            group_run.c.position,
+            group_run.c.critical,
+            group_run.c.definition["depends_on"],
+            group_run.c.state,
+            group_run.c.reason,
+            group_run.c.attempt,
+            group_run.c.criteria,
+            group_run.c.started,
+            group_run.c.ended,
+            json_rows(tx, select(*troubles.c)),
+        )
+        .where(group_run.c.action_id == action.c.id)
+        .correlate(action)
+    )
+    gates = (
+        select(*(approval.c[name] for name in APPROVAL)).where(approval.c.action_id == action.c.id).correlate(action)
+    )
+    said = (
+        select(*(reported.c[name] for name in REPORTED))
+        .where(reported.c.site == action.c.site, reported.c.action_id == action.c.id)
+        .correlate(action)
+    )
+    committed = select(func.max(revision.c.number)).where(revision.c.site == action.c.site).correlate(action)
+    earlier = action.alias("earlier")
+    newest = (
+        select(earlier.c.id)
+        .where(
+            earlier.c.site == action.c.site,
+            earlier.c.id < action.c.id,
+            earlier.c.state == ActionState.SUCCESS,
+            earlier.c.dry_run.is_(False),
+            action.c.state.in_(OPEN),
+        )
+        .order_by(earlier.c.id.desc())
+        .limit(_EARLIER_ACTIONS)
+        .correlate(action)
+    )
+    past = group_run.alias("past")
+    durations = select(past.c.name, past.c.started, past.c.ended).where(
+        past.c.action_id.in_(newest.scalar_subquery()), past.c.started.is_not(None), past.c.ended.is_not(None)
+    )
+    live = operation.c.action_id == action.c.id
+    leased = exists().where(live, operation.c.lease_until > now).correlate(action)
+    sent = (
+        select(operation.c.phase)
+        .where(
+            live,
+            operation.c.group_name.is_(None),
+            operation.c.status == OperationStatus.SUBMITTED,
+            operation.c.phase.in_((Phase.VERIFY_SITE, Phase.PREPARE_SITE)),
+        )
+        .correlate(action)
+    )
+    return (
+        select(
+            *FACTS,
+            committed.scalar_subquery().label("committed"),
+            leased.label("leased"),
+            json_rows(tx, sent).label("sent"),
+            json_rows(tx, steps).label("steps"),
+            json_rows(tx, groups).label("groups"),
+            json_rows(tx, gates).label("gates"),
+            json_rows(tx, said).label("said"),
+            json_rows(tx, durations).label("durations"),
+            *owners_now(tx),
+        )
+        .where(action.c.id.in_(action_ids))
+        .order_by(action.c.id.desc())
+    )
+
+
+def site_query(tx: Connection, site: str) -> Select[Any]:
+    brief = [action.c[name] for name in BRIEF]
+    newest = (
+        select(*brief)
+        .where(action.c.site == site, action.c.state.not_in(OPEN), action.c.dry_run.is_(False))
+        .order_by(action.c.id.desc())
+        .limit(1)
+    )
+    running = (
+        select(*brief)
+        .where(action.c.site == site, action.c.state.in_(OPEN), action.c.dry_run.is_(False))
+        .order_by(action.c.id)
+        .limit(1)
+    )
+    actions = newest.subquery().select().union_all(running.subquery().select()).subquery()
+    groups = select(site_group.c.name, site_group.c.position, site_group.c.critical, site_group.c.depends_on).where(
+        site_group.c.site == site
+    )
+    said = select(*(reported.c[name] for name in REPORTED)).where(reported.c.site == site, reported.c.action_id == "")
+    done = (
+        select(action.c.revision)
+        .where(
+            action.c.site == site,
+            action.c.state == ActionState.SUCCESS,
+            action.c.dry_run.is_(False),
+            action.c.targeted.is_(False),
+            action.c.revision.is_not(None),
+            action.c.started.is_not(None),
+        )
+        .order_by(action.c.id.desc())
+        .limit(1)
+    )
+    connection = (
+        select(literal("provisioner:") + action.c.connection)
+        .where(action.c.site == site, action.c.connection.is_not(None))
+        .order_by(action.c.id.desc())
+        .limit(1)
+    )
+    committed = select(func.max(revision.c.number)).where(revision.c.site == site)
+    return select(
+        committed.scalar_subquery().label("committed"),
+        done.scalar_subquery().label("done"),
+        connection.scalar_subquery().label("owner"),
+        json_rows(tx, select(*actions.c)).label("actions"),
+        json_rows(tx, groups).label("groups"),
+        json_rows(tx, said).label("said"),
+        *owners_now(tx),
+    )
+
+
+def changes(action_id: str, site: ColumnElement[Any]) -> ColumnElement[int]:
+    return (
+        select(func.coalesce(func.sum(status_count.c.records), 0))
+        .where(
+            status_count.c.action_id == action_id,
+            status_count.c.site == site,
+            status_count.c.group_name == "",
+            status_count.c.phase == TOUCH,
+        )
+        .scalar_subquery()
+    )
+
+
+def cells(*conditions: ColumnElement[bool]) -> Select[Any]:
+    cell = status_count.c
+    key = (cell.action_id, cell.group_name, cell.phase, cell.owner, cell.status, cell.fresh)
+    return select(*key, func.sum(cell.records).label("records")).where(*conditions).group_by(*key)
+
+
+_WORST = {"error": 0, "unknown": 1, "undefined": 1, "withheld": 2, "processing": 3, "pending": 4}
+
+
+def _rank(status: ColumnElement[str]) -> ColumnElement[int]:
+    return case(*((status == word, place) for word, place in _WORST.items()), else_=len(_WORST))
+
+
+def leaf_query() -> Select[Any]:
+    """Select tasks of actions, under each group that their node is in; those of a step have the group ""."""
+    under = func.coalesce(group_node.c.group_name, "").label("group_name")
+    joined = task.outerjoin(
+        group_node,
+        and_(
+            group_node.c.action_id == task.c.action_id,
+            group_node.c.node == task.c.node,
+            task.c.phase.in_(GROUP_PHASES),
+        ),
+    ).outerjoin(operation, operation.c.op == task.c.op)
+    facts = [task.c[name] for name in ("action_id", "node", "phase", "status", "owner", "owner_group", "op")]
+    more = [task.c.error, task.c.fixed, task.c.started, task.c.ended]
+    of_operation = [operation.c.provisioner_task, operation.c.status.label("operation_status")]
+    return select(under, *facts, *more, *of_operation).select_from(joined)
+
+
+def worst_leaves(action_ids: Iterable[str], most: int) -> Select[Any]:
+    every = leaf_query().where(task.c.action_id.in_(action_ids)).subquery()
+    place = func.row_number().over(
+        partition_by=(every.c.action_id, every.c.group_name, every.c.phase),
+        order_by=(_rank(every.c.status), every.c.node),
+    )
+    ranked = select(*every.c, place.label("place")).subquery()
+    return select(*ranked.c).where(ranked.c.place <= most).order_by(ranked.c.group_name, ranked.c.place)
+
+
+def site_troubles(site: str) -> Select[Any]:
+    """Select failed nodes of a site under each group that they are in, as many as are enough for the messages."""
+    failed = (
+        select(node.c.name, node.c.standing, node.c.error)
+        .where(node.c.site == site, node.c.standing.in_(("error", "undefined")))
+        .order_by(node.c.standing, node.c.name)
+        .limit(_MOST_SITE_TROUBLES)
+        .subquery()
+    )
+    member = and_(site_group_node.c.site == site, site_group_node.c.node == failed.c.name)
+    under = func.coalesce(site_group_node.c.group_name, "").label("under")
+    return select(under, *failed.c).select_from(failed.outerjoin(site_group_node, member))
+
+
+def worst_nodes(site: str, most: int) -> Select[Any]:
+    """Select nodes of a site under each group that they are in, of each group so many, the worst first.
+
+    Those that are in no group stand under `NO_GROUP`, those that left the design under `TO_BE_REMOVED`.
+    """
+    member = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
+    left = and_(node.c.wanted_digest.is_(None))
+    under = case((left, TO_BE_REMOVED), else_=func.coalesce(site_group_node.c.group_name, NO_GROUP)).label("under")
+    every = select(under, *node.c).select_from(node.outerjoin(site_group_node, member)).where(node.c.site == site)
+    table = every.subquery()
+    place = func.row_number().over(partition_by=table.c.under, order_by=(_rank(table.c.standing), table.c.name))
+    ranked = select(*table.c, place.label("place")).subquery()
+    return select(*ranked.c).where(ranked.c.place <= most).order_by(ranked.c.under, ranked.c.place)
+
+
+def recounted_actions(action_ids: Iterable[str]) -> CompoundSelect[Any]:
+    """Select the cells of actions as their tasks give them, in the columns of `cells`."""
+    facts = [
+        task.c.phase,
+        func.coalesce(task.c.owner, "").label("owner"),
+        task.c.status,
+        true().label("fresh"),
+        func.count().label("records"),
+    ]
+    chosen = task.c.action_id.in_(action_ids)
+    member = and_(
+        group_node.c.action_id == task.c.action_id,
+        group_node.c.node == task.c.node,
+        task.c.phase.in_(GROUP_PHASES),
+    )
+    whole = select(task.c.action_id, literal("").label("group_name"), *facts).where(chosen)
+    grouped = select(task.c.action_id, group_node.c.group_name, *facts).select_from(task.join(group_node, member))
+    key = (task.c.phase, func.coalesce(task.c.owner, ""), task.c.status)
+    return union_all(
+        whole.group_by(task.c.action_id, *key),
+        grouped.where(chosen).group_by(task.c.action_id, group_node.c.group_name, *key),
+    )
+
+
+def recounted_site(site: str) -> CompoundSelect[Any]:
+    """Select the cells of a site's standing view as its nodes give them, in the columns of `cells`."""
+    member = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
+    in_group = exists().where(member)
+    place = case((node.c.wanted_digest.is_(None), TO_BE_REMOVED), (in_group, GROUPED), else_=NO_GROUP)
+    owned = func.coalesce(node.c.owner, "")
+    rest = [owned.label("owner"), node.c.standing.label("status"), true().label("fresh"), func.count().label("records")]
+    none = literal("").label("action_id")
+    whole = select(none, literal("").label("group_name"), place.label("phase"), *rest).where(node.c.site == site)
+    grouped = (
+        select(none, site_group_node.c.group_name, literal(GROUPED).label("phase"), *rest)
+        .select_from(node.join(site_group_node, member))
+        .where(node.c.site == site)
+    )
+    return union_all(
+        whole.group_by(place, owned, node.c.standing),
+        grouped.group_by(site_group_node.c.group_name, owned, node.c.standing),
+    )

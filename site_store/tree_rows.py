@@ -1,0 +1,204 @@
+"""Rows of the tree's statements as values: columns, and the lists that come as JSON inside of one column."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Row
+
+from site_store.tree_facts import (
+    ActionBrief,
+    ApprovalFacts,
+    Counted,
+    GroupFacts,
+    LeafFacts,
+    OwnerFacts,
+    ReportedFacts,
+    SiteNodeFacts,
+    StepFacts,
+    TroubleFacts,
+)
+
+STEP = ("name", "group_name", "state", "attempt", "started", "ended", "message", "owner", "fixed")
+REPORTED = ("parent", "name", "owner", "status", "message", "revision", "first_updated", "last_updated")
+BRIEF = ("id", "kind", "revision", "state", "verdict", "created_by", "created", "ended", "paused")
+APPROVAL = (
+    "group_name",
+    "attempt",
+    "moment",
+    "text",
+    "approvers",
+    "asked",
+    "deadline",
+    "answered",
+    "answer",
+    "answered_by",
+    "comment",
+)
+"""Columns of the lists that are read as JSON, in the order in which the functions below take them."""
+
+
+def moment(value: Any) -> datetime:
+    """Return a time as either database writes it into JSON, or gives it."""
+    found = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def moment_or_none(value: Any) -> datetime | None:
+    """Return such a time, None where there is none."""
+    return None if value is None else moment(value)
+
+
+def json_value(value: Any) -> Any:
+    """Return JSON that may still be text: SQLite keeps it as such."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def json_list(value: Any) -> list[Any]:
+    """Return the rows of a column of `json_rows`."""
+    return json_value(value) or []
+
+
+def owners_by_name(value: Any) -> dict[str, OwnerFacts]:
+    """Return all owners that ever checked in."""
+    return {
+        name: OwnerFacts(name, moment(seen), float(interval), detail)
+        for name, seen, interval, detail in json_list(value)
+    }
+
+
+def is_alive(owner: OwnerFacts, now: datetime) -> bool:
+    """Whether an owner has checked in within its interval."""
+    return (now - owner.last_seen).total_seconds() <= owner.interval
+
+
+def change_token(changes: Any, owners: Mapping[str, OwnerFacts], now: datetime) -> str:
+    """Put changes and the owners that are there into one word: an owner that dies changes no row."""
+    present = sum(1 << place for place, name in enumerate(sorted(owners)) if is_alive(owners[name], now))
+    return f"{int(changes)}-{len(owners)}-{present:x}"
+
+
+def counted(row: Row[*tuple[Any, ...]]) -> Counted:
+    """Return a cell of the roll-up."""
+    return Counted(row.group_name, row.phase, row.owner, row.status, bool(row.fresh), int(row.records))
+
+
+def step_facts(item: Sequence[Any]) -> StepFacts:
+    """Return the columns `STEP`."""
+    name, group, state, attempt, started, ended, message, owner, fixed = item
+    return StepFacts(name, group, state, attempt, moment_or_none(started), moment_or_none(ended), message, owner, fixed)
+
+
+def group_facts(item: Sequence[Any]) -> GroupFacts:
+    """Return a group of an action."""
+    name, position, critical, depends_on, state, reason, attempt, criteria, started, ended, troubles = item
+    return GroupFacts(
+        name=name,
+        position=position,
+        critical=bool(critical),
+        depends_on=tuple(json_value(depends_on) or ()),
+        state=state,
+        reason=reason,
+        attempt=attempt,
+        criteria=tuple(json_value(criteria) or ()),
+        started=moment_or_none(started),
+        ended=moment_or_none(ended),
+        troubles=tuple(sorted((TroubleFacts(*trouble) for trouble in json_list(troubles)), key=lambda one: one.node)),
+    )
+
+
+def site_group_facts(item: Sequence[Any], troubles: Iterable[TroubleFacts]) -> GroupFacts:
+    """Return a group of a site."""
+    name, position, critical, depends_on = item
+    return GroupFacts(name, position, bool(critical), tuple(json_value(depends_on) or ()), troubles=tuple(troubles))
+
+
+def approval_facts(item: Sequence[Any]) -> ApprovalFacts:
+    """Return the columns `APPROVAL`."""
+    group, attempt, when, text, approvers, asked, deadline, answered, answer, answered_by, comment = item
+    return ApprovalFacts(
+        group=group,
+        attempt=attempt,
+        moment=when,
+        text=text,
+        approvers=tuple(json_value(approvers) or ()),
+        asked=moment(asked),
+        deadline=moment_or_none(deadline),
+        answered=moment_or_none(answered),
+        answer=answer,
+        answered_by=answered_by,
+        comment=comment,
+    )
+
+
+def reported_facts(item: Sequence[Any]) -> ReportedFacts:
+    """Return the columns `REPORTED`."""
+    parent, name, owner, status, message, revision, first, last = item
+    return ReportedFacts(parent, name, owner, status, message, revision, moment(first), moment(last))
+
+
+def action_brief(item: Sequence[Any]) -> ActionBrief:
+    """Return the columns `BRIEF`."""
+    action_id, kind, revision, state, verdict, user, created, ended, paused = item
+    return ActionBrief(
+        action_id,
+        kind,
+        revision,
+        state,
+        verdict,
+        user,
+        moment(created),
+        moment_or_none(ended),
+        moment_or_none(paused),
+    )
+
+
+def leaf_facts(row: Row[*tuple[Any, ...]]) -> LeafFacts:
+    """Return a task of an action under one of its groups."""
+    return LeafFacts(
+        group=row.group_name,
+        node=row.node,
+        phase=row.phase,
+        status=row.status,
+        owner=row.owner,
+        owner_group=row.owner_group,
+        op=row.op,
+        provisioner_task=row.provisioner_task,
+        operation_status=row.operation_status,
+        message=row.error,
+        fixed=row.fixed,
+        started=row.started,
+        ended=row.ended,
+    )
+
+
+def site_node_facts(row: Row[*tuple[Any, ...]], groups: Iterable[str]) -> SiteNodeFacts:
+    """Return a row of the table of nodes, with the groups that it is in."""
+    return SiteNodeFacts(
+        node=row.name,
+        standing=row.standing,
+        groups=tuple(groups),
+        rack=row.rack,
+        wanted_revision=row.wanted_revision,
+        wanted_digest=row.wanted_digest,
+        done_revision=row.done_revision,
+        done_digest=row.done_digest,
+        done_at=row.done_at,
+        status=row.status,
+        error=row.error,
+        error_revision=row.error_revision,
+        error_action=row.error_action,
+        fixed=row.fixed,
+        doubt=row.doubt,
+        op=row.op,
+        owner=row.owner,
+        condition=row.condition,
+        provisioner_status=row.provisioner_status,
+        power=row.power,
+        listed_at=row.listed_at,
+        first_updated=row.first_updated,
+        last_updated=row.last_updated,
+    )

@@ -1,0 +1,200 @@
+"""What status trees are judged from, each view in one snapshot and at most three statements.
+
+The roll-up, the facts beside it, and the leaves that are asked for. What is shown of them is judged by `site_engine`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, literal, select
+
+from site_store.action_rows import OPEN, action_record
+from site_store.database import Repository
+from site_store.dialects import clock
+from site_store.errors import ActionNotFound
+from site_store.tables import action, operation, status_count
+from site_store.tree_facts import ActionFacts, Counted, LeafFacts, SiteFacts, SiteNodeFacts, TroubleFacts
+from site_store.tree_queries import (
+    MOST_TROUBLES,
+    TOUCH,
+    action_query,
+    cells,
+    changes,
+    owners_now,
+    recounted_actions,
+    recounted_site,
+    site_query,
+    site_troubles,
+    worst_leaves,
+    worst_nodes,
+)
+from site_store.tree_rows import (
+    action_brief,
+    approval_facts,
+    change_token,
+    counted,
+    group_facts,
+    json_list,
+    leaf_facts,
+    moment,
+    owners_by_name,
+    reported_facts,
+    site_group_facts,
+    site_node_facts,
+    step_facts,
+)
+
+
+class Trees(Repository):
+    """Facts for status trees."""
+
+    def action_token(self, action_id: str) -> str:
+        """Return the change token of an action: another one after each change, and when an owner comes or goes.
+
+        Raises `ActionNotFound`: no action has this id.
+        """
+        site = select(action.c.site).where(action.c.id == action_id).scalar_subquery()
+
+        def work(tx: Connection) -> str:
+            row = tx.execute(
+                select(site.label("site"), changes(action_id, site).label("changes"), *owners_now(tx))
+            ).one()
+            if row.site is None:
+                raise _unknown(action_id)
+            return change_token(row.changes, owners_by_name(row.owners), self._moment(row.now))
+
+        return self._database.read(work)
+
+    def site_token(self, site: str) -> str:
+        """Return the change token of a site's standing view; also the beginning and end of its actions change it."""
+
+        def work(tx: Connection) -> str:
+            row = tx.execute(select(changes("", literal(site)).label("changes"), *owners_now(tx))).one()
+            return change_token(row.changes, owners_by_name(row.owners), self._moment(row.now))
+
+        return self._database.read(work)
+
+    def action(self, action_id: str, *, leaves: int = 0) -> ActionFacts:
+        """Return what the tree of an action is judged from.
+
+        Parameters
+        ----------
+        leaves : how many nodes of each group and phase are included, the worst first.
+
+        Raises
+        ------
+        ActionNotFound : no action has this id.
+        """
+        found = self.actions([action_id], leaves=leaves)
+        if not found:
+            raise _unknown(action_id)
+        return found[0]
+
+    def actions(self, action_ids: Collection[str], *, leaves: int = 0) -> list[ActionFacts]:
+        """Return the same of several actions, in the same statements, newest first; unknown ids are left out."""
+
+        def work(tx: Connection) -> list[ActionFacts]:
+            rows = tx.execute(action_query(tx, self._clock(tx), action_ids)).all()
+            counts: defaultdict[str, list[Counted]] = defaultdict(list)
+            touched: defaultdict[str, int] = defaultdict(int)
+            for cell in tx.execute(cells(status_count.c.action_id.in_(action_ids))):
+                if cell.phase == TOUCH:
+                    touched[cell.action_id] += int(cell.records)
+                elif cell.records:
+                    counts[cell.action_id].append(counted(cell))
+            if not counts:
+                for cell in tx.execute(recounted_actions(action_ids)):
+                    counts[cell.action_id].append(counted(cell))
+            found: defaultdict[str, list[LeafFacts]] = defaultdict(list)
+            if leaves:
+                for row in tx.execute(worst_leaves(action_ids, leaves)):
+                    found[row.action_id].append(leaf_facts(row))
+            return [self._action(row, counts[row.id], touched[row.id], found[row.id]) for row in rows]
+
+        return self._database.read(work)
+
+    def _action(
+        self, row: Row[*tuple[Any, ...]], counts: Sequence[Counted], touched: int, leaves: Sequence[LeafFacts]
+    ) -> ActionFacts:
+        owners, now = owners_by_name(row.owners), self._moment(row.now)
+        durations: defaultdict[str, list[float]] = defaultdict(list)
+        for name, started, ended in json_list(row.durations):
+            durations[name].append((moment(ended) - moment(started)).total_seconds())
+        return ActionFacts(
+            token=change_token(touched, owners, now),
+            read_at=now,
+            action=action_record(row),
+            committed=row.committed,
+            leased=bool(row.leased),
+            at_provisioner=frozenset(phase for (phase,) in json_list(row.sent)),
+            counts=counts,
+            owners=owners,
+            steps=[step_facts(item) for item in json_list(row.steps)],
+            groups=sorted((group_facts(item) for item in json_list(row.groups)), key=lambda group: group.position),
+            approvals=[approval_facts(item) for item in json_list(row.gates)],
+            reported=[reported_facts(item) for item in json_list(row.said)],
+            durations=durations,
+            leaves=leaves,
+        )
+
+    def site(self, site: str, *, nodes: int = 0) -> SiteFacts:
+        """Return what the standing tree of a site is judged from; also of one that nothing is known of.
+
+        Parameters
+        ----------
+        nodes : how many nodes of each group are included, the worst first.
+        """
+
+        def work(tx: Connection) -> SiteFacts:
+            row = tx.execute(site_query(tx, site)).one()
+            counts: list[Counted] = []
+            touched = 0
+            for cell in tx.execute(cells(status_count.c.action_id == "", status_count.c.site == site)):
+                if cell.phase == TOUCH:
+                    touched += int(cell.records)
+                elif cell.records:
+                    counts.append(counted(cell))
+            counts = counts or [counted(cell) for cell in tx.execute(recounted_site(site))]
+            found: list[tuple[str, SiteNodeFacts]] = []
+            troubles: defaultdict[str, list[TroubleFacts]] = defaultdict(list)
+            for item in tx.execute(worst_nodes(site, nodes) if nodes else site_troubles(site)):
+                if nodes:
+                    found.append((item.under, site_node_facts(item, ())))
+                if item.standing in ("error", "undefined") and len(troubles[item.under]) < MOST_TROUBLES:
+                    troubles[item.under].append(TroubleFacts(item.name, "", item.standing, item.error, None))
+            owners, now = owners_by_name(row.owners), self._moment(row.now)
+            actions = sorted((action_brief(item) for item in json_list(row.actions)), key=lambda one: one.id)
+            groups = [site_group_facts(item, troubles[item[0]]) for item in json_list(row.groups)]
+            return SiteFacts(
+                token=change_token(touched, owners, now),
+                read_at=now,
+                site=site,
+                committed=row.committed,
+                done=row.done,
+                owner=row.owner,
+                running=next((one for one in actions if one.state in OPEN), None),
+                last=next((one for one in reversed(actions) if one.state not in OPEN), None),
+                counts=counts,
+                owners=owners,
+                groups=sorted(groups, key=lambda group: group.position),
+                reported=[reported_facts(item) for item in json_list(row.said)],
+                nodes=found,
+            )
+
+        return self._database.read(work)
+
+    def _clock(self, tx: Connection) -> ColumnElement[Any]:
+        given = self._database.given_time()
+        return clock(tx) if given is None else literal(given, operation.c.lease_until.type)
+
+    def _moment(self, now: Any) -> datetime:
+        given = self._database.given_time()
+        return moment(now) if given is None else given
+
+
+def _unknown(action_id: str) -> ActionNotFound:
+    return ActionNotFound(f"there is no action {action_id!r}: list the site's actions and name one of them")

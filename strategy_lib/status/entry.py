@@ -1,0 +1,242 @@
+"""The entries of the status tree as values, and as the plain data that `schemas/status_tree.json` describes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from strategy_lib.status.words import Status
+
+
+class EntryType(StrEnum):
+    """What an entry is, roughly: a goal of several, a task of several, or a task."""
+
+    SUPERGOAL = "supergoal"
+    SUPERTASK = "supertask"
+    TASK = "task"
+
+
+class EntryKind(StrEnum):
+    """What an entry is.
+
+    `STAGE` is a step with entries below it: the groups, the nodes of a step on named nodes, what follows a deployment.
+    `REPORTED` is a leaf that an external reporter wrote.
+    """
+
+    SITE = "site"
+    ACTION = "action"
+    STAGE = "stage"
+    STEP = "step"
+    GROUP = "group"
+    PHASE = "phase"
+    NODE = "node"
+    REPORTED = "reported"
+
+    @property
+    def type(self) -> EntryType:
+        """The type that entries of this kind have."""
+        return _TYPES[self]
+
+
+_TYPES = {
+    EntryKind.SITE: EntryType.SUPERGOAL,
+    EntryKind.ACTION: EntryType.SUPERGOAL,
+    EntryKind.STAGE: EntryType.SUPERGOAL,
+    EntryKind.STEP: EntryType.TASK,
+    EntryKind.GROUP: EntryType.SUPERTASK,
+    EntryKind.PHASE: EntryType.SUPERTASK,
+    EntryKind.NODE: EntryType.TASK,
+    EntryKind.REPORTED: EntryType.TASK,
+}
+
+
+class Role(StrEnum):
+    """What a failed group is: the culprit missed its own criteria, the victim is blocked by another group."""
+
+    CULPRIT = "culprit"
+    VICTIM = "victim"
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """Why a group fails: its role, the group that is to blame (a culprit's own name), and the sentence to show."""
+
+    role: Role
+    culprit: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerSeen:
+    """One expected owner of an entry: whether it is there, and what its record of the entry shows.
+
+    Attributes
+    ----------
+    alive : it has checked in within its interval. An owner that is gone and owes nothing is not alive either.
+    last_seen : when it checked in last; None: never.
+    interval : seconds; None where it never said.
+    status : what its record shows; None where nothing is kept of it.
+    """
+
+    name: str
+    alive: bool
+    last_seen: datetime | None = None
+    interval: float | None = None
+    status: Status | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDetails:
+    """What rule 20 says of a group, beside its status.
+
+    Attributes
+    ----------
+    state, reason : of the group in the action; in the view of a site both are None.
+    criteria : each with `phase`, `criterion`, `needed`, `actual` and `met`.
+    position : its place in the order, from 0.
+    nodes : how many it has.
+    approval : what it asks a person for, and the answer; None where it asks for nothing.
+    """
+
+    critical: bool
+    depends_on: tuple[str, ...] = ()
+    state: str | None = None
+    reason: str | None = None
+    criteria: tuple[Mapping[str, Any], ...] = ()
+    position: int = 0
+    attempt: int | None = None
+    nodes: int = 0
+    approval: Mapping[str, Any] | None = None
+    started: datetime | None = None
+    ended: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row of the tree.
+
+    Attributes
+    ----------
+    status : None where no facts are kept about it: `reason` says so, and no roll-up counts it.
+    last_status : the highest status that its owners stored, however old; None where none has written anything.
+    first_updated, last_updated : when its owners first and last wrote; None where none has.
+    leaves : how many tasks stand under it; 1 for a task.
+    own_leaves : how many of them are counted here: a node of several groups is counted once, in the group that
+        processed it.
+    messages : the first messages of its worst children, at most `MOST_MESSAGES`.
+    counts : how many nodes below it show which status.
+    rolls_up : it counts in the status of its parent: what stands under `NO_GROUP` does not (rule 33).
+    processed_by : of a task: the other group that processed the node (rule 34).
+    blame : of a failed group: culprit or victim.
+    owners : its expected owners.
+    group : of a group.
+    op, provisioner_task : of a node: the newest operation, and the provisioner's name for it.
+    fixed : of a task: what had to be fixed before it succeeded, and when.
+    left_out : how many children are not among `children`, because there are too many.
+    """
+
+    kind: EntryKind
+    name: str
+    status: Status | None
+    last_status: Status | None = None
+    first_updated: datetime | None = None
+    last_updated: datetime | None = None
+    leaves: int = 0
+    own_leaves: int = 0
+    messages: tuple[str, ...] = ()
+    reason: str = ""
+    counts: Mapping[Status, int] = field(default_factory=dict)
+    rolls_up: bool = True
+    processed_by: str | None = None
+    blame: Blame | None = None
+    owners: tuple[OwnerSeen, ...] = ()
+    group: GroupDetails | None = None
+    op: int | None = None
+    provisioner_task: str | None = None
+    fixed: str = ""
+    children: tuple[Entry, ...] = ()
+    left_out: int = 0
+
+
+def entry_to_dict(entry: Entry, *, now: datetime, depth: int | None = None) -> dict[str, Any]:
+    """Return an entry as plain data.
+
+    Parameters
+    ----------
+    entry : the entry and all below it.
+    now : for the age of what its owners wrote last, in seconds.
+    depth : how many levels below it are included; None: all.
+    """
+    shown: dict[str, Any] = {
+        "type": entry.kind.type.value,
+        "kind": entry.kind.value,
+        "name": entry.name,
+        "status": _word(entry.status),
+        "last_status": _word(entry.last_status),
+        "last_status_age": (now - entry.last_updated).total_seconds() if entry.last_updated is not None else None,
+        "first_updated": _moment(entry.first_updated),
+        "last_updated": _moment(entry.last_updated),
+        "leaves": entry.leaves,
+        "messages": list(entry.messages),
+    }
+    if entry.kind.type is not EntryType.TASK:
+        shown["counts"] = {status.value: number for status, number in entry.counts.items() if number}
+    if entry.reason:
+        shown["reason"] = entry.reason
+    if entry.processed_by is not None:
+        shown["processed_by"] = entry.processed_by
+    if entry.blame is not None:
+        shown["blame"] = {"role": entry.blame.role.value, "group": entry.blame.culprit, "message": entry.blame.message}
+    if entry.owners:
+        shown["owners"] = [_owner(seen) for seen in entry.owners]
+    if entry.group is not None:
+        shown["group"] = _group(entry.group)
+    if entry.op is not None:
+        shown["op"] = entry.op
+    if entry.provisioner_task is not None:
+        shown["provisioner_task"] = entry.provisioner_task
+    if entry.fixed:
+        shown["fixed"] = entry.fixed
+    if depth != 0 and (entry.children or entry.kind.type is not EntryType.TASK):
+        below = None if depth is None else depth - 1
+        shown["children"] = [entry_to_dict(child, now=now, depth=below) for child in entry.children]
+        if entry.left_out:
+            shown["left_out"] = entry.left_out
+    return shown
+
+
+def _owner(seen: OwnerSeen) -> dict[str, Any]:
+    return {
+        "name": seen.name,
+        "alive": seen.alive,
+        "last_seen": _moment(seen.last_seen),
+        "interval": seen.interval,
+        "status": _word(seen.status),
+    }
+
+
+def _group(details: GroupDetails) -> dict[str, Any]:
+    return {
+        "state": details.state,
+        "reason": details.reason,
+        "critical": details.critical,
+        "depends_on": list(details.depends_on),
+        "criteria": [dict(criterion) for criterion in details.criteria],
+        "position": details.position,
+        "attempt": details.attempt,
+        "nodes": details.nodes,
+        "approval": None if details.approval is None else dict(details.approval),
+        "started": _moment(details.started),
+        "ended": _moment(details.ended),
+    }
+
+
+def _word(status: Status | None) -> str | None:
+    return None if status is None else status.value
+
+
+def _moment(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat()

@@ -1,0 +1,50 @@
+"""The tree of an action, from facts that the store really has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from site_engine.status_trees import action_tree, tree_to_dict
+from strategy_lib.phase import Phase, Reason
+from strategy_lib.schema_check import check_data
+from tests.integration.site_store.scenario import Scenario, outcome
+
+
+def child(entry: dict[str, Any], *path: str) -> dict[str, Any]:
+    """Return the entry that a path of names leads to."""
+    for name in path:
+        entry = next(one for one in entry["children"] if one["name"] == name)
+    return entry
+
+
+def test_the_tree_goes_from_the_action_over_groups_and_phases_to_the_nodes(site: Scenario) -> None:
+    action = site.running({"one": ["n1", "n2"], "two": ["n2", "n3"]})
+    group = site.open(action, "one")
+    site.do(group, Phase.PREPARE)
+    site.do(group, Phase.DEPLOY, outcome(["n1"], ["n2"], notes={"n2": "IPMI is silent"}))
+    site.fail(group, Reason.DEPLOY_CRITERIA)
+    tree = tree_to_dict(action_tree(site.store, action.id, depth=None))
+    assert check_data("status_tree", tree["root"]) == []
+    stage = child(tree["root"], "deploy_group")
+    assert [one["name"] for one in stage["children"]] == ["one", "two"]
+    one, two = stage["children"]
+    assert one["status"] == "error"
+    assert one["blame"] == {"role": "culprit", "group": "one", "message": "deploy_criteria"}
+    assert one["messages"] == ["deploy_criteria", "n2: IPMI is silent"]
+    assert one["counts"] == {"success": 1, "error": 1}
+    assert child(one, "prepare")["status"] == "success"
+    assert {node["name"]: node["status"] for node in child(one, "deploy")["children"]} == {
+        "n1": "success",
+        "n2": "error",
+    }
+    assert child(two, "deploy", "n2")["processed_by"] == "one"
+    assert stage["leaves"] == 6
+    assert tree["root"]["counts"] == stage["counts"] == {"success": 1, "error": 1, "pending": 1}
+
+
+def test_the_depth_decides_what_is_read(site: Scenario) -> None:
+    action = site.running({"one": ["n1"]})
+    shallow = action_tree(site.store, action.id)
+    assert [entry.children for entry in shallow.root.children[6].children[0].children] == [(), ()]
+    assert [entry.left_out for entry in shallow.root.children[6].children[0].children] == [1, 1]
+    assert "children" not in tree_to_dict(shallow, depth=0)["root"]
