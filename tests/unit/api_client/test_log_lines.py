@@ -45,3 +45,34 @@ def test_what_is_no_exception_breaks_nothing(detail: Any) -> None:
     assert written({"event": "said", "error_detail": detail})[0] == "said"
     assert log_line(b"no json") == "no json"
     assert log_line(b"[1]") == "[1]"
+
+
+def test_an_exception_keeps_its_notes_and_those_of_its_group() -> None:
+    problem = ExceptionGroup("two failed", [ValueError("no PXE\nanswer"), KeyError("n2")])
+    problem.add_note("look at the switch\nof rack 1")
+    try:
+        raise problem
+    except ExceptionGroup as caught:
+        detail = structlog.tracebacks.ExceptionDictTransformer()((type(caught), caught, caught.__traceback__))
+    lines = written({"event": "Task failed", "error_detail": detail})
+    assert [line for line in lines if "test_log_lines.py:" not in line] == [
+        "Task failed",
+        "  ExceptionGroup: two failed (2 sub-exceptions)",
+        "    look at the switch",
+        "    of rack 1",
+        "    ValueError: no PXE",
+        "      answer",
+        "    KeyError: 'n2'",
+    ]
+
+
+def test_warnings_and_errors_have_their_fields() -> None:
+    message = {
+        "event": "API server error",
+        "logger": "supervisor",
+        "lineno": 3,
+        "status_code": 409,
+        "detail": {"a": "b"},
+    }
+    assert written({"level": "error", **message}) == ['ERROR API server error status_code=409 detail={"a": "b"}']
+    assert written({"level": "info", **message}) == ["INFO API server error"]
