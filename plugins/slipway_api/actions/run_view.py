@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 from site_engine.dead_actions import action_for_display, has_unrecorded_end
 from site_engine.errors import AirflowApiError
 from site_engine.reports import reported_node
+from site_engine.trees.action import action_header
 from slipway_api import airflow_access as access
 from slipway_api.actions.notes import NODE
 from slipway_api.airflow_client import Airflow
@@ -22,15 +23,16 @@ from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
-from strategy_lib.node import NodeState
-from strategy_lib.phase import GroupState, Phase, Reason
-from strategy_lib.report import from_dict, seconds_between
+from strategy_lib.node import NodeState, TaskStatus
+from strategy_lib.phase import GROUP_PHASES, GroupState, Phase, Reason
+from strategy_lib.report import from_dict
 from strategy_lib.report_text import render
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
 
-    from site_store import ActionRecord, GroupRecord, SiteStore
+    from site_store import ActionRecord, Counted, GroupRecord, SiteStore
 
 
 class Criterion(BaseModel):
@@ -89,6 +91,9 @@ class RunAction(BaseModel):
     elapsed: float | None = Field(
         examples=[725.0], description="Seconds from its start to its end, or to now; null before its start."
     )
+    estimate: float | None = Field(
+        examples=[2700.0], description="Seconds that its groups took in earlier actions; null where none tell."
+    )
 
 
 class Run(BaseModel):
@@ -96,6 +101,10 @@ class Run(BaseModel):
 
     action: RunAction
     groups: list[ShownGroup]
+    nodes: dict[str, int] = Field(
+        examples=[{"total": 3, "success": 1, "failure": 1, "unknown": 0}],
+        description="Its nodes, each counted once: a group counts those that it shares as well.",
+    )
     report: dict[str, Any] | None = Field(examples=[None])
     report_text: str | None = Field(examples=[None])
 
@@ -170,8 +179,30 @@ def run(
     except AirflowApiError as error:
         log.warning("Action %s is shown as it stands: %s", action.id, error)
     view = run_view(store, action, with_report=report)
-    view["action"]["elapsed"] = seconds_between(action.started, action.ended or datetime.now(UTC))
+    facts = store.trees.action(action.id)
+    header = action_header(facts)
+    view["action"]["elapsed"] = header["elapsed"] if action.started is not None else None
+    view["action"]["estimate"] = header["estimate"]
+    view["nodes"] = counts_of_nodes(facts.counts)
     return JSONResponse(view)
+
+
+def counts_of_nodes(counts: Iterable[Counted]) -> dict[str, int]:
+    """Return how many nodes are deployed, have failed, and are unknown, each node once."""
+    numbers: Counter[str] = Counter()
+    total = 0
+    for cell in counts:
+        if not cell.group and cell.phase in GROUP_PHASES:
+            deploys = cell.phase == Phase.DEPLOY
+            total += cell.records if deploys else 0
+            # One that failed in prepare never gets to its deploy.
+            numbers[cell.status] += cell.records if deploys or cell.status != TaskStatus.SUCCESS else 0
+    return {
+        "total": total,
+        "success": numbers[TaskStatus.SUCCESS],
+        "failure": numbers[TaskStatus.ERROR],
+        "unknown": numbers[TaskStatus.UNKNOWN],
+    }
 
 
 def run_view(store: SiteStore, action: ActionRecord, *, with_report: bool = True) -> dict[str, Any]:

@@ -10,9 +10,9 @@ import pytest
 
 from site_engine.dead_actions import action_for_display, close_without_report
 from site_store import ActionRecord, SiteStore
-from slipway_api.actions.run_view import action_nodes, run_view
+from slipway_api.actions.run_view import action_nodes, counts_of_nodes, run_view
 from strategy_lib.phase import Phase
-from tests.integration.site_store.scenario import FakeClock, Scenario
+from tests.integration.site_store.scenario import FakeClock, Scenario, outcome
 from tests.support.stores import new_store
 
 
@@ -50,3 +50,12 @@ def test_rule_24_groups_and_nodes_of_a_dead_action_are_shown_as_closing_it_leave
     assert shown(site.store, site.store.actions.get(action.id)) == before
     close_without_report(site.store, action.id)
     assert shown(site.store, site.store.actions.get(action.id)) == (groups, nodes)
+
+
+def test_a_node_of_several_groups_is_counted_once(site: Scenario) -> None:
+    action = site.running({"a": ["n1", "n2"], "b": ["n2", "n3"]})
+    first = site.open(action, "a")
+    site.do(first, Phase.PREPARE)
+    site.do(first, Phase.DEPLOY, outcome(["n1"], ["n2"]))
+    counts = counts_of_nodes(site.store.trees.action(action.id).counts)
+    assert counts == {"total": 3, "success": 1, "failure": 1, "unknown": 0}
