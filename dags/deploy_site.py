@@ -7,9 +7,9 @@ dag = site_dag(
     doc_md="""\
 Deploys every node of a site's design, group by group, as its DeploymentStrategy says.
 
-A click on the cell of `deploy_group` lists the groups, each by its name. A red group has missed its criteria; whether
-that fails the run is decided by `report`: open its log first. Clear a red group, with its downstream tasks, to try
-again what is not yet done in it; clear all of them to resume the run. Groups that have succeeded submit nothing.
-`release` is red whenever the run has failed; the site is free all the same.
+A click on the cell of `deploy_group` lists the groups, each by its name. A red group has missed its criteria, a skipped
+one was blocked by a red one. Whether that fails the run is decided by `report`: open its log first. Clear a red group,
+with its downstream tasks, to try again what is not yet done in it; clear all of them to resume the run. Groups that
+have succeeded submit nothing. `release` is red when the report did not run, or the site could not be freed.
 """,
 )

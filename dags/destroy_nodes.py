@@ -8,8 +8,8 @@ dag = site_dag(
 Destroys the target nodes: their machines are released and their disks erased. **Everything on them is lost.** The next
 `update_site` or `deploy_site` deploys them again, unless they are taken out of the design.
 
-Clear `destroy_nodes`, with its downstream tasks, to try again what is not proven destroyed. `release` is red whenever
-the run has failed; the site is free all the same.
+Clear `destroy_nodes`, with its downstream tasks, to try again what is not proven destroyed. `release` is red when
+the report did not run, or the site could not be freed.
 
 `validate_design` refuses what would take a critical group below its criteria, unless the parameter `below_criteria`
 is set.

@@ -9,8 +9,8 @@ Destroys the target nodes, prepares them and deploys them anew, as one critical 
 **Everything on them is lost.**
 
 Unless every target node is proven destroyed, none is deployed: open the log of `destroy_nodes`. Clear it, with its
-downstream tasks, to try again what is not yet destroyed, and to go on. `release` is red whenever the run has failed;
-the site is free all the same.
+downstream tasks, to try again what is not yet destroyed, and to go on. `release` is red when the report did not
+run, or the site could not be freed.
 
 `validate_design` refuses what would take a critical group below its criteria, unless the parameter `below_criteria`
 is set.

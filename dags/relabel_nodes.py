@@ -7,7 +7,7 @@ dag = site_dag(
     doc_md="""\
 Has the provisioner give the target nodes the labels that the revision's design has for them. Nothing else changes.
 
-Clear `relabel_nodes`, with its downstream tasks, to try again what is not proven done. `release` is red whenever the
-run has failed; the site is free all the same.
+Clear `relabel_nodes`, with its downstream tasks, to try again what is not proven done. `release` is red when the
+report did not run, or the site could not be freed.
 """,
 )

@@ -147,7 +147,7 @@ class GroupSubject:
     def _note_criteria(self, view: GroupView) -> None:
         """Keep what was judged after prepare: the nodes move on, and a report after a crash must say the same."""
         for result in view.criteria:
-            self._log.info(log_messages.criterion(result))
+            log_messages.judged(result).write(self._log)
         record = self.record
         self._store.groups.save_criteria(record.action_id, record.name, record.attempt, view.criteria)
 
@@ -156,8 +156,8 @@ class GroupSubject:
         fresh = {result.phase for result in view.criteria}
         criteria = [*(result for result in record.criteria if result.phase not in fresh), *view.criteria]
         for result in view.criteria:
-            self._log.info(log_messages.criterion(result))
-        self._log.info(log_messages.verdict(view))
+            log_messages.judged(result).write(self._log)
+        log_messages.verdict(view).write(self._log)
         self._store.groups.finish(
             record.action_id, record.name, record.attempt, view.state, view.reason, criteria, asdict(view.counts)
         )

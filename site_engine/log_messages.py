@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from site_engine.operations.wait import EndKind
+from strategy_lib.phase import GroupState, Reason
+from strategy_lib.status.leaf import blocked_by
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from site_engine.operations.wait import OperationEnd
+    from site_engine.process import TaskLog
     from site_store import GroupRecord, Operation
     from strategy_lib.criteria import CriterionResult
     from strategy_lib.deployment import GroupView
@@ -27,6 +32,26 @@ _ENDED = {
     EndKind.TIMED_OUT: "ran out of time",
     EndKind.REFUSED: "was refused",
 }
+
+
+class Level(StrEnum):
+    """How loud a line is: each level is also the name of a method of `TaskLog`."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A sentence, and how loud it is said."""
+
+    text: str
+    level: Level = Level.INFO
+
+    def write(self, log: TaskLog) -> None:
+        """Say it. A percent sign in it is one, and no placeholder."""
+        getattr(log, self.level.value)("%s", self.text)
 
 
 def names(nodes: Collection[str]) -> str:
@@ -124,21 +149,29 @@ def outcome(
     ended: OperationEnd,
     result: Outcome,
     superseded: Collection[str],
-) -> Iterator[str]:
-    """Say what came back, node by node where it is not plain success."""
-    yield (
+) -> Iterator[LogLine]:
+    """Say what came back, node by node where it is not plain success: failed nodes as errors."""
+    yield LogLine(
         f"{word(phase)}: provisioner task {operation.provisioner_task} {_ENDED[ended.kind]}: "
         f"{len(result.succeeded)} succeeded, {len(result.failed)} failed, {len(result.unknown)} unknown."
     )
-    for state, nodes in (("failed", result.failed), ("unknown", result.unknown)):
+    for state, nodes, level in (
+        ("failed", result.failed, Level.ERROR),
+        ("unknown", result.unknown, Level.WARNING),
+    ):
         for name in sorted(nodes)[:_SHOWN]:
-            yield f"  {name} {state}: {result.notes.get(name, 'no message')}"
+            yield LogLine(f"  {name} {state}: {result.notes.get(name, 'no message')}", level)
         if len(nodes) > _SHOWN:
-            yield f"  and {len(nodes) - _SHOWN} more {state}"
+            yield LogLine(f"  and {len(nodes) - _SHOWN} more {state}", level)
     if result.ignored:
-        yield f"  Ignored, because they were not sent: {names(result.ignored)}."
+        yield LogLine(f"  Ignored, because they were not sent: {names(result.ignored)}.")
     if superseded:
-        yield f"  Not applied, because a newer operation owns them: {names(superseded)}."
+        yield LogLine(f"  Not applied, because a newer operation owns them: {names(superseded)}.")
+
+
+def judged(result: CriterionResult) -> LogLine:
+    """Say one criterion with needed and actual: one that is not met as an error."""
+    return LogLine(criterion(result), Level.INFO if result.met else Level.ERROR)
 
 
 def criterion(result: CriterionResult) -> str:
@@ -147,9 +180,11 @@ def criterion(result: CriterionResult) -> str:
     return f"After {result.phase.value}: {result.criterion} needed {result.needed}, actual {result.actual}: {verdict}."
 
 
-def verdict(view: GroupView) -> str:
+def verdict(view: GroupView) -> LogLine:
+    """Say a group's verdict; a failure is an error, unless another group is to blame."""
     reason = f" ({view.reason.value})" if view.reason else ""
-    return f"Verdict: {view.state.value}{reason}."
+    own_failure = view.state is GroupState.FAILURE and view.reason is not Reason.DEPENDENCY
+    return LogLine(f"Verdict: {view.state.value}{reason}.", Level.ERROR if own_failure else Level.INFO)
 
 
 def failure(record: GroupRecord) -> str:
@@ -157,3 +192,9 @@ def failure(record: GroupRecord) -> str:
     reason = record.reason.value if record.reason else "unknown"
     unmet = [criterion(result) for result in record.criteria if not result.met]
     return f"group {record.name} failed: {reason}" + (f". {' '.join(unmet)}" if unmet else "")
+
+
+def blocked(record: GroupRecord, culprit: GroupRecord) -> str:
+    """Say why a group did not run: another one failed, by its own fault, and stands in its way."""
+    why = culprit.reason.value if culprit.reason else "failed"
+    return f"group {record.name} is {blocked_by(culprit.name, why)}"

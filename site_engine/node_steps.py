@@ -125,7 +125,7 @@ class NodeStepSubject:
 
     def _judge(self) -> NodeStepVerdict:
         verdict = judge_node_step(self.request.phase, self.request.nodes, self._tasks())
-        self._log.info(log_messages.criterion(verdict.criterion))
+        log_messages.judged(verdict.criterion).write(self._log)
         return verdict
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.plugins_manager import AirflowPlugin
 
+from slipway_airflow.links import StatusTreeLink
+
 if TYPE_CHECKING:
     from site_engine.provisioners import Provisioners
 
@@ -60,7 +62,7 @@ def _provisioners() -> Provisioners:
 
 
 class SlipwayPlugin(AirflowPlugin):
-    """Serves :mod:`slipway_api` below ``/slipway``, shows its pages, and slows down wrong passwords at the login."""
+    """Serves :mod:`slipway_api`, shows its pages, links tasks to them, and slows down wrong passwords at the login."""
 
     name = "slipway"
     fastapi_apps: list[dict[str, Any]] = [  # noqa: RUF012 - Airflow declares it so
@@ -86,3 +88,5 @@ class SlipwayPlugin(AirflowPlugin):
     fastapi_root_middlewares: list[dict[str, Any]] = [  # noqa: RUF012 - as above
         {"middleware": LazyLogin, "name": "Slipway: wrong passwords wait"}
     ]
+    # Global, as naming operators would have every Airflow process import them; other DAGs' tasks hide it.
+    global_operator_extra_links: list[Any] = [StatusTreeLink()]  # noqa: RUF012 - as above

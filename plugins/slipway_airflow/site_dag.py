@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, BaseOperator, Param, XComArg, chain
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 
-from site_engine.actions.kinds import DEPLOY_GROUP, KINDS, PLAN_GROUPS, RELEASE, REPORT, ActionKind, table
+from site_engine.actions.kinds import DEPLOY_GROUP, KINDS, PLAN_GROUPS, RELEASE, REPORT, VERDICT, ActionKind, table
 from slipway_airflow.operators.action import AcquireSiteOperator, ReleaseSiteOperator, ReportOperator
 from slipway_airflow.operators.design import CONFIGURATION_KEY, LoadDesignOperator, ValidateDesignOperator
 from slipway_airflow.operators.group import DeployGroupOperator
@@ -123,6 +124,8 @@ def site_dag(dag_id: str, *, doc_md: str) -> DAG:
         # Its failure counts: it is all that runs in a run that is marked failed, where `report` is skipped.
         release = ReleaseSiteOperator(task_id=RELEASE).as_teardown(on_failure_fail_dagrun=True)
         chain(*tasks, report, release)
+        # Airflow looks at the last tasks alone, and `release` is green behind a red report: so this one is red then.
+        report >> EmptyOperator(task_id=VERDICT)
     return dag
 
 

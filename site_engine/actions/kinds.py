@@ -18,6 +18,8 @@ DEPLOY_GROUP = "deploy_group"
 REPORT = "report"
 RELEASE = "release"
 PLAN_GROUPS = "plan_groups"
+VERDICT = "verdict"
+"""A task of each DAG that is no step: it runs nothing, and is green only behind a green report."""
 
 
 class _Row(Protocol):

@@ -72,7 +72,7 @@ def record_end(store: SiteStore, op: int, end: OperationEnd, log: TaskLog, prefi
     superseded = store.operations.record_outcome(op, outcome, status=end.status, result=end.result)
     note_conditions(store, operation, end.evidence)
     for line in log_messages.outcome(operation.phase, operation, end, outcome, superseded):
-        log.info(line)
+        line.write(log)
 
 
 def record_late_result(store: SiteStore, operation: Operation, end: OperationEnd, log: TaskLog) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -75,7 +76,8 @@ def test_rule_19_a_failed_critical_group_fails_the_run_and_stops_no_other(
     others = [group("one", ["a"], minimum_successful_nodes=1), group("two", ["b"])]
     runs.commit(site(AB, others))
     state, tasks = runs.run()
-    assert (state, tasks["report"], tasks["release"]) == ("failed", "failed", "failed")
+    assert (state, tasks["report"]) == ("failed", "failed")
+    assert (tasks["release"], tasks["verdict"]) == ("success", "upstream_failed"), "the site is free, the run is red"
     with SiteStore.open() as store:
         assert store.locks.owner("alpha") is None, "released all the same"
     action = runs.last_action()
@@ -86,9 +88,32 @@ def test_rule_19_a_failed_critical_group_fails_the_run_and_stops_no_other(
         steps = {(step.name, step.group): step for step in store.steps.of_action(action.id)}
     assert [name for name, _ in steps] == [*kind_of(action.kind).steps, "deploy_group", "deploy_group", REPORT, RELEASE]
     failed = {key: step.message for key, step in steps.items() if step.state is StepState.FAILED}
-    assert failed.keys() == {("deploy_group", "one"), ("report", None), ("release", None)}
+    assert failed.keys() == {("deploy_group", "one"), ("report", None)}
     assert failed["report", None] == "critical group one failed"
     assert all(step.ended for step in steps.values())
+
+
+def test_rule_9_groups_behind_a_failed_one_are_skipped_and_name_the_culprit(
+    runs: Runs, capfd: pytest.CaptureFixture[str]
+) -> None:
+    runs.simulator.script("a", "deploy", "fail", message="no disk with 100% health")
+    groups = [
+        group("one", ["a"], minimum_successful_nodes=1),
+        group("two", ["b"], after=["one"], critical=False),
+        group("three", ["b"], after=["two"], critical=False),
+    ]
+    runs.commit(site(AB, groups))
+    state, tasks = runs.run()
+    assert (state, tasks["deploy_group"], tasks["release"]) == ("failed", "skipped", "success")
+    with SiteStore.open() as store:
+        steps = {step.group: step for step in store.steps.of_action(runs.last_action().id) if step.group}
+    assert [steps[name].state for name in ("one", "two", "three")] == ["failed", "skipped", "skipped"]
+    blocked = "group three is blocked by one: deploy_criteria"
+    assert steps["three"].message == blocked, "the culprit is the one at the root"
+    said = "".join(capfd.readouterr())
+    assert blocked in said
+    for sentence in ("a failed: reported failed: no disk with 100% health", "actual 0: NOT met", "(deploy_criteria)."):
+        assert re.search(rf"\[error *\].*{re.escape(sentence)}", said), sentence
 
 
 @pytest.mark.endurance

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowRuntimeError
 
-from site_engine.actions.kinds import kind_of
+from site_engine.actions.kinds import REPORT, kind_of
 from site_engine.actions.parameters import ParameterError, known_in_run, read_checked, unknown_parameters
 from site_engine.dead_actions import close_without_report, reconcile, take_site
 from site_engine.finalization import finalize_action, finalize_dry_run
-from site_store import ActionState, SiteStore
+from site_store import SiteStore
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, task_states
 from strategy_lib.phase import Verdict
@@ -105,31 +105,34 @@ class ReportOperator(SiteOperator):
 # Facts are kept for ever, the history of how they came about for a year (docs/store.md).
 EVENTS_KEPT = timedelta(days=365)
 
+# Airflow's states of a task that has run.
+_HAS_RUN = ("success", "failed")
+
 
 class ReleaseSiteOperator(SiteOperator):
     """Free the site. An action that has no verdict by now was cancelled or killed, and is closed as such.
 
-    Airflow lets this task alone decide a run that was marked failed, so it fails unless the action succeeded.
+    Airflow lets this task alone decide a run that was marked failed, so it fails where the report did not run.
     """
 
     def run_step(self, context: Context, store: SiteStore) -> None:
         """Close and release; safe to repeat.
 
-        Raises `AirflowFailException`: the site is free, and the action did not succeed.
+        Raises `AirflowFailException`: the site is free, and there was no report.
         """
         ti = context["ti"]
         action = store.actions.of_run(ti.dag_id, ti.run_id)
         if action is None:
             raise AirflowFailException("this run has no action: nothing was done, and nothing is locked")
-        if not action.state.is_end and close_without_report(store, action.id):
+        closed = not action.state.is_end and close_without_report(store, action.id)
+        if closed:
             self.log.warning("Action %s ended without a report; it is closed as cancelled.", action.id)
         store.locks.release(action.id)
         pruned = store.events.prune(datetime.now(UTC) - EVENTS_KEPT)
         if pruned:
             self.log.info("Forgot %d events older than %d days.", pruned, EVENTS_KEPT.days)
         self.log.info("Site %s is free.", action.site)
-        ended = store.actions.get(action.id)
-        if ended.state is not ActionState.SUCCESS:
-            raise AirflowFailException(
-                f"site {ended.site} is free; this task fails only because the action did: {ended.verdict}"
-            )
+        reported = task_states(context, [REPORT]).get(REPORT) in _HAS_RUN
+        if closed or not reported:
+            verdict = store.actions.get(action.id).verdict
+            raise AirflowFailException(f"site {action.site} is free; this task fails as there was no report: {verdict}")

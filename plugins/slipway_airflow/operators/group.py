@@ -10,6 +10,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleExcept
 from site_engine import log_messages
 from site_engine.actions.kinds import Override
 from site_engine.actions.parameters import parameters_of
+from site_engine.culprits import culprit_of
 from site_engine.dead_actions import take_site
 from site_engine.groups import GroupRequest, GroupSubject, whose_turn
 from site_engine.operations.resume import SubjectDriver
@@ -20,7 +21,7 @@ from site_store import SiteStore
 from slipway_airflow.operators.action import run_states
 from slipway_airflow.operators.base import design_address, task_states
 from slipway_airflow.operators.waiting import WaitingOperator, phase_times
-from strategy_lib.phase import GROUP_PHASES, GroupState, Phase
+from strategy_lib.phase import GROUP_PHASES, GroupState, Phase, Reason
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -60,7 +61,7 @@ class DeployGroupOperator(WaitingOperator):
 
         Raises `AirflowRescheduleException`: an earlier group has no verdict yet (its task is being retried), or the
         action is paused and this group has not begun: Airflow starts this one again later; `AirflowFailException`: the
-        group's verdict is failure.
+        group's verdict is failure; `AirflowSkipException`: the same, because another group has failed.
         """
         action = self.action(store, context)
         if action.dry_run:
@@ -89,6 +90,8 @@ class DeployGroupOperator(WaitingOperator):
         if isinstance(result, StillRunning):
             return result
         self.finalize_cleared_task(context, store, action)
+        if result.reason is Reason.DEPENDENCY:
+            raise AirflowSkipException(log_messages.blocked(result, culprit_of(store, result)))
         if result.state is GroupState.FAILURE:
             raise AirflowFailException(log_messages.failure(result))
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, Field
 
-from site_engine.actions.kinds import DEPLOY_GROUP, KINDS, RELEASE, REPORT, STEPS
+from site_engine.actions.kinds import DEPLOY_GROUP, KINDS, RELEASE, REPORT, STEPS, VERDICT
 from site_engine.errors import AirflowApiError, AirflowRefused
 from site_store import ActionState, StepState
 from slipway_api.actions.notes import Note, notes_by_subject
@@ -96,7 +96,10 @@ def step_data(action_id: str, step: str, index: int, state: str | None) -> dict[
 
 
 def derived_steps(
-    action: ActionRecord, groups: Groups, noted: Mapping[str, StepState] = MappingProxyType({})
+    action: ActionRecord,
+    groups: Groups,
+    noted: Mapping[str, StepState] = MappingProxyType({}),
+    blocked: Collection[str] = (),
 ) -> list[dict[str, Any]]:
     """Return the steps as far as the store knows them, without asking Airflow.
 
@@ -107,13 +110,14 @@ def derived_steps(
     ----------
     groups : the states of the groups in processing order; empty before there is a plan.
     noted : the states that the tasks of steps without a group have noted; none for an action of an older version.
+    blocked : groups that were skipped because another one has failed.
     """
     order = _order(action.kind)
     steps: list[tuple[str, str | None]] = []
     begun = _begun(action)
     for place, name in enumerate(order):
         if name == DEPLOY_GROUP:
-            steps += [(f"{_PREFIX}{group}", _group_state(action, state)) for group, state in groups]
+            steps += [(f"{_PREFIX}{name}", _group_state(action, state, name in blocked)) for name, state in groups]
         else:
             derived = _state(action, name, place, begun, planned=bool(groups))
             current = name in noted and _is_current(action, name)
@@ -143,8 +147,8 @@ def _state(action: ActionRecord, name: str, place: int, begun: int, *, planned: 
         return "skipped" if action.dry_run and STEPS[name].submits else "success"
     over = action.state.is_end
     if over and name == RELEASE and begun >= 0:
-        # A teardown: once anything has begun it runs whatever happened, and is as red as the action.
-        return "failed"
+        # A teardown: once anything has begun it runs whatever happened, and is red only where there was no report.
+        return "failed" if action.state is ActionState.CANCELLED else "success"
     if place > begun:
         return None
     if place == begun:
@@ -153,8 +157,10 @@ def _state(action: ActionRecord, name: str, place: int, begun: int, *, planned: 
     return None if over and not planned and action.step in _CLOSING else "success"
 
 
-def _group_state(action: ActionRecord, state: GroupState) -> str | None:
+def _group_state(action: ActionRecord, state: GroupState, blocked: bool) -> str | None:
     if action.dry_run and action.state is ActionState.SUCCESS:
+        return "skipped"
+    if blocked and state is GroupState.FAILURE:
         return "skipped"
     # A stopped action leaves the group that was at work without a verdict.
     if action.state.is_end and state is GroupState.RUNNING:
@@ -182,8 +188,11 @@ def airflow_steps(
     rows = {(row.name, row.group): row for row in noted}
     places = {name: place for place, name in enumerate(_order(action.kind))}
     found = []
+    blocked = _blocked(noted)
     for instance in instances:
         task_id, map_index, state = instance["task_id"], int(instance.get("map_index", -1)), instance.get("state")
+        if task_id == VERDICT:
+            continue
         if task_id == DEPLOY_GROUP:
             # Not mapped yet: it stands for no group.
             if map_index < 0:
@@ -192,7 +201,7 @@ def airflow_steps(
             state = _newer_state(rows.get((task_id, group)), instance)
             name = f"{_PREFIX}{group}"
             if action.state.is_end and map_index < len(groups):
-                state = _group_state(action, groups[map_index][1])
+                state = _group_state(action, groups[map_index][1], group in blocked)
         else:
             state = _newer_state(rows.get((task_id, None)), instance)
             name = task_id if map_index < 0 else f"{task_id}.{map_index}"
@@ -207,7 +216,12 @@ def shown_steps(
     """Return the steps by what Airflow says of them, or, where it says nothing, as far as the store knows them."""
     if instances:
         return airflow_steps(action, groups, instances, noted)
-    return derived_steps(action, groups, {row.name: row.state for row in noted if row.group is None})
+    return derived_steps(action, groups, {row.name: row.state for row in noted if row.group is None}, _blocked(noted))
+
+
+def _blocked(noted: Sequence[StepRecord]) -> frozenset[str]:
+    """Return the groups whose tasks have noted that they were skipped."""
+    return frozenset(row.group for row in noted if row.group is not None and row.state is StepState.SKIPPED)
 
 
 def _newer_state(row: StepRecord | None, instance: Mapping[str, Any]) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from site_engine.actions.kinds import KINDS, kind_of
+from site_engine.actions.kinds import KINDS, VERDICT, kind_of
 from site_store import ActionState, SiteStore, StepState
 from strategy_lib.phase import Phase
 from tests.integration.api.airflow_runs import ACTIONS, AirflowRuns, commit, create, plan, run_of
@@ -81,7 +81,7 @@ def test_the_steps_are_the_tasks_of_the_dag(
 ) -> None:
     commit(store)
     made = create(user, kind, target_nodes="n3", force="true")["id"]
-    assert sorted(airflow_runs.states(kind, made)) == sorted(kind_of(kind).task_ids)
+    assert sorted(airflow_runs.states(kind, made)) == sorted([*kind_of(kind).task_ids, VERDICT])
 
 
 def test_groups_are_steps_and_have_counts(viewer: httpx.Client, under_way: str) -> None:

@@ -32,6 +32,7 @@ from slipway_airflow.site_dag import site_dag
 dag = site_dag("{NAME}", doc_md="Destroys the target nodes.")
 """
 STEPS = [*ROW.steps, "report", "release"]
+TASKS = [*STEPS, "verdict"]
 
 
 @pytest.fixture
@@ -59,12 +60,12 @@ def test_a_new_kind_is_one_row_and_one_dag_file(
     bag: DagBag, user: httpx.Client, store: SiteStore, airflow_runs: AirflowRuns
 ) -> None:
     dag = bag.dags[NAME]
-    assert (sorted(dag.task_ids), dag.description) == (sorted(STEPS), ROW.description)
+    assert (sorted(dag.task_ids), dag.description) == (sorted(TASKS), ROW.description)
     commit(store)
     refused = ask(user, NAME)
     assert (refused.status_code, "verify_and_destroy needs the parameter target_nodes" in refused.text) == (400, True)
     made = create(user, NAME, target_nodes="n3", dry_run="true")["id"]
-    assert sorted(airflow_runs.states(NAME, made)) == sorted(STEPS)
+    assert sorted(airflow_runs.states(NAME, made)) == sorted(TASKS)
     (listed,) = user.get(ACTIONS).json()
     assert [step["id"] for step in listed["steps"]] == STEPS
     rehearsal = simulate_plan((), {}, kind_of(NAME).node_step, ["n3"])

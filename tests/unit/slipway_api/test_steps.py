@@ -12,7 +12,15 @@ from site_engine.actions.kinds import kind_of
 from site_engine.errors import AirflowApiError
 from site_store import ActionState, StepRecord, StepState
 from slipway_api.actions import steps as steps_module
-from slipway_api.actions.steps import StepTask, airflow_steps, derived_steps, describe_step, step_data, task_of
+from slipway_api.actions.steps import (
+    StepTask,
+    airflow_steps,
+    derived_steps,
+    describe_step,
+    shown_steps,
+    step_data,
+    task_of,
+)
 from strategy_lib.phase import GroupState
 from tests.unit.site_engine.records import CREATED, ID, record
 
@@ -69,13 +77,13 @@ def test_a_failed_group_is_a_failed_step_whatever_the_verdict() -> None:
     assert states(done)["deploy_group.compute"] == "failed"
     assert states(done)["report"] == "success"
     failed = states(derived_steps(record(state=ActionState.FAILED, step="report"), groups))
-    assert (failed["plan_groups"], failed["report"], failed["release"]) == ("success", "failed", "failed")
+    assert (failed["plan_groups"], failed["report"], failed["release"]) == ("success", "failed", "success")
 
 
 def test_of_a_failure_before_the_plan_no_step_is_said_to_have_succeeded() -> None:
     found = states(derived_steps(record(state=ActionState.FAILED, step="report"), ()))
     assert {found[name] for name in SITE_STEPS} == {None}
-    assert (found["report"], found["release"]) == ("failed", "failed")
+    assert (found["report"], found["release"]) == ("failed", "success")
 
 
 def test_a_cancelled_action_failed_at_the_step_where_it_was() -> None:
@@ -150,6 +158,24 @@ def test_airflow_gives_the_states_and_the_plan_the_names() -> None:
         (5, "release", None),
         (6, "added_later", "queued"),
     ]
+
+
+def test_a_group_that_another_one_blocks_is_skipped() -> None:
+    groups = (("control", GroupState.FAILURE), ("compute", GroupState.FAILURE))
+    over = record(state=ActionState.FAILED, step="report")
+    noted = [
+        StepRecord(ID, "deploy_group", "control", StepState.FAILED, 1, CREATED, CREATED),
+        StepRecord(ID, "deploy_group", "compute", StepState.SKIPPED, 1, CREATED, CREATED, "blocked by control"),
+    ]
+    instances = [{"task_id": "deploy_group", "map_index": index, "state": "failed"} for index in range(2)]
+    for steps in (shown_steps(over, groups, instances, noted), shown_steps(over, groups, (), noted)):
+        found = states(steps)
+        assert [found[f"deploy_group.{name}"] for name, _ in groups] == ["failed", "skipped"]
+
+
+def test_the_task_that_only_colours_the_run_is_no_step() -> None:
+    instances = [{"task_id": name, "map_index": -1, "state": "success"} for name in ("report", "release", "verdict")]
+    assert [step["id"] for step in airflow_steps(record(), (), instances)] == ["report", "release"]
 
 
 def test_a_task_that_is_not_mapped_yet_is_no_group() -> None:

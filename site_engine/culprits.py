@@ -1,0 +1,25 @@
+"""Which group is to blame for a group that did not run (rules 9 and 28). `strategy_lib.status` blames whole plans."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strategy_lib.phase import GroupState, Reason
+
+if TYPE_CHECKING:
+    from site_store import GroupRecord, SiteStore
+
+
+def culprit_of(store: SiteStore, record: GroupRecord) -> GroupRecord:
+    """Return the group that failed by its own fault and stands in the way of this one; a culprit is its own.
+
+    Of several failed dependencies it is the first, as in `strategy_lib.status.tree.blame_groups`.
+    """
+    while record.state is GroupState.FAILURE and record.reason is Reason.DEPENDENCY:
+        states = store.groups.states(record.action_id, record.definition.depends_on)
+        failed = [name for name in record.definition.depends_on if states.get(name) is GroupState.FAILURE]
+        if not failed:
+            # What stood in the way has been tried again since, and is under way.
+            break
+        record = store.groups.get(record.action_id, failed[0])
+    return record
