@@ -249,6 +249,10 @@ class AirflowClient:
         """Return all task instances of a run as values."""
         return [TaskInstance.from_json(item) for item in self.task_instances(dag_id, run_id)]
 
+    def task_states(self, dag_id: str, run_id: str) -> dict[tuple[str, int], str | None]:
+        """Return the state of each task of a run by its id and map index; None before it is scheduled."""
+        return {(task.task_id, task.map_index): task.state for task in self.tasks(dag_id, run_id)}
+
     def clear(
         self, dag_id: str, run_id: str, tasks: Sequence[str | tuple[str, int]], *, downstream: bool = True
     ) -> None:

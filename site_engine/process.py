@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 STOP: Final = "stop"
 """The command that ends an action, as it is kept in its audits."""
+CONTROL: Final = "control"
+"""The kind of the event that says who gave which command."""
 
 
 class Clock(Protocol):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from site_engine.actions.kinds import kind_of
 from site_engine.dead_actions import close_without_report, reconcile
 from site_engine.errors import AirflowApiError
-from site_engine.process import STOP
+from site_engine.process import CONTROL, STOP
 from site_store import ActionState
 from slipway_api.actions.view import dag_status, is_paused
 from slipway_api.http.api_errors import ApiError
@@ -21,8 +21,6 @@ log = logging.getLogger(__name__)
 
 PAUSE, UNPAUSE = "pause", "unpause"
 COMMANDS = (STOP, PAUSE, UNPAUSE)
-CONTROL = "control"
-"""The kind of the event that says who gave which command."""
 
 
 def give_command(store: SiteStore, airflow: AirflowClient, action: ActionRecord, verb: str, user: str) -> None:
