@@ -1,0 +1,114 @@
+"""Requests that wait for a change: one look at the store serves all who wait for the same, and none holds a thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+
+from anyio import CapacityLimiter, to_thread
+
+from slipway_api.http.concurrency import LoopBound
+
+LONGEST_WAIT = 30.0
+"""Seconds that a request waits at most."""
+INTERVAL = 0.5
+"""Seconds between two looks at one scope."""
+_LOOKS_AT_ONCE = 4
+
+_looking = LoopBound("slipway_looking", lambda: CapacityLimiter(_LOOKS_AT_ONCE))
+
+
+class _Watch:
+    """One scope that somebody waits for: `changed` is set, and replaced, when its token is another one."""
+
+    def __init__(self) -> None:
+        self.token: str | None = None
+        self.waiting = 0
+        self.changed = asyncio.Event()
+        self.failure: Exception | None = None
+        self.task: asyncio.Task[None] | None = None
+
+
+class LongPolls:
+    """Looks for changes of scopes for as long as somebody waits; used within one event loop.
+
+    Parameters
+    ----------
+    pause : is awaited between two looks at a scope.
+    """
+
+    def __init__(self, pause: Callable[[], Awaitable[None]]) -> None:
+        self._pause = pause
+        self._watches: dict[Hashable, _Watch] = {}
+
+    @property
+    def scopes(self) -> int:
+        """How many scopes are looked at now."""
+        return len(self._watches)
+
+    async def wait(self, scope: Hashable, read: Callable[[], str], since: str, seconds: float) -> bool:
+        """Wait until a scope's change token is another than `since`; tell whether it is.
+
+        Parameters
+        ----------
+        scope : what is looked at; all who name the same share the looks.
+        read : returns its token now. It may block, and is called in a thread. What it raises is raised here.
+        since : the token that the caller knows.
+        seconds : at most `LONGEST_WAIT`.
+        """
+        watch = self._watches.setdefault(scope, _Watch())
+        watch.waiting += 1
+        try:
+            # Noted before the first look: what changes right behind it is not missed.
+            changed = watch.changed
+            token = await _look(read)
+            if watch.token is None:
+                watch.token = token
+                watch.task = asyncio.create_task(self._watch(scope, watch, read))
+            async with asyncio.timeout(min(seconds, LONGEST_WAIT)):
+                while token == since:
+                    await changed.wait()
+                    if watch.failure is not None:
+                        raise watch.failure
+                    changed, token = watch.changed, watch.token
+        except TimeoutError:
+            return False
+        finally:
+            watch.waiting -= 1
+            if not watch.waiting:
+                self._end(scope, watch)
+        return True
+
+    async def _watch(self, scope: Hashable, watch: _Watch, read: Callable[[], str]) -> None:
+        while watch.failure is None:
+            await self._pause()
+            token = watch.token
+            try:
+                token = await _look(read)
+            except Exception as error:  # noqa: BLE001 - raised again in every request that waits
+                watch.failure = error
+                # Who asks from now on begins anew.
+                if self._watches.get(scope) is watch:
+                    del self._watches[scope]
+            if watch.failure is not None or token != watch.token:
+                watch.token = token
+                woken, watch.changed = watch.changed, asyncio.Event()
+                woken.set()
+
+    def _end(self, scope: Hashable, watch: _Watch) -> None:
+        if self._watches.get(scope) is watch:
+            del self._watches[scope]
+        if watch.task is not None:
+            watch.task.cancel()
+
+
+async def _look(read: Callable[[], str]) -> str:
+    return await to_thread.run_sync(read, limiter=_looking.get())
+
+
+async def _pause() -> None:
+    await asyncio.sleep(INTERVAL)
+
+
+LONG_POLLS = LoopBound("slipway_long_polls", lambda: LongPolls(_pause))
+"""Those of the running event loop."""
