@@ -20,6 +20,7 @@ from strategy_lib.strategy import Strategy
 from strategy_lib.verdict import Judgement, verdict_on
 
 if TYPE_CHECKING:
+    from design_rendering.design import Design
     from strategy_lib.node import NodeState
     from strategy_lib.phase import Phase
 
@@ -56,6 +57,26 @@ def make_plan(
     grouped = frozenset(name for planned in groups for name in planned.nodes)
     other = frozenset(node.name for node in nodes) - grouped
     return Plan(groups, grouped.intersection(done), other, dict(withheld or {}))
+
+
+def plan_action(
+    kind: ActionKind,
+    parameters: ActionParameters,
+    design: Design,
+    strategy: Strategy,
+    records: Iterable[NodeRecord],
+    conditions: Mapping[str, NodeCondition],
+) -> Plan:
+    """Make the plan of an action from what is known of its nodes: the same for a task, a preview and a dry run.
+
+    Parameters
+    ----------
+    strategy : the design's own, or that of the named nodes.
+    records : what the store knows of the site's nodes.
+    conditions : what the provisioner says of them.
+    """
+    deployed = judge_considered(kind, parameters, design.digests, records, conditions)
+    return make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld)
 
 
 def judge_considered(

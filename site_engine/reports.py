@@ -87,8 +87,31 @@ def make_dry_run_report(
     failed = failed_steps(step_states, data.events)
     planned = bool(data.groups) or not kind_of(data.action.kind).has_groups
     withheld = tuple(reported_node(tasks) for tasks in data.nodes if tasks.prepare.status is TaskStatus.WITHHELD)
+    verdict, text = dry_run_verdict(
+        rehearsal, failed, planned=planned, groups=bool(data.groups), withheld=bool(withheld)
+    )
+    notes = tuple(_notes(data.events))
+    shown = () if failed or not planned else rehearsal.submissions
+    action = _action(data.action, ended)
+    return Report(
+        action, verdict, text, nodes=withheld, failed_steps=tuple(failed), notes=notes, rehearsal=tuple(shown)
+    )
+
+
+def dry_run_verdict(
+    rehearsal: DryRun, failed: Sequence[FailedStep] = (), *, planned: bool = True, groups: bool, withheld: bool
+) -> tuple[Verdict, str]:
+    """Return the verdict of a dry run, and why, in a sentence.
+
+    Parameters
+    ----------
+    failed : steps before the groups that failed.
+    planned : there is a plan, or the kind needs none.
+    groups : the plan has groups.
+    withheld : some nodes would not be submitted though they are not as wanted.
+    """
     judged = rehearsal.judgement
-    would_fail = bool(data.groups) and judged.verdict is Verdict.FAILURE
+    would_fail = groups and judged.verdict is Verdict.FAILURE
     verdict = Verdict.FAILURE if failed or not planned or would_fail else Verdict.SUCCESS
     text = "dry run: nothing was submitted"
     if failed:
@@ -98,18 +121,12 @@ def make_dry_run_report(
     elif would_fail and judged.nothing:
         text = f"dry run: {judged.nothing}, so nothing would be deployed"
     elif would_fail:
-        text = (
-            f"dry run: critical group{'s' if len(judged.critical) > 1 else ''} {', '.join(judged.critical)} would fail"
-        )
+        some = f"critical group{'s' if len(judged.critical) > 1 else ''}"
+        text = f"dry run: {some} {', '.join(judged.critical)} would fail"
     elif not any(submission.nodes for submission in rehearsal.submissions):
         text = "dry run: nothing would be submitted"
         text += "" if withheld else ", as every node is as wanted already"
-    notes = tuple(_notes(data.events))
-    shown = () if failed or not planned else rehearsal.submissions
-    action = _action(data.action, ended)
-    return Report(
-        action, verdict, text, nodes=withheld, failed_steps=tuple(failed), notes=notes, rehearsal=tuple(shown)
-    )
+    return verdict, text
 
 
 def _action(action: ActionRecord, ended: datetime) -> ReportedAction:

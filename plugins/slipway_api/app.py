@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Depends, FastAPI
 
-from slipway_api.actions import notes, report, run_view
+from slipway_api.actions import dry_run, notes, report, run_view
 from slipway_api.actions import routes as actions
 from slipway_api.documents import commit, configdocs, design, revisions
 from slipway_api.http import openapi
@@ -24,7 +24,7 @@ from slipway_api.sites import site_statuses
 if TYPE_CHECKING:
     from site_engine.provisioners import Provisioners
 
-_ROUTERS = (configdocs, commit, revisions, actions, report, notes, workflows, site_statuses, run_view)
+_ROUTERS = (configdocs, commit, revisions, actions, dry_run, report, notes, workflows, site_statuses, run_view)
 _PAGES = (sites, run_tab, static_files)
 
 

@@ -12,10 +12,11 @@ from site_engine.actions.parameters import parameters_of
 from site_engine.errors import StepError
 from site_engine.groups import releases_of
 from site_engine.log_messages import count, names, withheld
+from site_engine.node_lists import keep_list
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import ONE_LOOK
-from site_engine.planning import Plan, judge_considered, make_plan
+from site_engine.planning import Plan, plan_action
 from site_engine.process import SystemClock
 from site_engine.reports import STEP_WARNING
 from slipway_airflow import connections
@@ -67,8 +68,7 @@ class PlanGroupsOperator(SiteOperator):
         conditions = {name: node.condition for name, node in listed.items()}
         records = store.nodes.of_site(action.site)
         kind, parameters = kind_of(action.kind), parameters_of(action)
-        deployed = judge_considered(kind, parameters, design.digests, records, conditions)
-        plan = make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld)
+        plan = plan_action(kind, parameters, design, strategy, records, conditions)
         for planned in plan.groups:
             word = "critical" if planned.group.critical else "not critical"
             self.log.info(
@@ -98,6 +98,7 @@ class PlanGroupsOperator(SiteOperator):
             listed = provisioner.nodes()
         finally:
             provisioner.close()
+        keep_list(store, action.site, connection.id, listed)
         seen = {name: listed[name] for name in design.digests if name in listed}
         if not action.dry_run:
             conditions = {name: node.condition.value for name, node in seen.items()}

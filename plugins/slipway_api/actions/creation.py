@@ -3,41 +3,42 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from design_rendering.design import read_design
 from design_rendering.redaction import Redactor
 from site_engine.actions.admission import (
-    Ground,
-    Refusal,
     busy_site,
     judge_critical_groups,
     judge_design,
-    judge_parameters,
-    judge_revision,
-    requested_kind,
 )
 from site_engine.actions.kinds import ActionKind
-from site_engine.actions.parameters import CONTINUE_ON_FAIL, ActionParameters, ParameterError, parse_parameters
-from site_engine.dead_actions import reconcile
-from site_engine.designs import read_revision
-from site_engine.errors import AirflowApiError, AirflowRefused, StepError
+from site_engine.actions.parameters import CONTINUE_ON_FAIL, ActionParameters
+from site_engine.errors import AirflowApiError, AirflowRefused
 from site_store import ActionState, SiteBusy
 from slipway_api.actions.preview import messages_of, nodes_if_known, preview
+from slipway_api.actions.request import (
+    design_of,
+    is_over,
+    kind_of_request,
+    parameters_of_request,
+    require_none,
+    revision_of_request,
+    settle_owner,
+)
 from slipway_api.documents.validation import validation_of_revision
 from slipway_api.http.api_errors import ApiError, plain_message
 from slipway_api.http.dependencies import provisioners
 from slipway_api.sites.provisioner_check import NOT_ASKED
 from slipway_api.sites.site_statuses import listed_nodes
-from strategy_lib.errors import StrategyLibError
 
 if TYPE_CHECKING:
     from api_client.airflow import AirflowClient
     from design_rendering.design import Design
     from site_store import ActionRecord, SiteStore
     from slipway_api.actions.preview import Preview
+    from slipway_api.actions.request import ActionRequest
     from slipway_api.airflow_access import Caller
     from slipway_api.documents.validation import Validated
     from strategy_lib.outcome import NodeCondition
@@ -48,27 +49,6 @@ OVERRIDDEN = "overridden"
 """The kind of the event that says what an action was started in spite of."""
 
 _KEPT_MESSAGES = 200
-# The status and its reason.
-_ANSWERS = {
-    Ground.NO_KIND: (400, "Bad Request"),
-    Ground.KIND: (400, "Unsupported Action"),
-    Ground.TARGETS: (400, "Bad Request"),
-    Ground.REVISION: (400, "Bad Request"),
-    Ground.INTERMEDIATE_COMMITS: (409, "Intermediate Commits"),
-    Ground.SECRETS: (400, "Secrets"),
-    Ground.CRITICAL_GROUPS: (409, "Critical Groups"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class ActionRequest:
-    """A request for an action, not yet checked."""
-
-    kind: object
-    parameters: object
-    site: str
-    allow_intermediate: bool
-    context_marker: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,21 +68,21 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowClient, cal
     pending. 503: the provisioner could not be asked to check the design. Raises `ConnectionLookupFailed`: it is not
     known which provisioner is the site's: nothing was started.
     """
-    kind = _kind(request.kind)
+    kind = kind_of_request(request.kind)
     caller.require_create(kind.name)
     _require_switched_on(airflow, kind.name)
-    parameters = _parameters(kind, request)
-    _settle_owner(store, airflow, request.site)
-    revision = _revision(store, kind, parameters, request.site)
+    parameters = parameters_of_request(kind, request)
+    settle_owner(store, airflow, request.site)
+    revision = revision_of_request(store, kind, parameters, request.site)
     # Decided once: whatever becomes of the site's connections, this action uses no other.
     connection = provisioners().find_for_site(request.site)
     validated = validation_of_revision(request.site, revision)
     overridden = _judge(validated, parameters, request.site, revision)
-    _require_none(judge_design(parameters, request.site, revision, validated.design, _exposed(validated)))
+    require_none(judge_design(parameters, request.site, revision, validated.design, _exposed(validated)))
     notes: list[dict[str, Any]] = []
     if validated.design is not None:
         conditions, found = _preview(store, kind, parameters, validated.design, request.site)
-        overridden += _require_none(judge_critical_groups(kind, parameters, validated.design, conditions))
+        overridden += require_none(judge_critical_groups(kind, parameters, validated.design, conditions))
         notes = messages_of(kind.name, found)
     conn_id = None if connection is None else connection.id
     action = _write_down(store, airflow, request, kind, revision, parameters, caller.name, conn_id)
@@ -129,18 +109,13 @@ def previewed(
     `SettingsError` or `ConnectionLookupFailed`: it could not be learnt which nodes are deployed, and the action would
     take such nodes down.
     """
-    kind = _kind(request.kind)
+    kind = kind_of_request(request.kind)
     caller.require_create(kind.name)
-    parameters = _parameters(kind, request)
-    _settle_owner(store, airflow, request.site)
-    revision = _revision(store, kind, parameters, request.site)
-    try:
-        design = read_design(read_revision(store, request.site, revision)[1])
-    except StepError as error:
-        raise ApiError(400, str(error)) from error
-    except StrategyLibError as error:
-        raise ApiError(400, f"revision {revision} of site {request.site} cannot be read: {error}") from error
-    _require_none(judge_design(parameters, request.site, revision, design, ()))
+    parameters = parameters_of_request(kind, request)
+    settle_owner(store, airflow, request.site)
+    revision = revision_of_request(store, kind, parameters, request.site)
+    design = design_of(store, request.site, revision)
+    require_none(judge_design(parameters, request.site, revision, design, ()))
     return revision, _preview(store, kind, parameters, design, request.site)[1]
 
 
@@ -154,41 +129,6 @@ def _preview(
     return conditions, preview(store, kind.name, parameters, design, site, listed)
 
 
-def _parameters(kind: ActionKind, request: ActionRequest) -> ActionParameters:
-    try:
-        parameters = parse_parameters(request.parameters, kind, allow_intermediate=request.allow_intermediate)
-    except ParameterError as error:
-        messages = [plain_message(problem, name="parameters") for problem in error.problems]
-        raise ApiError(400, f"the parameters cannot be used: {error}", "Bad Request", messages) from error
-    _require_none(judge_parameters(kind, parameters))
-    return parameters
-
-
-def _kind(name: object) -> ActionKind:
-    kind = requested_kind(name)
-    if isinstance(kind, Refusal):
-        raise _refused([kind])
-    return kind
-
-
-def _require_none(refusals: Sequence[Refusal]) -> list[dict[str, Any]]:
-    """Answer with all that speaks against the action; return, as warnings, what its parameters set aside."""
-    refused = [refusal for refusal in refusals if not refusal.is_overridden]
-    if refused:
-        raise _refused(refused)
-    return [{**message, "error": False, "level": "Warning"} for each in refusals for message in _messages(each)]
-
-
-def _refused(refusals: Sequence[Refusal]) -> ApiError:
-    status, reason = _ANSWERS[refusals[0].ground]
-    messages = [message for refusal in refusals for message in _messages(refusal)]
-    return ApiError(status, "; ".join(refusal.text for refusal in refusals), reason, messages)
-
-
-def _messages(refusal: Refusal) -> list[dict[str, Any]]:
-    return [plain_message(said, name=refusal.ground.value) for said in refusal.details or (refusal.text,)]
-
-
 def _require_switched_on(airflow: AirflowClient, kind: str) -> None:
     try:
         off = airflow.is_switched_off(kind)
@@ -199,12 +139,6 @@ def _require_switched_on(airflow: AirflowClient, kind: str) -> None:
     if off:
         text = f"the DAG {kind} is switched off (paused) in Airflow, so nothing would begin: switch it on there first"
         raise ApiError(409, text, "Switched off in Airflow")
-
-
-def _revision(store: SiteStore, kind: ActionKind, parameters: ActionParameters, site: str) -> int:
-    revision, refusals = judge_revision(kind, parameters, site, store.sites.versions(site))
-    _require_none(refusals)
-    return revision
 
 
 def _exposed(validated: Validated) -> tuple[str, ...]:
@@ -259,24 +193,9 @@ def _write_down(
                 connection=connection,
             )
         except SiteBusy as busy:
-            if last or not _is_over(store, airflow, busy.owner.action_id):
+            if last or not is_over(store, airflow, busy.owner.action_id):
                 raise _busy(store, busy) from busy
     raise AssertionError("the loop ends by returning or raising")
-
-
-def _is_over(store: SiteStore, airflow: AirflowClient, action_id: str) -> bool:
-    try:
-        reconcile(store, action_id, airflow.run_state)
-    except AirflowApiError as error:
-        log.warning("Whether action %s is still going on is not known: %s", action_id, error)
-    return store.actions.get(action_id).state.is_end
-
-
-def _settle_owner(store: SiteStore, airflow: AirflowClient, site: str) -> None:
-    """Close the action on the site if it is over: only ended actions count when skipped commits are looked for."""
-    owner = store.locks.owner(site)
-    if owner is not None:
-        _is_over(store, airflow, owner.action_id)
 
 
 def _busy(store: SiteStore, busy: SiteBusy) -> ApiError:

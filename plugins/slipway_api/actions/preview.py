@@ -14,7 +14,7 @@ from site_engine.actions.kinds import kind_of
 from site_engine.errors import SettingsError
 from site_engine.groups import releases_of
 from site_engine.log_messages import by_reason, count, names
-from site_engine.planning import judge_considered, make_plan, simulate_plan
+from site_engine.planning import plan_action, simulate_plan
 from slipway_api.http.api_errors import Finding, plain_message
 from slipway_api.sites.site_statuses import listed_nodes
 from strategy_lib.node import NodeState
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from design_rendering.design import Design
     from provisioner_client.protocol import ListedNode
     from site_engine.actions.parameters import ActionParameters
-    from site_store import SiteStore
+    from site_engine.planning import DryRun
+    from site_store import PlannedGroup, SiteStore
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +80,8 @@ class Preview:
     as_wanted : deployed nodes that are as wanted, and are not submitted.
     withheld : deployed nodes that are not as wanted and not submitted either, each with the reason.
     failing : critical groups that would fail all the same.
+    groups : the plan's, in processing order.
+    rehearsal : every provisioner task that would be submitted, in order.
     """
 
     submitted: tuple[str, ...] = ()
@@ -89,6 +92,8 @@ class Preview:
     as_wanted: tuple[str, ...] = ()
     withheld: Mapping[str, str] | None = None
     failing: tuple[str, ...] = ()
+    groups: tuple[PlannedGroup, ...] = ()
+    rehearsal: DryRun | None = None
 
     @property
     def is_notable(self) -> bool:
@@ -112,7 +117,7 @@ def _with_reasons(found: Mapping[str, str] | None) -> list[dict[str, str]]:
     return [{"name": name, "reason": reason} for name, reason in sorted((found or {}).items())]
 
 
-def nodes_if_known(store: SiteStore, site: str) -> dict[str, ListedNode] | None:
+def nodes_if_known(store: SiteStore, site: str) -> Mapping[str, ListedNode] | None:
     """Return what `listed_nodes` does, None when the provisioner cannot be asked: for actions that destroy nothing."""
     try:
         return listed_nodes(store, site)
@@ -133,15 +138,21 @@ def preview(
     conditions = {name: node.condition for name, node in listed.items()}
     targets = None if parameters.target_nodes is None else sorted(frozenset(parameters.target_nodes))
     deployed_now = frozenset(name for name, said in conditions.items() if said is NodeCondition.DEPLOYED)
+    strategy = design.strategy if targets is None else targeted_strategy(targets)
+    records = store.nodes.of_site(site)
+    plan = plan_action(kind_of(kind), parameters, design, strategy, records, conditions)
     step = kind_of(kind).node_step
     if step is not None:
         chosen = tuple(targets or ())
         worked_on = tuple(name for name in chosen if name in deployed_now)
-        return Preview(chosen, worked_on, worked_on if step is Phase.DESTROY else ())
-    strategy = design.strategy if targets is None else targeted_strategy(targets)
-    records = store.nodes.of_site(site)
-    deployed = judge_considered(kind_of(kind), parameters, design.digests, records, conditions)
-    plan = make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld)
+        groups = plan.groups if kind_of(kind).has_groups else ()
+        return Preview(
+            chosen,
+            worked_on,
+            worked_on if step is Phase.DESTROY else (),
+            groups=groups,
+            rehearsal=simulate_plan(groups, {}, step, chosen),
+        )
     releases = releases_of(store, site, plan.groups, listed)
     kept_back = {**releases.refused, **plan.withheld}
     rehearsal = simulate_plan(plan.groups, dict.fromkeys(plan.done, NodeState.SUCCESS), withheld=kept_back)
@@ -155,6 +166,8 @@ def preview(
         as_wanted=tuple(sorted(plan.done)),
         withheld={name: reason for name, reason in plan.withheld.items() if name in grouped},
         failing=rehearsal.judgement.critical,
+        groups=plan.groups,
+        rehearsal=rehearsal,
     )
 
 

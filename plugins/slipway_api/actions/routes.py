@@ -11,9 +11,10 @@ from pydantic import BaseModel, Field
 
 from slipway_api import airflow_access as access
 from slipway_api.actions.control import COMMANDS, give_command
-from slipway_api.actions.creation import ActionRequest, create, previewed
+from slipway_api.actions.creation import create, previewed
 from slipway_api.actions.lookup import ID_LENGTH, ActionId, actions_of_run, find_action
 from slipway_api.actions.preview import PreviewedAction, messages_of
+from slipway_api.actions.request import ActionRequest
 from slipway_api.actions.steps import Step, describe_step, step_log
 from slipway_api.actions.view import (
     CreatedAction,

@@ -26,6 +26,7 @@ _ASKS_THE_PROVISIONER = (
     "post /commitconfigdocs",
     "post /revisions/{number}/rollback",
     "post /actions",
+    "post /actions/plan",
 )
 
 _MISMATCH = "The buffer is not as `If-Match` says any more."

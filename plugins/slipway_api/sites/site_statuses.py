@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from provisioner_client.errors import ProvisionerUnavailable
+from site_engine.node_lists import NodeList, keep_list
 from site_engine.redaction import redact_for_site
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import answers
@@ -23,7 +24,6 @@ from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, open_store, pr
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode
-    from provisioner_client.redacting import RedactingProvisioner
     from site_store import SiteStore
 
 router = APIRouter(tags=["sites"], route_class=BlockingRoute)
@@ -112,23 +112,27 @@ def site_statuses(
     ] = None,
     site: SiteName = DEFAULT_SITE,
 ) -> JSONResponse:
-    """Ask the site's provisioner for its list of machines, now; nothing is remembered."""
+    """Ask the site's provisioner for its list of machines, now. The list is kept for dry runs and pages."""
     wanted = _wanted(filters or [])
     return JSONResponse(statuses(listed_nodes(open_store(), site), wanted))
 
 
-def listed_nodes(store: SiteStore, site: str) -> dict[str, ListedNode]:
-    """Return what the site's provisioner says of its nodes now.
+def listed_nodes(store: SiteStore, site: str) -> Mapping[str, ListedNode]:
+    """Return what `read_list` does, the nodes alone."""
+    return read_list(store, site).nodes
+
+
+def read_list(store: SiteStore, site: str) -> NodeList:
+    """Return what the site's provisioner says of its nodes now; the list is kept.
 
     Raises `ProvisionerError`, `SettingsError` or `ConnectionLookupFailed`: it cannot be asked.
     """
-    with _connected(store, site) as provisioner:
-        return provisioner.nodes()
-
-
-def _connected(store: SiteStore, site: str) -> closing[RedactingProvisioner]:
-    """One client serves one thread and one request."""
-    return closing(provisioners().for_site(site).connect(redact_for_site(store, site)))
+    connection = provisioners().for_site(site)
+    # One client serves one thread and one request.
+    with closing(connection.connect(redact_for_site(store, site))) as provisioner:
+        listed = provisioner.nodes()
+    keep_list(store, site, connection.id, listed)
+    return NodeList(listed, store.now(), connection.id)
 
 
 def statuses(nodes: Mapping[str, ListedNode], wanted: frozenset[str]) -> dict[str, Any]:

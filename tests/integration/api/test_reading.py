@@ -7,7 +7,7 @@ from typing import NoReturn
 import httpx
 import pytest
 
-from site_store import ActionState, SiteStore
+from site_store import ActionState, SiteStore, StoreError
 from slipway_api.http.dependencies import open_store
 from tests.integration.api.airflow_runs import AirflowRuns, commit, create, plan, run_of
 from tests.integration.api.test_access import NAMES
@@ -20,8 +20,11 @@ PLACES = {"collection": "design", "number": "1", "step": "acquire", "dag_id": "d
 NOTHING = ("/validations/{validation_id}", "/notedetails/{note_id}", "/logs", "/report")
 
 
-class WroteSomething(Exception):
-    """A request that should only read has begun a transaction that writes."""
+class WroteSomething(StoreError):
+    """A request that should only read has begun a transaction that writes.
+
+    As an error of the store: a list of the provisioner's that cannot be kept is no failure of who asked for it.
+    """
 
 
 def _refuse(_work: object) -> NoReturn:

@@ -1,0 +1,185 @@
+"""The dry run of an action in the API: the code of its plan, on the provisioner's list that was read last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+
+from site_engine.actions.admission import judge_critical_groups, judge_design
+from site_engine.node_lists import last_list
+from site_engine.reports import dry_run_verdict
+from slipway_api import airflow_access as access
+from slipway_api.actions.preview import ShownPreview, messages_of, preview
+from slipway_api.actions.request import (
+    ActionRequest,
+    design_of,
+    kind_of_request,
+    parameters_of_request,
+    require_none,
+    revision_of_request,
+    settle_owner,
+)
+from slipway_api.actions.routes import ActionBody
+from slipway_api.airflow_client import Airflow, longest_mapping
+from slipway_api.http.answers import Moment, answers
+from slipway_api.http.api_errors import ApiError, Finding
+from slipway_api.http.bodies import JsonObject, json_body_of
+from slipway_api.http.concurrency import BlockingRoute
+from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, Store
+from slipway_api.shipyard.headers import context_marker
+from slipway_api.sites.site_statuses import read_list
+from strategy_lib.warnings import group_count_problem
+
+if TYPE_CHECKING:
+    from api_client.airflow import AirflowClient
+    from site_store import SiteStore
+    from slipway_api.airflow_access import Caller
+
+router = APIRouter(tags=["actions"], route_class=BlockingRoute)
+
+
+class UsedList(BaseModel):
+    """The provisioner's list of nodes that the dry run goes by."""
+
+    read_at: Moment
+    age: float = Field(examples=[12.5], description="Seconds since it was read.")
+    connection: str = Field(examples=["slipway_provisioner"])
+    nodes: int = Field(examples=[3])
+
+
+class PlannedGroup(BaseModel):
+    """A group, in the order of processing."""
+
+    name: str = Field(examples=["control"])
+    critical: bool = Field(examples=[True])
+    depends_on: list[str] = Field(examples=[[]])
+    nodes: list[str] = Field(examples=[["node-1", "node-3"]])
+
+
+class PlannedSubmission(BaseModel):
+    """What would be submitted: nodes of a group for a phase. Without a phase there is nothing to submit."""
+
+    group: str | None = Field(examples=["control"])
+    phase: str | None = Field(examples=["prepare"])
+    nodes: list[str] = Field(examples=[["node-3"]])
+
+
+class PlannedAction(BaseModel):
+    """A dry run: what the action would do if every node succeeded."""
+
+    name: str = Field(examples=["deploy_site"])
+    site: str = Field(examples=["default"])
+    revision: int = Field(examples=[2])
+    listed: UsedList
+    verdict: str = Field(examples=["success"])
+    verdict_text: str = Field(examples=["dry run: nothing was submitted"])
+    groups: list[PlannedGroup]
+    submissions: list[PlannedSubmission]
+    preview: ShownPreview
+    notes: list[Finding]
+
+
+Fresh = Annotated[bool, Query(description="Ask the provisioner for a new list first; by default the last one is used.")]
+
+
+@router.post(
+    "/actions/plan",
+    dependencies=[access.may_act],
+    summary="A dry run of an action, without a DAG run",
+    openapi_extra=json_body_of(ActionBody),
+    responses=answers(PlannedAction),
+)
+def plan_route(
+    request: Request,
+    body: JsonObject,
+    store: Store,
+    airflow: Airflow,
+    caller: access.CallerDep,
+    site: SiteName = DEFAULT_SITE,
+    fresh: Fresh = False,
+    allow_intermediate: Annotated[
+        bool,
+        Query(alias="allow-intermediate-commits", description="As for creating the action."),
+    ] = False,
+) -> JSONResponse:
+    """Say what an action would submit, group by group, if every node succeeded. Nothing is created.
+
+    It goes by the list of nodes that anybody read last, and says how old that is. Where none was ever read,
+    the provisioner is asked. The design is not judged.
+    """
+    wanted = ActionRequest(
+        kind=body.get("name"),
+        parameters=body.get("parameters"),
+        site=site,
+        allow_intermediate=allow_intermediate,
+        context_marker=context_marker(request),
+    )
+    return JSONResponse(dry_run(wanted, store, airflow, caller, fresh=fresh))
+
+
+def dry_run(
+    request: ActionRequest, store: SiteStore, airflow: AirflowClient, caller: Caller, *, fresh: bool = False
+) -> dict[str, Any]:
+    """Return what an action would do, as `PlannedAction` describes it. Nothing is validated nor started.
+
+    Parameters
+    ----------
+    fresh : the provisioner is asked for its list of nodes; otherwise only where none was ever read.
+
+    Raises
+    ------
+    ApiError : 400: no such kind, wrong parameters, no committed revision, one that cannot be read, no such node. 403:
+        the caller may not trigger this DAG. 409: commits were skipped, or critical groups would fall short.
+    ProvisionerError, SettingsError, ConnectionLookupFailed : the provisioner cannot be asked.
+    """
+    kind = kind_of_request(request.kind)
+    caller.require_create(kind.name)
+    parameters = parameters_of_request(kind, request)
+    settle_owner(store, airflow, request.site)
+    revision = revision_of_request(store, kind, parameters, request.site)
+    design = design_of(store, request.site, revision)
+    require_none(judge_design(parameters, request.site, revision, design, ()))
+    listed = None if fresh else last_list(store, request.site)
+    if listed is None:
+        read = read_list(store, request.site)
+        # With the time that everybody is told from now on.
+        listed = last_list(store, request.site) or read
+    conditions = {name: node.condition for name, node in listed.nodes.items()}
+    notes = require_none(judge_critical_groups(kind, parameters, design, conditions))
+    found = preview(store, kind.name, parameters, design, request.site, listed.nodes)
+    problem = group_count_problem(len(found.groups), longest_mapping()) if kind.has_groups else None
+    if problem is not None:
+        raise ApiError(400, problem, "Bad Request")
+    assert found.rehearsal is not None
+    verdict, text = dry_run_verdict(found.rehearsal, groups=bool(found.groups), withheld=bool(found.withheld))
+    return {
+        "name": kind.name,
+        "site": request.site,
+        "revision": revision,
+        "listed": {
+            "read_at": listed.read_at.isoformat(),
+            "age": max(0.0, (store.now() - listed.read_at).total_seconds()),
+            "connection": listed.connection,
+            "nodes": len(listed.nodes),
+        },
+        "verdict": verdict.value,
+        "verdict_text": text,
+        "groups": [
+            {
+                "name": planned.group.name,
+                "critical": planned.group.critical,
+                "depends_on": [*planned.group.depends_on],
+                "nodes": [*planned.nodes],
+            }
+            for planned in found.groups
+        ],
+        "submissions": [
+            {"group": submission.group, "phase": submission.phase, "nodes": [*submission.nodes]}
+            for submission in found.rehearsal.submissions
+        ],
+        "preview": found.to_data(),
+        "notes": [*notes, *messages_of(kind.name, found)],
+    }

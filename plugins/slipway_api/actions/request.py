@@ -1,0 +1,118 @@
+"""A request for an action as it is checked: its kind, its parameters, its revision, and what speaks against it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from design_rendering.design import read_design
+from site_engine.actions.admission import Ground, Refusal, judge_parameters, judge_revision, requested_kind
+from site_engine.actions.parameters import ActionParameters, ParameterError, parse_parameters
+from site_engine.dead_actions import reconcile
+from site_engine.designs import read_revision
+from site_engine.errors import AirflowApiError, StepError
+from slipway_api.http.api_errors import ApiError, plain_message
+from strategy_lib.errors import StrategyLibError
+
+if TYPE_CHECKING:
+    from api_client.airflow import AirflowClient
+    from design_rendering.design import Design
+    from site_engine.actions.kinds import ActionKind
+    from site_store import SiteStore
+
+log = logging.getLogger(__name__)
+
+# The status and its reason.
+_ANSWERS = {
+    Ground.NO_KIND: (400, "Bad Request"),
+    Ground.KIND: (400, "Unsupported Action"),
+    Ground.TARGETS: (400, "Bad Request"),
+    Ground.REVISION: (400, "Bad Request"),
+    Ground.INTERMEDIATE_COMMITS: (409, "Intermediate Commits"),
+    Ground.SECRETS: (400, "Secrets"),
+    Ground.CRITICAL_GROUPS: (409, "Critical Groups"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRequest:
+    """A request for an action, not yet checked."""
+
+    kind: object
+    parameters: object
+    site: str
+    allow_intermediate: bool
+    context_marker: str
+
+
+def parameters_of_request(kind: ActionKind, request: ActionRequest) -> ActionParameters:
+    """Return the parameters. Raises `ApiError` 400: they cannot be used."""
+    try:
+        parameters = parse_parameters(request.parameters, kind, allow_intermediate=request.allow_intermediate)
+    except ParameterError as error:
+        messages = [plain_message(problem, name="parameters") for problem in error.problems]
+        raise ApiError(400, f"the parameters cannot be used: {error}", "Bad Request", messages) from error
+    require_none(judge_parameters(kind, parameters))
+    return parameters
+
+
+def kind_of_request(name: object) -> ActionKind:
+    """Return the kind of this name. Raises `ApiError` 400: there is none."""
+    kind = requested_kind(name)
+    if isinstance(kind, Refusal):
+        raise refused_by([kind])
+    return kind
+
+
+def require_none(refusals: Sequence[Refusal]) -> list[dict[str, Any]]:
+    """Answer with all that speaks against the action; return, as warnings, what its parameters set aside."""
+    refused = [refusal for refusal in refusals if not refusal.is_overridden]
+    if refused:
+        raise refused_by(refused)
+    return [{**message, "error": False, "level": "Warning"} for each in refusals for message in _messages(each)]
+
+
+def refused_by(refusals: Sequence[Refusal]) -> ApiError:
+    """Return the answer that says all that speaks against an action."""
+    status, reason = _ANSWERS[refusals[0].ground]
+    messages = [message for refusal in refusals for message in _messages(refusal)]
+    return ApiError(status, "; ".join(refusal.text for refusal in refusals), reason, messages)
+
+
+def _messages(refusal: Refusal) -> list[dict[str, Any]]:
+    return [plain_message(said, name=refusal.ground.value) for said in refusal.details or (refusal.text,)]
+
+
+def revision_of_request(store: SiteStore, kind: ActionKind, parameters: ActionParameters, site: str) -> int:
+    """Return the revision. Raises `ApiError` 400: there is no such one; 409: commits would be passed over."""
+    revision, refusals = judge_revision(kind, parameters, site, store.sites.versions(site))
+    require_none(refusals)
+    return revision
+
+
+def is_over(store: SiteStore, airflow: AirflowClient, action_id: str) -> bool:
+    """Close an action whose run is over or gone (rule 24); tell whether it is over. Airflow may not know."""
+    try:
+        reconcile(store, action_id, airflow.run_state)
+    except AirflowApiError as error:
+        log.warning("Whether action %s is still going on is not known: %s", action_id, error)
+    return store.actions.get(action_id).state.is_end
+
+
+def settle_owner(store: SiteStore, airflow: AirflowClient, site: str) -> None:
+    """Close the action on the site if it is over: only ended actions count when skipped commits are looked for."""
+    owner = store.locks.owner(site)
+    if owner is not None:
+        is_over(store, airflow, owner.action_id)
+
+
+def design_of(store: SiteStore, site: str, revision: int) -> Design:
+    """Return the design of a revision. Raises `ApiError` 400: it cannot be read."""
+    try:
+        return read_design(read_revision(store, site, revision)[1])
+    except StepError as error:
+        raise ApiError(400, str(error)) from error
+    except StrategyLibError as error:
+        raise ApiError(400, f"revision {revision} of site {site} cannot be read: {error}") from error

@@ -1,0 +1,63 @@
+"""The provisioner's list of a site's nodes: each that anybody reads is kept, so that plans are made in a moment."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from provisioner_client.protocol import ListedNode
+from site_store import StoreError
+from strategy_lib.outcome import NodeCondition
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from site_store import SiteStore
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeList:
+    """What a provisioner said of its nodes, when, and over which connection."""
+
+    nodes: Mapping[str, ListedNode]
+    read_at: datetime
+    connection: str
+
+
+def keep_list(store: SiteStore, site: str, connection: str, nodes: Mapping[str, ListedNode]) -> None:
+    """Keep a list that was just read. Nothing depends on it: what the store cannot take now is only logged.
+
+    Parameters
+    ----------
+    connection : the name of the connection over which it was read.
+    nodes : by name.
+    """
+    try:
+        store.provisioner_lists.save(site, connection, {name: _to_data(node) for name, node in nodes.items()})
+    except StoreError as error:
+        log.warning("The list of the nodes of site %s is not kept: %s", site, error)
+
+
+def last_list(store: SiteStore, site: str) -> NodeList | None:
+    """Return the list that was read last, None where none ever was."""
+    kept = store.provisioner_lists.get(site)
+    if kept is None:
+        return None
+    said: Mapping[str, Mapping[str, Any]] = json.loads(kept.nodes)
+    return NodeList({name: _from_data(name, data) for name, data in said.items()}, kept.read_at, kept.connection)
+
+
+def _to_data(node: ListedNode) -> dict[str, Any]:
+    return {"status": node.status_name, "power": node.power_state, "condition": node.condition.value}
+
+
+def _from_data(name: str, data: Mapping[str, Any]) -> ListedNode:
+    known = data["condition"] in tuple(NodeCondition)
+    return ListedNode(
+        name, NodeCondition(data["condition"]) if known else NodeCondition.OTHER, data["status"], data["power"]
+    )

@@ -1,0 +1,104 @@
+"""A dry run in the API: the same plan as a DAG's, on the list of nodes that was read last, with its age."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+import requests
+
+from site_store import SiteStore
+from tests.integration.api.airflow_runs import ACTIONS, DESIGN, commit
+from tests.integration.api.test_service import assert_failure
+from tests.support.simulators import Simulator
+
+pytestmark = pytest.mark.usefixtures("dags")
+
+PLAN = f"{ACTIONS}/plan"
+
+
+@pytest.fixture
+def known(store: SiteStore, connected: Simulator, tmp_path_factory: pytest.TempPathFactory) -> Simulator:
+    """Commit a site whose nodes the provisioner knows."""
+    commit(store)
+    path = tmp_path_factory.mktemp("design") / "site.yaml"
+    path.write_text(DESIGN)
+    requests.post(f"{connected.url}/api/v1.0/validatedesign", json={"href": path.as_uri()}, timeout=10)
+    return connected
+
+
+def planned(client: httpx.Client, kind: str = "deploy_site", query: str = "", **parameters: Any) -> dict[str, Any]:
+    answer = client.post(f"{PLAN}{query}", json={"name": kind, "parameters": parameters})
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+@pytest.mark.usefixtures("known")
+def test_what_would_be_submitted_in_order(user: httpx.Client, store: SiteStore) -> None:
+    found = planned(user)
+    assert [(one["group"], one["phase"], one["nodes"]) for one in found["submissions"]] == [
+        ("control", "prepare", ["n1", "n2"]),
+        ("control", "deploy", ["n1", "n2"]),
+        ("compute", "prepare", ["n3"]),
+        ("compute", "deploy", ["n3"]),
+    ]
+    assert [(one["name"], one["critical"], one["nodes"]) for one in found["groups"]] == [
+        ("control", True, ["n1", "n2"]),
+        ("compute", False, ["n3"]),
+    ]
+    assert (found["verdict"], found["verdict_text"]) == ("success", "dry run: nothing was submitted")
+    assert found["listed"]["connection"] == "slipway_provisioner"
+    assert (found["listed"]["nodes"], found["listed"]["age"] >= 0) == (3, True)
+    assert store.actions.newest("default") == [], "nothing was created"
+
+
+def test_it_goes_by_the_list_that_was_read_last_until_a_new_one_is_asked_for(
+    user: httpx.Client, known: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = planned(user)["listed"]
+    known.post("nodes/n1", {"status": "Deployed"})
+    again = planned(user)
+    assert again["listed"]["read_at"] == first["read_at"]
+    assert again["listed"]["age"] >= first["age"]
+    assert again["preview"]["withheld"] == []
+    asked = planned(user, query="?fresh=true")
+    assert [one["name"] for one in asked["preview"]["withheld"]] == ["n1"]
+    assert asked["verdict_text"] == "dry run: critical group control would fail"
+    assert asked["listed"]["read_at"] > first["read_at"]
+    # Whoever reads a list keeps it, and then the provisioner may be away.
+    known.post("nodes/n2", {"status": "Deployed"})
+    assert user.get("/api/v1.0/site_statuses").status_code == 200
+    connection = {"conn_type": "drydock", "host": "http://127.0.0.1:9"}
+    monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(connection))
+    assert [one["name"] for one in planned(user)["preview"]["withheld"]] == ["n1", "n2"]
+    refused = user.post(PLAN, params={"fresh": True}, json={"name": "deploy_site"})
+    assert_failure(refused, 503, "The provisioner cannot be reached")
+
+
+@pytest.mark.usefixtures("known")
+def test_steps_on_named_nodes_come_before_the_groups(user: httpx.Client) -> None:
+    found = planned(user, "redeploy_server", target_nodes="n3")
+    assert [(one["group"], one["phase"], one["nodes"]) for one in found["submissions"]] == [
+        (None, "destroy_nodes", ["n3"]),
+        ("target-group", "prepare", ["n3"]),
+        ("target-group", "deploy", ["n3"]),
+    ]
+    relabel = planned(user, "relabel_nodes", target_nodes="n3")
+    assert [(one["group"], one["phase"]) for one in relabel["submissions"]] == [(None, "relabel_nodes")]
+    assert (relabel["groups"], relabel["verdict"]) == ([], "success")
+
+
+def test_rule_25_what_takes_critical_groups_down_is_refused(user: httpx.Client, known: Simulator) -> None:
+    for name in ("n1", "n2"):
+        known.post(f"nodes/{name}", {"status": "Deployed"})
+    answer = user.post(PLAN, json={"name": "redeploy_server", "parameters": {"target_nodes": "n1"}})
+    assert (answer.status_code, answer.json()["reason"]) == (409, "Critical Groups")
+
+
+def test_what_is_wrong_is_said(user: httpx.Client, viewer: httpx.Client, store: SiteStore, known: Simulator) -> None:
+    assert_failure(viewer.post(PLAN, json={"name": "deploy_site"}), 403, "Airflow does not let viewer")
+    assert_failure(user.post(PLAN, json={"name": "paint_site"}), 400, "paint_site")
+    assert_failure(user.post(f"{PLAN}?site=nort", json={"name": "deploy_site"}), 404, "there is no site 'nort'")
