@@ -27,12 +27,15 @@ from site_store import (
     DocumentElsewhere,
     EventNotFound,
     GroupNotFound,
+    ReporterNotFound,
+    ReporterRefused,
     RevisionNotFound,
     SchemaNotCurrent,
     SiteBusy,
     StoreError,
     StoreNotConfigured,
     StoreUnavailable,
+    TooManyReports,
     ValueRefused,
 )
 from slipway_api.http.api_errors import ApiError, failure, is_keystone, keystone_failure, plain_message
@@ -52,6 +55,9 @@ _STORE_ERRORS: dict[type[BaseException], tuple[int, bool]] = {
     ActionNotFound: (404, False),
     GroupNotFound: (404, False),
     EventNotFound: (404, False),
+    ReporterNotFound: (404, False),
+    ReporterRefused: (403, False),
+    TooManyReports: (409, False),
     SiteBusy: (409, True),
     BufferNotEmpty: (409, False),
     BufferEmpty: (409, True),
@@ -81,6 +87,8 @@ def as_api_error(error: Exception) -> ApiError:
             return ApiError(503, str(error), "Provisioner unreachable", retry=True)
         case ProvisionerError():
             return ApiError(502, str(error), "Provisioner")
+        case TooManyReports(retry_after=int(seconds)):
+            return ApiError(429, str(error), retry=True, headers={"Retry-After": str(seconds)})
         case StoreError():
             status, retry = next(_STORE_ERRORS[kind] for kind in type(error).__mro__ if kind in _STORE_ERRORS)
             return ApiError(status, str(error), retry=retry)
