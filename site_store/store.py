@@ -23,6 +23,7 @@ from site_store.reporters import Reporters
 from site_store.reports import Reports
 from site_store.revisions import Revisions
 from site_store.site_locks import SiteLocks
+from site_store.site_nodes import SiteNodes
 from site_store.sites import Sites
 from site_store.steps import Steps
 from site_store.tasks import Tasks
@@ -58,6 +59,7 @@ class SiteStore:
         self.outbox = Outbox(database)
         self.provisioner_lists = ProvisionerLists(database)
         self.trees = Trees(database)
+        self.site_nodes = SiteNodes(database)
 
     @classmethod
     def open(cls, url: str | None = None, now: Callable[[], datetime] | None = None) -> SiteStore:

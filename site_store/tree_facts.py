@@ -8,32 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from site_store.records import ActionRecord
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """How many records of a scope share group, phase, owner, stored status and freshness.
-
-    `group` is "" for the whole, in which each node counts once. `phase` is that of an action's tasks; of a site's
-    nodes it is `GROUPED`, "no group" or "to be removed". A `status` is as it is stored: "pending" where nothing is.
-    """
-
-    group: str
-    phase: str
-    owner: str
-    status: str
-    fresh: bool
-    records: int
-
-
-@dataclass(frozen=True, slots=True)
-class OwnerFacts:
-    """When an owner checked in last, by the database's clock, and how many seconds it is alive after that."""
-
-    name: str
-    last_seen: datetime
-    interval: float
-    detail: str | None = None
+from site_store.status_records import ApprovalRecord, OwnerCheckIn, ReportedLeaf, SitePart, StatusCount
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,37 +52,6 @@ class GroupFacts:
     started: datetime | None = None
     ended: datetime | None = None
     troubles: tuple[TroubleFacts, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovalFacts:
-    """A person's answer that an attempt of a group waits for, or has."""
-
-    group: str
-    attempt: int
-    moment: str
-    text: str
-    approvers: tuple[str, ...]
-    asked: datetime
-    deadline: datetime | None
-    answered: datetime | None
-    answer: str | None
-    answered_by: str | None
-    comment: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class ReportedFacts:
-    """A leaf of an external reporter, below the entry that `parent` is the path of."""
-
-    parent: str
-    name: str
-    owner: str
-    status: str
-    message: str | None
-    revision: int | None
-    first_updated: datetime
-    last_updated: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +104,13 @@ class SiteNodeFacts:
     first_updated: datetime | None
     last_updated: datetime | None
 
+    @property
+    def place(self) -> SitePart:
+        """Where it stands in the view of its site."""
+        if self.wanted_digest is None:
+            return SitePart.TO_BE_REMOVED
+        return SitePart.GROUPED if self.groups else SitePart.NO_GROUP
+
 
 @dataclass(frozen=True, slots=True)
 class ActionFacts:
@@ -181,14 +132,22 @@ class ActionFacts:
     committed: int | None
     leased: bool
     at_provisioner: frozenset[str]
-    counts: Sequence[Counted]
-    owners: Mapping[str, OwnerFacts]
+    counts: Sequence[StatusCount]
+    owners: Mapping[str, OwnerCheckIn]
     steps: Sequence[StepFacts]
     groups: Sequence[GroupFacts]
-    approvals: Sequence[ApprovalFacts]
-    reported: Sequence[ReportedFacts]
+    approvals: Sequence[ApprovalRecord]
+    reported: Sequence[ReportedLeaf]
     durations: Mapping[str, Sequence[float]] = field(default_factory=dict)
     leaves: Sequence[LeafFacts] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LeafPage:
+    """A page of the nodes of an action: its facts, of which `leaves` are the page. `after`: None: no more."""
+
+    facts: ActionFacts
+    after: tuple[str, str, str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +170,10 @@ class SiteFacts:
     owner: str | None
     running: ActionBrief | None
     last: ActionBrief | None
-    counts: Sequence[Counted]
-    owners: Mapping[str, OwnerFacts]
+    counts: Sequence[StatusCount]
+    owners: Mapping[str, OwnerCheckIn]
     groups: Sequence[GroupFacts]
-    reported: Sequence[ReportedFacts]
+    reported: Sequence[ReportedLeaf]
     nodes: Sequence[tuple[str, SiteNodeFacts]] = ()
 
 
@@ -269,4 +228,52 @@ class NodePage:
     nodes: Sequence[SiteNodeFacts]
     total: int
     after: str | None
-    owners: Mapping[str, OwnerFacts]
+    owners: Mapping[str, OwnerCheckIn]
+
+
+@dataclass(frozen=True, slots=True)
+class NodePast:
+    """A node's task in one action, as it ended or stands. `found` is what the provisioner said of the node before."""
+
+    action_id: str
+    kind: str
+    revision: int | None
+    state: str
+    user: str
+    created: datetime
+    dry_run: bool
+    phase: str
+    groups: tuple[str, ...]
+    owner_group: str | None
+    owner: str | None
+    status: str
+    message: str | None
+    fixed: str | None
+    found: str | None
+    op: int | None
+    provisioner_task: str | None
+    operation_status: str | None
+    attempt: int | None
+    started: datetime | None
+    ended: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEvent:
+    """Something that was noted of a node: an earlier attempt, a late result, a contradiction."""
+
+    at: datetime
+    action_id: str | None
+    group: str | None
+    kind: str
+    message: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class NodePastFacts:
+    """What happened to a node, newest first. `before` is for the next page; None: no more."""
+
+    tasks: Sequence[NodePast]
+    events: Sequence[NodeEvent]
+    before: str | None

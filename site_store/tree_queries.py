@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from sqlalchemy import (
@@ -15,6 +15,7 @@ from sqlalchemy import (
     exists,
     func,
     literal,
+    or_,
     select,
     true,
     union_all,
@@ -23,6 +24,7 @@ from sqlalchemy import (
 from site_store.action_rows import FACTS, OPEN
 from site_store.dialects import clock, json_rows
 from site_store.records import ActionState, OperationStatus
+from site_store.status_records import TOUCH, SitePart
 from site_store.tables import (
     action,
     action_step,
@@ -42,12 +44,7 @@ from site_store.tables import (
 from site_store.tree_rows import APPROVAL, BRIEF, REPORTED, STEP
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, Phase
-from strategy_lib.status.tree import NO_GROUP, TO_BE_REMOVED
 
-TOUCH = "~touch"
-"""The phase of the cells that count changes of a scope."""
-GROUPED = "grouped"
-"""The phase of cells of a site whose nodes are in a group of the committed strategy."""
 MOST_TROUBLES = 10
 _TROUBLED = (TaskStatus.ERROR, TaskStatus.UNKNOWN)
 _MOST_SITE_TROUBLES = 2000
@@ -244,6 +241,29 @@ def leaf_query() -> Select[Any]:
     return select(under, *facts, *more, *of_operation).select_from(joined)
 
 
+def leaf_page(
+    action_id: str,
+    group: str | None,
+    phase: str | None,
+    statuses: Collection[str],
+    after: tuple[str, str, str] | None,
+) -> Select[Any]:
+    """Select tasks of an action in the order of `Trees.group_nodes`, behind one of them."""
+    under = func.coalesce(group_node.c.group_name, "")
+    query = leaf_query().where(task.c.action_id == action_id)
+    if group is not None:
+        query = query.where(under == group)
+    if phase is not None:
+        query = query.where(task.c.phase == phase)
+    if statuses:
+        query = query.where(task.c.status.in_(statuses))
+    if after is not None:
+        name, in_group, in_phase = after
+        later = or_(under > in_group, and_(under == in_group, task.c.phase > in_phase))
+        query = query.where(task.c.node >= name, or_(task.c.node > name, later))
+    return query.order_by(task.c.node, under, task.c.phase)
+
+
 def worst_leaves(action_ids: Iterable[str], most: int) -> Select[Any]:
     every = leaf_query().where(task.c.action_id.in_(action_ids)).subquery()
     place = func.row_number().over(
@@ -271,11 +291,13 @@ def site_troubles(site: str) -> Select[Any]:
 def worst_nodes(site: str, most: int) -> Select[Any]:
     """Select nodes of a site under each group that they are in, of each group so many, the worst first.
 
-    Those that are in no group stand under `NO_GROUP`, those that left the design under `TO_BE_REMOVED`.
+    Those that are in no group stand under "no group", those that left the design under "to be removed".
     """
     member = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
     left = and_(node.c.wanted_digest.is_(None))
-    under = case((left, TO_BE_REMOVED), else_=func.coalesce(site_group_node.c.group_name, NO_GROUP)).label("under")
+    under = case(
+        (left, SitePart.TO_BE_REMOVED.value), else_=func.coalesce(site_group_node.c.group_name, SitePart.NO_GROUP.value)
+    ).label("under")
     every = select(under, *node.c).select_from(node.outerjoin(site_group_node, member)).where(node.c.site == site)
     table = every.subquery()
     place = func.row_number().over(partition_by=table.c.under, order_by=(_rank(table.c.standing), table.c.name))
@@ -285,9 +307,10 @@ def worst_nodes(site: str, most: int) -> Select[Any]:
 
 def recounted_actions(action_ids: Iterable[str]) -> CompoundSelect[Any]:
     """Select the cells of actions as their tasks give them, in the columns of `cells`."""
+    owned = func.coalesce(task.c.owner, "")
     facts = [
         task.c.phase,
-        func.coalesce(task.c.owner, "").label("owner"),
+        owned.label("owner"),
         task.c.status,
         true().label("fresh"),
         func.count().label("records"),
@@ -300,7 +323,7 @@ def recounted_actions(action_ids: Iterable[str]) -> CompoundSelect[Any]:
     )
     whole = select(task.c.action_id, literal("").label("group_name"), *facts).where(chosen)
     grouped = select(task.c.action_id, group_node.c.group_name, *facts).select_from(task.join(group_node, member))
-    key = (task.c.phase, func.coalesce(task.c.owner, ""), task.c.status)
+    key = (task.c.phase, owned, task.c.status)
     return union_all(
         whole.group_by(task.c.action_id, *key),
         grouped.where(chosen).group_by(task.c.action_id, group_node.c.group_name, *key),
@@ -311,13 +334,17 @@ def recounted_site(site: str) -> CompoundSelect[Any]:
     """Select the cells of a site's standing view as its nodes give them, in the columns of `cells`."""
     member = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
     in_group = exists().where(member)
-    place = case((node.c.wanted_digest.is_(None), TO_BE_REMOVED), (in_group, GROUPED), else_=NO_GROUP)
+    place = case(
+        (node.c.wanted_digest.is_(None), SitePart.TO_BE_REMOVED.value),
+        (in_group, SitePart.GROUPED.value),
+        else_=SitePart.NO_GROUP.value,
+    )
     owned = func.coalesce(node.c.owner, "")
     rest = [owned.label("owner"), node.c.standing.label("status"), true().label("fresh"), func.count().label("records")]
     none = literal("").label("action_id")
     whole = select(none, literal("").label("group_name"), place.label("phase"), *rest).where(node.c.site == site)
     grouped = (
-        select(none, site_group_node.c.group_name, literal(GROUPED).label("phase"), *rest)
+        select(none, site_group_node.c.group_name, literal(SitePart.GROUPED.value).label("phase"), *rest)
         .select_from(node.join(site_group_node, member))
         .where(node.c.site == site)
     )

@@ -9,14 +9,18 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from site_store.status_records import (
+    ApprovalAnswer,
+    ApprovalMoment,
+    ApprovalRecord,
+    OwnerCheckIn,
+    ReportedLeaf,
+    StatusCount,
+)
 from site_store.tree_facts import (
     ActionBrief,
-    ApprovalFacts,
-    Counted,
     GroupFacts,
     LeafFacts,
-    OwnerFacts,
-    ReportedFacts,
     SiteNodeFacts,
     StepFacts,
     TroubleFacts,
@@ -62,28 +66,23 @@ def json_list(value: Any) -> list[Any]:
     return json_value(value) or []
 
 
-def owners_by_name(value: Any) -> dict[str, OwnerFacts]:
+def owners_by_name(value: Any) -> dict[str, OwnerCheckIn]:
     """Return all owners that ever checked in."""
     return {
-        name: OwnerFacts(name, moment(seen), float(interval), detail)
+        name: OwnerCheckIn(name, moment(seen), float(interval), detail)
         for name, seen, interval, detail in json_list(value)
     }
 
 
-def is_alive(owner: OwnerFacts, now: datetime) -> bool:
-    """Whether an owner has checked in within its interval."""
-    return (now - owner.last_seen).total_seconds() <= owner.interval
-
-
-def change_token(changes: Any, owners: Mapping[str, OwnerFacts], now: datetime) -> str:
+def change_token(changes: Any, owners: Mapping[str, OwnerCheckIn], now: datetime) -> str:
     """Put changes and the owners that are there into one word: an owner that dies changes no row."""
-    present = sum(1 << place for place, name in enumerate(sorted(owners)) if is_alive(owners[name], now))
+    present = sum(1 << place for place, name in enumerate(sorted(owners)) if owners[name].is_alive(now))
     return f"{int(changes)}-{len(owners)}-{present:x}"
 
 
-def counted(row: Row[*tuple[Any, ...]]) -> Counted:
+def counted(row: Row[*tuple[Any, ...]]) -> StatusCount:
     """Return a cell of the roll-up."""
-    return Counted(row.group_name, row.phase, row.owner, row.status, bool(row.fresh), int(row.records))
+    return StatusCount(row.group_name, row.phase, row.owner, row.status, bool(row.fresh), int(row.records))
 
 
 def step_facts(item: Sequence[Any]) -> StepFacts:
@@ -116,28 +115,29 @@ def site_group_facts(item: Sequence[Any], troubles: Iterable[TroubleFacts]) -> G
     return GroupFacts(name, position, bool(critical), tuple(json_value(depends_on) or ()), troubles=tuple(troubles))
 
 
-def approval_facts(item: Sequence[Any]) -> ApprovalFacts:
-    """Return the columns `APPROVAL`."""
+def approval_facts(action_id: str, item: Sequence[Any]) -> ApprovalRecord:
+    """Return the columns `APPROVAL` of an action."""
     group, attempt, when, text, approvers, asked, deadline, answered, answer, answered_by, comment = item
-    return ApprovalFacts(
+    return ApprovalRecord(
+        action_id=action_id,
         group=group,
         attempt=attempt,
-        moment=when,
+        moment=ApprovalMoment(when),
         text=text,
         approvers=tuple(json_value(approvers) or ()),
         asked=moment(asked),
         deadline=moment_or_none(deadline),
         answered=moment_or_none(answered),
-        answer=answer,
+        answer=None if answer is None else ApprovalAnswer(answer),
         answered_by=answered_by,
         comment=comment,
     )
 
 
-def reported_facts(item: Sequence[Any]) -> ReportedFacts:
-    """Return the columns `REPORTED`."""
+def reported_facts(site: str, action_id: str, item: Sequence[Any]) -> ReportedLeaf:
+    """Return the columns `REPORTED` of a site or of one of its actions."""
     parent, name, owner, status, message, revision, first, last = item
-    return ReportedFacts(parent, name, owner, status, message, revision, moment(first), moment(last))
+    return ReportedLeaf(site, action_id, parent, name, owner, status, message, revision, moment(first), moment(last))
 
 
 def action_brief(item: Sequence[Any]) -> ActionBrief:

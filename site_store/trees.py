@@ -16,14 +16,15 @@ from site_store.action_rows import OPEN, action_record
 from site_store.database import Repository
 from site_store.dialects import clock
 from site_store.errors import ActionNotFound
+from site_store.status_records import TOUCH, StatusCount
 from site_store.tables import action, operation, status_count
-from site_store.tree_facts import ActionFacts, Counted, LeafFacts, SiteFacts, SiteNodeFacts, TroubleFacts
+from site_store.tree_facts import ActionFacts, LeafFacts, LeafPage, SiteFacts, SiteNodeFacts, TroubleFacts
 from site_store.tree_queries import (
     MOST_TROUBLES,
-    TOUCH,
     action_query,
     cells,
     changes,
+    leaf_page,
     owners_now,
     recounted_actions,
     recounted_site,
@@ -99,7 +100,7 @@ class Trees(Repository):
 
         def work(tx: Connection) -> list[ActionFacts]:
             rows = tx.execute(action_query(tx, self._clock(tx), action_ids)).all()
-            counts: defaultdict[str, list[Counted]] = defaultdict(list)
+            counts: defaultdict[str, list[StatusCount]] = defaultdict(list)
             touched: defaultdict[str, int] = defaultdict(int)
             for cell in tx.execute(cells(status_count.c.action_id.in_(action_ids))):
                 if cell.phase == TOUCH:
@@ -118,7 +119,7 @@ class Trees(Repository):
         return self._database.read(work)
 
     def _action(
-        self, row: Row[*tuple[Any, ...]], counts: Sequence[Counted], touched: int, leaves: Sequence[LeafFacts]
+        self, row: Row[*tuple[Any, ...]], counts: Sequence[StatusCount], touched: int, leaves: Sequence[LeafFacts]
     ) -> ActionFacts:
         owners, now = owners_by_name(row.owners), self._moment(row.now)
         durations: defaultdict[str, list[float]] = defaultdict(list)
@@ -135,11 +136,56 @@ class Trees(Repository):
             owners=owners,
             steps=[step_facts(item) for item in json_list(row.steps)],
             groups=sorted((group_facts(item) for item in json_list(row.groups)), key=lambda group: group.position),
-            approvals=[approval_facts(item) for item in json_list(row.gates)],
-            reported=[reported_facts(item) for item in json_list(row.said)],
+            approvals=[approval_facts(row.id, item) for item in json_list(row.gates)],
+            reported=[reported_facts(row.site, row.id, item) for item in json_list(row.said)],
             durations=durations,
             leaves=leaves,
         )
+
+    def group_nodes(
+        self,
+        action_id: str,
+        group: str | None = None,
+        phase: str | None = None,
+        statuses: Collection[str] = (),
+        limit: int = 100,
+        after: tuple[str, str, str] | None = None,
+    ) -> LeafPage:
+        """Return a page of the nodes of an action as they stand under its groups, by name, group and phase.
+
+        Parameters
+        ----------
+        group, phase : only those; None: all. Nodes of a step on nodes have the group "".
+        statuses : only tasks with one of these stored statuses; none: all.
+        limit : how many tasks at most.
+        after : node, group and phase of the last one of the page before.
+
+        Raises
+        ------
+        ActionNotFound : no action has this id.
+        """
+        query = leaf_page(action_id, group, phase, statuses, after).limit(limit + 1)
+
+        def work(tx: Connection) -> LeafPage:
+            row = tx.execute(action_query(tx, self._clock(tx), [action_id])).one_or_none()
+            if row is None:
+                raise _unknown(action_id)
+            counts: list[StatusCount] = []
+            touched = 0
+            for cell in tx.execute(cells(status_count.c.action_id == action_id)):
+                if cell.phase == TOUCH:
+                    touched += int(cell.records)
+                elif cell.records:
+                    counts.append(counted(cell))
+            found = [leaf_facts(leaf) for leaf in tx.execute(query)]
+            more = len(found) > limit
+            last = found[limit - 1] if more else None
+            return LeafPage(
+                self._action(row, counts, touched, found[:limit]),
+                (last.node, last.group, last.phase) if last is not None else None,
+            )
+
+        return self._database.read(work)
 
     def site(self, site: str, *, nodes: int = 0) -> SiteFacts:
         """Return what the standing tree of a site is judged from; also of one that nothing is known of.
@@ -151,7 +197,7 @@ class Trees(Repository):
 
         def work(tx: Connection) -> SiteFacts:
             row = tx.execute(site_query(tx, site)).one()
-            counts: list[Counted] = []
+            counts: list[StatusCount] = []
             touched = 0
             for cell in tx.execute(cells(status_count.c.action_id == "", status_count.c.site == site)):
                 if cell.phase == TOUCH:
@@ -181,7 +227,7 @@ class Trees(Repository):
                 counts=counts,
                 owners=owners,
                 groups=sorted(groups, key=lambda group: group.position),
-                reported=[reported_facts(item) for item in json_list(row.said)],
+                reported=[reported_facts(site, "", item) for item in json_list(row.said)],
                 nodes=found,
             )
 

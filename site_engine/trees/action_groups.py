@@ -26,7 +26,7 @@ from strategy_lib.status.tree import (
 from strategy_lib.status.words import Status, highest, status_of_parent
 
 if TYPE_CHECKING:
-    from site_store import ApprovalFacts, Counted, GroupFacts, LeafFacts
+    from site_store import ApprovalRecord, GroupFacts, LeafFacts, StatusCount
 
 _JUDGED = (GroupState.SUCCESS, GroupState.FAILURE)
 _WORST = tuple(sorted(Status, key=lambda status: -status.rank))
@@ -53,9 +53,9 @@ class Groups:
         )
 
     @cached_property
-    def cells(self) -> Mapping[tuple[str, str], Sequence[Counted]]:
+    def cells(self) -> Mapping[tuple[str, str], Sequence[StatusCount]]:
         """The roll-up by group and phase."""
-        found: defaultdict[tuple[str, str], list[Counted]] = defaultdict(list)
+        found: defaultdict[tuple[str, str], list[StatusCount]] = defaultdict(list)
         for cell in self.steps.facts.counts:
             found[cell.group, cell.phase].append(cell)
         return found
@@ -74,9 +74,9 @@ class Groups:
         return found
 
     @cached_property
-    def gates(self) -> Mapping[str, ApprovalFacts]:
+    def gates(self) -> Mapping[str, ApprovalRecord]:
         """What each group has asked a person last."""
-        found: dict[str, ApprovalFacts] = {}
+        found: dict[str, ApprovalRecord] = {}
         for gate in sorted(self.steps.facts.approvals, key=lambda gate: (gate.attempt, gate.asked)):
             found[gate.group] = gate
         return found
@@ -356,7 +356,7 @@ class Groups:
         )
 
 
-def approval_to_dict(gate: ApprovalFacts) -> dict[str, Any]:
+def approval_to_dict(gate: ApprovalRecord) -> dict[str, Any]:
     """Return a gate as plain data."""
     return {
         "moment": gate.moment,
@@ -372,7 +372,7 @@ def approval_to_dict(gate: ApprovalFacts) -> dict[str, Any]:
     }
 
 
-def highest_stored(cell: Counted) -> Status:
+def highest_stored(cell: StatusCount) -> Status:
     """Return what the stored word of a cell says by itself."""
     return status_of_task(cell.status).status
 

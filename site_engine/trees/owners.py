@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from site_store import OwnerFacts
+from site_store import OwnerCheckIn
+from site_store.owners import NEVER
 from strategy_lib.status.entry import OwnerSeen
 from strategy_lib.status.leaf import OwnerRecord, Shown, owes
 from strategy_lib.status.words import Status
@@ -28,7 +29,7 @@ class Owners:
     at_work : Airflow holds a lease for this action, so that it is there whatever it said last.
     """
 
-    known: Mapping[str, OwnerFacts]
+    known: Mapping[str, OwnerCheckIn]
     now: datetime
     expected: datetime | None = None
     at_work: bool = False
@@ -40,18 +41,19 @@ class Owners:
         found = self.known.get(name)
         if found is None:
             return self.expected is None or (self.now - self.expected).total_seconds() <= GRACE
-        return (self.now - found.last_seen).total_seconds() <= found.interval
+        return found.is_alive(self.now)
 
     def seen(self, name: str, status: Status | None = None) -> OwnerSeen:
         """Return an owner as an entry shows it."""
         found = self.known.get(name)
-        last, interval = (found.last_seen, found.interval) if found is not None else (None, None)
-        return OwnerSeen(name, self.is_there(name), last, interval, status)
+        if found is None or found.last_seen == NEVER:
+            return OwnerSeen(name, self.is_there(name), status=status)
+        return OwnerSeen(name, self.is_there(name), found.last_seen, found.interval_seconds, status)
 
     def silence(self, name: str) -> str:
         """Say since when an owner is silent."""
         found = self.known.get(name)
-        if found is None:
+        if found is None or found.last_seen == NEVER:
             return f"{name} has never checked in"
         return f"{name} has not checked in since {found.last_seen:%Y-%m-%d %H:%M:%S} UTC"
 

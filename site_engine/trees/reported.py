@@ -15,13 +15,13 @@ from strategy_lib.status.tree import MOST_MESSAGES, task_entry
 from strategy_lib.status.words import Status, status_from, status_of_parent
 
 if TYPE_CHECKING:
-    from site_store import ReportedFacts
+    from site_store import ReportedLeaf
 
 SEPARATOR = "/"
 """Stands between the names of a path: of an action's tree "deploy_group/<group>", of a site's "<group>"."""
 
 
-def with_reported(root: Entry, reported: Sequence[ReportedFacts], now: datetime, owners: Owners) -> Entry:
+def with_reported(root: Entry, reported: Sequence[ReportedLeaf], now: datetime, owners: Owners) -> Entry:
     """Return a tree with the leaves of reporters below the entries that they name; what is not shown counts above it.
 
     Parameters
@@ -31,13 +31,13 @@ def with_reported(root: Entry, reported: Sequence[ReportedFacts], now: datetime,
     now : the moment of the reading.
     owners : at that moment.
     """
-    by_parent: defaultdict[str, list[ReportedFacts]] = defaultdict(list)
+    by_parent: defaultdict[str, list[ReportedLeaf]] = defaultdict(list)
     for one in reported:
         by_parent[one.parent.strip(SEPARATOR)].append(one)
     return _with(root, "", by_parent, owners) if by_parent else root
 
 
-def _with(entry: Entry, path: str, by_parent: dict[str, list[ReportedFacts]], owners: Owners) -> Entry:
+def _with(entry: Entry, path: str, by_parent: dict[str, list[ReportedLeaf]], owners: Owners) -> Entry:
     children = []
     for child in entry.children:
         below = f"{path}{SEPARATOR}{child.name}".strip(SEPARATOR)
@@ -71,7 +71,7 @@ def _with(entry: Entry, path: str, by_parent: dict[str, list[ReportedFacts]], ow
     )
 
 
-def _leaf(one: ReportedFacts, owners: Owners) -> Entry:
+def _leaf(one: ReportedLeaf, owners: Owners) -> Entry:
     name = one.owner if one.owner.startswith("reporter:") else f"reporter:{one.owner}"
     shown = owners.judge(name, Shown(status_from(one.status), one.message or ""))
     record = OwnerRecord(

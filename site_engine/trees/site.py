@@ -16,7 +16,7 @@ from strategy_lib.status.tree import MOST_MESSAGES, NO_GROUP, TO_BE_REMOVED, par
 from strategy_lib.status.words import Status, highest, status_from, status_of_parent
 
 if TYPE_CHECKING:
-    from site_store import ActionBrief, Counted, GroupFacts, SiteFacts, SiteNodeFacts
+    from site_store import ActionBrief, GroupFacts, SiteFacts, SiteNodeFacts, StatusCount
 
 NOTHING_WANTED = "nothing was committed for it yet"
 
@@ -29,9 +29,9 @@ class SiteView:
     owners: Owners
 
     @cached_property
-    def cells(self) -> Mapping[str, Sequence[Counted]]:
+    def cells(self) -> Mapping[str, Sequence[StatusCount]]:
         """The roll-up by group, those of no group and those to be removed under these names."""
-        found: defaultdict[str, list[Counted]] = defaultdict(list)
+        found: defaultdict[str, list[StatusCount]] = defaultdict(list)
         for cell in self.facts.counts:
             if cell.group:
                 found[cell.group].append(cell)
@@ -49,13 +49,18 @@ class SiteView:
 
     def judge(self, standing: str, owner: str, message: str = "") -> Shown:
         """Return what is shown of how a node stands: an owner that is gone is missed where it is not as wanted."""
-        return self.owners.judge(owner or self.facts.owner or "", Shown(status_from(standing), message))
+        return self.owners.judge(owner or self.default_owner, Shown(status_from(standing), message))
+
+    @property
+    def default_owner(self) -> str:
+        """Who is expected to work on nodes that name nobody; "" where that was never decided."""
+        return self.facts.owner or ""
 
     def group_entry(self, name: str, group: GroupFacts | None) -> Entry:
         """Return the entry of a group from the roll-up, with the nodes that were read."""
         tally, stored = self.tally(self.cells.get(name, ()))
         status = status_of_parent(status for status, number in tally.items() if number)
-        children = tuple(node_entry(self, node) for node in self.nodes.get(name, ()))
+        children = tuple(node_entry(node, self.owners, self.default_owner) for node in self.nodes.get(name, ()))
         total = sum(tally.values())
         details = GroupDetails(critical=False, nodes=total)
         if group is not None:
@@ -77,7 +82,7 @@ class SiteView:
             left_out=total - len(children),
         )
 
-    def tally(self, cells: Sequence[Counted]) -> tuple[dict[Status, int], set[Status]]:
+    def tally(self, cells: Sequence[StatusCount]) -> tuple[dict[Status, int], set[Status]]:
         """Return how many nodes show which status, and which statuses are stored."""
         tally: Counter[Status] = Counter()
         stored: set[Status] = set()
@@ -99,7 +104,7 @@ class SiteView:
                 f"{child.name}: {child.messages[0]}" for child in children if child.status is status and child.messages
             ]
         if not found and status is Status.UNRESPONSIVE:
-            gone = {cell.owner or self.facts.owner or "" for cell in self.cells.get(name, ())}
+            gone = {cell.owner or self.default_owner for cell in self.cells.get(name, ())}
             found = [self.owners.silence(owner) for owner in sorted(gone) if not self.owners.is_there(owner)]
         return tuple(found[:MOST_MESSAGES])
 
@@ -125,11 +130,15 @@ def site_entry(facts: SiteFacts) -> Entry:
     return with_reported(replace(root, leaves=leaves, own_leaves=leaves), facts.reported, facts.read_at, view.owners)
 
 
-def node_entry(view: SiteView, node: SiteNodeFacts) -> Entry:
+def judge_node(node: SiteNodeFacts, owners: Owners, default_owner: str = "") -> Shown:
+    """Return what is shown of a node: unresponsive where it is not as wanted, and who is to work on it is gone."""
+    return owners.judge(node.owner or default_owner, shown_in_site(node))
+
+
+def node_entry(node: SiteNodeFacts, owners: Owners, default_owner: str = "") -> Entry:
     """Return the entry of a node of a site."""
-    owner = node.owner or view.facts.owner or ""
-    shown = shown_in_site(node)
-    judged = view.judge(node.standing, owner, shown.message)
+    owner = node.owner or default_owner
+    judged = judge_node(node, owners, default_owner)
     record = OwnerRecord(
         owner,
         None if node.standing == Status.PENDING else node.standing,
@@ -141,7 +150,7 @@ def node_entry(view: SiteView, node: SiteNodeFacts) -> Entry:
     return task_entry(
         node.node,
         [record],
-        owners=(view.owners.seen(owner, judged.status),) if owner else (),
+        owners=(owners.seen(owner, judged.status),) if owner else (),
         op=node.op,
         fixed=node.fixed or "",
     )

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from site_store import ActionRecord, Counted, GroupRecord, SiteStore
+    from site_store import ActionRecord, GroupRecord, SiteStore, StatusCount
 
 
 class Criterion(BaseModel):
@@ -187,7 +187,7 @@ def run(
     return JSONResponse(view)
 
 
-def counts_of_nodes(counts: Iterable[Counted]) -> dict[str, int]:
+def counts_of_nodes(counts: Iterable[StatusCount]) -> dict[str, int]:
     """Return how many nodes are deployed, have failed, and are unknown, each node once."""
     numbers: Counter[str] = Counter()
     total = 0

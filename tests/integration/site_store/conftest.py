@@ -24,6 +24,7 @@ BOTH_ENGINES = {
     "test_address.py",
     "test_crash.py",
     "test_leases.py",
+    "test_trees.py",
     "test_outbox.py",
     "test_owners.py",
     "test_reporters.py",

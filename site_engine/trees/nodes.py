@@ -1,0 +1,199 @@
+"""Nodes as people look for them: the table of a site, the nodes of an action, and all that happened to one node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from site_engine.trees.action import judges_of
+from site_engine.trees.owners import Owners
+from site_engine.trees.site import judge_node
+from site_store import NodeQuery
+from strategy_lib.node import TaskStatus
+from strategy_lib.status.entry import entry_to_dict
+from strategy_lib.status.leaf import Shown, UnknownCause, status_of_task
+from strategy_lib.status.words import Status
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from site_store import NodeEvent, NodePast, SiteNodeFacts, SiteStore
+
+TROUBLED = (TaskStatus.ERROR.value, TaskStatus.UNKNOWN.value, TaskStatus.WITHHELD.value)
+"""Stored statuses of tasks that failed, are lost or were not submitted."""
+
+
+def site_nodes(store: SiteStore, site: str, query: NodeQuery | None = None) -> dict[str, Any]:
+    """Return a page of a site's nodes, as plain data.
+
+    Parameters
+    ----------
+    query : which of them, in which order; None: the first by name.
+
+    Raises
+    ------
+    site_store.ValueRefused : there is no such column, or `after` is from no page of this query.
+    """
+    page = store.site_nodes.page(site, query or NodeQuery())
+    owners = Owners(page.owners, page.read_at)
+    return {
+        "token": page.token,
+        "read_at": page.read_at.isoformat(),
+        "total": page.total,
+        "after": page.after,
+        "nodes": [node_to_dict(node, owners) for node in page.nodes],
+    }
+
+
+def node_to_dict(node: SiteNodeFacts, owners: Owners) -> dict[str, Any]:
+    """Return a node of a site as plain data; `status` is what is shown, `message` why."""
+    shown = judge_node(node, owners)
+    return {
+        "node": node.node,
+        "status": shown.status.value,
+        "message": shown.message,
+        "groups": list(node.groups),
+        "rack": node.rack,
+        "wanted_revision": node.wanted_revision,
+        "done_revision": node.done_revision,
+        "as_wanted": node.standing == Status.SUCCESS,
+        "done_at": _iso(node.done_at),
+        "provisioner_status": node.provisioner_status or node.condition,
+        "power": node.power,
+        "listed_at": _iso(node.listed_at),
+        "error": node.error,
+        "error_revision": node.error_revision,
+        "error_action": node.error_action,
+        "fixed": node.fixed,
+        "doubt": node.doubt,
+        "op": node.op,
+        "owner": owners.seen(node.owner, shown.status).name if node.owner else None,
+        "first_updated": _iso(node.first_updated),
+        "last_updated": _iso(node.last_updated),
+    }
+
+
+def action_nodes(
+    store: SiteStore,
+    action_id: str,
+    *,
+    group: str | None = None,
+    phase: str | None = None,
+    troubled: bool = False,
+    limit: int = 100,
+    after: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """Return a page of the nodes of an action as they stand under its groups, by name, as plain data.
+
+    Parameters
+    ----------
+    group, phase : only those; None: all.
+    troubled : only those that failed, are lost or were not submitted.
+    limit : how many tasks of nodes at most.
+    after : what the page before said.
+
+    Raises
+    ------
+    site_store.ActionNotFound : no action has this id.
+    """
+    behind = None if after is None or len(after) != 3 else (after[0], after[1], after[2])
+    statuses = TROUBLED if troubled else ()
+    page = store.trees.group_nodes(action_id, group, phase, statuses, max(1, min(limit, 1000)), behind)
+    _, groups = judges_of(page.facts)
+    now = page.facts.read_at
+    return {
+        "token": page.facts.token,
+        "read_at": now.isoformat(),
+        "after": list(page.after) if page.after is not None else None,
+        "nodes": [
+            {"group": leaf.group, "phase": leaf.phase, **entry_to_dict(groups.leaf_entry(leaf), now=now)}
+            for leaf in page.facts.leaves
+        ],
+    }
+
+
+def node_history(
+    store: SiteStore, site: str, name: str, limit: int = 50, before: str | None = None
+) -> dict[str, Any] | None:
+    """Return everything that ever happened to a node, newest first, as plain data; None where nothing is known of it.
+
+    Parameters
+    ----------
+    limit : how many actions at most.
+    before : what the page before said.
+    """
+    now = store.now()
+    known = store.owners.all()[1]
+    facts = store.site_nodes.get(site, name)
+    past = store.site_nodes.past(site, name, limit, before)
+    if facts is None and not past.tasks:
+        return None
+    owners = Owners({owner.name: owner for owner in known}, now)
+    actions: dict[str, dict[str, Any]] = {}
+    for one in past.tasks:
+        action = actions.setdefault(one.action_id, _action(one))
+        action["phases"].append(_phase(one, now))
+    for noted in past.events:
+        if noted.action_id in actions:
+            actions[noted.action_id]["events"].append(_event(noted))
+    return {
+        "site": site,
+        "name": name,
+        "read_at": now.isoformat(),
+        "node": None if facts is None else node_to_dict(facts, owners),
+        "actions": list(actions.values()),
+        "before": past.before,
+    }
+
+
+def _action(one: NodePast) -> dict[str, Any]:
+    return {
+        "id": one.action_id,
+        "kind": one.kind,
+        "revision": one.revision,
+        "state": one.state,
+        "user": one.user,
+        "created": one.created.isoformat(),
+        "dry_run": one.dry_run,
+        "groups": list(one.groups),
+        "phases": [],
+        "events": [],
+    }
+
+
+def _phase(one: NodePast, now: datetime) -> dict[str, Any]:
+    cause = UnknownCause.TIMEOUT if one.operation_status == "timed_out" else UnknownCause.LOST
+    over = "" if one.state in ("pending", "running") else "the action is over"
+    shown = status_of_task(one.status, note=one.message or "", never_begins=over, unknown_because=cause)
+    if one.dry_run and one.status == TaskStatus.PENDING:
+        shown = Shown(Status.PENDING, "a dry run submits nothing")
+    end = one.ended or (now if one.started is not None and not over else None)
+    return {
+        "phase": one.phase,
+        "status": shown.status.value,
+        "message": shown.message,
+        "owner": one.owner,
+        "processed_by": one.owner_group,
+        "op": one.op,
+        "attempt": one.attempt,
+        "provisioner_task": one.provisioner_task,
+        "found": one.found,
+        "fixed": one.fixed,
+        "started": _iso(one.started),
+        "ended": _iso(one.ended),
+        "duration": (end - one.started).total_seconds() if one.started is not None and end is not None else None,
+    }
+
+
+def _event(noted: NodeEvent) -> dict[str, Any]:
+    return {
+        "at": noted.at.isoformat(),
+        "kind": noted.kind,
+        "group": noted.group,
+        "message": noted.message,
+        "data": dict(noted.data),
+    }
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()

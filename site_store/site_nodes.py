@@ -1,0 +1,256 @@
+"""Nodes of a site as a table: filtered, sorted and in pages, made for 100,000 of them; and what happened to one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, exists, func, literal, or_, select
+
+from site_store.database import Repository
+from site_store.dialects import json_rows
+from site_store.errors import ValueRefused
+from site_store.status_records import SitePart
+from site_store.tables import action, event, group_node, node, operation, site_group_node, task
+from site_store.tree_facts import NodeEvent, NodePage, NodePast, NodePastFacts, NodeQuery, SiteNodeFacts
+from site_store.tree_queries import changes, owners_now
+from site_store.tree_rows import change_token, json_list, moment, owners_by_name, site_node_facts
+
+NODE_COLUMNS = {
+    "node": node.c.name,
+    "rack": node.c.rack,
+    "standing": node.c.standing,
+    "wanted_revision": node.c.wanted_revision,
+    "done_revision": node.c.done_revision,
+    "provisioner_status": node.c.provisioner_status,
+    "power": node.c.power,
+    "error": node.c.error,
+    "last_updated": node.c.last_updated,
+}
+"""The columns of the table that it can be sorted by."""
+MOST_COUNTED = 1000
+"""A total is counted up to this, and no further."""
+MOST_NODES = 1000
+"""So many nodes are in a page at most."""
+_IN_VIEW = or_(node.c.wanted_digest.is_not(None), node.c.done_digest.is_not(None), node.c.status.is_not(None))
+_EQUAL = ("rack", "standing", "provisioner_status", "power")
+_NUMBERS = ("wanted_revision", "done_revision")
+
+
+class SiteNodes(Repository):
+    """Nodes of sites, as people look for them."""
+
+    def page(self, site: str, query: NodeQuery) -> NodePage:
+        """Return a page of a site's nodes, in two statements.
+
+        Raises `ValueRefused`: there is no such column, or `after` is not from a page of this query.
+        """
+        if query.sort not in NODE_COLUMNS:
+            raise ValueRefused(f"nodes cannot be sorted by {query.sort!r}: name one of {', '.join(NODE_COLUMNS)}")
+        limit = max(1, min(query.limit, MOST_NODES))
+        start = _start(query)
+        found = _filtered(site, query)
+        keys = _ordered(found.with_only_columns(node.c.site, node.c.name, *_sorted_by(query)), query)
+        if isinstance(start, int):
+            keys = keys.offset(start)
+        else:
+            keys = keys.where(node.c.name < start if query.descending else node.c.name > start)
+        page = keys.limit(limit + 1).subquery()
+        in_groups = (
+            select(site_group_node.c.group_name)
+            .where(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
+            .correlate(node)
+        )
+        counted = found.with_only_columns(node.c.name).limit(MOST_COUNTED + 1).subquery()
+        total = select(func.count()).select_from(counted).scalar_subquery()
+
+        def work(tx: Connection) -> NodePage:
+            rows = tx.execute(
+                _ordered(
+                    select(*node.c, json_rows(tx, in_groups).label("groups")).join(
+                        page, and_(page.c.site == node.c.site, page.c.name == node.c.name)
+                    ),
+                    query,
+                )
+            ).all()
+            about = tx.execute(
+                select(total.label("total"), changes("", literal(site)).label("changes"), *owners_now(tx))
+            ).one()
+            given = self._database.given_time()
+            now = moment(about.now) if given is None else given
+            owners = owners_by_name(about.owners)
+            return NodePage(
+                token=change_token(about.changes, owners, now),
+                read_at=now,
+                nodes=[site_node_facts(row, _groups(row)) for row in rows[:limit]],
+                total=about.total,
+                after=_after(rows[limit - 1], query, start, limit) if len(rows) > limit else None,
+                owners=owners,
+            )
+
+        return self._database.read(work)
+
+    def get(self, site: str, name: str) -> SiteNodeFacts | None:
+        """Return one node; None where nothing is known of it."""
+        in_groups = (
+            select(site_group_node.c.group_name)
+            .where(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
+            .correlate(node)
+        )
+
+        def work(tx: Connection) -> SiteNodeFacts | None:
+            query = select(*node.c, json_rows(tx, in_groups).label("groups"))
+            row = tx.execute(query.where(node.c.site == site, node.c.name == name)).one_or_none()
+            return None if row is None else site_node_facts(row, _groups(row))
+
+        return self._database.read(work)
+
+    def past(self, site: str, name: str, limit: int = 50, before: str | None = None) -> NodePastFacts:
+        """Return what happened to a node, in three statements: its tasks in each action, and what was noted of it.
+
+        Parameters
+        ----------
+        limit : how many actions at most, the newest first.
+        before : only actions older than this one, for the next page.
+        """
+        mine = exists().where(task.c.action_id == action.c.id, task.c.node == name)
+        newest = select(action.c.id).where(action.c.site == site, mine).order_by(action.c.id.desc()).limit(limit + 1)
+        if before is not None:
+            newest = newest.where(action.c.id < before)
+        about = [action.c[column] for column in ("id", "kind", "revision", "state", "created_by", "created", "dry_run")]
+        in_groups = (
+            select(group_node.c.group_name)
+            .where(group_node.c.action_id == task.c.action_id, group_node.c.node == task.c.node)
+            .correlate(task)
+        )
+        facts = ("phase", "status", "owner", "owner_group", "error", "fixed", "found", "started", "ended")
+
+        def work(tx: Connection) -> NodePastFacts:
+            chosen = newest.subquery()
+            tasks = (
+                select(
+                    *about,
+                    *(task.c[column] for column in facts),
+                    task.c.op,
+                    operation.c.provisioner_task,
+                    operation.c.attempt,
+                    operation.c.status.label("operation_status"),
+                    json_rows(tx, in_groups).label("groups"),
+                )
+                .select_from(chosen)
+                .join(action, action.c.id == chosen.c.id)
+                .join(task, and_(task.c.action_id == action.c.id, task.c.node == name))
+                .outerjoin(operation, operation.c.op == task.c.op)
+                .order_by(action.c.id.desc(), task.c.started, task.c.phase)
+            )
+            rows = tx.execute(tasks).all()
+            noted = (
+                select(event.c.id, event.c.at, event.c.action_id, event.c.group_name, event.c.kind, event.c.message)
+                .add_columns(event.c.data)
+                .where(event.c.site == site, event.c.node == name)
+                .order_by(event.c.id.desc())
+                .limit(limit * 10)
+            )
+            events = tx.execute(noted).all()
+            found = list(dict.fromkeys(row.id for row in rows))
+            kept = set(found[:limit])
+            return NodePastFacts(
+                tasks=[_past(row) for row in rows if row.id in kept],
+                events=[
+                    NodeEvent(row.at, row.action_id, row.group_name, row.kind, row.message, row.data) for row in events
+                ],
+                before=found[limit - 1] if len(found) > limit else None,
+            )
+
+        return self._database.read(work)
+
+
+def _filtered(site: str, query: NodeQuery) -> Select[Any]:
+    """Select the nodes that a query means, in no order."""
+    found = select(node.c.name).where(node.c.site == site, _IN_VIEW)
+    wanted = {"rack": query.rack, "standing": query.standing, **query.columns}
+    text = {"node": query.text, **{name: value for name, value in wanted.items() if name in ("node", "error")}}
+    member = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
+    if query.group == SitePart.NO_GROUP:
+        found = found.where(node.c.wanted_digest.is_not(None), ~exists().where(member))
+    elif query.group == SitePart.TO_BE_REMOVED:
+        found = found.where(node.c.wanted_digest.is_(None))
+    elif query.group is not None:
+        found = found.where(
+            node.c.name.in_(
+                select(site_group_node.c.node).where(
+                    site_group_node.c.site == site, site_group_node.c.group_name == query.group
+                )
+            )
+        )
+    for name, value in wanted.items():
+        if value is None or name in text:
+            continue
+        if name in _EQUAL:
+            found = found.where(NODE_COLUMNS[name] == value)
+        elif name in _NUMBERS:
+            found = found.where(NODE_COLUMNS[name] == (int(value) if value.isdigit() else -1))
+        else:
+            raise ValueRefused(f"nodes cannot be filtered by {name!r}: name one of {', '.join(NODE_COLUMNS)}")
+    for name, part in text.items():
+        if part:
+            found = found.where(func.lower(NODE_COLUMNS[name]).contains(part.lower(), autoescape=True))
+    return found
+
+
+def _sorted_by(query: NodeQuery) -> list[ColumnElement[Any]]:
+    return [] if query.sort == "node" else [NODE_COLUMNS[query.sort]]
+
+
+def _ordered(found: Select[Any], query: NodeQuery) -> Select[Any]:
+    columns = [*_sorted_by(query), node.c.name]
+    if query.descending:
+        return found.order_by(*(column.desc().nulls_first() for column in columns[:-1]), node.c.name.desc())
+    return found.order_by(*(column.asc().nulls_last() for column in columns[:-1]), node.c.name)
+
+
+def _start(query: NodeQuery) -> int | str:
+    """Return where a page begins: behind a name, or after so many nodes."""
+    if query.after is None:
+        return query.offset
+    kind, _, rest = query.after.partition(":")
+    if kind == "n" and query.sort == "node":
+        return rest
+    if kind == "o" and rest.isdigit():
+        return int(rest)
+    raise ValueRefused(f"{query.after!r} is not from a page of this table: leave it out to begin anew")
+
+
+def _after(last: Row[*tuple[Any, ...]], query: NodeQuery, start: int | str, limit: int) -> str:
+    if query.sort == "node":
+        return f"n:{last.name}"
+    return f"o:{(start if isinstance(start, int) else 0) + limit}"
+
+
+def _groups(row: Row[*tuple[Any, ...]]) -> list[str]:
+    return sorted(group for (group,) in json_list(row.groups))
+
+
+def _past(row: Row[*tuple[Any, ...]]) -> NodePast:
+    return NodePast(
+        action_id=row.id,
+        kind=row.kind,
+        revision=row.revision,
+        state=row.state,
+        user=row.created_by,
+        created=row.created,
+        dry_run=row.dry_run,
+        phase=row.phase,
+        groups=tuple(_groups(row)),
+        owner_group=row.owner_group,
+        owner=row.owner,
+        status=row.status,
+        message=row.error,
+        fixed=row.fixed,
+        found=row.found,
+        op=row.op,
+        provisioner_task=row.provisioner_task,
+        operation_status=row.operation_status,
+        attempt=row.attempt,
+        started=row.started,
+        ended=row.ended,
+    )
