@@ -7,7 +7,7 @@ SHELL = /bin/sh
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
 .DELETE_ON_ERROR:
-.PHONY: help demo up test endurance contract lint types wheel bench clean
+.PHONY: help demo up test endurance soak contract lint types wheel bench clean
 
 # Airflow's start would compile thousands of files anew, or import another project's modules.
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME
@@ -24,6 +24,7 @@ help:
 	@echo 'make up     run Slipway in the foreground until Ctrl-C'
 	@echo 'make test   linter, type checker, tests'
 	@echo 'make endurance  longer tests: kills of processes, whole runs, examples of the blueprint, hostile designs, SQLite, the wheel'
+	@echo 'make soak       the whole of the longest counts, such as 100,000 random changes: an hour or more'
 	@echo 'make contract URL=http://HOST:9000 [DESIGNS=http://ME:8099]  what Slipway expects of a Drydock, tried on yours'
 	@echo 'make wheel  build dist/slipway-….whl, to install in an Airflow of your own'
 	@echo 'make bench  measure strategy_lib, the list of actions, secrets, and what Airflow adds'
@@ -47,8 +48,8 @@ test: lint
 	@said=$$(mktemp); $(BIN)/mypy >"$$said" 2>&1 & mypy=$$!; \
 	trap 'kill $$mypy 2>/dev/null || :; rm -f "$$said"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
 	status=0; \
-	echo "$(BIN)/pytest $(PYTEST_ARGS) -m 'not endurance' $(ARGS)"; \
-	$(BIN)/pytest $(PYTEST_ARGS) -m 'not endurance' $(ARGS) || status=$$?; \
+	echo "$(BIN)/pytest $(PYTEST_ARGS) -m 'not endurance and not soak' $(ARGS)"; \
+	$(BIN)/pytest $(PYTEST_ARGS) -m 'not endurance and not soak' $(ARGS) || status=$$?; \
 	echo '$(BIN)/mypy'; \
 	wait $$mypy || status=$$?; \
 	cat "$$said"; \
@@ -56,6 +57,9 @@ test: lint
 
 endurance: $(READY)
 	$(BIN)/pytest $(PYTEST_ARGS) -n 2 -m endurance $(ARGS)
+
+soak: $(READY)
+	$(BIN)/pytest $(PYTEST_ARGS) --timeout=0 -m soak $(ARGS)
 
 # Against the simulator without URL. What it does to the machines of that Drydock, and its other settings: tests/contract/conftest.py.
 contract: $(READY)

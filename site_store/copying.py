@@ -17,6 +17,7 @@ from sqlalchemy import URL, Connection, Row, String, Table, select, text
 from site_store import schema_version
 from site_store.abort import close_action
 from site_store.address import resolve, sqlite_file
+from site_store.counting import rebuild
 from site_store.database import Database
 from site_store.errors import CopyRefused, StoreNotConfigured
 from site_store.records import ActionState
@@ -24,7 +25,9 @@ from site_store.tables import action, metadata
 
 _IN_CHUNKS = {"yield_per": 1000}
 # What holds for the moment, of the processes at work there: neither copied nor in the way.
-_OF_THE_MOMENT = frozenset({"lease", "check_result"})
+_OF_THE_MOMENT = frozenset({"lease", "check_result", "owner"})
+# Counted anew from what was copied.
+_COUNTED = frozenset({"status_count"})
 _CANCELLED = "the store was moved to another database; what carries it out was not"
 
 
@@ -102,7 +105,7 @@ def _copy(old: Connection, new: Connection, digest: str, name: str) -> int | Non
     version_table = text("SELECT obj_description(CAST(:name AS regclass), 'pg_class')")
     if new.scalar(version_table, {"name": schema_version.VERSION_TABLE}) == mark:
         return None
-    copied = [table for table in metadata.sorted_tables if table.name not in _OF_THE_MOMENT]
+    copied = [table for table in metadata.sorted_tables if table.name not in _OF_THE_MOMENT | _COUNTED]
     filled = [table.name for table in copied if new.scalar(select(select(table).exists()))]
     if filled:
         raise CopyRefused(
@@ -111,9 +114,13 @@ def _copy(old: Connection, new: Connection, digest: str, name: str) -> int | Non
         )
     rows = 0
     for table in copied:
+        new.execute(text(f'ALTER TABLE "{table.name}" DISABLE TRIGGER USER'))
         _fill(old, new, table)
         rows += _compare(old, new, table)
         _go_on_counting(old, new, table)
+    for table in copied:
+        new.execute(text(f'ALTER TABLE "{table.name}" ENABLE TRIGGER USER'))
+    rebuild(new)
     # No parameter can stand here; the digest is of hexadecimal digits.
     new.exec_driver_sql(f"COMMENT ON TABLE {schema_version.VERSION_TABLE} IS '{mark}'")
     return rows

@@ -10,6 +10,7 @@ from site_store import schema_version
 from site_store.actions import Actions
 from site_store.address import resolve
 from site_store.buffers import Buffers
+from site_store.counting import Counts
 from site_store.database import Database
 from site_store.events import Events
 from site_store.groups import Groups
@@ -60,6 +61,7 @@ class SiteStore:
         self.provisioner_lists = ProvisionerLists(database)
         self.trees = Trees(database)
         self.site_nodes = SiteNodes(database)
+        self.counts = Counts(database)
 
     @classmethod
     def open(cls, url: str | None = None, now: Callable[[], datetime] | None = None) -> SiteStore:

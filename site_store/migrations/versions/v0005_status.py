@@ -7,6 +7,8 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
+from site_store.migrations import counting_0005
+
 revision = "0005"
 down_revision = "0004"
 branch_labels = None
@@ -31,7 +33,7 @@ END
 
 
 def upgrade() -> None:
-    """Add the columns, indexes and tables."""
+    """Add the columns, indexes, tables and triggers, and count what is there."""
     _change_steps()
     _change_tasks()
     _change_nodes()
@@ -40,6 +42,9 @@ def upgrade() -> None:
     _create_approvals()
     _create_counts()
     _create_outbox()
+    for statement in (*counting_0005.first_counts(), *counting_0005.statements(op.get_bind().dialect.name)):
+        # As it is: there is nothing in it for SQLAlchemy to fill in.
+        op.get_bind().exec_driver_sql(statement)
 
 
 def _change_steps() -> None:
