@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, true, update
+from sqlalchemy import Connection, delete, insert, literal, select, true, update
 
 from site_store import dialects
 from site_store.address import resolve
@@ -56,7 +56,7 @@ def plan(tx: Connection, dice: random.Random) -> None:
     rows = dialects.names(tx, sorted(_some(dice, NODES))).subquery()
     facts = (dice.choice(ACTIONS), dice.choice(PHASES), dice.choice(WORDS), dice.choice(OWNERS))
     columns = ["action_id", "phase", "status", "owner", "node"]
-    literals = [dialects.literal(fact, task.c.owner.type) for fact in facts]
+    literals = [literal(fact, task.c.owner.type) for fact in facts]
     made = dialects.insert(tx, task).from_select(columns, select(*literals, rows.c.value).where(true()))
     key = ["action_id", "node", "phase"]
     if dice.random() < 0.5:
