@@ -35,6 +35,13 @@ def _uuid(_context: click.Context, _option: click.Parameter, value: str | None) 
         raise click.BadParameter(f"{value!r} is no UUID") from None
 
 
+def _complete_site(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    # Imported only where somebody presses the tab key: it needs a server.
+    from slipway_cli.online.completion import SITE
+
+    return SITE.shell_complete(context, parameter, incomplete)
+
+
 def shared_options(command: Command) -> Command:
     """Add `--profile`, `--site`, `--output-format`, `-v`, `--context-marker` and `--debug`; None where not given."""
     for option in (
@@ -49,7 +56,12 @@ def shared_options(command: Command) -> Command:
             help="How much notes tell: 0 nothing, 1 a summary, 3 results, 5 every node.  [1]",
         ),
         click.option("--output-format", type=click.Choice(FORMATS), help="Form of the result, in Shipyard's words."),
-        click.option("--site", metavar="NAME", help="The site.  [env SLIPWAY_SITE, the profile's, default]"),
+        click.option(
+            "--site",
+            metavar="NAME",
+            shell_complete=_complete_site,
+            help="The site.  [env SLIPWAY_SITE, the profile's, default]",
+        ),
         click.option("--profile", metavar="NAME", help="The server, by its profile.  [env SLIPWAY_PROFILE]"),
     ):
         command = option(command)

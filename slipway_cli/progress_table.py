@@ -126,7 +126,8 @@ def _top(progress: RunProgress) -> Iterator[Text]:
         nodes = _nodes(progress)
         yield Text(f"{words}; {nodes}" if nodes else words, "bold red" if failed else "bold")
     state = describe_action(progress)
-    words = "; ".join(part for part in (_time(progress), state) if part)
+    estimate = progress.estimate if progress.state == "running" else None
+    words = "; ".join(part for part in (elapsed_words(progress.elapsed, estimate), state) if part)
     if words:
         yield Text(printable(words), "dim")
 
@@ -144,15 +145,16 @@ def _nodes(progress: RunProgress) -> str:
     return ", ".join(parts)
 
 
-def _time(progress: RunProgress) -> str:
-    if progress.elapsed is None:
+def elapsed_words(elapsed: float | None, estimate: float | None) -> str:
+    """Say how long an action has taken so far, and what is left of what earlier ones took; both in seconds."""
+    if elapsed is None:
         return ""
-    elapsed = f"elapsed {duration_words(progress.elapsed)}"
-    if progress.estimate is None or progress.state != "running":
-        return elapsed
-    usual = f"earlier ones took {duration_words(progress.estimate)}"
-    left = progress.estimate - progress.elapsed
-    return f"{elapsed}; about {duration_words(left)} left ({usual})" if left > 0 else f"{elapsed}; longer than {usual}"
+    words = f"elapsed {duration_words(elapsed)}"
+    if estimate is None:
+        return words
+    usual = f"earlier ones took {duration_words(estimate)}"
+    left = estimate - elapsed
+    return f"{words}; about {duration_words(left)} left ({usual})" if left > 0 else f"{words}; longer than {usual}"
 
 
 @dataclass(frozen=True, slots=True)

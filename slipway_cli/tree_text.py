@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from slipway_cli.output import counted, printable
+from slipway_cli.output import printable
 from slipway_cli.progress_table import status_style
 from strategy_lib.duration import duration_words
 from strategy_lib.status.words import UNRECORDED_SYMBOL, Status, status_from
@@ -22,6 +22,7 @@ from strategy_lib.status.words import UNRECORDED_SYMBOL, Status, status_from
 Data = Mapping[str, Any]
 
 _TROUBLE = (Status.UNDEFINED, Status.ERROR, Status.UNRESPONSIVE)
+_ANSWERS = {"timed_out": "nobody approved it in time"}
 _MOST_MESSAGES = 3
 """Messages of an entry whose children are not shown, each of which may have its own."""
 
@@ -156,11 +157,11 @@ def _first_words(entry: Data) -> list[str]:
 
 def notes_of(entry: Data, sheet: Sheet) -> list[Text]:
     """Return the lines below that of an entry: what was said, criteria that are not met, an answer that is awaited."""
-    children, status = entry.get("children"), status_of(entry)
+    children, status, blame = entry.get("children"), status_of(entry), entry.get("blame")
     said = _first_words(entry)
     if children:
         # What its children say stands with them.
-        said = said[:1] if entry.get("blame") or entry.get("reason") else []
+        said = said[:1] if blame or entry.get("reason") else []
     elif len(said) > _MOST_MESSAGES and entry.get("type") != "task":
         said = [*said[:_MOST_MESSAGES], f"and {len(said) - _MOST_MESSAGES} more messages"]
     style = status_style(status) if status in _TROUBLE and status is not None else "dim"
@@ -174,30 +175,23 @@ def notes_of(entry: Data, sheet: Sheet) -> list[Text]:
             style,
         )
         for result in group.get("criteria") or ()
-        if not result["met"]
+        if not result["met"] and not blame  # which says so
     ]
-    return [*notes, *_approval(entry, group.get("approval"), sheet), *_silent_owners(entry)]
+    return [*notes, *_approval(entry, group.get("approval"), sheet)]
 
 
 def _approval(entry: Data, approval: Data | None, sheet: Sheet) -> Iterator[Text]:
     if not approval:
         return
-    if approval.get("answer"):
+    if approval.get("answered"):
         by = f" by {approval['answered_by']}" if approval.get("answered_by") else ""
         comment = f": {approval['comment']}" if approval.get("comment") else ""
-        yield Text(printable(f"{approval['answer']}{by}{comment}"), "dim")
+        yield Text(printable(f"{_ANSWERS.get(str(approval['answer']), approval['answer'])}{by}{comment}"), "dim")
         return
     who = ", ".join(approval.get("approvers") or ()) or "whoever may start such an action"
     yield Text(printable(f"waits for an approval by {who}: {approval.get('text') or 'no text'}"), "yellow")
     if sheet.ref:
         yield Text(printable(f"slipway approve {sheet.ref} --group {entry['name']}"), "yellow")
-
-
-def _silent_owners(entry: Data) -> Iterator[Text]:
-    for owner in entry.get("owners") or ():
-        if not owner.get("alive", True) and status_of(entry) is Status.UNRESPONSIVE:
-            seen = f"last seen {owner['last_seen']}" if owner.get("last_seen") else "never seen"
-            yield Text(printable(f"{owner['name']}: {seen}"), status_style(Status.UNRESPONSIVE))
 
 
 class _Rows:
@@ -236,7 +230,7 @@ class _Rows:
         if not shown:
             return
         items = self._items(children, chosen)
-        more = self._more(entry, children)
+        more = self._more(entry)
         for i, item in enumerate(items):
             is_last = i == len(items) - 1 and not more
             fork = self._guides.end if is_last else self._guides.fork
@@ -275,13 +269,10 @@ class _Rows:
         )
         return Text(f"{self._guides.dots} {len(places)} more: {words}", "dim")
 
-    def _more(self, entry: Data, children: Sequence[int]) -> str:
-        """Say of a phase or group that the answer has not all of its nodes."""
-        nodes = [self.entries[child] for child in children if self.entries[child].get("type") == "task"]
-        left = int(entry.get("leaves") or 0) - len(nodes)
-        if len(nodes) < len(children) or left <= 0:
-            return ""
-        return f"{self._guides.dots} {counted(left, 'node')} more"
+    def _more(self, entry: Data) -> str:
+        """Say how many entries the answer leaves out below one."""
+        left = int(entry.get("left_out") or 0)
+        return f"{self._guides.dots} {left} more, which were not asked for" if left else ""
 
     def worth_showing(self, room: int) -> set[int]:
         """Return the entries that fit, each with those above it: at work first, then in trouble, then near to these."""
@@ -311,7 +302,7 @@ class _Rows:
             children = self._children[place]
             if any(child in chosen for child in children):
                 total += sum(isinstance(item, list) for item in self._items(children, chosen))
-                total += bool(self._more(self.entries[place], children))
+                total += bool(self._more(self.entries[place]))
         return total
 
     def _by_worth(self) -> list[int]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 from rich.console import Console
 from rich.text import Text
 
@@ -28,6 +29,7 @@ from slipway_cli.output import (
     serialised,
     table,
 )
+from slipway_cli.plan_table import PLANNED_KINDS, PlannedGroup, print_groups, print_members
 from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.errors import Problem
 from strategy_lib.node import Node
@@ -113,8 +115,37 @@ def criteria_words(criteria: SuccessCriteria | None) -> tuple[str, ...]:
 DRAWINGS = {GraphFormat.SVG: to_svg, GraphFormat.DOT: to_dot, GraphFormat.MERMAID: to_mermaid}
 
 
-@click.command()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+def _complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    kinds = [CompletionItem(kind) for kind in PLANNED_KINDS if kind.startswith(incomplete)]
+    return [*kinds, CompletionItem(incomplete, type="file")]
+
+
+_FLAGS = frozenset({"--fresh", "--redo-done", "--allow-intermediate-commits", "--debug", "--no-debug"})
+
+
+def _takes_value(word: str) -> bool:
+    """Whether what stands behind a word of the command line is its value."""
+    return word.startswith("-") and word not in _FLAGS and "=" not in word
+
+
+class PlanCommand(click.Command):
+    """Plans what stands in files, or what a server would do: where a kind of action stands for the files."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Parse the arguments; those of a plan that a server makes with the command for it."""
+        before = ["", *args]
+        named = (word in PLANNED_KINDS and not _takes_value(before[i]) for i, word in enumerate(args))
+        if not any(named):
+            return super().make_context(info_name, args, parent, **extra)
+        from slipway_cli.online.plan import plan_action
+
+        return plan_action.make_context(info_name, args, parent, **extra)
+
+
+@click.command(cls=PlanCommand)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, shell_complete=_complete)
 @click.option("--site", "sites", metavar="SITE-FILE", multiple=True, help="Where the nodes are, if not in FILE.")
 @strategy_option
 @click.option(
@@ -143,10 +174,14 @@ def plan(
     FILE is a strategy document or a whole site design; - is standard input. SITE-FILE is a site design or a plain
     list of nodes; only its nodes are used.
 
+    With deploy_site or update_site in place of files the server says what that action would do now:
+    `slipway plan deploy_site --help`.
+
     \b
     slipway plan site.yaml
     slipway plan strategy.yaml --site site.yaml
     slipway plan site.yaml --graph svg -f groups.svg
+    slipway plan update_site --site lab-7
     """
     if graph and output != OutputFormat.TABLE:
         raise click.UsageError("--graph and --output are two forms of one result: choose one of them.")
@@ -185,34 +220,23 @@ def _show(target: Console, wanted: StrategyInput, result: Plan, warnings: list[P
     nodes = counted(len(wanted.nodes), "node") if wanted.nodes else "no nodes known"
     heading = f"Strategy {printable(wanted.name)}: {counted(len(result.groups), 'group')}, {nodes}"
     target.print(Text(heading, style="bold"))
-    rows = table(
-        "#",
-        "Group",
-        "Critical",
-        "Nodes",
-        "After",
-        "Criteria",
-        right=("#", "Nodes"),
-        folds=("Group", "After", "Criteria"),
-    )
-    for box in result.boxes():
-        rows.add_row(
-            str(box.position),
-            Text(printable(box.name)),
-            Text("yes", style="bold") if box.critical else Text("no", style="dim"),
-            "?" if box.nodes is None else str(box.nodes),
-            Text(listed(box.depends_on)),
+    groups = [
+        PlannedGroup(
+            box.name,
+            box.position,
+            box.critical,
+            box.depends_on,
+            None if result.members is None else result.members[box.name],
             ", ".join(box.criteria),
         )
-    target.print(rows)
+        for box in result.boxes()
+    ]
+    print_groups(target, groups, "Criteria")
     target.print()
     if result.members is None:
         target.print(Text("Which nodes the groups have is not known: give the site design with --site."))
     else:
-        names = table("Group", "Its nodes", folds=("Group", "Its nodes"))
-        for group in result.groups:
-            names.add_row(Text(printable(group.name)), Text(listed(result.members[group.name]) or "none"))
-        target.print(names)
+        print_members(target, groups)
     if result.overlaps:
         columns = ("In several groups", "Groups, the first one deploys them")
         overlaps = table(*columns, folds=columns)

@@ -34,7 +34,11 @@ def _ask(context: click.Context, path: str, **query: Any) -> Any:
         session = ApiSession.with_token(where.url, where.user or "", where.token, _PATIENCE)
         with contextlib.closing(session):
             what = "completing a word"
-            return SlipwayClient(session).request(what, "GET", path, {"site": where.site, **query}).json()
+            return (
+                SlipwayClient(session)
+                .request(what, "GET", path.format(site=quote(where.site, safe="")), {"site": where.site, **query})
+                .json()
+            )
     return None
 
 
@@ -90,6 +94,19 @@ def _groups(context: click.Context, _incomplete: str) -> Words:
     return [(str(group["name"]), str(group["state"])) for group in groups]
 
 
+def _nodes(context: click.Context, incomplete: str) -> Words:
+    """Return nodes of the site; of several with commas between them the last one."""
+    before, comma, begun = incomplete.rpartition(",")
+    found = _ask(context, "/sites/{site}/nodes", q=begun, limit=_MOST) or {}
+    return [(f"{before}{comma}{node['name']}", str(node["status"])) for node in found.get("nodes") or ()]
+
+
+def _sites(context: click.Context, _incomplete: str) -> Words:
+    return [(str(site["name"]), "") for site in _ask(context, "/sites") or ()]
+
+
 ACTION = FromServer("action", _actions)
 STEP = FromServer("step", _steps)
+NODES = FromServer("node", _nodes)
+SITE = FromServer("site", _sites)
 GROUP_OF_ACTION = FromServer("group", _groups)

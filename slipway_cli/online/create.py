@@ -10,9 +10,10 @@ import click
 
 from api_client.slipway import VALIDATION_TIMEOUT
 from site_engine.actions.kinds import KINDS, ActionKind, Override, kind_of
+from slipway_cli.online.completion import NODES
 from slipway_cli.online.configdocs import create_configdocs
 from slipway_cli.online.control import follow_to_the_end
-from slipway_cli.online.online_command import TargetGroup, answered, confirm, online, show_answer
+from slipway_cli.online.online_command import TargetGroup, answered, confirm, node_names, online, show_answer
 from slipway_cli.online.server import Failed, SiteServer, print_messages
 from slipway_cli.options import REVISION, examples, option_alias
 from slipway_cli.output import console, listed
@@ -41,7 +42,13 @@ def _override_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("kind", type=click.Choice(tuple(KINDS)))
 @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
 @click.option(
-    "--target-node", "-n", "targets", multiple=True, metavar="NODE", help="Only this node; may be repeated, or a,b."
+    "--target-node",
+    "-n",
+    "targets",
+    multiple=True,
+    type=NODES,
+    metavar="NODE",
+    help="Only this node; may be repeated, or a,b.",
 )
 @click.option("--revision", type=REVISION, metavar="NUMBER", help="The revision to bring about.  [the newest]")
 @click.option("--force", is_flag=True, help="All of --redo-done, --ignore-older-tasks, --below-criteria.")
@@ -83,11 +90,11 @@ def create_action(
     With --follow it shows the groups as they proceed, and ends with the verdict: 0 success, 1 failure. Ctrl-C ends the
     following and not the action (130).
     """
-    if targets and not _names(",".join(targets)):
+    if targets and not node_names(",".join(targets)):
         # Left out, it would mean the whole site.
         raise click.UsageError("--target-node names no node: write --target-node NODE")
     options = {
-        "target_nodes": _names(",".join(targets)),
+        "target_nodes": node_names(",".join(targets)),
         "revision": revision,
         "force": force,
         "redo_done": redo_done,
@@ -97,7 +104,7 @@ def create_action(
         "continue-on-fail": continue_on_fail,
     }
     parameters = _parameters(params, options)
-    nodes, known = _names(parameters.get("target_nodes")), kind_of(kind)
+    nodes, known = node_names(parameters.get("target_nodes")), kind_of(kind)
     if known.targeted and not nodes:
         raise click.UsageError(f"{kind} needs its nodes: --target-node NODE, once for each, or NODE,NODE")
     body = {"name": kind} | ({"parameters": parameters} if parameters else {})
@@ -140,12 +147,6 @@ def _parameters(params: Sequence[str], options: Mapping[str, Any]) -> dict[str, 
                 raise click.UsageError(f"{key} is given twice, as --param and as an option of its own")
             found[key] = value
     return found
-
-
-def _names(targets: object) -> list[str]:
-    if isinstance(targets, str):
-        return [name.strip() for name in targets.split(",") if name.strip()]
-    return list(targets) if isinstance(targets, list) else []
 
 
 def _confirm(server: SiteServer, kind: ActionKind, nodes: Sequence[str], yes: bool, yes_destroy: bool) -> None:

@@ -188,6 +188,13 @@ def step_of(text: str, action: str | None, attempt: int | None = None) -> Step:
     return Step(action_id(head), rest, attempt)
 
 
+def node_names(targets: object) -> list[str]:
+    """Return the names of nodes in a text with commas, or in a list."""
+    if isinstance(targets, str):
+        return [name.strip() for name in targets.split(",") if name.strip()]
+    return list(targets) if isinstance(targets, list) else []
+
+
 def format_time(text: str | None) -> str:
     """Return an ISO 8601 time to the second, in UTC: `2026-03-01 12:00:00`; other text is returned as it is."""
     try:

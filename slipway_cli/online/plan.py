@@ -1,0 +1,104 @@
+"""`slipway plan deploy_site|update_site`: what an action would do now. The server says it, and starts nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from api_client.slipway import VALIDATION_TIMEOUT
+from slipway_cli.online.completion import NODES
+from slipway_cli.online.online_command import node_names, online, show_answer
+from slipway_cli.online.server import SiteServer, print_messages
+from slipway_cli.options import REVISION, examples
+from slipway_cli.output import console, counted, listed, printable
+from slipway_cli.plan_table import PLANNED_KINDS, PlannedGroup, print_groups, print_members
+from strategy_lib.duration import duration_words
+from strategy_lib.phase import Verdict
+
+
+@click.command("plan", epilog=examples("slipway plan update_site", "slipway plan deploy_site --site lab-7 --fresh"))
+@click.argument("kind", type=click.Choice(PLANNED_KINDS))
+@click.option("--fresh", is_flag=True, help="Ask the provisioner for its list of nodes; else the last one is used.")
+@click.option(
+    "--target-node", "-n", "targets", multiple=True, type=NODES, metavar="NODE", help="Only this node; or a,b."
+)
+@click.option("--revision", type=REVISION, metavar="NUMBER", help="The revision to bring about.  [the newest]")
+@click.option("--redo-done", is_flag=True, help="Also nodes that are as wanted.")
+@click.option("--allow-intermediate-commits", is_flag=True, help="Pass over revisions that were never deployed.")
+@online
+def plan_action(
+    server: SiteServer,
+    output: str,
+    kind: str,
+    fresh: bool,
+    targets: tuple[str, ...],
+    revision: int | None,
+    redo_done: bool,
+    allow_intermediate_commits: bool,
+) -> None:
+    """Show what an action would do now, group by group, if every node succeeded. Nothing is started.
+
+    It goes by the provisioner's list of nodes that was read last, and says how old that is. The exit status is 1
+    where the action would fail all the same.
+    """
+    parameters: dict[str, Any] = {
+        key: value
+        for key, value in (
+            ("target_nodes", node_names(",".join(targets))),
+            ("revision", revision),
+            ("redo_done", redo_done),
+        )
+        if value
+    }
+    body = {"name": kind} | ({"parameters": parameters} if parameters else {})
+    query = {"fresh": True if fresh else None, "allow-intermediate-commits": allow_intermediate_commits}
+    answer = server.send("POST", "/actions/plan", query, json=body, timeout=VALIDATION_TIMEOUT)
+    show_answer(answer, output, lambda planned: _show(console(), planned))
+    raise SystemExit(0 if answer.json()["verdict"] == Verdict.SUCCESS else 1)
+
+
+def _show(target: Console, planned: Mapping[str, Any]) -> None:
+    used = planned["list"]
+    age = duration_words(used["age"])
+    heading = f"{planned['name']} of site {planned['site']}, revision {planned['revision']}"
+    target.print(Text(printable(heading), style="bold"))
+    seen = (
+        f"by the list of {used['connection']} of {age} ago, with {counted(used['nodes'], 'node')} (--fresh renews it)"
+    )
+    target.print(Text(printable(seen), style="dim"), soft_wrap=True)
+    groups = _groups(planned)
+    if groups:
+        print_groups(target, groups, "Submitted")
+        target.print()
+        print_members(target, groups)
+        target.print()
+    for submission in planned["submissions"]:
+        if submission["group"] is None:
+            target.print(Text(f"{submission['phase']}: {listed(submission['nodes'])}"), soft_wrap=True)
+    print_messages(target, planned["notes"])
+    good = planned["verdict"] == Verdict.SUCCESS
+    verdict = f"{planned['verdict'].upper()}: {planned['verdict_text']}"
+    target.print(Text(printable(verdict), style="bold green" if good else "bold red"), soft_wrap=True)
+
+
+def _groups(planned: Mapping[str, Any]) -> list[PlannedGroup]:
+    submitted: dict[str, list[str]] = {}
+    for submission in planned["submissions"]:
+        if submission["group"] is not None and submission["phase"] is not None:
+            number = len(submission["nodes"])
+            submitted.setdefault(submission["group"], []).append(f"{submission['phase']} {number}")
+    return [
+        PlannedGroup(
+            group["name"],
+            position,
+            group["critical"],
+            group["depends_on"],
+            group["nodes"],
+            ", ".join(submitted.get(group["name"], ())) or "nothing",
+        )
+        for position, group in enumerate(planned["groups"], start=1)
+    ]

@@ -1,0 +1,91 @@
+"""What the server says that an action would do, and that files are still planned without one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.slipway_cli.conftest import Slipway
+from tests.unit.slipway_cli.online.conftest import AT, Server
+
+
+def planned(**more: Any) -> dict[str, Any]:
+    return {
+        "name": "update_site",
+        "site": "lab-7",
+        "revision": 3,
+        "list": {"read_at": AT, "age": 185.0, "connection": "slipway_provisioner", "nodes": 4},
+        "verdict": "success",
+        "verdict_text": "dry run: nothing was submitted",
+        "groups": [
+            {"name": "ntp", "critical": False, "depends_on": [], "nodes": ["n1"]},
+            {"name": "control", "critical": True, "depends_on": ["ntp"], "nodes": ["n2", "n3"]},
+        ],
+        "submissions": [
+            {"group": "ntp", "phase": None, "nodes": []},
+            {"group": "control", "phase": "prepare", "nodes": ["n2", "n3"]},
+            {"group": "control", "phase": "deploy", "nodes": ["n2", "n3"]},
+        ],
+        "preview": {"submitted": ["n2", "n3"]},
+        "notes": [{"message": "1 deployed node as wanted, not to be touched: n1", "error": False, "level": "Info"}],
+    } | more
+
+
+def test_the_plan_of_an_action(slipway: Slipway, server: Server) -> None:
+    server.on("POST", "/actions/plan", planned())
+    result = slipway("plan", "update_site", "--site", "lab-7")
+    assert result.exit_code == 0, result.output
+    lines = [line.rstrip() for line in result.stdout.splitlines()]
+    assert lines[:2] == [
+        "update_site of site lab-7, revision 3",
+        "by the list of slipway_provisioner of 3 min 05 s ago, with 4 nodes (--fresh renews it)",
+    ]
+    assert "1  ntp      no            1         nothing" in lines
+    assert "2  control  yes           2  ntp    prepare 2, deploy 2" in lines
+    assert "control  n2, n3" in lines
+    assert "  1 deployed node as wanted, not to be touched: n1" in lines
+    assert lines[-1] == "SUCCESS: dry run: nothing was submitted"
+    assert json.loads(server.request.body) == {"name": "update_site"}
+    assert server.request.params == {"site": "lab-7", "verbosity": "1", "allow-intermediate-commits": "false"}
+
+
+def test_what_would_fail_is_a_failure(slipway: Slipway, server: Server) -> None:
+    server.on("POST", "/actions/plan", planned(verdict="failure", verdict_text="critical group control would fail"))
+    result = slipway("plan", "deploy_site")
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (1, "FAILURE: critical group control would fail")
+
+
+def test_what_is_asked_for(slipway: Slipway, server: Server) -> None:
+    server.on("POST", "/actions/plan", planned())
+    options = ("--fresh", "-n", "n1,n2", "-n", "n3", "--revision", "2", "--redo-done", "--allow-intermediate-commits")
+    assert json.loads(slipway("plan", "deploy_site", *options, "-o", "json").stdout) == planned()
+    parameters = {"target_nodes": ["n1", "n2", "n3"], "revision": 2, "redo_done": True}
+    assert json.loads(server.request.body) == {"name": "deploy_site", "parameters": parameters}
+    assert server.request.params["fresh"] == server.request.params["allow-intermediate-commits"] == "true"
+
+
+@pytest.mark.parametrize("options", [("--fresh",), ("--site", "lab-7"), ("--site=lab-7", "-o", "json")])
+def test_options_may_stand_before_the_kind(slipway: Slipway, server: Server, options: tuple[str, ...]) -> None:
+    server.on("POST", "/actions/plan", planned())
+    assert slipway("--site", "lab-7", "plan", *options, "update_site").exit_code == 0
+    assert server.request.params["site"] == "lab-7"
+
+
+def test_the_value_of_an_option_is_no_kind(slipway: Slipway, example: Path) -> None:
+    result = slipway("plan", example, "--strategy", "update_site")
+    assert (result.exit_code, "update_site" in result.stderr) == (2, True), "there is no such strategy"
+
+
+@pytest.mark.parametrize("arguments", [("plan", "redeploy_server"), ("plan", "deploy_sites")])
+def test_anything_else_is_a_file(slipway: Slipway, arguments: tuple[str, ...]) -> None:
+    result = slipway(*arguments)
+    assert (result.exit_code, "Cannot read" in result.stderr) == (2, True)
+
+
+def test_files_need_no_server(slipway: Slipway, example: Path) -> None:
+    result = slipway("plan", example)
+    assert result.exit_code == 0
+    assert "Criteria" in result.stdout
