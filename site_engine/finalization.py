@@ -11,6 +11,7 @@ from site_engine.actions.parameters import parameters_of
 from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_engine.operations.reconcile import record_late_results
 from site_engine.operations.run import OperationRun
+from site_engine.owners import ProvisionerObserver
 from site_engine.planning import simulate_plan
 from site_engine.process import SystemClock
 from site_engine.redaction import redact_for_action
@@ -84,7 +85,9 @@ def step_tasks(store: SiteStore, action: ActionRecord, step: Phase | None) -> St
 def _late_results(store: SiteStore, action: ActionRecord, log: TaskLog, provisioners: Provisioners) -> None:
     """Look once more at what had no result in time; the report goes on without an answer."""
     try:
-        provisioner = provisioners.for_action(store, action).connect(redact_for_action(store, action))
+        connection = provisioners.for_action(store, action)
+        observer = ProvisionerObserver(store, connection, action.dag_id)
+        provisioner = connection.connect(redact_for_action(store, action), observer=observer)
     except (SettingsError, ConnectionLookupFailed) as error:
         log.warning("Late results cannot be looked for: %s", error)
         return

@@ -122,7 +122,7 @@ class GroupSubject:
         if not free:
             return replace(due, nodes=())
         request = self.request
-        listed = list_nodes(self._store, self._operations.provisioner, request.site, free)
+        listed = list_nodes(self._store, self._operations.provisioner, request.action_id, request.site, free)
         found = {name: node.condition for name, node in listed.items()}
         if due.phase is Phase.PREPARE:
             nodes = self._to_release(listed)

@@ -109,7 +109,9 @@ class NodeStepSubject:
             return None
         found = None
         if self.request.phase is Phase.DESTROY:
-            listed = list_nodes(self._store, self._operations.provisioner, self.request.site, self.request.nodes)
+            request = self.request
+            provisioner = self._operations.provisioner
+            listed = list_nodes(self._store, provisioner, request.action_id, request.site, request.nodes)
             found = {name: node.condition for name, node in listed.items()}
         return replace(due, nodes=nodes, found=found)
 

@@ -12,6 +12,7 @@ from site_engine.errors import SettingsError
 
 if TYPE_CHECKING:
     from provisioner_client.connection import ConnectionValues
+    from provisioner_client.observed import Observer
     from provisioner_client.redacting import Redact, RedactingProvisioner
     from site_store import ActionRecord, SiteStore
 
@@ -31,6 +32,7 @@ class ConnectionSettings:
     poll_interval: float = 30.0
     poll_in_worker: float = 60.0
     queue_timeout: float = 86400.0
+    check_in_interval: float = 60.0
     design_base_url: str | None = None
 
 
@@ -70,13 +72,25 @@ class ProvisionerConnection:
         with _as_settings_error(self.id):
             return read_fields(ConnectionSettings, self.values.extra)
 
-    def connect(self, redact: Redact, context_marker: str | None = None) -> RedactingProvisioner:
+    @property
+    def alive_for(self) -> float:
+        """Seconds for which the provisioner counts as alive after an answer: longer than it may be left in peace.
+
+        Raises `SettingsError`: the connection's fields cannot be used.
+        """
+        settings = self.settings
+        return max(settings.check_in_interval, 2 * settings.poll_interval)
+
+    def connect(
+        self, redact: Redact, context_marker: str | None = None, observer: Observer | None = None
+    ) -> RedactingProvisioner:
         """Return a new client, which the caller closes. Nothing is sent yet.
 
         Parameters
         ----------
         redact : takes the secrets of the design in question out of all that the provisioner says.
         context_marker : appears with every request in the provisioner's log (any text).
+        observer : is told of each call (`site_engine.owners.ProvisionerObserver`).
 
         Raises
         ------
@@ -86,7 +100,7 @@ class ProvisionerConnection:
         from provisioner_client.factory import FACTORY
 
         with _as_settings_error(self.id):
-            return FACTORY.connect(self.values, redact, context_marker)
+            return FACTORY.connect(self.values, redact, context_marker, observer)
 
     def design_address(self, token: str, fetch: int = 0) -> str:
         """Return the address of a design, which is a secret: it opens the design.

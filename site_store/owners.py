@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy import Connection, Row, func, or_, select, update
 
 from site_store.action_rows import OPEN
 from site_store.database import Repository
@@ -16,9 +16,10 @@ from site_store.leases import require_lease
 from site_store.outbox import write_notification
 from site_store.records import Lease, StepState
 from site_store.status_records import TOUCH, CallCount, CallKey, ExpectedWork, OwnerCheckIn
-from site_store.tables import action, action_step, owner, provisioner_call, site, status_count
+from site_store.tables import action, action_step, owner, provisioner_call, reported, site, status_count
 from strategy_lib.node import TaskStatus
 from strategy_lib.notifications import NotificationKind
+from strategy_lib.status.words import Status
 
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 """When one was last seen who never was."""
@@ -86,6 +87,8 @@ class Owners(Repository):
     def note_changes(self, held: Lease, led_since: datetime, missing: Collection[str]) -> OwnerChanges:
         """Write down who is not there any more and who is again, and tell those who want to know, in one transaction.
 
+        One of whom nothing is expected is not missed (rule 30).
+
         Parameters
         ----------
         held : the lease of the controller, without which nothing is written.
@@ -104,27 +107,27 @@ class Owners(Repository):
             for name in sorted(missing):
                 never_seen = insert(tx, owner).values(name=name, last_seen=NEVER, interval_seconds=0.0)
                 tx.execute(never_seen.on_conflict_do_nothing())
+            expected = _expected(tx)
+            needed = {work.owner for work in expected}
             unresponsive, back = [], []
             for row in tx.execute(select(owner).order_by(owner.c.name)).all():
                 known = _record(row)
                 # Somebody has looked for it for a whole interval.
                 looked = (now - led_since).total_seconds() > known.interval_seconds
-                if known.is_alive(now):
+                if known.name not in needed or known.is_alive(now):
                     if known.unresponsive_since is not None:
                         back.append(known)
                 elif known.unresponsive_since is None and looked:
                     unresponsive.append(known)
-            if unresponsive or back:
-                expected = _expected(tx)
-                for kind, owners in (
-                    (NotificationKind.OWNER_UNRESPONSIVE, unresponsive),
-                    (NotificationKind.OWNER_BACK, back),
-                ):
-                    for known in owners:
-                        since = now if kind is NotificationKind.OWNER_UNRESPONSIVE else None
-                        change = update(owner).where(owner.c.name == known.name)
-                        tx.execute(change.values(unresponsive_since=since))
-                        _tell(tx, now, kind, known, expected)
+            for kind, owners in (
+                (NotificationKind.OWNER_UNRESPONSIVE, unresponsive),
+                (NotificationKind.OWNER_BACK, back),
+            ):
+                for known in owners:
+                    since = now if kind is NotificationKind.OWNER_UNRESPONSIVE else None
+                    change = update(owner).where(owner.c.name == known.name)
+                    tx.execute(change.values(unresponsive_since=since))
+                    _tell(tx, now, kind, known, expected)
             return OwnerChanges(tuple(one.name for one in unresponsive), tuple(one.name for one in back))
 
         return self._database.write(work)
@@ -168,6 +171,15 @@ def _expected(tx: Connection) -> list[ExpectedWork]:
         .distinct()
     )
     found: set[tuple[str, str, str | None]] = {(name, where, None) for name, where, _ in tx.execute(standing)}
+    promised = (
+        select(reported.c.owner, reported.c.site, reported.c.action_id)
+        .where(
+            reported.c.status.in_((Status.PENDING, Status.PROCESSING)),
+            or_(reported.c.action_id == "", reported.c.action_id.in_(open_actions)),
+        )
+        .distinct()
+    )
+    found.update((name, where, action_id or None) for name, where, action_id in tx.execute(promised))
     for query in (doing, steps):
         found.update((name, where, action_id) for name, where, action_id in tx.execute(query))
     # What is deployed next on any site needs it, also while no action is open.

@@ -64,6 +64,11 @@ def get_provider_info() -> dict[str, Any]:
                         86400,
                         "A provisioner task that has not been started after this time is given up.",
                     ),
+                    "check_in_interval": _optional_seconds(
+                        "Alive after an answer for (s)",
+                        60,
+                        "Without an answer for so long, or for twice the poll interval, it counts as unresponsive.",
+                    ),
                     "connect_timeout": _optional_seconds("Connect timeout (s)", 5, "Per request."),
                     "read_timeout": _optional_seconds(
                         "Read timeout (s)",

@@ -8,10 +8,14 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseHook
 from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+if TYPE_CHECKING:
+    from site_engine.provisioners import ProvisionerConnection
+    from site_store import SiteStore
 
 # Airflow 3.3 may mark a task failed whose trigger fires within seconds of its deferral (docs/architecture.md, Waiting).
 QUIET_SECONDS = 15.0
@@ -71,6 +75,7 @@ class ProvisionerTaskTrigger(BaseTrigger):
         """Look until there is something to come back for: ``complete``, ``gone``, ``dead`` or ``timed_out``."""
         from provisioner_client.redacting import Redact, redacted_or_not_shown
         from site_engine.operations.wait import PhaseTimes, TaskWatch
+        from site_engine.owners import ProvisionerObserver
         from site_engine.process import SystemClock
         from site_engine.redaction import redact_for_action
         from site_store import SiteStore
@@ -84,6 +89,10 @@ class ProvisionerTaskTrigger(BaseTrigger):
         def hide() -> Redact:
             return redact_for_action(store, store.actions.get(store.operations.get(self.op).action_id))
 
+        def observer_of(store: SiteStore, connection: ProvisionerConnection) -> ProvisionerObserver:
+            action_id = store.operations.get(self.op).action_id
+            return ProvisionerObserver(store, connection, store.actions.get(action_id).dag_id)
+
         def redact(text: str) -> str:
             return redacted_or_not_shown(lambda said: hide()(said), text)
 
@@ -92,7 +101,8 @@ class ProvisionerTaskTrigger(BaseTrigger):
         provisioner = None
         started = time.monotonic()
         try:
-            provisioner = await asyncio.to_thread(connection.connect, redact)
+            observer = await asyncio.to_thread(observer_of, store, connection)
+            provisioner = await asyncio.to_thread(connection.connect, redact, None, observer)
             give_up = datetime.fromisoformat(self.give_up) if self.give_up else None
             times = PhaseTimes(self.interval, self.timeout, self.queue_timeout)
             operation = replace(

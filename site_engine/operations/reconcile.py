@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from provisioner_client.errors import ProvisionerError
 from site_engine import log_messages
 from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, SettingsError
+from site_engine.node_lists import keep_list
 from site_engine.operations.run import LOOK_AGAIN, is_leased, last_in_flight
 from site_engine.operations.wait import ONE_LOOK, EndKind, OperationEnd, PhaseTimes, StillRunning
 from site_engine.reports import STEP_WARNING
@@ -31,9 +32,17 @@ if TYPE_CHECKING:
 _FIND_AGAIN = 15.0
 
 
-def list_nodes(store: SiteStore, provisioner: Provisioner, site: str, nodes: Collection[str]) -> dict[str, ListedNode]:
-    """Return what the node list says of these nodes now, and note it: afterwards only a change proves anything."""
+def list_nodes(
+    store: SiteStore, provisioner: Provisioner, action_id: str, site: str, nodes: Collection[str]
+) -> dict[str, ListedNode]:
+    """Return what the node list says of these nodes now, and note it: afterwards only a change proves anything.
+
+    Parameters
+    ----------
+    action_id, site : the action for which it is read, over that action's connection.
+    """
     listed = provisioner.nodes()
+    keep_list(store, site, store.actions.get(action_id).connection or "", listed)
     found = {name: listed[name] for name in nodes if name in listed}
     conditions = {name: node.condition.value for name, node in found.items()}
     store.nodes.record_conditions(site, conditions, missing=set(nodes).difference(found))

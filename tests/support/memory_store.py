@@ -44,6 +44,7 @@ class MemoryStore:
         self.nodes = _Nodes()
         self.actions = _Actions(clock.now())
         self.events = _Events()
+        self.provisioner_lists = _ProvisionerLists()
 
     def now(self) -> datetime:
         """Return the time."""
@@ -328,6 +329,16 @@ class _Actions:
 
     def commands(self, action_id: str) -> list[AuditRecord]:
         return self.audits
+
+
+class _ProvisionerLists:
+    """Which list was kept last."""
+
+    def __init__(self) -> None:
+        self.kept: Mapping[str, Mapping[str, Any]] | None = None
+
+    def save(self, site: str, connection: str, nodes: Mapping[str, Mapping[str, Any]]) -> None:
+        self.kept = nodes
 
 
 class _Events:

@@ -21,6 +21,7 @@ from provisioner_client.errors import AuthenticationFailed, ProvisionerError, Pr
 from site_engine.actions.kinds import RELEASE
 from site_engine.designs import read_revision
 from site_engine.errors import ConnectionLookupFailed, EngineError, StepError, TaskStopped
+from site_engine.owners import AIRFLOW_INTERVAL, PROCESS, ProvisionerObserver, airflow_owner
 from site_engine.redaction import redact_for_action, redact_output, secrets_of
 from site_engine.reports import STEP_FAILED
 from site_store import RevisionNotFound, SiteStore, StepState, StoreError
@@ -98,7 +99,8 @@ class SiteOperator(BaseOperator):
             if here and other.revision == action.revision:
                 return None
             used = connection if here else connections.for_action(store, other)
-            return used.connect(redact_for_action(store, other), marker(other))
+            observer = ProvisionerObserver(store, used, action.dag_id)
+            return used.connect(redact_for_action(store, other), marker(other), observer)
 
         return client
 
@@ -158,6 +160,7 @@ class SiteOperator(BaseOperator):
         action = store.actions.of_run(ti.dag_id, ti.run_id)
         if action is None:
             return
+        PROCESS.seen(store, airflow_owner(action.dag_id), AIRFLOW_INTERVAL)
         store.steps.begin(action.id, ti.task_id, ti.try_number, self.step_group())
         if ti.task_id != RELEASE:
             store.actions.mark_step(action.id, ti.task_id)

@@ -13,6 +13,8 @@ from site_engine.actions.parameters import parameters_of
 from site_engine.designs import REFUSAL_STAYS, DesignCheck, check_design
 from site_engine.errors import StepError
 from site_engine.log_messages import count
+from site_engine.node_lists import keep_list
+from site_engine.owners import ProvisionerObserver
 from site_engine.redaction import exposed_in
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker, masked_token
@@ -91,13 +93,16 @@ class ValidateDesignOperator(SiteOperator):
         # Its secrets are known by this, too: the provisioner's remarks may quote the design.
         revision, design_documents = self.read_revision(store, action.site, action.revision)
         connection = connections.for_action(store, action)
-        provisioner = connection.connect(self.redact_for(store, action), marker(action))
+        observer = ProvisionerObserver(store, connection, action.dag_id)
+        provisioner = connection.connect(self.redact_for(store, action), marker(action), observer)
         try:
             check = self._check(store, action, connection, provisioner, revision, design_documents)
             # A run may be started in Airflow, where nobody has looked at this before.
             kind = kind_of(action.kind)
             if kind.is_destructive:
-                conditions = {name: node.condition for name, node in provisioner.nodes().items()}
+                listed = provisioner.nodes()
+                keep_list(store, action.site, connection.id, listed)
+                conditions = {name: node.condition for name, node in listed.items()}
                 design = read_design(design_documents)
                 _require_none(judge_critical_groups(kind, parameters_of(action), design, conditions), self.log)
         finally:

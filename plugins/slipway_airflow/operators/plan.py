@@ -16,6 +16,7 @@ from site_engine.node_lists import keep_list
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import ONE_LOOK
+from site_engine.owners import ProvisionerObserver
 from site_engine.planning import Plan, plan_action
 from site_engine.process import SystemClock
 from site_engine.reports import STEP_WARNING
@@ -91,7 +92,8 @@ class PlanGroupsOperator(SiteOperator):
     def _listed(self, store: SiteStore, action: ActionRecord, design: Design) -> dict[str, ListedNode]:
         """Return what the provisioner says of the design's nodes, and note it."""
         connection = connections.for_action(store, action)
-        provisioner = connection.connect(self.redact_for(store, action), marker(action))
+        observer = ProvisionerObserver(store, connection, action.dag_id)
+        provisioner = connection.connect(self.redact_for(store, action), marker(action), observer)
         try:
             if not action.dry_run:
                 self._look_at_older_work(store, action, connection, provisioner, design)

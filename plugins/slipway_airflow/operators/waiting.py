@@ -16,6 +16,7 @@ from site_engine.finalization import finalize_action
 from site_engine.groups import OVER
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
+from site_engine.owners import ProvisionerObserver
 from site_engine.process import Stopping, SystemClock
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker, task_states
@@ -75,7 +76,8 @@ class WaitingOperator(SiteOperator):
         patience = connection.settings.poll_in_worker
         if resumed:
             patience = min(patience, _PATIENCE_AFTER_DEFERRAL)
-        provisioner = connection.connect(self.redact_for(store, action), marker(action))
+        observer = ProvisionerObserver(store, connection, action.dag_id)
+        provisioner = connection.connect(self.redact_for(store, action), marker(action), observer)
         try:
             elsewhere = self.elsewhere(store, action, connection)
             operations = OperationRun(store, provisioner, SystemClock(), patience, self.log, self._stopping, elsewhere)

@@ -14,6 +14,7 @@ from provisioner_client.connection import ConnectionValues
 from provisioner_client.errors import ProvisionerError, SubmissionRefused
 from site_engine.designs import REFUSAL_STAYS, DesignCheck, check_design
 from site_engine.errors import ConnectionLookupFailed, SettingsError
+from site_engine.owners import ProvisionerObserver
 from site_engine.provisioners import ProvisionerConnection
 from site_store import StoreError
 from slipway_api.http.api_errors import plain_message
@@ -64,7 +65,7 @@ def ask(
     provisioner: Provisioner | None = None
     try:
         connection = provisioners().for_site(site)
-        provisioner = connection.connect(redact)
+        provisioner = connection.connect(redact, observer=ProvisionerObserver(store, connection))
         if committed is None:
             token = candidate = store.revisions.add_candidate(site, text)
         else:

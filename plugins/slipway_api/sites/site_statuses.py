@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 
 from provisioner_client.errors import ProvisionerUnavailable
 from site_engine.node_lists import NodeList, keep_list
+from site_engine.owners import ProvisionerObserver
 from site_engine.redaction import redact_for_site
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import answers
@@ -75,7 +76,7 @@ def provisioner_check(site: SiteName = DEFAULT_SITE) -> JSONResponse:
     """Find out whether the site's provisioner answers and accepts the credentials. It leaves no trace there."""
     store = open_store()
     connection = provisioners().for_site(site).hurried
-    provisioner = connection.connect(redact_for_site(store, site))
+    provisioner = connection.connect(redact_for_site(store, site), observer=ProvisionerObserver(store, connection))
     answer: Future[str] = Future()
 
     def work() -> None:
@@ -128,8 +129,9 @@ def read_list(store: SiteStore, site: str) -> NodeList:
     Raises `ProvisionerError`, `SettingsError` or `ConnectionLookupFailed`: it cannot be asked.
     """
     connection = provisioners().for_site(site)
+    observer = ProvisionerObserver(store, connection)
     # One client serves one thread and one request.
-    with closing(connection.connect(redact_for_site(store, site))) as provisioner:
+    with closing(connection.connect(redact_for_site(store, site), observer=observer)) as provisioner:
         listed = provisioner.nodes()
     keep_list(store, site, connection.id, listed)
     return NodeList(listed, store.now(), connection.id)

@@ -113,12 +113,20 @@ def test_one_that_is_gone_and_back_is_told_once_each(store: SiteStore, clock: Fa
 def test_what_nobody_has_looked_at_for_an_interval_is_not_missed(
     store: SiteStore, clock: FakeClock, held: Lease
 ) -> None:
+    expect(store, DRYDOCK)
     store.owners.check_in(DRYDOCK, 60)
     clock.move(3600)
     since = clock.time
     assert store.owners.note_changes(held, since, ()).unresponsive == ()
     clock.move(61)
     assert store.owners.note_changes(held, since, ()).unresponsive == (DRYDOCK,)
+
+
+def test_one_of_whom_nothing_is_expected_is_not_missed(store: SiteStore, clock: FakeClock, held: Lease) -> None:
+    since = clock.time
+    store.owners.check_in(DRYDOCK, 60)
+    clock.move(61)
+    assert store.owners.note_changes(held, since, ()).unresponsive == ()
 
 
 def test_one_that_never_was_seen_is_missed_too(store: SiteStore, clock: FakeClock, held: Lease) -> None:

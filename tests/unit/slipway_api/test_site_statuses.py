@@ -17,7 +17,7 @@ from slipway_api.sites import site_statuses
 def test_a_provisioner_that_is_silent_is_given_up_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     end, closed, hurried = threading.Event(), threading.Event(), []
 
-    def connect(connection: ProvisionerConnection, *_: object) -> Any:
+    def connect(connection: ProvisionerConnection, *_: object, **__: object) -> Any:
         hurried.append(connection.values.hurried)
         return SimpleNamespace(check=end.wait, close=closed.set)
 

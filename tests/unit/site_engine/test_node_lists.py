@@ -1,0 +1,56 @@
+"""A provisioner's list is kept by who reads it, and read again as it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, cast
+
+from provisioner_client.protocol import ListedNode
+from site_engine.node_lists import keep_list, last_list
+from site_store import ProvisionerListRecord, SiteStore, StoreUnavailable
+from strategy_lib.outcome import NodeCondition
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+NODES = {
+    "n1": ListedNode("n1", NodeCondition.DEPLOYED, "Deployed", "on"),
+    "n2": ListedNode("n2", NodeCondition.OTHER, "Failed testing", None),
+}
+
+
+class Lists:
+    """The lists of a store."""
+
+    def __init__(self) -> None:
+        self.kept: ProvisionerListRecord | None = None
+        self.away = False
+
+    def save(self, site: str, connection: str, nodes: Mapping[str, Mapping[str, Any]]) -> None:
+        if self.away:
+            raise StoreUnavailable("away")
+        self.kept = ProvisionerListRecord(site, connection, NOW, json.dumps(nodes))
+
+    def get(self, _site: str) -> ProvisionerListRecord | None:
+        return self.kept
+
+
+def store_of(lists: Lists) -> SiteStore:
+    return cast(SiteStore, SimpleNamespace(provisioner_lists=lists))
+
+
+def test_what_was_read_is_kept_as_it_was() -> None:
+    store = store_of(Lists())
+    assert last_list(store, "a") is None
+    keep_list(store, "a", "mine", NODES)
+    kept = last_list(store, "a")
+    assert kept is not None
+    assert (kept.nodes, kept.connection, kept.read_at) == (NODES, "mine", NOW)
+
+
+def test_a_store_that_is_away_keeps_nobody_from_reading() -> None:
+    lists = Lists()
+    lists.away = True
+    keep_list(store_of(lists), "a", "mine", NODES)
+    assert lists.kept is None
