@@ -10,13 +10,15 @@ from sqlalchemy import Connection, delete, func, update
 
 from site_store.action_rows import OPEN, read_action, write_audit
 from site_store.events import EventKind, NewEvent, write_events
+from site_store.node_status import follow_tasks
 from site_store.operations import abandon_operations
 from site_store.outbox import write_notification
 from site_store.records import ActionState
-from site_store.tables import action, group_run, site_lock, task
+from site_store.tables import action, group_run, node, site_lock, task
 from strategy_lib.node import TaskStatus
 from strategy_lib.notifications import NotificationKind
 from strategy_lib.phase import GroupState, Reason
+from strategy_lib.status.words import Status
 
 CLOSE = "close"
 """The command of a process that ends an action unasked, among the commands to the action."""
@@ -63,6 +65,8 @@ def interrupt_work(tx: Connection, now: datetime, action_id: str, group: str | N
             error=func.coalesce(task.c.error, f"the {what} ended before its result was known"),
         )
     )
+    these = [task.c.action_id == action_id, task.c.status == TaskStatus.UNKNOWN, node.c.status == Status.PROCESSING]
+    follow_tasks(tx, now, *these)
 
 
 def interrupt_groups(tx: Connection, now: datetime, site: str, action_id: str, group: str | None = None) -> bool:

@@ -15,6 +15,7 @@ from site_store.contents import newest_number
 from site_store.database import Repository
 from site_store.dialects import insert, json_rows, one_at_a_time
 from site_store.errors import SiteBusy
+from site_store.node_status import expect_provisioner
 from site_store.records import ActionListing, ActionRecord, ActionState, AuditRecord, LockOwner, StepState
 from site_store.tables import action, action_audit, action_step, group_run, site_lock
 from strategy_lib.phase import GroupState
@@ -246,8 +247,11 @@ class Actions(Repository):
         undecided = update(action).where(action.c.id == action_id, action.c.connection.is_(None))
 
         def work(tx: Connection) -> str:
-            tx.execute(undecided.values(connection=connection))
-            return read_action(tx, action_id).connection or connection
+            decided = tx.execute(undecided.values(connection=connection)).rowcount
+            known = read_action(tx, action_id)
+            if decided:
+                expect_provisioner(tx, action_id, known.site, connection)
+            return known.connection or connection
 
         return self._database.write(work)
 

@@ -6,19 +6,28 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Text, and_, bindparam, exists, literal, or_, select, true, update
+from sqlalchemy import Connection, Text, and_, case, exists, func, literal, or_, select, true, update
 
 from site_store import dialects
+from site_store.dialects import pairs
 from site_store.errors import AttemptNotOpen, SiteNotHeld
 from site_store.events import EventKind, NewEvent, write_events
+from site_store.node_status import provisioner_owner
 from site_store.records import OperationStatus
-from site_store.tables import group_run, node, operation, site_lock, task
+from site_store.tables import action, group_run, node, operation, site_lock, task
 from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import GroupState, Phase
+from strategy_lib.status.words import Status
 
 _TO_DO = (TaskStatus.PENDING, TaskStatus.ERROR, TaskStatus.UNKNOWN)
 _NOT_DONE = {"done_revision": None, "done_digest": None, "done_at": None, "doubt": None}
+
+#: What a task that is begun again had failed by: the first part of what `fixed` says once it succeeds.
+to_be_fixed = case(
+    (task.c.status.in_((TaskStatus.ERROR, TaskStatus.UNKNOWN)), func.coalesce(task.c.error, task.c.status)),
+    (task.c.status == TaskStatus.PENDING, task.c.fixed),
+)
 
 
 def reference_of(action_id: str, op: int) -> str:
@@ -67,8 +76,9 @@ def claim(
         _note_digests(tx, op, {name: digests[name] for name in claimed if name in digests})
         # Neither new labels nor the phases change what is deployed on a node; only to destroy it does.
         kept = frozenset(name for name in claimed if _stays(phase, (found or {}).get(name)))
-        _touch_nodes(tx, site, op, sorted(kept), undone=False)
-        _touch_nodes(tx, site, op, [name for name in claimed if name not in kept], undone=True)
+        owner = provisioner_owner(tx.scalar(select(action.c.connection).where(action.c.id == action_id)))
+        _touch_nodes(tx, now, site, op, owner, sorted(kept), undone=False)
+        _touch_nodes(tx, now, site, op, owner, [name for name in claimed if name not in kept], undone=True)
     values: dict[str, Any] = {"reference": reference_of(action_id, op), "nodes": claimed}
     if phase.is_of_nodes and not claimed:
         values |= {"status": OperationStatus.COMPLETE, "ended": now, "over": now, "result": "nothing to do"}
@@ -145,7 +155,12 @@ def _claim_for_step(
 ) -> list[str]:
     """Take these nodes but for those that the step has done or is at, and return them by name."""
     wanted = dialects.names(tx, nodes).subquery()
-    facts = {"op": literal(op, task.c.op.type), "status": literal(str(TaskStatus.PROCESSING)), "started": literal(now)}
+    facts = {
+        "op": literal(op, task.c.op.type),
+        "status": literal(str(TaskStatus.PROCESSING)),
+        "started": literal(now),
+        "owner": literal(provisioner_owner(tx.scalar(select(action.c.connection).where(action.c.id == action_id)))),
+    }
     rows = dialects.insert(tx, task).from_select(
         ["action_id", "node", "phase", *facts],
         select(literal(action_id, Text()), wanted.c.value, literal(str(phase), Text()), *facts.values()).where(true()),
@@ -153,7 +168,7 @@ def _claim_for_step(
     claimed = tx.scalars(
         rows.on_conflict_do_update(
             index_elements=["action_id", "node", "phase"],
-            set_={name: rows.excluded[name] for name in facts} | {"ended": None, "error": None},
+            set_={name: rows.excluded[name] for name in facts} | {"ended": None, "error": None, "fixed": to_be_fixed},
             where=task.c.status.in_(_TO_DO),
         ).returning(task.c.node)
     )
@@ -180,22 +195,35 @@ def _note_found(tx: Connection, op: int, claimed: list[str], found: Mapping[str,
 
 def _note_digests(tx: Connection, op: int, digests: Mapping[str, str]) -> None:
     """Keep with each node the version that this operation is to bring about."""
-    rows = [{"the_node": name, "the_digest": digest} for name, digest in digests.items()]
-    if rows:
-        noted = update(task).where(task.c.op == op, task.c.node == bindparam("the_node"))
-        tx.execute(noted.values(digest=bindparam("the_digest")), rows)
+    if digests:
+        version = pairs(tx, digests)
+        noted = update(task).where(task.c.op == op, task.c.node == version.c.key)
+        tx.execute(noted.values(digest=version.c.value))
 
 
-def _touch_nodes(tx: Connection, site: str, op: int, nodes: list[str], *, undone: bool) -> None:
+def _touch_nodes(
+    tx: Connection, now: datetime, site: str, op: int, owner: str, nodes: list[str], *, undone: bool
+) -> None:
     """Make this the newest operation of its nodes; when `undone`, they count as done in no version from now on."""
+    if not nodes:
+        return
     rows = dialects.names(tx, nodes).subquery()
+    facts = {
+        "op": literal(op, node.c.op.type),
+        "status": literal(str(Status.PROCESSING), node.c.status.type),
+        "owner": literal(owner, node.c.owner.type),
+        "first_updated": literal(now, node.c.first_updated.type),
+        "last_updated": literal(now, node.c.last_updated.type),
+    }
     touched = dialects.insert(tx, node).from_select(
-        ["site", "name", "op"], select(literal(site), rows.c.value, literal(op, node.c.op.type)).where(true())
+        ["site", "name", *facts], select(literal(site), rows.c.value, *facts.values()).where(true())
     )
+    new = {fact: touched.excluded[fact] for fact in facts}
+    new["first_updated"] = func.coalesce(node.c.first_updated, touched.excluded.first_updated)
     tx.execute(
         touched.on_conflict_do_update(
             index_elements=["site", "name"],
-            set_={"op": touched.excluded.op, "left_as": None, **(_NOT_DONE if undone else {})},
+            set_={**new, "left_as": None, **(_NOT_DONE if undone else {})},
             where=or_(node.c.op.is_(None), node.c.op < touched.excluded.op),
         )
     )

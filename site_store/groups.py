@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, select, update
 
 from site_store.abort import interrupt_groups, interrupt_work, tell_group_failed
 from site_store.action_rows import read_action
+from site_store.claims import to_be_fixed
 from site_store.database import Repository
 from site_store.dialects import among, whole_joins
 from site_store.events import EventKind, NewEvent, write_events
@@ -271,7 +272,16 @@ def _start_again(tx: Connection, now: datetime, site: str, found: GroupRecord) -
     tx.execute(
         update(task)
         .where(task.c.action_id == found.action_id, among(tx, task.c.node, [row.node for row in again]))
-        .values(status=TaskStatus.PENDING, op=None, owner_group=None, error=None, started=None, ended=None, found=None)
+        .values(
+            status=TaskStatus.PENDING,
+            op=None,
+            owner_group=None,
+            error=None,
+            started=None,
+            ended=None,
+            found=None,
+            fixed=to_be_fixed,
+        )
     )
     # What kept them from being submitted may be over: that is judged anew.
     members = select(group_node.c.node).where(

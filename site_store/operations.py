@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, and_, case, exists, func, or_, select, u
 from site_store.claims import claim
 from site_store.database import Repository
 from site_store.errors import OperationConflict, OperationNotFound
+from site_store.node_status import follow_operation
 from site_store.outcomes import apply_late_outcome, apply_outcome
 from site_store.records import Operation, OperationStatus
 from site_store.tables import operation, site_lock
@@ -244,9 +245,11 @@ class Operations(Repository):
 
         def work(tx: Connection) -> frozenset[str]:
             now = self._shared_now(tx)
-            superseded = apply_outcome(tx, now, read_operation(tx, op), outcome, note)
+            this = read_operation(tx, op)
+            superseded = apply_outcome(tx, now, this, outcome, note)
             if status is not None:
                 finish(tx, now, op, status, result)
+            follow_operation(tx, now, this)
             return superseded
 
         return self._database.write(work)
@@ -276,9 +279,11 @@ class Operations(Repository):
 
         def work(tx: Connection) -> frozenset[str]:
             now = self._shared_now(tx)
-            known = apply_late_outcome(tx, now, read_operation(tx, op), outcome, note)
+            this = read_operation(tx, op)
+            known = apply_late_outcome(tx, now, this, outcome, note)
             if over:
                 finish(tx, now, op, OperationStatus.COMPLETE, None)
+            follow_operation(tx, now, this, late=True)
             return known
 
         return self._database.write(work)

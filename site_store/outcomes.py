@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from sqlalchemy import Connection, and_, bindparam, func, select, update
+from sqlalchemy import ColumnElement, Connection, and_, func, select, update
 
 from design_rendering.digests import with_labels_of
-from site_store.dialects import among
+from site_store.dialects import among, pairs
 from site_store.events import EventKind, NewEvent, write_events
+from site_store.node_status import done_again
 from site_store.records import Operation
 from site_store.tables import action, node, task
 from strategy_lib.node import TaskStatus
@@ -21,7 +22,7 @@ _UNPROVEN = (TaskStatus.PROCESSING, TaskStatus.UNKNOWN)
 
 def apply_outcome(tx: Connection, now: datetime, this: Operation, outcome: Outcome, note: str) -> frozenset[str]:
     """Apply an outcome (`Operations.record_outcome`) in the caller's transaction; the caller ends the operation."""
-    settled = _succeed(tx, now, this, outcome.succeeded)
+    settled = _succeed(tx, now, this, outcome.succeeded, fixed=task.c.fixed + done_again(now))
     settled |= _settle(tx, now, this, TaskStatus.ERROR, outcome.failed, _UNPROVEN)
     settled |= _settle(tx, now, this, TaskStatus.UNKNOWN, outcome.unknown, (TaskStatus.PROCESSING,))
     _explain(tx, this, outcome.notes, settled)
@@ -60,10 +61,17 @@ def apply_late_outcome(tx: Connection, now: datetime, this: Operation, outcome: 
     return known
 
 
-def _succeed(tx: Connection, now: datetime, this: Operation, nodes: Collection[str]) -> frozenset[str]:
-    """Note what has succeeded; a node that was released can be prepared, as if nothing had been sent for it yet."""
+def _succeed(
+    tx: Connection, now: datetime, this: Operation, nodes: Collection[str], fixed: ColumnElement[str] | None = None
+) -> frozenset[str]:
+    """Note what has succeeded; a node that was released can be prepared, as if nothing had been sent for it yet.
+
+    Parameters
+    ----------
+    fixed : what had to be repeated; nothing where something is merely learnt late.
+    """
     if this.phase is not Phase.RELEASE:
-        return _settle(tx, now, this, TaskStatus.SUCCESS, nodes, _UNPROVEN)
+        return _settle(tx, now, this, TaskStatus.SUCCESS, nodes, _UNPROVEN, fixed)
     if not nodes:
         return frozenset()
     return frozenset(
@@ -83,6 +91,7 @@ def _settle(
     status: TaskStatus,
     nodes: Collection[str],
     unproven: tuple[TaskStatus, ...],
+    fixed: ColumnElement[str] | None = None,
 ) -> frozenset[str]:
     """Give these nodes a status where the operation is still the newest; return those that took it."""
     if not nodes:
@@ -91,7 +100,7 @@ def _settle(
         tx.scalars(
             update(task)
             .where(task.c.op == this.op, among(tx, task.c.node, nodes), task.c.status.in_(unproven))
-            .values(status=status, ended=now)
+            .values(status=status, ended=now, fixed=fixed)
             .returning(task.c.node)
         )
     )
@@ -99,14 +108,11 @@ def _settle(
 
 def _explain(tx: Connection, this: Operation, notes: Mapping[str, str], settled: frozenset[str]) -> None:
     """Keep the provisioner's word on each node."""
-    rows = [{"the_node": name, "why": why} for name, why in sorted(notes.items()) if name in settled]
-    if rows:
-        tx.execute(
-            update(task)
-            .where(task.c.op == this.op, task.c.node == bindparam("the_node"))
-            .values(error=bindparam("why")),
-            rows,
-        )
+    said = {name: why for name, why in sorted(notes.items()) if name in settled}
+    if said:
+        word = pairs(tx, said)
+        explained = update(task).where(task.c.op == this.op, task.c.node == word.c.key)
+        tx.execute(explained.values(error=word.c.value))
 
 
 def _clear_errors(tx: Connection, this: Operation, nodes: frozenset[str]) -> None:

@@ -26,6 +26,7 @@ from sqlalchemy import (
 
 from site_store.dialects import among, names, names_parameter, names_value, pairs
 from site_store.errors import GroupNotFound
+from site_store.node_status import expect_provisioner, provisioner_owner
 from site_store.records import GroupRecord, PlannedGroup
 from site_store.tables import action, group_node, group_run, operation, task
 from site_store.tasks import withhold
@@ -90,6 +91,8 @@ def write_plan(
     ).rowcount
     if not first:
         return False
+    requested = tx.execute(select(action.c.site, action.c.connection).where(action.c.id == action_id)).one()
+    owner = provisioner_owner(requested.connection)
     if groups:
         tx.execute(insert(group_run), [_group_row(action_id, position, item) for position, item in enumerate(groups)])
         members = names_parameter(tx, "members")
@@ -119,9 +122,10 @@ def write_plan(
     # Two simple lookups: a join with the digests would go through all of them for every node.
     versioned = select(versions.c.key, versions.c.value).where(versions.c.key.in_(select(considered.c.node)))
     others = select(considered.c.node, null()).where(considered.c.node.not_in(names(tx, digests)))
-    _insert_tasks(tx, action_id, Phase.PREPARE, select(considered.c.node, null()))
-    _insert_tasks(tx, action_id, Phase.DEPLOY, versioned)
-    _insert_tasks(tx, action_id, Phase.DEPLOY, others)
+    _insert_tasks(tx, action_id, owner, Phase.PREPARE, select(considered.c.node, null()))
+    _insert_tasks(tx, action_id, owner, Phase.DEPLOY, versioned)
+    _insert_tasks(tx, action_id, owner, Phase.DEPLOY, others)
+    expect_provisioner(tx, action_id, requested.site, requested.connection)
     if done:
         tx.execute(
             update(task)
@@ -132,14 +136,14 @@ def write_plan(
     return True
 
 
-def _insert_tasks(tx: Connection, action_id: str, phase: Phase, nodes_with_digests: Any) -> None:
+def _insert_tasks(tx: Connection, action_id: str, owner: str, phase: Phase, nodes_with_digests: Any) -> None:
     node_name, digest = nodes_with_digests.selected_columns
     constants: list[ColumnElement[str]] = [
-        literal(str(text), Text()) for text in (action_id, phase, TaskStatus.PENDING)
+        literal(str(text), Text()) for text in (action_id, owner, phase, TaskStatus.PENDING)
     ]
     tx.execute(
         insert(task).from_select(
-            ["action_id", "phase", "status", "node", "digest"],
+            ["action_id", "owner", "phase", "status", "node", "digest"],
             nodes_with_digests.with_only_columns(*constants, node_name, digest),
         )
     )

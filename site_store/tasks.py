@@ -14,7 +14,6 @@ from sqlalchemy import (
     Select,
     Text,
     and_,
-    bindparam,
     case,
     func,
     literal,
@@ -26,8 +25,9 @@ from sqlalchemy import (
 
 from site_store.claims import require_attempt, require_site
 from site_store.database import Repository
-from site_store.dialects import among, insert, names, whole_joins
+from site_store.dialects import among, insert, names, pairs, whole_joins
 from site_store.events import EventKind, NewEvent, write_events
+from site_store.node_status import fail_nodes, provisioner_owner
 from site_store.records import NodeTasks, TaskRecord
 from site_store.tables import action, group_node, group_run, node, operation, task
 from strategy_lib.node import NodeState, TaskStatus, node_state
@@ -199,6 +199,8 @@ class Tasks(Repository):
                         provisioner_task=row.provisioner_task,
                         started=row.started,
                         ended=row.ended,
+                        owner=row.owner,
+                        fixed=row.fixed,
                     ),
                 )
                 for row in tx.execute(query)
@@ -276,8 +278,10 @@ class Tasks(Repository):
                 # A group's nodes have their rows from the plan on; those of a step come with its claim.
                 values = names(tx, wanted).subquery()
                 facts = (literal(action_id, Text()), values.c.value, literal(str(phase), Text()))
-                rows = select(*facts, literal(str(TaskStatus.PENDING))).where(true())
-                columns = ["action_id", "node", "phase", "status"]
+                connection = tx.scalar(select(action.c.connection).where(action.c.id == action_id))
+                rest = (literal(str(TaskStatus.PENDING)), literal(provisioner_owner(connection)))
+                rows = select(*facts, *rest).where(true())
+                columns = ["action_id", "node", "phase", "status", "owner"]
                 tx.execute(insert(tx, task).from_select(columns, rows).on_conflict_do_nothing())
             tx.execute(
                 update(task)
@@ -332,11 +336,11 @@ class Tasks(Repository):
                     .returning(task.c.node)
                 )
             )
-            if failed:
-                tx.execute(
-                    update(task).where(*prepare, task.c.node == bindparam("the_node")).values(error=bindparam("why")),
-                    [{"the_node": name, "why": reasons[name]} for name in sorted(failed)],
-                )
+            said = {name: reasons[name] for name in sorted(failed)}
+            if said:
+                why = pairs(tx, said)
+                tx.execute(update(task).where(*prepare, task.c.node == why.c.key).values(error=why.c.value))
+                fail_nodes(tx, now, site, action_id, said)
             events = [
                 NewEvent(EventKind.OUTCOME, f"prepare failure: not sent: {reasons[name]}", group, name)
                 for name in sorted(failed)

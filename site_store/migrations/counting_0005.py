@@ -192,7 +192,8 @@ def _sqlite_touches() -> Iterator[str]:
         after = moment.lower()
         its_action = f"{row}.action_id, a.site, {touch} FROM action a WHERE a.id = {row}.action_id"
         its_site = f"'', a.site, {touch} FROM action a WHERE a.id = {row}.action_id"
-        yield _sqlite_trigger(f"touch_task_{after}", moment, "task", [_sqlite_touch(its_action)])
+        of_task = "status, owner, op, error, fixed, started, ended"
+        yield _sqlite_trigger(f"touch_task_{after}", moment, "task", [_sqlite_touch(its_action)], of=of_task)
         shown = " OR ".join(f"OLD.{column} IS NOT NEW.{column}" for column in _SHOWN) if moment == "UPDATE" else ""
         work = [_sqlite_touch(f"'', {row}.site, {touch} WHERE true")]
         yield _sqlite_trigger(f"touch_node_{after}", moment, "node", work, shown)

@@ -30,6 +30,7 @@ BOTH_ENGINES = {
     "test_owners.py",
     "test_reporters.py",
     "test_storable.py",
+    "test_node_status.py",
     "test_schema_version.py",
     "test_standing.py",
     "test_upgrade.py",

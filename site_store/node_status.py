@@ -1,0 +1,126 @@
+"""How the newest operation of each node left it: written from its tasks, in the transaction that changes them.
+
+How a node stands in its site follows from this and from what is wanted and done (`tables.STANDING`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Connection, Text, and_, case, exists, func, literal, null, or_, select, update
+
+from site_store.dialects import pairs
+from site_store.records import Operation, OperationStatus
+from site_store.tables import action, node, operation, task
+from strategy_lib.node import TaskStatus
+from strategy_lib.phase import Phase
+from strategy_lib.status.leaf import UnknownCause
+from strategy_lib.status.words import Status
+
+#: The connection for all sites that have none of their own; expected where none is decided yet.
+DEFAULT_CONNECTION = "slipway_provisioner"
+PROVISIONER = "provisioner:"
+
+
+def provisioner_owner(connection: str | None) -> str:
+    """Return who is expected to work on nodes of an action with this connection."""
+    return f"{PROVISIONER}{connection or DEFAULT_CONNECTION}"
+
+
+def done_again(now: datetime) -> str:
+    """Say when something succeeded that had failed before: what stands behind the failure in `fixed`."""
+    return f" (succeeded at {now:%Y-%m-%d %H:%M:%S} UTC)"
+
+
+def follow_operation(tx: Connection, now: datetime, this: Operation, *, late: bool = False) -> None:
+    """Have the nodes whose newest operation this is say how it left them.
+
+    Parameters
+    ----------
+    late : this corrects what was not known in time: nothing had to be repeated.
+    """
+    follow_tasks(tx, now, task.c.op == this.op, node.c.site == this.site, late=late)
+    if this.phase is Phase.RELEASE:
+        # Those that were released have no operation any more: they wait to be prepared.
+        held = exists().where(task.c.op == this.op, task.c.node == node.c.name).correlate(node)
+        released = (node.c.site == this.site, node.c.op == this.op, node.c.status == str(Status.PROCESSING), ~held)
+        members = node.c.name.in_(this.nodes) if len(this.nodes) < 100 else node.c.name.is_not(None)
+        tx.execute(update(node).where(*released, members).values(status=None, last_updated=now))
+
+
+def follow_tasks(tx: Connection, now: datetime, *which: ColumnElement[bool], late: bool = False) -> None:
+    """Have nodes say how these tasks stand, where the operation of the task is the newest of the node.
+
+    Parameters
+    ----------
+    which : conditions on `task` and `node`, of which one finds the tasks by an index.
+    """
+    lost = case(
+        (operation.c.status == OperationStatus.TIMED_OUT, str(UnknownCause.TIMEOUT)), else_=str(UnknownCause.LOST)
+    )
+    said = case(
+        (task.c.status == TaskStatus.UNKNOWN, lost + func.coalesce(literal(": ") + task.c.error, "")),
+        (task.c.status == TaskStatus.ERROR, func.coalesce(task.c.error, task.c.phase + " failed")),
+    )
+    failed = task.c.status.in_((TaskStatus.UNKNOWN, TaskStatus.ERROR))
+    labelled = and_(task.c.phase == Phase.RELABEL, node.c.done_digest.is_not(None))
+    done = and_(task.c.status == TaskStatus.SUCCESS, or_(task.c.phase == Phase.DEPLOY, labelled))
+    destroyed = and_(task.c.status == TaskStatus.SUCCESS, task.c.phase == Phase.DESTROY)
+    ended = or_(done, destroyed)
+    repeated = and_(ended, node.c.error.is_not(None), node.c.error_action == task.c.action_id, literal(not late))
+    tx.execute(
+        update(node)
+        .where(
+            *which,
+            node.c.name == task.c.node,
+            node.c.op == task.c.op,
+            operation.c.op == task.c.op,
+            action.c.id == task.c.action_id,
+            node.c.site == action.c.site,
+        )
+        .values(
+            status=case(
+                (task.c.status == TaskStatus.PROCESSING, str(Status.PROCESSING)),
+                (failed, str(Status.ERROR)),
+                (done, str(Status.SUCCESS)),
+                (destroyed, str(Status.DELETED)),
+                else_=null(),
+            ),
+            error=case((failed, said), (ended, null()), else_=node.c.error),
+            error_revision=case((failed, action.c.revision), (ended, null()), else_=node.c.error_revision),
+            error_action=case((failed, task.c.action_id), (ended, null()), else_=node.c.error_action),
+            fixed=case((repeated, node.c.error + done_again(now)), (ended, null()), else_=node.c.fixed),
+            first_updated=func.coalesce(node.c.first_updated, now),
+            last_updated=now,
+        )
+    )
+
+
+def fail_nodes(tx: Connection, now: datetime, site: str, action_id: str, reasons: Mapping[str, str]) -> None:
+    """Note with nodes that nothing could be sent for them, each with its reason."""
+    if not reasons:
+        return
+    why = pairs(tx, reasons)
+    revision = select(action.c.revision).where(action.c.id == action_id).scalar_subquery()
+    tx.execute(
+        update(node)
+        .where(node.c.site == site, node.c.name == why.c.key)
+        .values(
+            status=str(Status.ERROR),
+            error=why.c.value,
+            error_revision=revision,
+            error_action=literal(action_id, Text()),
+            first_updated=func.coalesce(node.c.first_updated, now),
+            last_updated=now,
+        )
+    )
+
+
+def expect_provisioner(tx: Connection, action_id: str, site: str, connection: str | None) -> None:
+    """Write who is expected to work on the tasks of an action and on the nodes of its site."""
+    name = provisioner_owner(connection)
+    tx.execute(
+        update(task).where(task.c.action_id == action_id, task.c.owner.is_distinct_from(name)).values(owner=name)
+    )
+    tx.execute(update(node).where(node.c.site == site, node.c.owner.is_distinct_from(name)).values(owner=name))
