@@ -218,7 +218,7 @@ def _touch_nodes(
     touched = dialects.insert(tx, node).from_select(
         ["site", "name", *facts], select(literal(site), rows.c.value, *facts.values()).where(true())
     )
-    new = {fact: touched.excluded[fact] for fact in facts}
+    new: dict[str, Any] = {fact: touched.excluded[fact] for fact in facts}
     new["first_updated"] = func.coalesce(node.c.first_updated, touched.excluded.first_updated)
     tx.execute(
         touched.on_conflict_do_update(
