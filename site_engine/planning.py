@@ -11,6 +11,7 @@ from site_engine.actions.kinds import ActionKind, Override
 from site_engine.actions.parameters import ActionParameters
 from site_store import NodeRecord, PlannedGroup
 from strategy_lib.deployment import Deployment, Finished
+from strategy_lib.errors import StrategyLibError
 from strategy_lib.node import Node
 from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
@@ -57,6 +58,19 @@ def make_plan(
     grouped = frozenset(name for planned in groups for name in planned.nodes)
     other = frozenset(node.name for node in nodes) - grouped
     return Plan(groups, grouped.intersection(done), other, dict(withheld or {}))
+
+
+def committed_groups(design: Design) -> tuple[PlannedGroup, ...] | None:
+    """Return the groups of a design with their nodes in processing order; None where that cannot be said."""
+    try:
+        return make_plan(design.strategy, design.nodes, ()).groups
+    except StrategyLibError:
+        return None
+
+
+def racks_of(design: Design) -> dict[str, str]:
+    """Return the rack of each node that stands in one."""
+    return {node.name: node.rack for node in design.nodes if node.rack is not None}
 
 
 def plan_action(

@@ -10,8 +10,9 @@ from sqlalchemy import Connection, Row, and_, exists, literal, or_, select, true
 
 from site_store.database import Repository
 from site_store.dialects import among, insert, names, pairs
+from site_store.node_status import provisioner_owner
 from site_store.records import NodeRecord
-from site_store.tables import node, operation, task
+from site_store.tables import action, node, operation, task
 from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import Phase
@@ -20,15 +21,24 @@ from strategy_lib.phase import Phase
 def write_wanted(tx: Connection, site: str, revision: int, digests: Mapping[str, str]) -> None:
     """Say in the caller's transaction what a revision wants: these nodes, each in this version, and no others.
 
+    What stays as it is keeps the revision that brought it: a commit that changes nothing of a node raises nothing.
     The site's nodes are locked by name, so that two who do so at once do not wait for each other.
     """
     # By name as Python and SQLite sort, whatever the language of the database.
     by_name = node.c.name if tx.dialect.name == "sqlite" else node.c.name.collate("C")
     tx.execute(select(node.c.name).where(node.c.site == site).order_by(by_name).with_for_update()).all()
+    # Of nodes that no action has considered yet: who works on the others.
+    connection = (
+        select(action.c.connection)
+        .where(action.c.site == site, action.c.connection.is_not(None))
+        .order_by(action.c.id.desc())
+        .limit(1)
+    )
+    owner = provisioner_owner(tx.scalar(connection))
     wanted = pairs(tx, dict(sorted(digests.items())))
     rows = insert(tx, node).from_select(
-        ["site", "name", "wanted_revision", "wanted_digest"],
-        select(literal(site), wanted.c.key, literal(revision), wanted.c.value).where(true()),
+        ["site", "name", "wanted_revision", "wanted_digest", "owner"],
+        select(literal(site), wanted.c.key, literal(revision), wanted.c.value, literal(owner)).where(true()),
     )
     tx.execute(
         rows.on_conflict_do_update(
@@ -37,10 +47,7 @@ def write_wanted(tx: Connection, site: str, revision: int, digests: Mapping[str,
                 "wanted_revision": rows.excluded.wanted_revision,
                 "wanted_digest": rows.excluded.wanted_digest,
             },
-            where=or_(
-                node.c.wanted_revision.is_distinct_from(rows.excluded.wanted_revision),
-                node.c.wanted_digest.is_distinct_from(rows.excluded.wanted_digest),
-            ),
+            where=node.c.wanted_digest.is_distinct_from(rows.excluded.wanted_digest),
         )
     )
     tx.execute(

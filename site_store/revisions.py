@@ -21,6 +21,8 @@ from site_store.design_records import DocumentRecord, RevisionRecord, RevisionSe
 from site_store.dialects import insert
 from site_store.errors import BufferChanged, BufferEmpty, RevisionNotFound
 from site_store.nodes import write_wanted
+from site_store.records import PlannedGroup
+from site_store.site_groups import write_racks, write_site_groups
 from site_store.storable import plain, require_names
 from site_store.tables import candidate, content, document, revision, revision_collection
 from site_store.tables import site as site_table
@@ -47,6 +49,8 @@ class Revisions(Repository):
         hidden: RevisionSecrets | None = None,
         digests: Mapping[str, str] | None = None,
         notifications: Mapping[str, Any] | None = None,
+        groups: Sequence[PlannedGroup] | None = None,
+        racks: Mapping[str, str] | None = None,
     ) -> RevisionRecord:
         """Make a site's next revision, and empty its buffer. When it is refused, nothing has changed.
 
@@ -68,6 +72,10 @@ class Revisions(Repository):
         notifications : who is told what (`strategy_lib.notifications.Notifications.to_data`). None where the design
             cannot be read: who was told before still is.
 
+        groups : the groups of its strategy in processing order, each with its nodes. None where it cannot be read: the
+            site keeps those that it has.
+        racks : the rack of each node that stands in one; with `digests` only.
+
         Returns
         -------
         RevisionRecord
@@ -83,6 +91,7 @@ class Revisions(Repository):
         """
         require_names("the collection", collections)
         require_names("the node", digests or ())
+        require_names("the group", (planned.group.name for planned in groups or ()))
         texts = {name: text for name, text in collections.items() if text.strip()}
         wanted = {name: digest_of(texts[name]) for name in sorted(texts)}
         design = None if rendered is None else digest_of(rendered)
@@ -91,6 +100,13 @@ class Revisions(Repository):
             members[name].append(entry)
         token = secrets.token_urlsafe(32)
         hidden_text = None if hidden is None else json.dumps([sorted(hidden.texts), list(hidden.exposed)])
+
+        def want(tx: Connection, number: int) -> None:
+            if digests is not None:
+                write_wanted(tx, site, number, digests)
+                write_racks(tx, site, racks or {})
+            if groups is not None:
+                write_site_groups(tx, site, groups)
 
         def work(tx: Connection) -> RevisionRecord:
             lock_documents(tx, site)
@@ -105,8 +121,7 @@ class Revisions(Repository):
             if number is not None:
                 newest = _read(tx, site, number)
                 if newest.design_digest == design and contents.digests(revision_parts(tx, site, number)) == wanted:
-                    if digests is not None:
-                        write_wanted(tx, site, number, digests)
+                    want(tx, number)
                     return _record(newest, wanted, rendered)
             now = self._now()
             tx.execute(insert(tx, site_table).values(name=site, created=now).on_conflict_do_nothing())
@@ -136,8 +151,7 @@ class Revisions(Repository):
                     plain_insert(revision_collection),
                     [{"revision_id": made, "name": name, "content_id": part} for name, part in parts.items()],
                 )
-            if digests is not None:
-                write_wanted(tx, site, (number or 0) + 1, digests)
+            want(tx, (number or 0) + 1)
             clear(tx, now, site, user, version)
             return _record(_read(tx, site, (number or 0) + 1), wanted, rendered, created=True)
 

@@ -23,6 +23,7 @@ from site_store.provisioner_lists import ProvisionerLists
 from site_store.reporters import Reporters
 from site_store.reports import Reports
 from site_store.revisions import Revisions
+from site_store.site_groups import SiteGroups
 from site_store.site_locks import SiteLocks
 from site_store.site_nodes import SiteNodes
 from site_store.sites import Sites
@@ -62,6 +63,7 @@ class SiteStore:
         self.trees = Trees(database)
         self.site_nodes = SiteNodes(database)
         self.counts = Counts(database)
+        self.site_groups = SiteGroups(database)
 
     @classmethod
     def open(cls, url: str | None = None, now: Callable[[], datetime] | None = None) -> SiteStore:

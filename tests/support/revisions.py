@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from design_rendering.design import read_design
 from design_rendering.documents import Document, load_documents
+from site_engine.planning import committed_groups, racks_of
 from site_store import RevisionRecord, SiteStore
 from strategy_lib.errors import StrategyLibError
 
@@ -19,7 +20,16 @@ def commit_design(
     read = load_documents(text) if documents is None else documents
     members = [(COLLECTION, document) for document in read]
     try:
-        digests = read_design(read).digests
+        design = read_design(read)
     except StrategyLibError:
-        digests = None
-    return store.revisions.commit(site, {COLLECTION: text}, members, text, user, digests=digests)
+        return store.revisions.commit(site, {COLLECTION: text}, members, text, user)
+    return store.revisions.commit(
+        site,
+        {COLLECTION: text},
+        members,
+        text,
+        user,
+        digests=design.digests,
+        groups=committed_groups(design),
+        racks=racks_of(design),
+    )

@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from site_engine.actions.admission import skipped_commits
+from site_engine.planning import committed_groups, racks_of
 from site_store import BufferChanged, RevisionRecord, SiteStore, Version
 from slipway_api import airflow_access as access
 from slipway_api.documents.revisions import LARGEST_NUMBER, Digest
@@ -159,6 +160,8 @@ class _Making:
                 rollback_of=rollback_of,
                 hidden=validated.secrets,
                 digests=None if validated.design is None else validated.design.digests,
+                groups=None if validated.design is None else committed_groups(validated.design),
+                racks=None if validated.design is None else racks_of(validated.design),
                 notifications=None if validated.design is None else validated.design.notifications.to_data(),
             )
         except BufferChanged as error:

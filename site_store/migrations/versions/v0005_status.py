@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
 
+from design_rendering.design import Design, read_design
+from design_rendering.documents import load_documents
 from site_store.migrations import counting_0005
+from strategy_lib.errors import StrategyLibError
+from strategy_lib.ordering import order_groups
+from strategy_lib.selectors import resolve
+from strategy_lib.strategy import group_to_data
 
 revision = "0005"
 down_revision = "0004"
@@ -42,6 +49,9 @@ def upgrade() -> None:
     _create_approvals()
     _create_counts()
     _create_outbox()
+    _say_who_is_expected()
+    _say_how_nodes_were_left()
+    _write_site_groups()
     for statement in (*counting_0005.first_counts(), *counting_0005.statements(op.get_bind().dialect.name)):
         # As it is: there is nothing in it for SQLAlchemy to fill in.
         op.get_bind().exec_driver_sql(statement)
@@ -83,6 +93,94 @@ def _change_nodes() -> None:
     op.add_column("node", sa.Column("standing", sa.String(), computed, nullable=False))
     op.create_index("ix_node_site_standing_name", "node", ["site", "standing", "name"])
     op.create_index("ix_node_site_rack_name", "node", ["site", "rack", "name"])
+
+
+def _say_who_is_expected() -> None:
+    """Name the owners of what is there: the provisioner's connection of each action, and its DAG."""
+    its_connection = "'provisioner:' || coalesce({connection}, 'slipway_provisioner')"
+    of_action = its_connection.format(connection="action.connection")
+    op.execute(f"UPDATE task SET owner = (SELECT {of_action} FROM action WHERE action.id = task.action_id)")  # noqa: S608
+    newest = (
+        "(SELECT connection FROM action WHERE action.site = node.site AND connection IS NOT NULL "
+        "ORDER BY id DESC LIMIT 1)"
+    )
+    op.execute(f"UPDATE node SET owner = {its_connection.format(connection=newest)}")  # noqa: S608
+    op.execute(
+        "UPDATE action_step SET owner = "
+        "(SELECT 'airflow:' || dag_id FROM action WHERE action.id = action_step.action_id AND run_id IS NOT NULL)"
+    )
+
+
+def _say_how_nodes_were_left() -> None:
+    """Have each node say what the task of its newest operation says, as outcomes do from now on."""
+    words = {
+        "status": "CASE WHEN task.status = 'processing' THEN 'processing' "
+        "WHEN task.status IN ('error', 'unknown') THEN 'error' "
+        "WHEN task.status = 'success' AND task.phase = 'deploy' THEN 'success' "
+        "WHEN task.status = 'success' AND task.phase = 'destroy_nodes' THEN 'deleted' "
+        "WHEN task.status = 'success' AND task.phase = 'relabel_nodes' AND node.done_digest IS NOT NULL THEN 'success' "
+        "END",
+        "error": "CASE WHEN task.status = 'error' THEN coalesce(task.error, task.phase || ' failed') "
+        "WHEN task.status = 'unknown' THEN CASE WHEN operation.status = 'timed_out' THEN 'timeout' ELSE 'lost' END "
+        "|| coalesce(': ' || task.error, '') END",
+        "error_revision": "CASE WHEN task.status IN ('error', 'unknown') THEN action.revision END",
+        "error_action": "CASE WHEN task.status IN ('error', 'unknown') THEN action.id END",
+        "first_updated": "task.started",
+        "last_updated": "coalesce(task.ended, task.started)",
+    }
+    its_task = (
+        "FROM task JOIN operation ON operation.op = task.op JOIN action ON action.id = task.action_id "
+        "WHERE task.op = node.op AND task.node = node.name AND action.site = node.site"
+    )
+    assigned = ", ".join(f"{column} = (SELECT {word} {its_task})" for column, word in words.items())
+    op.execute(f"UPDATE node SET {assigned} WHERE op IS NOT NULL")  # noqa: S608 - made of constants
+
+
+def _write_site_groups() -> None:
+    """Write the groups and racks of each site's newest design, as commits do from now on; where it can be read."""
+    tx = op.get_bind()
+    group = sa.table(
+        "site_group",
+        *(sa.column(name) for name in ("site", "name", "position", "critical")),
+        sa.column("depends_on", sa.JSON()),
+        sa.column("definition", sa.JSON()),
+    )
+    member = sa.table("site_group_node", *(sa.column(name) for name in ("site", "group_name", "node")))
+    newest = tx.execute(sa.text("SELECT site, max(number) FROM revision GROUP BY site")).all()
+    racked = sa.text("UPDATE node SET rack = :rack WHERE site = :site AND name = :name")
+    for site, number in newest:
+        design = stored_design(tx, site, number)
+        if design is None:
+            continue
+        nodes = resolve(design.strategy, design.nodes)
+        for position, name in enumerate(order_groups(design.strategy)):
+            one = design.strategy.group(name)
+            facts = {"position": position, "critical": one.critical, "depends_on": list(one.depends_on)}
+            tx.execute(group.insert().values(site=site, name=name, definition=group_to_data(one), **facts))
+            if nodes[name]:
+                rows = [{"site": site, "group_name": name, "node": node} for node in sorted(nodes[name])]
+                tx.execute(member.insert(), rows)
+        racks = [{"site": site, "name": one.name, "rack": one.rack} for one in design.nodes if one.rack is not None]
+        if racks:
+            tx.execute(racked, racks)
+
+
+def stored_design(tx: sa.Connection, site: str, number: int) -> Design | None:
+    """Return a revision's stored design; None where there is none that can be read."""
+    query = sa.text(
+        "SELECT content.text FROM revision JOIN content ON content.id = revision.design_id "
+        "WHERE revision.site = :site AND revision.number = :number"
+    )
+    text = tx.scalar(query, {"site": site, "number": number})
+    if text is None:
+        return None
+    try:
+        design = read_design(load_documents(zlib.decompress(bytes(text)).decode(), f"revision {number}"))
+        order_groups(design.strategy)
+        resolve(design.strategy, design.nodes)
+    except StrategyLibError:
+        return None
+    return design
 
 
 def _create_site_groups() -> None:

@@ -32,6 +32,7 @@ BOTH_ENGINES = {
     "test_storable.py",
     "test_node_status.py",
     "test_schema_version.py",
+    "test_site_groups.py",
     "test_standing.py",
     "test_upgrade.py",
     "test_upgrade_0003.py",

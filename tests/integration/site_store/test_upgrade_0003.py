@@ -187,6 +187,12 @@ def test_what_is_wanted_and_the_versions_are_those_of_commits_and_actions_on_the
             ("n3", 2, digests["n3"]),
             ("gone", None, None),
         }
+        (group,) = store.site_groups.of_site("south")
+        assert store.site_groups.nodes("south") == {group.name: ("n1", "n3")}
+        assert store.site_groups.of_site("west") == []
+        assert {one.standing for one in store.nodes.of_site("south") if one.wanted_digest} == {"pending"}
+        assert store.counts.verify().compared > 0
+        assert store.counts.verify().differences == ()
         (kept,) = store.nodes.of_site("west")
         assert (kept.wanted_revision, kept.wanted_digest) == (1, "planned"), "its newest design cannot be read"
         assert store.sites.version_number("south", Version.LAST_SITE_ACTION) == 1, "new labels bring no site anywhere"
@@ -232,6 +238,10 @@ def test_work_in_every_state_is_read_and_goes_on(empty_url: str) -> None:
         assert all(listing.steps == {} for listing in actions.values()), "nobody has noted them"
         assert [name for name, _ in actions[ActionState.RUNNING].groups] == ["a", "b", "c", "d"]
         assert (store.revisions.get("north").text, store.buffers.get("north").version) == (TEXT, 3)
+        tasks = dict(store.tasks.of_step(HELD, Phase.PREPARE))
+        assert {one.owner for one in tasks.values()} == {"provisioner:slipway_provisioner"}
+        assert store.counts.verify().compared >= 2 * len(tasks)
+        assert store.counts.verify().differences == ()
         assert store.buffers.get("north").posted.keys() == {"more"}
         operations = {operation.status: operation for operation in store.operations.of_action(HELD)}
         assert {status: (one.phase.value, one.group) for status, one in operations.items()} == OPERATIONS
