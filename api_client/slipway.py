@@ -231,6 +231,23 @@ class SlipwayClient:
             return sentence(refused.detail)
         return None
 
+    def deliver(self, event_id: str, target: str, owner: str, epoch: int) -> str | None:
+        """Have a notification sent to a webhook; return why its receiver did not take it, None where it did.
+
+        Parameters
+        ----------
+        owner, epoch : the lease of the controller that asks.
+
+        Raises
+        ------
+        ApiRefused, ApiUnreachable : the API does not answer as it should: of the receiver nothing is known.
+        """
+        what = f"sending notification {event_id} to {target}"
+        body = {"target": target, "owner": owner, "epoch": epoch}
+        path = f"/notifications/{_quoted(event_id)}/deliveries"
+        problem = read_json(what, self.request(what, "POST", path, json=body)).get("problem")
+        return None if problem is None else str(problem)
+
     def stop(self, action_id: str) -> None:
         """End an action; `ApiRefused` with status 409 when it is over, or not there yet."""
         self.request(f"stopping action {action_id}", "POST", f"/actions/{_quoted(action_id)}/control/stop")

@@ -2,19 +2,19 @@
 
 It holds a lease, and does its jobs one after the other, each again and again. A job that fails is tried again after
 growing pauses, and the others go on meanwhile. Before each step the lease is asked for: who has lost it stops there.
-The jobs are made below: `close_dead_actions`, `check_owners`, `check_provisioners`.
+The jobs are made by `close_dead_actions` below, and in `owner_jobs.py`, `notifications.py` and `upkeep.py`.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from site_engine.dead_actions import reconcile_all
-from site_engine.errors import AccountRefused, AirflowApiError, EngineError
+from site_engine.errors import AccountRefused, EngineError
 from site_store import LeaseLost, StoreError
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ RENEWAL = 15.0
 TICK = 5.0
 """Seconds between two looks, of the leader and of those who wait to become it."""
 DEAD_ACTIONS_EVERY = 5.0
-OWNERS_EVERY = 30.0
-PROVISIONERS_EVERY = 300.0
 LONGEST_PAUSE = 60.0
 """Seconds between two attempts at what keeps failing, at most."""
 MOST_REFUSALS = 3
@@ -47,11 +45,6 @@ LONGEST_STAND_BACK = 900.0
 """Seconds that it leaves to others then, at most; a minute at first."""
 _NOTED_EVERY = 60.0
 """Seconds after which a check that finds the same as before is noted again."""
-
-AirflowHealth = Callable[[], Mapping[str, str | None]]
-"""Asks Airflow how its components are; returns what is wrong with each in a sentence, None where it is well."""
-CheckProvisioner = Callable[[str], str | None]
-"""Asks the provisioner of a site; returns what is wrong in a sentence, None where it answers."""
 
 
 def pause_after(failures: int) -> float:
@@ -249,44 +242,3 @@ def close_dead_actions(airflow: AirflowRuns) -> Job:
         gone.update(found.gone)
 
     return Job(AIRFLOW, DEAD_ACTIONS_EVERY, work)
-
-
-def check_owners(health: AirflowHealth) -> Job:
-    """Return the job that looks at the owners of what is under way: Airflow's components, which run the actions."""
-
-    def work(controller: Controller) -> None:
-        for component, problem in health().items():
-            controller.note(f"airflow: {component}", problem)
-
-    return Job("airflow: api-server", OWNERS_EVERY, work)
-
-
-def check_provisioners(check: CheckProvisioner) -> Job:
-    """Return the job that asks the provisioner of every site whether it answers, one in each look: it may be slow."""
-    rest: list[str] = []
-    failed: dict[str, AirflowApiError] = {}
-
-    def work(controller: Controller) -> bool:
-        if not rest:
-            rest.extend(controller.store.sites.committed())
-            failed.clear()
-        if rest:
-            site = rest.pop(0)
-            try:
-                problem = check(site)
-            except AccountRefused:
-                rest.clear()
-                raise
-            except AirflowApiError as error:
-                # Of this provisioner nothing is known; the others may be heard.
-                failed[site] = error
-            else:
-                controller.note(f"provisioner of site {site}", problem)
-        if rest:
-            return False
-        for site, first in failed.items():
-            more = f", nor are {len(failed) - 1} more" if len(failed) > 1 else ""
-            raise AirflowApiError(f"the provisioner of site {site} is not checked{more}: {first}") from first
-        return True
-
-    return Job("provisioners", PROVISIONERS_EVERY, work)

@@ -124,6 +124,10 @@ class Provisioners(Protocol):
     All raise ``ConnectionLookupFailed`` when it is not known which connection it is.
     """
 
+    def find(self, conn_id: str) -> ConnectionValues | None:
+        """Return a connection of any type by its name, None when there certainly is none."""
+        ...
+
     def find_for_site(self, site: str) -> ProvisionerConnection | None:
         """Return the connection of a site: its own, else the one for all sites, None when there is neither."""
         ...

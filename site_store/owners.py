@@ -16,7 +16,16 @@ from site_store.leases import require_lease
 from site_store.outbox import write_notification
 from site_store.records import Lease, StepState
 from site_store.status_records import TOUCH, CallCount, CallKey, ExpectedWork, OwnerCheckIn
-from site_store.tables import action, action_step, owner, provisioner_call, reported, site, status_count
+from site_store.tables import (
+    action,
+    action_step,
+    owner,
+    provisioner_call,
+    provisioner_list,
+    reported,
+    site,
+    status_count,
+)
 from strategy_lib.node import TaskStatus
 from strategy_lib.notifications import NotificationKind
 from strategy_lib.status.words import Status
@@ -182,6 +191,8 @@ def _expected(tx: Connection) -> list[ExpectedWork]:
     found.update((name, where, action_id or None) for name, where, action_id in tx.execute(promised))
     for query in (doing, steps):
         found.update((name, where, action_id) for name, where, action_id in tx.execute(query))
+    read = select(provisioner_list.c.connection, provisioner_list.c.site)
+    found.update((f"provisioner:{name}", where, None) for name, where in tx.execute(read) if name)
     # What is deployed next on any site needs it, also while no action is open.
     found.update((_MAIN, name, None) for name in tx.scalars(select(site.c.name)))
     return [ExpectedWork(*one) for one in sorted(found, key=lambda one: (one[0], one[1], one[2] or ""))]

@@ -100,7 +100,11 @@ def _open(stopped: StopSignal) -> SiteStore | None:
 
 
 def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> list[Job]:
-    from site_engine.controller import check_owners, check_provisioners, close_dead_actions
+    from site_engine.controller import close_dead_actions
+    from site_engine.notifications import send_notifications
+    from site_engine.owner_jobs import check_owners, check_provisioners, watch_owners
+    from site_engine.upkeep import forget_notifications, merge_counts
+    from slipway_cli.courier import courier
 
     def session(answer: float) -> ApiSession:
         return sessions.enter_context(contextlib.closing(ApiSession(url, account.user, account.password, answer)))
@@ -110,5 +114,9 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     return [
         close_dead_actions(airflow),
         check_owners(airflow.component_problems),
+        watch_owners(),
+        send_notifications(courier(airflow, slipway)),
+        merge_counts(),
+        forget_notifications(),
         check_provisioners(slipway.provisioner_problem),
     ]

@@ -33,6 +33,15 @@ _LOOKS = 3
 _BETWEEN_LOOKS = 0.5
 
 
+def find(conn_id: str) -> ConnectionValues | None:
+    """Return a connection of any type as plain values, None when there certainly is none.
+
+    Raises `ConnectionLookupFailed`: it is not known whether there is one.
+    """
+    found = find_connection(conn_id)
+    return None if found is None else _plain(found, found.conn_type or "")
+
+
 def find_for_site(site: str) -> ProvisionerConnection | None:
     """Return the connection of a site's provisioner: its own, else the one for all sites; None when there is neither.
 
@@ -103,8 +112,12 @@ def provisioner_connection(connection: Connection) -> ProvisionerConnection:
             used,
             ", ".join(FACTORY.types),
         )
-    values = ConnectionValues(
-        type=used,
+    return ProvisionerConnection(_plain(connection, used), slipway_url())
+
+
+def _plain(connection: Connection, kind: str) -> ConnectionValues:
+    return ConnectionValues(
+        type=kind,
         id=str(connection.conn_id),
         host=connection.host or "",
         schema=connection.schema or "",
@@ -114,7 +127,6 @@ def provisioner_connection(connection: Connection) -> ProvisionerConnection:
         extra=connection.extra_dejson,
         named_by=f"Airflow connection {connection.conn_id!r}",
     )
-    return ProvisionerConnection(values, slipway_url())
 
 
 def slipway_url() -> str:

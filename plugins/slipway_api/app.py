@@ -16,6 +16,7 @@ from slipway_api.http.dependencies import accept_verbosity, require_existing_sit
 from slipway_api.http.error_answers import Unexpected, add_error_answers
 from slipway_api.http.openapi import TEXT, describe
 from slipway_api.keystone import routes as keystone
+from slipway_api.notifications import deliveries
 from slipway_api.pages import run_tab, sites, static_files
 from slipway_api.shipyard import workflows
 from slipway_api.shipyard.headers import ShipyardHeaders
@@ -24,7 +25,19 @@ from slipway_api.sites import site_statuses
 if TYPE_CHECKING:
     from site_engine.provisioners import Provisioners
 
-_ROUTERS = (configdocs, commit, revisions, actions, dry_run, report, notes, workflows, site_statuses, run_view)
+_ROUTERS = (
+    configdocs,
+    commit,
+    revisions,
+    actions,
+    dry_run,
+    report,
+    notes,
+    workflows,
+    site_statuses,
+    run_view,
+    deliveries,
+)
 _PAGES = (sites, run_tab, static_files)
 
 

@@ -15,8 +15,8 @@ from slipway_cli.service_account import DEFAULT_USER, PASSWORD_VARIABLE
 
 ROLES = {"admin": "admin", "viewer": "viewer"}
 """User name -> role in Airflow, of the users that are people."""
-SERVICE_ROLE = "viewer"
-"""The role of Slipway's own account, which reads only."""
+SERVICE_ROLE = "user"
+"""The role of Slipway's own account: it reads, and starts runs of the DAG `notify`, which a viewer may not."""
 
 
 @dataclass(frozen=True, slots=True)

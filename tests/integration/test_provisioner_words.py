@@ -44,6 +44,10 @@ class OneProvisioner:
 
     found = ProvisionerConnection(ConnectionValues("drydock", "slipway_provisioner", DRYDOCK))
 
+    def find(self, conn_id: str) -> ConnectionValues | None:
+        """Return its values."""
+        return self.found.values
+
     def find_for_site(self, site: str) -> ProvisionerConnection | None:
         """Return it."""
         return self.found

@@ -15,20 +15,17 @@ from site_engine.controller import (
     LONGEST_PAUSE,
     MOST_REFUSALS,
     NAME,
-    OWNERS_EVERY,
-    PROVISIONERS_EVERY,
     RENEWAL,
     TICK,
     USER,
     Controller,
     Job,
-    check_owners,
-    check_provisioners,
     close_dead_actions,
     pause_after,
 )
 from site_engine.dead_actions import GONE_TIME
 from site_engine.errors import AccountRefused, AirflowApiError
+from site_engine.owner_jobs import OWNERS_EVERY, PROVISIONERS_EVERY, check_owners, check_provisioners
 from site_store import ActionState, LeaseLost, SiteStore, StoreUnavailable
 from site_store.abort import CLOSE
 from tests.support.revisions import commit_design

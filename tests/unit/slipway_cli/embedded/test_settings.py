@@ -107,7 +107,7 @@ def test_the_controller_alone_has_the_password_of_slipways_own_account(tmp_path:
     }
     env = environment(tmp_path, **given)
     assert "SERVICE" not in "".join(name for name in env if name.startswith("SLIPWAY"))
-    assert env["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS"] == "admin:admin,viewer:viewer,slipway:viewer"
+    assert env["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS"] == "admin:admin,viewer:viewer,slipway:user"
     credentials = load_or_create(tmp_path / "secrets.json", tmp_path / "passwords.json", given)
     controllers = controller_environment(env, credentials)
     assert [name for name in controllers if "AIRFLOW__" in name] == []

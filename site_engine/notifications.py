@@ -1,0 +1,126 @@
+"""Notifications: what is said of an event, and the controller's job that sends each at least once (`outbox`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from site_engine.controller import Job
+from site_engine.errors import AccountRefused, EngineError
+from strategy_lib.notifications import NotificationKind
+
+if TYPE_CHECKING:
+    from site_engine.controller import Controller
+    from site_store import Lease, OutboxRecord
+    from strategy_lib.notifications import Target
+
+SEND_EVERY: Final = 5.0
+FIRST_PAUSE: Final = 10.0
+LONGEST_PAUSE: Final = 3600.0
+UNKNOWN_PAUSE: Final = timedelta(seconds=60)
+"""The longest pause while Airflow or Slipway's API is away."""
+GIVEN_UP_AFTER: Final = timedelta(days=3)
+LONGEST_LOOK: Final = 10.0
+"""Seconds that one look sends for at most: other jobs wait meanwhile."""
+
+Send = Callable[["OutboxRecord", "Target", "Lease"], None]
+"""Sends a notification once. Raises `NotDelivered`: the receiver did not take it. Any other `EngineError`: Airflow or
+Slipway's API is away, and nothing is known of the receiver."""
+
+
+class NotDelivered(EngineError):
+    """The receiver did not take the notification: it is tried again later. The message has no secret."""
+
+
+def headline(event: OutboxRecord) -> str:
+    """Return what happened in one sentence, on one line."""
+    data, action = event.data, event.action_id or ""
+    match event.kind:
+        case NotificationKind.VERDICT:
+            said = f"{data.get('kind', 'action')} is {data.get('state')}: {data.get('verdict')}"
+        case NotificationKind.CRITICAL_GROUP_FAILED:
+            said = f"critical group {event.group} failed ({data.get('reason') or 'no reason is known'})"
+        case NotificationKind.GATE_WAITING:
+            said = f"group {event.group} waits for approval: {data.get('text') or 'no text is given'}"
+        case NotificationKind.OWNER_UNRESPONSIVE:
+            said = f"{data.get('owner')} is unresponsive"
+        case NotificationKind.OWNER_BACK:
+            said = f"{data.get('owner')} is back"
+        case _:
+            said = event.kind
+    about = f" [action {action}]" if action else ""
+    return " ".join(f"Site {event.site}: {said}{about}".split())
+
+
+def message_of(event: OutboxRecord) -> dict[str, Any]:
+    """Return a notification as JSON values: what a webhook gets."""
+    return {
+        "id": event.event_id,
+        "event": event.kind,
+        "site": event.site,
+        "action": event.action_id,
+        "group": event.group,
+        "at": event.created.isoformat(),
+        "text": headline(event),
+        "data": dict(event.data),
+    }
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """Return a message as lines for a mail or a chat; plain text, in which nothing is markup."""
+    facts = {"time": message["at"], "event": message["id"], **message["data"]}
+    lines = [str(message["text"]), "", *(f"{name}: {_plain(value)}" for name, value in facts.items() if value)]
+    return "\n".join(lines)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {part}" for name, part in value.items())
+    if isinstance(value, list):
+        return "; ".join(_plain(part) for part in value)
+    return " ".join(str(value).split())
+
+
+def pause_before(attempt: int) -> timedelta:
+    """Return how long is waited after the n-th attempt in a row that failed."""
+    return timedelta(seconds=min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempt - 1, 20)))
+
+
+def send_notifications(send: Send) -> Job:
+    """Return the job that decides who is told of what is new, and sends what is due.
+
+    A receiver that does not take it is tried again after growing pauses, for `GIVEN_UP_AFTER`.
+    """
+
+    def work(controller: Controller) -> bool:
+        outbox, began = controller.store.outbox, controller.monotonic()
+        while outbox.route(controller.lease()):
+            pass
+        due = outbox.due()
+        for event, delivery in due:
+            held = controller.lease()
+            target = outbox.targets(event.site).get(delivery.target)
+            if target is None:
+                outbox.record_attempt(held, delivery, "the site's notifications have no such target any more")
+                continue
+            try:
+                send(event, target, held)
+            except AccountRefused:
+                raise
+            except NotDelivered as error:
+                too_old = controller.store.now() - event.created > GIVEN_UP_AFTER
+                pause = None if too_old else pause_before(delivery.attempts + 1)
+                outbox.record_attempt(controller.lease(), delivery, str(error), pause)
+            except EngineError as error:
+                # Of the receiver nothing is known, and the next one may be heard: this one goes behind the others.
+                pause = min(pause_before(delivery.attempts + 1), UNKNOWN_PAUSE)
+                outbox.record_attempt(controller.lease(), delivery, str(error), pause)
+                raise
+            else:
+                outbox.record_attempt(controller.lease(), delivery, None)
+            if controller.monotonic() - began > LONGEST_LOOK:
+                return False
+        return not due
+
+    return Job("notifications", SEND_EVERY, work)

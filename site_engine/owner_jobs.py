@@ -1,0 +1,133 @@
+"""The controller's jobs about owners: it sees who is there, asks who is idle, and tells of one that is gone or back."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from site_engine.actions.kinds import KINDS
+from site_engine.controller import Job
+from site_engine.errors import AccountRefused, AirflowApiError
+from site_engine.owners import AIRFLOW_INTERVAL, PROVISIONER, airflow_owner
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from site_engine.controller import Controller
+    from site_store import ExpectedWork, OwnerCheckIn
+
+log = logging.getLogger("slipway.controller")
+
+OWNERS_EVERY: Final = 15.0
+PROVISIONERS_EVERY: Final = 30.0
+"""Seconds between two questions to a provisioner that nobody else asks."""
+CHANGES_EVERY: Final = 5.0
+NEVER_SEEN: Final = 60.0
+"""Seconds after which an owner that work is expected of, and that was never seen, counts as missing."""
+_CARRY_OUT = ("scheduler", "triggerer")
+
+AirflowHealth = Callable[[], Mapping[str, str | None]]
+"""Asks Airflow how its components are; returns what is wrong with each in a sentence, None where it is well."""
+CheckProvisioner = Callable[[str], str | None]
+"""Asks the provisioner of a site; returns what is wrong in a sentence, None where it answers."""
+
+
+def check_owners(health: AirflowHealth) -> Job:
+    """Return the job that looks at the owners of what is under way: Airflow's components, which run the actions.
+
+    While those that carry actions out are well, the tasks of every kind of action are there (rule 30).
+    """
+
+    def work(controller: Controller) -> None:
+        found = health()
+        for component, problem in found.items():
+            controller.note(f"airflow: {component}", problem)
+        if "scheduler" in found and all(found.get(component) is None for component in _CARRY_OUT):
+            for kind in KINDS:
+                controller.store.owners.check_in(airflow_owner(kind), AIRFLOW_INTERVAL)
+
+    return Job("airflow: api-server", OWNERS_EVERY, work)
+
+
+def check_provisioners(check: CheckProvisioner) -> Job:
+    """Return the job that asks provisioners whether they answer, one in each look: it may be slow.
+
+    Each site's is asked, unless it has answered anybody lately: an idle site is not unresponsive (rule 30).
+    """
+    rest: list[str] = []
+    failed: dict[str, AirflowApiError] = {}
+
+    def work(controller: Controller) -> bool:
+        if not rest:
+            rest.extend(controller.store.sites.committed())
+            failed.clear()
+        lately = _answered_lately(controller) if rest else {}
+        while rest and rest[0] in lately:
+            controller.note(f"provisioner of site {rest.pop(0)}", None)
+        if rest:
+            site = rest.pop(0)
+            try:
+                problem = check(site)
+            except AccountRefused:
+                rest.clear()
+                raise
+            except AirflowApiError as error:
+                # Of this provisioner nothing is known; the others may be heard.
+                failed[site] = error
+            else:
+                controller.note(f"provisioner of site {site}", problem)
+        if rest:
+            return False
+        for site, first in failed.items():
+            more = f", nor are {len(failed) - 1} more" if len(failed) > 1 else ""
+            raise AirflowApiError(f"the provisioner of site {site} is not checked{more}: {first}") from first
+        return True
+
+    return Job("provisioners", PROVISIONERS_EVERY, work)
+
+
+def _answered_lately(controller: Controller) -> dict[str, str]:
+    """Return the sites whose provisioner has answered within half its interval, each with its owner."""
+    now, owners = controller.store.owners.all()
+    lately = {owner.name for owner in owners if _is_fresh(owner, now)}
+    expected = [work for work in controller.store.owners.expected() if work.owner.startswith(PROVISIONER)]
+    sites = {work.site: work.owner for work in expected if work.owner in lately}
+    # A site that is moving from one provisioner to another waits for both.
+    return {site: owner for site, owner in sites.items() if not any(_misses(work, site, lately) for work in expected)}
+
+
+def _misses(work: ExpectedWork, site: str, lately: set[str]) -> bool:
+    return work.site == site and work.owner not in lately
+
+
+def _is_fresh(owner: OwnerCheckIn, now: datetime) -> bool:
+    return (now - owner.last_seen).total_seconds() < owner.interval_seconds / 2
+
+
+def watch_owners() -> Job:
+    """Return the job that notes who is not there any more, and who is again, and has it told (`outbox`)."""
+    led_since: dict[int, datetime] = {}
+    missed: dict[str, float] = {}
+
+    def work(controller: Controller) -> None:
+        held, store = controller.lease(), controller.store
+        if held.epoch not in led_since:
+            # Nobody has looked while nobody led.
+            led_since.clear()
+            missed.clear()
+            led_since[held.epoch] = store.now()
+        _, seen = store.owners.all()
+        unknown = {work.owner for work in store.owners.expected()}.difference(owner.name for owner in seen)
+        for gone in set(missed) - unknown:
+            del missed[gone]
+        for name in unknown:
+            missed.setdefault(name, controller.monotonic())
+        overdue = [name for name, since in missed.items() if controller.monotonic() - since > NEVER_SEEN]
+        changes = store.owners.note_changes(held, led_since[held.epoch], overdue)
+        for name in changes.unresponsive:
+            log.warning("%s is unresponsive.", name)
+        for name in changes.back:
+            log.info("%s is back.", name)
+
+    return Job("owners", CHANGES_EVERY, work)

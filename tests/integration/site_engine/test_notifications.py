@@ -1,0 +1,254 @@
+"""The controller sends what is written, to those who want it, until they have it; and it tells of owners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from site_engine.actions.kinds import KINDS
+from site_engine.controller import LEASE_SECONDS, Controller, Job
+from site_engine.errors import AccountRefused, AirflowApiError
+from site_engine.notifications import GIVEN_UP_AFTER, SEND_EVERY, NotDelivered, send_notifications
+from site_engine.owner_jobs import CHANGES_EVERY, NEVER_SEEN, check_owners, check_provisioners, watch_owners
+from site_engine.owners import AIRFLOW_INTERVAL, airflow_owner, list_owners, provisioner_owner
+from site_store import ActionState, Lease, OutboxRecord, SiteStore
+from strategy_lib.notifications import Target
+from tests.support.stores import new_store
+
+SITE = "alpha"
+TARGETS = {
+    "targets": [
+        {"name": "chat", "webhook": {"connection": "chat_hook"}},
+        {"name": "mail", "events": ["verdict"], "notifier": {"name": "smtp"}},
+    ]
+}
+DRYDOCK = provisioner_owner("slipway_provisioner")
+
+
+class Clock:
+    """The time of the database and of the processes."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+class Receivers:
+    """Takes notifications, unless told otherwise."""
+
+    def __init__(self) -> None:
+        self.taken: list[tuple[str, str, str]] = []
+        self.refuses: Exception | None = None
+        self.tries = 0
+
+    def __call__(self, event: OutboxRecord, target: Target, held: Lease) -> None:
+        self.tries += 1
+        if self.refuses is not None:
+            raise self.refuses
+        self.taken.append((event.kind, target.name, event.event_id))
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> Iterator[SiteStore]:
+    with SiteStore.open(new_store(tmp_path), clock.now) as opened:
+        opened.revisions.commit(SITE, {"a": "a: 1\n"}, [], "a: 1\n", "ann", notifications=TARGETS)
+        yield opened
+
+
+def leader(store: SiteStore, clock: Clock, *jobs: Job) -> Controller:
+    return Controller(store, "me", jobs, clock.monotonic)
+
+
+def fail_an_action(store: SiteStore) -> str:
+    action = store.actions.ensure("deploy_site", "run-1", "deploy_site", SITE, 1, {}, "ann")
+    store.actions.close(action.id, ActionState.FAILED, "no")
+    (event,) = store.outbox.newest(SITE)
+    return event.event_id
+
+
+def go_on(controller: Controller, clock: Clock, seconds: float, step: float = SEND_EVERY) -> None:
+    """Let it look until so much time has passed."""
+    until = clock.seconds + seconds
+    while clock.seconds < until:
+        clock.seconds += step
+        controller.look()
+        if step > LEASE_SECONDS:
+            controller.give_up()
+
+
+def test_each_target_gets_it_once(store: SiteStore, clock: Clock) -> None:
+    receivers = Receivers()
+    event_id = fail_an_action(store)
+    go_on(leader(store, clock, send_notifications(receivers)), clock, 60)
+    assert sorted(receivers.taken) == [("verdict", "chat", event_id), ("verdict", "mail", event_id)]
+
+
+def test_what_is_not_taken_is_tried_again_with_the_same_id_after_growing_pauses(store: SiteStore, clock: Clock) -> None:
+    receivers = Receivers()
+    event_id = fail_an_action(store)
+    receivers.refuses = NotDelivered("the receiver answers 503")
+    controller = leader(store, clock, send_notifications(receivers))
+    go_on(controller, clock, 100)
+    assert receivers.tries == 2 * 4, "at 5, 15, 35 and 75 s"
+    receivers.refuses = None
+    go_on(controller, clock, 100)
+    assert sorted(receivers.taken) == [("verdict", "chat", event_id), ("verdict", "mail", event_id)]
+
+
+def test_after_three_days_it_is_given_up_and_says_why(store: SiteStore, clock: Clock) -> None:
+    receivers = Receivers()
+    event_id = fail_an_action(store)
+    receivers.refuses = NotDelivered("the receiver answers 410")
+    controller = leader(store, clock, send_notifications(receivers))
+    go_on(controller, clock, GIVEN_UP_AFTER.total_seconds() + 7200, step=600)
+    tries = receivers.tries
+    go_on(controller, clock, 86400, step=600)
+    assert receivers.tries == tries
+    deliveries = store.outbox.deliveries(store.outbox.get(event_id).id)
+    assert {delivery.error for delivery in deliveries} == {"the receiver answers 410"}
+    assert {(delivery.delivered, delivery.next_try) for delivery in deliveries} == {(None, None)}
+
+
+def test_an_api_that_is_away_loses_nothing(store: SiteStore, clock: Clock) -> None:
+    receivers = Receivers()
+    fail_an_action(store)
+    receivers.refuses = AirflowApiError("Airflow does not answer")
+    controller = leader(store, clock, send_notifications(receivers))
+    go_on(controller, clock, GIVEN_UP_AFTER.total_seconds() + 600, step=600)
+    assert [check.problem for check in store.checks.newest()] == ["Airflow does not answer"]
+    receivers.refuses = None
+    go_on(controller, clock, 120)
+    assert len(receivers.taken) == 2
+
+
+def test_a_refused_account_is_no_attempt(store: SiteStore, clock: Clock) -> None:
+    receivers = Receivers()
+    event_id = fail_an_action(store)
+    receivers.refuses = AccountRefused("HTTP 401")
+    go_on(leader(store, clock, send_notifications(receivers)), clock, 5)
+    deliveries = store.outbox.deliveries(store.outbox.get(event_id).id)
+    assert receivers.tries == 1
+    assert {delivery.attempts for delivery in deliveries} == {0}
+
+
+def test_a_target_that_was_taken_out_gets_nothing_more(store: SiteStore, clock: Clock) -> None:
+    receivers = Receivers()
+    fail_an_action(store)
+    receivers.refuses = NotDelivered("no")
+    controller = leader(store, clock, send_notifications(receivers))
+    go_on(controller, clock, 5)
+    store.revisions.commit(SITE, {"a": "a: 2\n"}, [], "a: 2\n", "ann", notifications={"targets": []})
+    receivers.refuses = None
+    go_on(controller, clock, 60)
+    assert receivers.taken == []
+    assert store.outbox.waiting() == {}
+
+
+def test_a_controller_that_was_killed_between_sending_and_noting_it_sends_it_again(
+    store: SiteStore, clock: Clock
+) -> None:
+    receivers = Receivers()
+    event_id = fail_an_action(store)
+
+    class Killed(BaseException):
+        pass
+
+    def killed(event: OutboxRecord, target: Target, held: Lease) -> None:
+        receivers(event, target, held)
+        raise Killed
+
+    with pytest.raises(Killed):
+        leader(store, clock, send_notifications(killed)).look()
+    clock.seconds += 100
+    go_on(Controller(store, "next", [send_notifications(receivers)], clock.monotonic), clock, 30)
+    assert sorted(receivers.taken) == [
+        ("verdict", "chat", event_id),
+        ("verdict", "chat", event_id),
+        ("verdict", "mail", event_id),
+    ]
+
+
+def told(store: SiteStore) -> list[tuple[str, str]]:
+    return [(event.kind, event.data["owner"]) for event in reversed(store.outbox.newest(SITE))]
+
+
+def test_rule_30_airflow_is_there_while_scheduler_and_triggerer_are_well(store: SiteStore, clock: Clock) -> None:
+    health: dict[str, str | None] = {"metadatabase": None, "scheduler": None, "triggerer": None}
+    controller = leader(store, clock, check_owners(lambda: health), watch_owners())
+    go_on(controller, clock, 120)
+    alive = {view.name for view in list_owners(store) if view.alive}
+    assert {airflow_owner(kind) for kind in KINDS} <= alive
+    health["triggerer"] = "Airflow says unhealthy"
+    go_on(controller, clock, AIRFLOW_INTERVAL + CHANGES_EVERY + 15)
+    assert told(store) == [("owner_unresponsive", "airflow:deploy_site")]
+    health["triggerer"] = None
+    go_on(controller, clock, 30)
+    assert told(store)[1:] == [("owner_back", "airflow:deploy_site")]
+
+
+def test_rule_30_an_idle_provisioner_is_asked_and_is_there(store: SiteStore, clock: Clock) -> None:
+    store.provisioner_lists.save(SITE, "slipway_provisioner", {})
+    answers: list[float] = []
+    away = False
+
+    def check(_site: str) -> str | None:
+        if away:
+            return "Drydock does not answer"
+        answers.append(clock.seconds)
+        store.owners.check_in(DRYDOCK, 60)
+        return None
+
+    controller = leader(store, clock, check_provisioners(check), watch_owners())
+    go_on(controller, clock, 600)
+    assert 10 <= len(answers) <= 20, "every 30 to 60 s"
+    assert ("owner_unresponsive", DRYDOCK) not in told(store)
+    away = True
+    go_on(controller, clock, 60 + 2 * CHANGES_EVERY)
+    assert told(store)[-1] == ("owner_unresponsive", DRYDOCK)
+    away = False
+    go_on(controller, clock, 45)
+    assert told(store)[-1] == ("owner_back", DRYDOCK)
+
+
+def test_a_provisioner_that_answers_others_is_not_asked(store: SiteStore, clock: Clock) -> None:
+    store.provisioner_lists.save(SITE, "slipway_provisioner", {})
+    asked: list[str] = []
+    controller = leader(store, clock, check_provisioners(asked.append))
+    for _ in range(60):
+        store.owners.check_in(DRYDOCK, 60)
+        go_on(controller, clock, 5)
+    assert asked == []
+    assert {check.subject: check.problem for check in store.checks.newest()}[f"provisioner of site {SITE}"] is None
+
+
+def test_one_that_never_was_seen_is_missed_after_a_while(store: SiteStore, clock: Clock) -> None:
+    controller = leader(store, clock, watch_owners())
+    go_on(controller, clock, NEVER_SEEN)
+    assert told(store) == []
+    go_on(controller, clock, 2 * CHANGES_EVERY)
+    assert told(store) == [("owner_unresponsive", "airflow:deploy_site")]
+
+
+def test_a_controller_that_begins_to_lead_does_not_hold_the_past_against_anybody(
+    store: SiteStore, clock: Clock
+) -> None:
+    store.owners.check_in("airflow:deploy_site", 60)
+    clock.seconds += 86400
+    controller = leader(store, clock, watch_owners())
+    go_on(controller, clock, 30)
+    store.owners.check_in("airflow:deploy_site", 60)
+    go_on(controller, clock, 45)
+    assert told(store) == []
