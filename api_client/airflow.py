@@ -267,6 +267,19 @@ class AirflowClient:
         }
         self._change(f"clearing {tasks}", "POST", f"{_dag_path(dag_id)}/clearTaskInstances", json=body)
 
+    def answer_task(
+        self, dag_id: str, run_id: str, task: tuple[str, int], options: Sequence[str], fields: Mapping[str, Any]
+    ) -> None:
+        """Answer a task (id, map index) that waits for a person.
+
+        Raises `ApiRefused` 403: the user may not; 404: it does not wait; 409: it was answered already.
+        """
+        task_id, map_index = task
+        path = f"{_run_path(dag_id, run_id)}/taskInstances/{_quoted(task_id)}/{map_index}/hitlDetails"
+        body = {"chosen_options": list(options), "params_input": dict(fields)}
+        # Once: Airflow refuses an answer that is repeated, and it would be taken for another's.
+        self.session.request(f"answering {task_id}", "PATCH", path, json=body)
+
     def log(self, dag_id: str, run_id: str, task_id: str, try_number: int, map_index: int = -1) -> str:
         """Return the log of one try of a task, a line for each message; a very long one is cut, and says so.
 

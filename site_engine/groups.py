@@ -12,21 +12,24 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from site_engine import log_messages
+from site_engine.approvals import refusal
 from site_engine.operations.reconcile import OperationOwner, list_nodes
 from site_engine.operations.resume import NextOperation, begun_operation
 from site_engine.planning import judge_deployed
-from site_store import AttemptNotOpen
+from site_engine.reports import STEP_WARNING
+from site_store import ApprovalAnswer, AttemptNotOpen
+from strategy_lib.approval import ApprovalMoment
 from strategy_lib.deployment import Deployment, Finished
 from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
-from strategy_lib.phase import GroupState, Phase
+from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.release import ReleasePlan, plan_release
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode
     from site_engine.operations.run import OperationRun
     from site_engine.operations.wait import PhaseTimes
-    from site_store import GroupRecord, GroupStanding, PlannedGroup, SiteStore
-    from strategy_lib.deployment import GroupView
+    from site_store import ApprovalRecord, GroupRecord, GroupStanding, PlannedGroup, SiteStore
+    from strategy_lib.deployment import GroupView, Step
     from strategy_lib.strategy import Group
 
 
@@ -89,8 +92,10 @@ class GroupSubject:
         if record.definition.depends_on:
             self._log.info("Depends on: %s.", ", ".join(record.definition.depends_on))
 
-    def next(self) -> NextOperation | GroupRecord:
+    def next(self) -> NextOperation | GroupRecord | ApprovalRecord:
         """Return what the deployment says is due; with nothing due, store the verdict and return the group.
+
+        An approval that the group asks for, and that nobody has given or refused yet, is returned as it was asked.
 
         Raises `AttemptNotOpen`: another attempt has begun meanwhile: it is not this process that goes on (rule 23).
         """
@@ -107,6 +112,11 @@ class GroupSubject:
         deployment = self._deployment()
         due = deployment.next()
         view = deployment.group(record.name)
+        gate = self._gate(due, view)
+        if gate is not None and gate.answer is None:
+            return gate
+        if gate is not None and gate.answer is not ApprovalAnswer.APPROVED:
+            return self._refused(view, gate)
         if isinstance(due, Finished):
             return self._finish(view)
         if view.criteria and view.criteria != record.criteria:
@@ -129,6 +139,40 @@ class GroupSubject:
             if nodes:
                 return NextOperation(Phase.RELEASE, nodes, request.release_times, found, note=_NOT_RELEASED)
         return replace(due, nodes=self._without_deployed(due.phase, free, found), found=found)
+
+    def _gate(self, due: Step | Finished, view: GroupView) -> ApprovalRecord | None:
+        """Return the approval that stands before what is next, with its answer if there is one; None without any.
+
+        A group with nothing to submit asks nobody, nor does one that fails all the same.
+        """
+        record, approval = self.record, self.record.definition.approval
+        if approval is None:
+            return None
+        operations = self._store.operations.of_action(record.action_id, record.name)
+        begun = any(self.owner.owns(operation) for operation in operations)
+        if approval.moment is ApprovalMoment.BEFORE:
+            asks = not isinstance(due, Finished) and not begun
+        else:
+            asks = isinstance(due, Finished) and begun and view.state is GroupState.SUCCESS
+        if not asks:
+            return None
+        return self._store.approvals.ask(
+            record.action_id,
+            record.name,
+            record.attempt,
+            approval.moment,
+            approval.question(record.name),
+            approval.approvers,
+            approval.timeout,
+        )
+
+    def _refused(self, view: GroupView, gate: ApprovalRecord) -> GroupRecord:
+        """Fail the group, and say in the report who refused, and why."""
+        said = f"Group {self.record.name} was not approved: {refusal([gate])}"
+        self._log.error("%s", said)
+        request = self.request
+        self._store.events.add(request.site, STEP_WARNING, said, action_id=request.action_id, group=request.group)
+        return self._finish(replace(view, state=GroupState.FAILURE, reason=Reason.APPROVAL))
 
     def _read(self) -> GroupRecord:
         return self._store.groups.get(self.request.action_id, self.request.group)

@@ -60,6 +60,7 @@ from site_store.records import (
 )
 from site_store.reporters import NewLeaf, NewReporter
 from site_store.status_records import (
+    ApprovalAnswer,
     ApprovalRecord,
     CallCount,
     CallKey,
@@ -99,6 +100,7 @@ __all__ = [
     "ActionNotFound",
     "ActionRecord",
     "ActionState",
+    "ApprovalAnswer",
     "ApprovalRecord",
     "AttemptNotOpen",
     "AuditRecord",

@@ -26,6 +26,7 @@ class EventKind(StrEnum):
     NEW_ATTEMPT = "new_attempt"
     EARLIER_RESULT = "earlier_result"
     GROUP_FINISHED = "group_finished"
+    APPROVAL = "approval"
     OPERATION_BEGUN = "operation_begun"
     OUTCOME = "outcome"
     SUPERSEDED = "superseded"

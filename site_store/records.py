@@ -32,14 +32,15 @@ class ActionState(StrEnum):
 class StepState(StrEnum):
     """Where a step of an action is, in Airflow's words for a task.
 
-    `PENDING`: it has not begun. `DEFERRED` and `RESCHEDULED`: it waits without a process. `RETRIED`: this attempt
-    failed, and another one follows.
+    `PENDING`: it has not begun. `DEFERRED` and `RESCHEDULED`: it waits without a process. `AWAITING`: for a person.
+    `RETRIED`: this attempt failed, and another one follows.
     """
 
     PENDING = "pending"
     RUNNING = "running"
     DEFERRED = "deferred"
     RESCHEDULED = "up_for_reschedule"
+    AWAITING = "awaiting_input"
     RETRIED = "up_for_retry"
     SUCCESS = "success"
     FAILED = "failed"
@@ -48,7 +49,16 @@ class StepState(StrEnum):
     @property
     def is_end(self) -> bool:
         """Whether the attempt is over."""
-        return self not in (StepState.PENDING, StepState.RUNNING, StepState.DEFERRED, StepState.RESCHEDULED)
+        return self not in _GOES_ON
+
+
+_GOES_ON = (
+    StepState.PENDING,
+    StepState.RUNNING,
+    StepState.DEFERRED,
+    StepState.RESCHEDULED,
+    StepState.AWAITING,
+)
 
 
 class OperationStatus(StrEnum):

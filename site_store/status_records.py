@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from strategy_lib.approval import ApprovalMoment
+
 TOUCH = "~touch"
 """The phase of the rows that count the changes of a scope: their sum is its change token."""
 
@@ -119,13 +121,6 @@ class ReportedLeaf:
     revision: int | None
     first_updated: datetime
     last_updated: datetime
-
-
-class ApprovalMoment(StrEnum):
-    """When a group asks for approval: before anything is submitted, or before its verdict."""
-
-    BEFORE = "before"
-    AFTER = "after"
 
 
 class ApprovalAnswer(StrEnum):

@@ -9,6 +9,7 @@ from types import TracebackType
 from site_store import schema_version
 from site_store.actions import Actions
 from site_store.address import resolve
+from site_store.approvals import Approvals
 from site_store.buffers import Buffers
 from site_store.counting import Counts
 from site_store.database import Database
@@ -51,6 +52,7 @@ class SiteStore:
         self.steps = Steps(database)
         self.reports = Reports(database)
         self.groups = Groups(database)
+        self.approvals = Approvals(database)
         self.tasks = Tasks(database)
         self.operations = Operations(database)
         self.events = Events(database)

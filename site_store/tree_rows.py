@@ -11,7 +11,6 @@ from sqlalchemy import Row
 
 from site_store.status_records import (
     ApprovalAnswer,
-    ApprovalMoment,
     ApprovalRecord,
     OwnerCheckIn,
     ReportedLeaf,
@@ -25,6 +24,7 @@ from site_store.tree_facts import (
     StepFacts,
     TroubleFacts,
 )
+from strategy_lib.approval import ApprovalMoment
 
 STEP = ("name", "group_name", "state", "attempt", "started", "ended", "message", "owner", "fixed")
 REPORTED = ("parent", "name", "owner", "status", "message", "revision", "first_updated", "last_updated")

@@ -52,7 +52,8 @@ class Reason(StrEnum):
     """Why a group failed.
 
     `INTERRUPTED` is only set from outside: the task that drove the group ended without a verdict. `NODE_STEP`: its
-    nodes were to be destroyed or relabelled, and not every one of them is proven done (rule 25).
+    nodes were to be destroyed or relabelled, and not every one of them is proven done (rule 25). `APPROVAL`: it asked a
+    person, who refused, or did not answer in time.
     """
 
     PREPARE_CRITERIA = "prepare_criteria"
@@ -60,6 +61,7 @@ class Reason(StrEnum):
     DEPENDENCY = "dependency"
     INTERRUPTED = "interrupted"
     NODE_STEP = "node_step"
+    APPROVAL = "approval"
 
 
 class Verdict(StrEnum):

@@ -103,6 +103,8 @@ def _expected(rule: dict[str, Any], value: object) -> str:
     types = rule.get("type")
     if rule.get("title") == "Label":
         wanted = 'a label, "key: value" or a mapping of one key to its value'
+    elif "enum" in rule:
+        wanted = " or ".join(rule["enum"])
     elif types == "integer" and "maximum" in rule:
         wanted = f"a whole number from {rule.get('minimum', 0)} to {rule['maximum']}"
     elif types == "integer" and "minimum" in rule:
@@ -115,6 +117,8 @@ def _expected(rule: dict[str, Any], value: object) -> str:
         return "must not be empty"
     if types == "string" and isinstance(value, str) and len(value) > rule.get("maxLength", len(value)):
         return f"must have at most {rule['maxLength']} characters, and has {len(value)}"
+    if types == "array" and value == []:
+        return "must not be an empty list; leave it out"
     hint = ""
     if types == "string" and isinstance(value, int | float):
         hint = "; put it in quotes"

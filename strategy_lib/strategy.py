@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from strategy_lib.approval import Approval
 from strategy_lib.criteria import EVERY_NODE, SuccessCriteria
 from strategy_lib.errors import Problem, StrategyError
 
@@ -52,6 +53,7 @@ class Group:
     criteria : what must hold after each phase; None means nothing is asked for (rule 17).
     release_failed : release nodes whose deployment has failed before they are prepared, as provisioners refuse them so
         (rule 11).
+    approval : what a person has to approve of; None: nobody is asked.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Group:
     selectors: tuple[Selector, ...] = ()
     criteria: SuccessCriteria | None = None
     release_failed: bool = True
+    approval: Approval | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,4 +131,12 @@ def group_to_data(group: Group) -> dict[str, Any]:
         }
     if not group.release_failed:
         data["release_failed"] = False
+    if group.approval is not None:
+        data["approval"] = group.approval.moment.value
+        data["approval_text"] = group.approval.text
+        data["approvers"] = list(group.approval.approvers)
+        data["approval_timeout"] = group.approval.timeout
+        for name in ("approval_text", "approvers", "approval_timeout"):
+            if not data[name]:
+                del data[name]
     return data

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from strategy_lib.approval import Approval, ApprovalMoment
 from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.errors import Origin, Problem, StrategyError, problem_at
@@ -18,6 +19,7 @@ _GROUPS = "$.data.groups"
 _MOST_HINTS = 50
 # Names of groups often end alike: compute-nodes is no misspelt control-nodes.
 _ALIKE = 0.8
+_OF_APPROVAL = ("approval_text", "approvers", "approval_timeout")
 _Found = tuple[str, str]
 
 
@@ -74,6 +76,19 @@ def _group(entry: Any) -> Group:
         # `int`: JSON has one kind of number, and 90.0 is as good as 90.
         criteria=None if criteria is None else SuccessCriteria(**{k: int(v) for k, v in criteria.items()}),
         release_failed=entry.get("release_failed", True),
+        approval=_approval(entry),
+    )
+
+
+def _approval(entry: Any) -> Approval | None:
+    if "approval" not in entry:
+        return None
+    timeout = entry.get("approval_timeout")
+    return Approval(
+        ApprovalMoment(entry["approval"]),
+        entry.get("approval_text", ""),
+        tuple(entry.get("approvers", ())),
+        None if timeout is None else int(timeout),
     )
 
 
@@ -103,6 +118,7 @@ def strategy_problems(data: object, document: Origin | None = None) -> list[Prob
         # Groups with a broken shape take part as far as they can be read, so that nothing is found only later.
         found = [
             *(each for each in _label_problems(groups) if each[0] not in reported),
+            *_approval_problems(groups),
             *_name_problems(groups),
             *_dependency_problems(groups),
             *_cycle_problems(groups),
@@ -124,6 +140,16 @@ def _label_problems(groups: list[Any]) -> Iterator[_Found]:
                 if _has_invisible_key(label):
                     path = extend(_GROUPS, position, "selectors", place, "node_labels", index)
                     yield path, f"must be a label with a key that can be seen, not {label!r}"
+
+
+def _approval_problems(groups: list[Any]) -> Iterator[_Found]:
+    """Find what is said about an approval in groups that ask for none: nobody would be asked, against all intent."""
+    for position, group in enumerate(groups):
+        if isinstance(group, dict) and "approval" not in group:
+            for name in _OF_APPROVAL:
+                if name in group:
+                    message = f"there is no approval that {name} could be for; add approval: before, or approval: after"
+                    yield extend(_GROUPS, position, name), message
 
 
 def _has_invisible_key(label: object) -> bool:

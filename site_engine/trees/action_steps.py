@@ -24,7 +24,13 @@ LEFT_OUT = "left out: a dry run submits nothing"
 AFTER_THE_END = (REPORT, RELEASE)
 """Steps that go on for a while after the action has its verdict."""
 _CLOSING_TIME = timedelta(minutes=10)
-_AT_WORK = (StepState.RUNNING, StepState.DEFERRED, StepState.RESCHEDULED, StepState.RETRIED)
+_AT_WORK = (
+    StepState.RUNNING,
+    StepState.DEFERRED,
+    StepState.RESCHEDULED,
+    StepState.AWAITING,
+    StepState.RETRIED,
+)
 
 
 @dataclass(frozen=True, slots=True)

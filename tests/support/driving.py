@@ -15,12 +15,12 @@ from provisioner_client.drydock.submission import SubmissionPolicy
 from provisioner_client.protocol import DesignSource, Provisioner, TaskState
 from site_engine.groups import GroupRequest, GroupSubject
 from site_engine.node_steps import NodeStepRequest, NodeStepSubject, NodeStepVerdict
-from site_engine.operations.resume import SubjectDriver
+from site_engine.operations.resume import Subject, SubjectDriver
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.planning import make_plan
 from site_engine.process import Clock, SystemClock
-from site_store import ActionRecord, GroupRecord, SiteStore
+from site_store import ActionRecord, ApprovalRecord, GroupRecord, SiteStore
 from strategy_lib.phase import Phase
 from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator
@@ -65,7 +65,7 @@ class Driving:
                 self.clock.sleep(0.001)
         provisioner.close()
 
-    def group(self, name: str, attempt_key: str = "6", **more: Any) -> GroupRecord | StillRunning:
+    def group(self, name: str, attempt_key: str = "6", **more: Any) -> GroupRecord | ApprovalRecord | StillRunning:
         """Drive one group, as its Airflow task does."""
         provisioner = self.connect()
         times = PhaseTimes(0.05, self.timeout, self.queue_timeout)
@@ -81,7 +81,8 @@ class Driving:
         )
         try:
             operations = OperationRun(self.store, provisioner, self.clock, self.patience, LOG)
-            return SubjectDriver(operations).run(GroupSubject(operations, request))
+            subject: Subject[GroupRecord | ApprovalRecord] = GroupSubject(operations, request)
+            return SubjectDriver(operations).run(subject)
         finally:
             provisioner.close()
 

@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import (
     AirflowFailException,
     AirflowRescheduleException,
     AirflowSkipException,
+    TaskAwaitingInput,
     TaskDeferred,
 )
 from airflow.sdk.log import mask_secret
@@ -128,6 +129,9 @@ class SiteOperator(BaseOperator):
                 result = work(context, store)
             except TaskDeferred:
                 self._leave(store, context, StepState.DEFERRED)
+                raise
+            except TaskAwaitingInput:
+                self._leave(store, context, StepState.AWAITING)
                 raise
             except AirflowRescheduleException:
                 self._leave(store, context, StepState.RESCHEDULED)

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException, AirflowSkipException
+from airflow.sdk.exceptions import (
+    AirflowFailException,
+    AirflowRescheduleException,
+    AirflowSkipException,
+    TaskAwaitingInput,
+)
+
+# Not in the top level of the SDK: a test holds it to what is used of it.
+from airflow.sdk.execution_time.hitl import upsert_hitl_detail
 
 from site_engine import log_messages
 from site_engine.actions.kinds import Override
 from site_engine.actions.parameters import parameters_of
+from site_engine.approvals import COMMENT, OPTIONS, NotAsked, record_answer, refusal, time_left, waiting_approval
 from site_engine.culprits import culprit_of
 from site_engine.dead_actions import take_site
 from site_engine.groups import GroupRequest, GroupSubject, whose_turn
-from site_engine.operations.resume import SubjectDriver
+from site_engine.operations.resume import Subject, SubjectDriver
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning
 from site_engine.pause import hold_group_back
-from site_store import SiteStore
+from site_store import ApprovalRecord, SiteStore
 from slipway_airflow.operators.action import run_states
 from slipway_airflow.operators.base import design_address, task_states
 from slipway_airflow.operators.waiting import WaitingOperator, phase_times
@@ -27,7 +37,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from site_engine.provisioners import ProvisionerConnection
-    from site_store import ActionRecord
+    from site_store import ActionRecord, GroupRecord
 
 _WAIT_FOR_TURN = timedelta(seconds=5)
 
@@ -86,15 +96,53 @@ class DeployGroupOperator(WaitingOperator):
             redo_done=parameters.allows(Override.REDO_DONE),
             ignore_older_tasks=parameters.allows(Override.IGNORE_OLDER_TASKS),
         )
-        result = SubjectDriver(operations).run(GroupSubject(operations, request))
+        subject: Subject[GroupRecord | ApprovalRecord] = GroupSubject(operations, request)
+        result = SubjectDriver(operations).run(subject)
         if isinstance(result, StillRunning):
             return result
+        if isinstance(result, ApprovalRecord):
+            self._ask(context, store, action, result)
         self.finalize_cleared_task(context, store, action)
         if result.reason is Reason.DEPENDENCY:
             raise AirflowSkipException(log_messages.blocked(result, culprit_of(store, result)))
         if result.state is GroupState.FAILURE:
-            raise AirflowFailException(log_messages.failure(result))
+            asked = store.approvals.of_action(action.id, self.group) if result.reason is Reason.APPROVAL else []
+            why = f" ({refusal(asked)})" if asked else ""
+            raise AirflowFailException(log_messages.failure(result) + why)
         return None
+
+    def answered(self, context: Context, event: dict[str, Any]) -> Any:
+        """Come back from waiting for a person: keep the answer, and go on; ask again where another had to answer."""
+
+        def work(context: Context, store: SiteStore) -> Any:
+            action = self.action(store, context)
+            try:
+                asked = waiting_approval(store, action.id, self.group)
+            except NotAsked as answered:
+                self.log.info("%s.", answered)
+            else:
+                if record_answer(store, asked, event).answer is None:
+                    self.log.warning(
+                        "Answered by somebody who may not: %s may. Asking again.", ", ".join(asked.approvers)
+                    )
+            return self._run(context, store, resumed=False)
+
+        return self._in_step(context, work)
+
+    def _ask(self, context: Context, store: SiteStore, action: ActionRecord, asked: ApprovalRecord) -> NoReturn:
+        """Have Airflow ask, and wait for the answer without a worker. Raises `TaskAwaitingInput`."""
+        who = ", ".join(asked.approvers) or f"everybody who may start {action.kind}"
+        self.log.info("Waiting for approval %s: %s (asked of %s)", asked.moment, asked.text, who)
+        upsert_hitl_detail(
+            ti_id=context["ti"].id,
+            options=list(OPTIONS),
+            subject=f"Site {action.site}, group {self.group}: approval {asked.moment}",
+            body=f"{as_text(asked.text)}\n\nMay be answered by: {as_text(who)}",
+            defaults=None,
+            multiple=False,
+            params={COMMENT: {"value": "", "type": ["null", "string"], "title": "Comment"}},
+        )
+        raise TaskAwaitingInput(method_name="answered", timeout=time_left(asked, store.now()))
 
     def _is_our_turn(self, context: Context, store: SiteStore, action: ActionRecord) -> bool:
         states: dict[str, str | None] | None = None
@@ -113,3 +161,12 @@ class DeployGroupOperator(WaitingOperator):
             self.log.warning("The task of group %s ended without a verdict: the group counts as failed.", name)
             store.groups.interrupt(action.id, name)
         return True
+
+
+# What Markdown takes for more than text: Airflow's page shows what is asked as Markdown.
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~:&])")
+
+
+def as_text(words: str) -> str:
+    """Return words so that Markdown shows them as they are."""
+    return _MARKDOWN.sub(r"\\\1", words)

@@ -84,6 +84,7 @@ class PlanGroupsOperator(SiteOperator):
         for line in withheld(plan.withheld):
             self.log.warning("%s", line)
         self._tell_releases(store, action, plan, listed)
+        self._tell_approvals(store, action, plan)
         # An action on named nodes considers no other (rule 21): its report names those alone.
         other = () if parameters.target_nodes else plan.other
         store.groups.save_plan(action.id, plan.groups, plan.done, design.digests, other, plan.withheld)
@@ -118,6 +119,14 @@ class PlanGroupsOperator(SiteOperator):
         for line in (*lines, *withheld(found.refused)):
             self.log.warning("%s", line)
             store.events.add(action.site, STEP_WARNING, line, action_id=action.id)
+
+    def _tell_approvals(self, store: SiteStore, action: ActionRecord, plan: Plan) -> None:
+        """Say in the report which groups ask a person: while one waits, the whole action does."""
+        for planned in plan.groups:
+            if planned.group.approval is not None and planned.nodes:
+                line = planned.group.approval.announcement(planned.group.name)
+                self.log.info("%s", line)
+                store.events.add(action.site, STEP_WARNING, line, action_id=action.id)
 
     def _look_at_older_work(
         self,

@@ -24,8 +24,19 @@ MAPPINGS_OF_SCHEMAS = {"$defs", "properties"}
 SCHEMAS = {"additionalProperties", "items", "propertyNames"}
 LISTS_OF_SCHEMAS = {"allOf", "anyOf", "oneOf"}
 NO_SCHEMAS = {
-    *("$schema", "$id", "$ref", "title", "description", "default", "type", "const", "required", "pattern"),
-    *("minLength", "maxLength", "minimum", "maximum", "minProperties", "maxProperties", "maxItems", "uniqueItems"),
+    *("$schema", "$id", "$ref", "title", "description", "default", "type", "const", "enum", "required"),
+    *(
+        "pattern",
+        "minItems",
+        "minLength",
+        "maxLength",
+        "minimum",
+        "maximum",
+        "minProperties",
+        "maxProperties",
+        "maxItems",
+        "uniqueItems",
+    ),
 }
 
 
@@ -143,6 +154,7 @@ groups = st.fixed_dictionaries(
         "selectors": maybe(st.lists(maybe(selectors), max_size=2)),
         "success_criteria": maybe(criteria),
         "release_failed": maybe(st.booleans()),
+        "approval": st.sampled_from(["before", "after", "never", None]),
         "extra": scalars,
     },
 )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from design_rendering.documents import load_documents
+from strategy_lib.approval import Approval, ApprovalMoment
 from strategy_lib.errors import StrategyError
 from strategy_lib.strategy import (
     Group,
@@ -324,6 +325,42 @@ def test_a_strategy_survives_being_written_as_data() -> None:
     assert isinstance(strategy, Strategy)
     assert isinstance(strategy.groups[0], Group)
     assert [each.release_failed for each in strategy.groups] == [True, False]
+
+
+def test_what_a_group_asks_a_person_for_survives_being_written_as_data() -> None:
+    asking = group("a", approval="before", approval_text="Now?", approvers=["ann", "bob"], approval_timeout=60)
+    strategy = parse_strategy({"groups": [asking, group("b", approval="after"), group("c")]})
+    assert [each.approval for each in strategy.groups] == [
+        Approval(ApprovalMoment.BEFORE, "Now?", ("ann", "bob"), 60),
+        Approval(ApprovalMoment.AFTER),
+        None,
+    ]
+    assert parse_strategy(strategy_to_data(strategy)) == strategy
+
+
+@pytest.mark.parametrize(
+    ("more", "path", "said"),
+    [
+        pytest.param({"approval": "later"}, ".approval", "before", id="no such moment"),
+        pytest.param({"approvers": ["ann"]}, ".approvers", "there is no approval", id="nobody would be asked"),
+        pytest.param({"approval_text": "Now?"}, ".approval_text", "there is no approval", id="nobody would read it"),
+        pytest.param({"approval": "after", "approval_timeout": 0}, ".approval_timeout", "1", id="no time"),
+        pytest.param({"approval": "after", "approvers": []}, ".approvers", "empty list", id="nobody may answer"),
+    ],
+)
+def test_an_approval_that_cannot_be_meant_so_is_refused(more: dict[str, Any], path: str, said: str) -> None:
+    ((where, message),) = problems_of(group("a", **more))
+    assert where.endswith(path)
+    assert said in message
+
+
+def test_a_group_says_in_the_plan_that_it_asks() -> None:
+    asking = Approval(ApprovalMoment.BEFORE, approvers=("ann", "bob"))
+    assert asking.announcement("one") == (
+        "Group one asks for approval by ann, bob before it begins; while it waits no other group starts."
+    )
+    assert asking.question("one") == "Shall group one be deployed?"
+    assert Approval(ApprovalMoment.AFTER).question("one") == "Is group one as it should be?"
 
 
 def test_a_stored_group_that_is_broken_is_refused() -> None:
