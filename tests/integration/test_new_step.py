@@ -1,4 +1,4 @@
-"""A new step has its status in the tree without a line of code for it: the operators' base class records it (rule 31)."""
+"""A new step has its status in the tree without code for it: the base class of the operators records it (rule 31)."""
 
 from __future__ import annotations
 
