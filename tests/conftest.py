@@ -26,6 +26,7 @@ SHARED = {
     "test_blueprint.py": "one",
     "test_demo.py": "one",
     "test_operating.py": "one",
+    "test_pages.py": "one",
     "test_up.py": "one",
     "test_walkthrough.py": "one",
     "test_commit_kills.py": "two",

@@ -17,7 +17,7 @@ from slipway_api.http.error_answers import Unexpected, add_error_answers
 from slipway_api.http.openapi import TEXT, describe
 from slipway_api.keystone import routes as keystone
 from slipway_api.notifications import deliveries
-from slipway_api.pages import run_tab, sites, static_files
+from slipway_api.pages import routes as pages
 from slipway_api.shipyard import workflows
 from slipway_api.shipyard.headers import ShipyardHeaders
 from slipway_api.sites import site_statuses
@@ -38,7 +38,6 @@ _ROUTERS = (
     run_view,
     deliveries,
 )
-_PAGES = (sites, run_tab, static_files)
 
 
 def create_app(provisioners: Provisioners | None = None) -> FastAPI:
@@ -64,10 +63,7 @@ def create_app(provisioners: Provisioners | None = None) -> FastAPI:
     api = APIRouter(prefix="/api/v1.0", dependencies=everywhere, responses=ERRORS)
     for module in _ROUTERS:
         api.include_router(module.router)
-    ui = APIRouter(prefix="/ui", include_in_schema=False)
-    for page in _PAGES:
-        ui.include_router(page.router)
-    for router in (openapi.router, keystone.router, design.router, api, ui):
+    for router in (openapi.router, keystone.router, design.router, api, pages.router):
         app.include_router(router)
     describe(app)
     add_error_answers(app)

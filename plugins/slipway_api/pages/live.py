@@ -33,6 +33,21 @@ class _Kept:
     etag: str
 
 
+@dataclass(frozen=True, slots=True)
+class LivePart:
+    """A live part beside the main one of a page: its template, its address, its token, and what it shows."""
+
+    template: str
+    url: str
+    token: str
+    values: Callable[[], Values]
+    fresh: Values
+
+    def html(self, request: Request) -> str:
+        """Return it as it is now."""
+        return render(request, f"live/{self.template}", {**self.fresh, **self.values()})
+
+
 _lock = threading.Lock()
 _kept: OrderedDict[tuple[str, ...], _Kept] = OrderedDict()
 
@@ -42,29 +57,34 @@ def live_page(
     store: SiteStore,
     template: str,
     *,
-    token: str,
+    token: str | None,
     reader: str,
     values: Callable[[], Values],
     fresh: Values,
+    rest: Callable[[], Values] = dict,
 ) -> Response:
     """Return a page, or only its live part where the query says `part=live`.
 
     Parameters
     ----------
     template : the page's; the live part is the template `live/` and that name.
-    token : the change token that was read in this request: a part that was kept under another is not used.
+    token : the change token that was read in this request: a part that was kept under another is not used. None: there
+        is none, and nothing is kept.
     reader : what of the caller's rights changes the part; two with the same text may get the same HTML.
     values : reads and judges what the live part shows; not called where a part is kept.
-    fresh : what the rest of the page shows.
+    fresh : what the live part and the rest of the page show, and is known already.
+    rest : reads what only the rest of the page shows.
     """
-    key = store.location, request.url.path, _query(request), token, reader
-    kept = _lookup(key) if "no-cache" not in request.headers.get("cache-control", "") else None
+    key = store.location, request.url.path, _query(request), token or "", reader
+    unasked = token is not None and "no-cache" not in request.headers.get("cache-control", "")
+    kept = _lookup(key) if unasked else None
     if kept is None:
         html = render(request, f"live/{template}", {**fresh, **values()})
         kept = _Kept(time.monotonic(), html, f'"{hashlib.sha256(html.encode()).hexdigest()[:32]}"')
-        _keep(key, kept)
+        if token is not None:
+            _keep(key, kept)
     if request.query_params.get("part") != PART:
-        return page(request, template, {**fresh, "live": kept.html, "live_url": live_address(request)})
+        return page(request, template, {**fresh, **rest(), "live": kept.html, "live_url": live_address(request)})
     headers = {**HEADERS, "ETag": kept.etag}
     if kept.etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)

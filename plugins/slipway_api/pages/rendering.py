@@ -13,7 +13,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from slipway_api.pages import wording
+from slipway_api.pages import status_bar, wording
 
 STATIC = Path(__file__).parent / "static"
 POLICY = (
@@ -46,8 +46,11 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for name in ("duration", "clock", "number", "counted", "symbol", "badge", "web_link", "segment", "elapsed"):
-        made.filters[name] = getattr(wording, name)
+    for filter_ in (
+        *(wording.badge, wording.clock, wording.counted, wording.criterion, wording.duration, wording.elapsed),
+        *(wording.number, wording.segment, wording.symbol, wording.web_link, status_bar.legend, status_bar.segments),
+    ):
+        made.filters[filter_.__name__] = filter_
     made.globals["static_version"] = static_version
     made.globals["NOTHING"] = wording.NOTHING
     return made

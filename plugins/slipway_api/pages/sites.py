@@ -1,22 +1,109 @@
-"""The list of sites: where a person begins."""
+"""The list of sites, where a person begins, and the page of one: its groups, actions and revisions."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from site_engine.actions.kinds import KINDS
+from site_engine.status_trees import action_trees, site_tree, site_trees
 from slipway_api import airflow_access as access
+from slipway_api.documents.differences import differences
+from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
+from slipway_api.pages import group_graph
 from slipway_api.pages.live import live_page
+from slipway_api.pages.nodes import asked, nodes_part
+from slipway_api.pages.rendering import page
+from slipway_api.pages.wording import segment
+from strategy_lib.status.words import Status
+
+if TYPE_CHECKING:
+    from site_store import SiteStore
 
 router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
+
+ACTIONS_SHOWN = 20
+REVISIONS_SHOWN = 20
+MOST_FIELDS = 500
+"""Differing fields on a revision's page."""
 
 
 @router.get("/", dependencies=[access.may_read])
 def sites(request: Request, store: Store) -> Response:
     """Show all sites."""
-    names = store.sites.known()
-    return live_page(
-        request, store, "sites.html", token=" ".join(names), reader="", values=dict, fresh={"sites": names}
-    )
+
+    def values() -> dict[str, Any]:
+        return {"trees": site_trees(store, store.sites.known())}
+
+    return live_page(request, store, "sites.html", token=None, reader="", values=values, fresh={})
+
+
+@router.get("/sites/{site}", dependencies=[access.may_read])
+def site(request: Request, site: str, store: Store, caller: access.CallerDep) -> Response:
+    """Show a site."""
+    require_site(store, site)
+    may = frozenset(kind for kind in KINDS if caller.may_create(kind))
+    readable = frozenset(kind for kind in KINDS if caller.may_read(kind))
+    root = request.scope.get("root_path", "")
+
+    def values() -> dict[str, Any]:
+        return _site_values(store, site, readable, root)
+
+    reader = " ".join((*sorted(may), *sorted(readable)))
+    fresh = {"site": site, "may": may}
+
+    def rest() -> dict[str, Any]:
+        part = nodes_part(request, store, site)
+        shown = {"nodes": part.html(request), "nodes_url": part.url}
+        return {**shown, "filters": asked(request), "statuses": list(Status)}
+
+    token = store.trees.site_token(site)
+    return live_page(request, store, "site.html", token=token, reader=reader, values=values, fresh=fresh, rest=rest)
+
+
+@router.get("/sites/{site}/revisions/{number}", dependencies=[access.may_read])
+def revision(request: Request, site: str, number: int, store: Store) -> Response:
+    """Show what a revision changed: its documents and fields against those of the revision before it."""
+    require_site(store, site)
+    record = store.revisions.get(site, number)
+    before = number - 1
+    found = differences(store, site, before, number, rendered=False) if before > 0 else None
+    fields = [
+        (document, field)
+        for document in (found["documents"] if found else ())
+        for field in (document["fields"] or [None])
+    ]
+    values = {
+        "site": site,
+        "revision": record,
+        "before": before,
+        "differences": found,
+        "fields": fields[:MOST_FIELDS],
+        "left_out": max(0, len(fields) - MOST_FIELDS),
+    }
+    return page(request, "revision.html", values)
+
+
+def require_site(store: SiteStore, site: str) -> None:
+    """Answer 404 where nothing is known of a site."""
+    if not store.sites.exists(site):
+        raise ApiError(404, f"there is no site {site[:64]!r}", "Site not found")
+
+
+def _site_values(store: SiteStore, site: str, readable: frozenset[str], root: str) -> dict[str, Any]:
+    tree = site_tree(store, site)
+    groups = list(tree.root.children)
+    listed = [one.action for one in store.actions.newest(site, ACTIONS_SHOWN) if one.action.dag_id in readable]
+    statuses = {one.header["id"]: one for one in action_trees(store, [action.id for action in listed])}
+    place = f"{root}/ui/sites/{segment(site)}?group="
+    return {
+        "tree": tree,
+        "groups": groups,
+        "graph_drawn": group_graph.draw(groups, lambda name: f"{place}{segment(name)}#nodes"),
+        "actions": [(action, statuses.get(action.id)) for action in listed],
+        "revisions": store.revisions.newest(site, REVISIONS_SHOWN),
+    }

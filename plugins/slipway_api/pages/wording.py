@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from markupsafe import Markup
@@ -18,6 +20,20 @@ def visible(value: object) -> object:
     if isinstance(value, str) and not isinstance(value, Markup) and not value.isprintable():
         return "".join(c if c.isprintable() or c in "\n\t" else REPLACEMENT for c in value)
     return value
+
+
+_CRITERIA = {
+    "percent_successful_nodes": "at least {} % of the nodes succeed",
+    "minimum_successful_nodes": "at least {} nodes succeed",
+    "maximum_failed_nodes": "at most {} nodes fail",
+}
+
+
+def criterion(result: Mapping[str, Any]) -> str:
+    """Return what a criterion asks for and what there is: `deploy: at least 2 nodes succeed; 1 did`."""
+    asked = _CRITERIA.get(result["criterion"])
+    needed = asked.format(result["needed"]) if asked else f"{result['criterion']} {result['needed']}"
+    return f"{result['phase']}: {needed}; {str(result['actual']).replace('/', ' of ')} did"
 
 
 def duration(seconds: float | None) -> str:

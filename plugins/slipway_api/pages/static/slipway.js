@@ -59,7 +59,7 @@
 
   /* --- Live parts: asked for again while the page can be seen. An answer that is the same changes nothing. */
   const EVERY = 2500, SLOWEST = 30000;
-  let waiting = null, failures = 0, lost = null, over = false;
+  let turn = 0, waiting = null, failures = 0, lost = null, over = false;
 
   function say(state, text) {
     const light = document.getElementById("connection");
@@ -70,13 +70,15 @@
   }
 
   async function refresh(part) {
-    const answer = await fetch(part.dataset.live, { cache: "no-cache", credentials: "same-origin" });
+    const asked = part.dataset.live;
+    const answer = await fetch(asked, { cache: "no-cache", credentials: "same-origin" });
     if (answer.status === 401) { over = true; return; }
     if (!answer.ok) throw new Error(answer.status === 403 ? "403" : String(answer.status));
     const etag = answer.headers.get("ETag");
     if (etag && etag === part.dataset.etag) return;
     const text = await answer.text();
-    if (!part.isConnected) return;
+    // It was asked for something else meanwhile.
+    if (!part.isConnected || part.dataset.live !== asked) return;
     await htmx.swap({ text, target: part, sourceElement: part, swap: "innerMorph" });
     if (etag) part.dataset.etag = etag;
     part.dispatchEvent(new CustomEvent("slipway:fresh", { bubbles: true }));
@@ -85,6 +87,7 @@
 
   async function round() {
     clearTimeout(waiting);
+    const mine = ++turn;
     const parts = [...document.querySelectorAll("[data-live]")];
     if (!parts.length || document.hidden || over) return;
     try {
@@ -103,7 +106,7 @@
       document.getElementById("session-over")?.removeAttribute("hidden");
       return;
     }
-    waiting = setTimeout(round, Math.min(EVERY * 2 ** Math.min(failures, 4), SLOWEST));
+    if (mine === turn) waiting = setTimeout(round, Math.min(EVERY * 2 ** Math.min(failures, 4), SLOWEST));
   }
 
   document.addEventListener("visibilitychange", () => { if (!document.hidden) round(); });
@@ -130,6 +133,24 @@
     login.searchParams.set("next", window.parent.location.pathname + window.parent.location.search);
     return login.href;
   }
+
+  /* --- Filters: while a person types, the part is asked for anew; the address keeps the filter. */
+  let typing = null;
+  function filter(form) {
+    const part = document.querySelector(form.dataset.filter);
+    const asked = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
+    history.replaceState(history.state, "", `${location.pathname}?${asked}${location.hash}`);
+    asked.set("part", "live");
+    part.dataset.live = `${form.dataset.filterUrl}?${asked}`;
+    delete part.dataset.etag;
+    round();
+  }
+  document.addEventListener("input", (event) => {
+    const form = event.target.form;
+    if (!form || !form.dataset.filter) return;
+    clearTimeout(typing);
+    typing = setTimeout(() => filter(form), 250);
+  });
 
   document.addEventListener("DOMContentLoaded", () => {
     htmx.config.history = false;

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Frame, Page, Response, sync_playwright
 
+from site_store import SiteStore
 from tests.e2e.browser import chromium
+from tests.support.driving import Begin, begin_with
+from tests.support.fake_clock import FakeClock
+from tests.support.fake_provisioner import FakeProvisioner
 
 UI = "/slipway/ui"
 
@@ -93,3 +98,21 @@ def pages(origin: str, tokens: dict[str, str]) -> Iterator[dict[str, httpx.Clien
     yield made
     for client in made.values():
         client.close()
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """Return the clock of the driven actions."""
+    return FakeClock()
+
+
+@pytest.fixture
+def fake(clock: FakeClock) -> FakeProvisioner:
+    """Return the provisioner of the driven actions."""
+    return FakeProvisioner(clock)
+
+
+@pytest.fixture
+def begin(store: SiteStore, tmp_path: Path, fake: FakeProvisioner, clock: FakeClock) -> Begin:
+    """Begin an action on a design, whose groups the test drives itself: `begin(text).group("one")`."""
+    return begin_with(store, tmp_path, lambda _: fake, clock)

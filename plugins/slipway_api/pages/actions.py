@@ -1,0 +1,232 @@
+"""The page of an action: how far it is, what went wrong and why, and what can be done now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from site_engine.actions.kinds import DEPLOY_GROUP, kind_of
+from site_engine.status_trees import action_tree
+from slipway_api import airflow_access as access
+from slipway_api.actions.lookup import find_action
+from slipway_api.http.api_errors import ApiError
+from slipway_api.http.concurrency import BlockingRoute
+from slipway_api.http.dependencies import Store
+from slipway_api.pages import group_graph, timeline
+from slipway_api.pages.live import live_page
+from slipway_api.pages.wording import counted, number, segment
+from strategy_lib.status.entry import EntryKind
+from strategy_lib.status.words import Status
+
+if TYPE_CHECKING:
+    from site_engine.status_trees import StatusTree
+    from site_store import ActionRecord, SiteStore
+    from strategy_lib.status.entry import Entry
+
+router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
+
+FAILED_SHOWN = 20
+"""Failed nodes that are named for each group and phase; the group's own page has all."""
+NODES_SHOWN = 1000
+"""Nodes of each phase on a group's page, the worst first."""
+_BAD = (Status.ERROR, Status.UNDEFINED, Status.UNRESPONSIVE)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedNode:
+    """A node that failed in a phase, and what the provisioner said of it."""
+
+    name: str
+    phase: str
+    message: str
+    op: int | None
+    provisioner_task: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A step or group in which something went wrong: why it matters, and the nodes that failed in it."""
+
+    entry: Entry
+    log: str
+    nodes: Sequence[FailedNode]
+    more: bool
+
+
+@router.get("/actions/{action_id}", dependencies=[access.may_read])
+def action(request: Request, action_id: str, store: Store, caller: access.CallerDep) -> Response:
+    """Show an action."""
+    record = find_action(store, caller, action_id)
+    # Buttons: who may not press them does not see them.
+    may = _rights(caller, record)
+    token = store.trees.action_token(record.id)
+    root = request.scope.get("root_path", "")
+
+    def values() -> dict[str, Any]:
+        return _action_values(store, record, root)
+
+    fresh = {"id": record.id, "site": record.site, "kind": record.kind, "may": may}
+    return live_page(
+        request, store, "action.html", token=token, reader=" ".join(sorted(may)), values=values, fresh=fresh
+    )
+
+
+@router.get("/actions/{action_id}/group", dependencies=[access.may_read])
+def group(
+    request: Request, action_id: str, store: Store, caller: access.CallerDep, name: Annotated[str, Query()]
+) -> Response:
+    """Show a group of an action with its nodes."""
+    record = find_action(store, caller, action_id)
+    token = store.trees.action_token(record.id)
+    root = request.scope.get("root_path", "")
+
+    def values() -> dict[str, Any]:
+        tree = action_tree(store, record.id, leaves=NODES_SHOWN)
+        found = next((entry for entry in groups_of(tree.root) if entry.name == name), None)
+        if found is None:
+            raise ApiError(404, f"action {record.id} has no group {name[:64]!r}")
+        log = task_log(root, record, DEPLOY_GROUP, found.group.position if found.group else None)
+        return {"tree": tree, "group": found, "log": log}
+
+    fresh = {"id": record.id, "site": record.site, "kind": record.kind, "name": name, "may": _rights(caller, record)}
+    reader = " ".join(sorted(fresh["may"]))
+    return live_page(request, store, "group.html", token=token, reader=reader, values=values, fresh=fresh)
+
+
+def _rights(caller: access.Caller, record: ActionRecord) -> frozenset[str]:
+    return frozenset({"control"} if caller.may_control(record.dag_id) else ())
+
+
+def _action_values(store: SiteStore, record: ActionRecord, root: str) -> dict[str, Any]:
+    tree = action_tree(store, record.id, leaves=FAILED_SHOWN)
+    groups = groups_of(tree.root)
+    begun = record.started or record.created
+    header = tree.header
+    ended = datetime.fromisoformat(header["ended"]) if header["ended"] else None
+    operations = store.operations.of_action(record.id) if groups else []
+    page = f"{root}/ui/actions/{record.id}/group?name="
+    return {
+        "tree": tree,
+        "steps": [child for child in tree.root.children if child.kind in (EntryKind.STEP, EntryKind.STAGE)],
+        "groups": groups,
+        "headline": headline(tree, groups),
+        "failures": failures(tree.root, groups, record, root),
+        "not_run": [each for each in groups if _did_not_run(each)],
+        "waiting": [each for each in groups if _asks(each)],
+        "graph_drawn": group_graph.draw(groups, lambda name: page + segment(name)),
+        "time_drawn": timeline.draw(groups, operations, begun, ended or tree.read_at),
+        "logs": {each.name: task_log(root, record, DEPLOY_GROUP, each.group.position) for each in groups if each.group},
+        "run": run_link(root, record),
+        "running": header["state"] in ("pending", "running"),
+    }
+
+
+def groups_of(entry: Entry) -> list[Entry]:
+    """Return the groups below an entry, in the order of processing."""
+    found = []
+    for child in entry.children:
+        found += [child] if child.kind is EntryKind.GROUP else groups_of(child)
+    return found
+
+
+def headline(tree: StatusTree, groups: Sequence[Entry]) -> str:
+    """Return in a sentence how far an action is, or what came of it."""
+    header = tree.header
+    if tree.root.status is None:
+        return tree.root.reason
+    if header["state"] not in ("pending", "running"):
+        return str(header["verdict"] or header["state"])
+    asking = [each.name for each in groups if _asks(each)]
+    if asking:
+        return f"Group {asking[0]} waits for a person's approval. No other group starts meanwhile."
+    done = sum(1 for each in groups if each.group is not None and each.group.state in ("success", "failure"))
+    progress = f"{done} of {counted(len(groups), 'group')} done" if groups else ""
+    if header["paused"]:
+        return f"Paused: no further group starts. {progress}".rstrip()
+    for each in groups:
+        if each.group is not None and each.group.state == "running":
+            now = _under_way(each)
+            return f"Working on group {each.name}{f': {now}' if now else ''}. {progress}."
+    step = next((child for child in tree.root.children if child.status is Status.PROCESSING), None)
+    if step is not None:
+        return f"Step {step.name} is under way. {progress}".rstrip()
+    return f"Waiting for Airflow to start its next step. {progress}".rstrip()
+
+
+def _under_way(group: Entry) -> str:
+    phase = next((phase for phase in reversed(group.children) if phase.status is Status.PROCESSING), None)
+    if phase is None:
+        return ""
+    ended = phase.leaves - phase.counts.get(Status.PENDING, 0) - phase.counts.get(Status.PROCESSING, 0)
+    return f"{phase.name}, {number(ended)} of {counted(phase.leaves, 'node')}"
+
+
+def _asks(group: Entry) -> bool:
+    approval = group.group.approval if group.group is not None else None
+    return approval is not None and approval.get("answered") is None
+
+
+def _did_not_run(group: Entry) -> bool:
+    """Whether a group will not begin any more: another one blocks it, or its action is over."""
+    never = group.group is not None and group.group.started is None
+    return never and (group.status in _BAD or (group.blame is not None and group.blame.role == "victim"))
+
+
+def failures(root_entry: Entry, groups: Sequence[Entry], record: ActionRecord, root: str) -> list[Failure]:
+    """Return where something went wrong, the groups to blame first; groups that are only blocked are left out."""
+    found = []
+    for child in root_entry.children:
+        if child.kind is EntryKind.STEP and child.status in _BAD:
+            found.append(Failure(child, task_log(root, record, child.name, None), (), more=False))
+        elif child.kind is EntryKind.STAGE and child.name != DEPLOY_GROUP and child.status in _BAD:
+            nodes = failed_nodes(child.children, child.name)
+            found.append(Failure(child, task_log(root, record, child.name, None), nodes, child.left_out > 0))
+    for each in groups:
+        if each.group is None or _did_not_run(each):
+            continue
+        nodes = [node for phase in each.children for node in failed_nodes(phase.children, phase.name)]
+        if each.status in _BAD or nodes:
+            log = task_log(root, record, DEPLOY_GROUP, each.group.position)
+            full = any(len(phase.children) >= FAILED_SHOWN and phase.left_out > 0 for phase in each.children)
+            found.append(Failure(each, log, nodes, full))
+    return sorted(found, key=lambda one: one.entry.kind is EntryKind.GROUP and one.entry.blame is None)
+
+
+def failed_nodes(entries: Sequence[Entry], phase: str) -> list[FailedNode]:
+    """Return the nodes among these that failed; those that never began are left out, for others say why."""
+    return [
+        FailedNode(
+            entry.name,
+            phase,
+            entry.messages[0] if entry.messages else "the provisioner said nothing about it",
+            entry.op,
+            entry.provisioner_task,
+        )
+        for entry in entries
+        if entry.kind is EntryKind.NODE and entry.status in (Status.ERROR, Status.UNDEFINED) and not _unbegun(entry)
+    ]
+
+
+def _unbegun(node: Entry) -> bool:
+    return bool(node.messages) and node.messages[0].startswith(("not started:", "blocked by "))
+
+
+def run_link(root: str, record: ActionRecord) -> str:
+    """Return where Airflow shows the run of an action; "" where it has none."""
+    if record.run_id is None:
+        return ""
+    return f"{root.removesuffix('/slipway')}/dags/{segment(record.dag_id)}/runs/{segment(record.run_id)}"
+
+
+def task_log(root: str, record: ActionRecord, step: str, map_index: int | None) -> str:
+    """Return where Airflow shows the log of a step, or of a group's task; "" where there is none."""
+    run = run_link(root, record)
+    if not run or step not in (*kind_of(record.kind).steps, DEPLOY_GROUP, "report", "release"):
+        return ""
+    mapped = "" if map_index is None else f"/mapped/{map_index}"
+    return f"{run}/tasks/{segment(step)}{mapped}"

@@ -1,0 +1,212 @@
+"""What an operator does: start, pause, go on, stop, retry. Each says first what it will do, and is confirmed.
+
+A GET shows the question and changes nothing; the form's POST does it. Both need the right to do it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response
+
+from provisioner_client.errors import ProvisionerError
+from site_engine.actions.kinds import KINDS
+from site_engine.errors import ConnectionLookupFailed, SettingsError
+from site_engine.process import STOP
+from site_engine.retry import RETRY, RetryRefused, plan_retry, retry_action
+from slipway_api import airflow_access as access
+from slipway_api.actions.control import PAUSE, UNPAUSE, give_command
+from slipway_api.actions.creation import create
+from slipway_api.actions.dry_run import dry_run
+from slipway_api.actions.lookup import find_action
+from slipway_api.actions.request import ActionRequest
+from slipway_api.airflow_client import Airflow
+from slipway_api.http.api_errors import ApiError
+from slipway_api.http.bodies import RawBody
+from slipway_api.http.concurrency import BlockingRoute
+from slipway_api.http.dependencies import Store
+from slipway_api.pages.rendering import page
+from slipway_api.pages.sites import require_site
+from slipway_api.pages.wording import counted, segment
+from slipway_api.shipyard.headers import context_marker
+
+if TYPE_CHECKING:
+    from site_engine.retry import RetryPlan
+    from site_store import ActionRecord, SiteStore
+
+router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
+
+_MOST_FIELDS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a person is asked before something is done to an action.
+
+    Attributes
+    ----------
+    heading, button : what will be done, as a title and as a command.
+    effects : sentences that say what follows from it.
+    nodes : those that it touches.
+    danger : it cannot be undone.
+    """
+
+    heading: str
+    button: str
+    effects: Sequence[str]
+    nodes: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    danger: bool = False
+
+
+@router.get("/actions/{action_id}/do/{verb}", dependencies=[access.may_act])
+def ask(request: Request, action_id: str, verb: str, store: Store, caller: access.CallerDep) -> Response:
+    """Say what a command to an action will do, and ask."""
+    action = _controllable(store, caller, action_id)
+    groups = request.query_params.getlist("group")
+    values = {"action": action, "verb": verb, "groups": groups, "question": _question(store, action, verb, groups)}
+    return page(request, "confirm.html", values)
+
+
+@router.post("/actions/{action_id}/do/{verb}", dependencies=[access.may_act])
+def do(
+    request: Request, action_id: str, verb: str, body: RawBody, store: Store, airflow: Airflow, caller: access.CallerDep
+) -> Response:
+    """Give a command to an action."""
+    action = _controllable(store, caller, action_id)
+    fields = form_fields(body)
+    if verb == RETRY:
+        try:
+            retry_action(store, airflow, action.id, caller.name, fields.get("group", ()))
+        except RetryRefused as refused:
+            raise ApiError(409, str(refused), "Unable to retry action") from refused
+    elif verb in (PAUSE, UNPAUSE, STOP):
+        give_command(store, airflow, action, verb, caller.name)
+    else:
+        raise _no_verb(verb)
+    return _to(request, f"actions/{action.id}")
+
+
+@router.get("/sites/{site}/start/{kind}", dependencies=[access.may_act])
+def start(request: Request, site: str, kind: str, store: Store, caller: access.CallerDep) -> Response:
+    """Ask how an action is to be started; what it would do is shown next."""
+    _startable(store, caller, site, kind)
+    given = {name: [value] for name, value in request.query_params.items() if name in ("target_nodes", "revision")}
+    return page(request, "start.html", _form(site, kind, given))
+
+
+@router.post("/sites/{site}/start/{kind}", dependencies=[access.may_act])
+def start_it(
+    request: Request, site: str, kind: str, body: RawBody, store: Store, airflow: Airflow, caller: access.CallerDep
+) -> Response:
+    """Show what an action would do; or, once that is confirmed, start it."""
+    _startable(store, caller, site, kind)
+    fields = form_fields(body)
+    wanted = _request(request, site, kind, fields)
+    if fields.get("confirmed") == ["yes"]:
+        return _to(request, f"actions/{create(wanted, store, airflow, caller).action.id}")
+    values = _form(site, kind, fields)
+    try:
+        plan = dry_run(wanted, store, airflow, caller, fresh=fields.get("fresh") == ["yes"])
+    except (ProvisionerError, SettingsError, ConnectionLookupFailed) as error:
+        return page(request, "start.html", {**values, "problem": f"what it would do cannot be said: {error}"})
+    except ApiError as error:
+        if error.status in (401, 403):
+            raise
+        return page(request, "start.html", {**values, "problem": error.message})
+    return page(request, "plan.html", {**values, "plan": plan, "fields": _kept(fields)})
+
+
+def form_fields(body: bytes) -> Mapping[str, list[str]]:
+    """Return the fields of a form that a browser sent. Raises `ApiError` 400: it is none."""
+    try:
+        text = body.decode()
+        return parse_qs(text, strict_parsing=bool(text), max_num_fields=_MOST_FIELDS, encoding="utf-8", errors="strict")
+    except ValueError as error:
+        raise ApiError(400, "the form was not sent as a browser sends it: open its page again") from error
+
+
+def _controllable(store: SiteStore, caller: access.Caller, action_id: str) -> ActionRecord:
+    action = find_action(store, caller, action_id)
+    caller.require_control(action.dag_id)
+    return action
+
+
+def _startable(store: SiteStore, caller: access.Caller, site: str, kind: str) -> None:
+    require_site(store, site)
+    if kind not in KINDS:
+        raise ApiError(404, f"there is no kind of action {kind[:64]!r}")
+    caller.require_create(kind)
+
+
+def _question(store: SiteStore, action: ActionRecord, verb: str, groups: Sequence[str]) -> Question:
+    if verb == RETRY:
+        try:
+            return _of_retry(plan_retry(store, action.id, groups))
+        except RetryRefused as refused:
+            raise ApiError(409, str(refused), "Unable to retry action") from refused
+    if verb == PAUSE:
+        running = [group.name for group in store.groups.of_action(action.id) if group.state.value == "running"]
+        end = f"Group {running[0]} is at work and goes on to its end." if running else "No group is at work."
+        return Question("Pause this action?", "Pause", [end, "No further group starts until somebody lets it go on."])
+    if verb == UNPAUSE:
+        return Question("Let this action go on?", "Go on", ["The next group starts as soon as Airflow can."])
+    if verb == STOP:
+        effects = [
+            "Nothing more is submitted, and the action ends as cancelled.",
+            "What was submitted goes on at the provisioner. The outcome of its nodes is then unknown.",
+        ]
+        at_work = [one for one in store.operations.of_action(action.id) if one.over is None]
+        nodes = sorted({name for one in at_work for name in one.nodes})
+        return Question("Stop this action?", "Stop", effects, nodes, danger=True)
+    raise _no_verb(verb)
+
+
+def _of_retry(plan: RetryPlan) -> Question:
+    effects = []
+    if plan.groups:
+        effects.append(f"{counted(len(plan.groups), 'group')} will be tried again, in this order:")
+        for group in plan.groups:
+            why = f", which did not run because of {group.blocked_by}" if group.blocked_by else ""
+            effects.append(f"{group.name}{why}: {counted(len(group.nodes), 'node')}")
+    if plan.steps:
+        effects.append(f"Steps that run again: {', '.join(plan.steps)}.")
+    effects.append("Nodes that succeeded are left alone.")
+    return Question("Try again what failed?", "Retry", effects, plan.nodes, plan.warnings)
+
+
+def _no_verb(verb: str) -> ApiError:
+    return ApiError(404, f"nothing called {verb[:64]!r} can be done to an action")
+
+
+def _request(request: Request, site: str, kind: str, fields: Mapping[str, list[str]]) -> ActionRequest:
+    known = {"target_nodes", "revision", "dry_run", "continue-on-fail", *(each.value for each in KINDS[kind].overrides)}
+    given = {name: value[0] for name, value in fields.items() if name in known}
+    parameters: dict[str, Any] = {name: value for name, value in given.items() if value.strip()}
+    if "target_nodes" in parameters:
+        parameters["target_nodes"] = parameters["target_nodes"].replace("\n", ",")
+    allow = fields.get("allow-intermediate-commits") == ["true"]
+    return ActionRequest(kind, parameters, site, allow, context_marker(request))
+
+
+def _form(site: str, kind: str, fields: Mapping[str, list[str]]) -> dict[str, Any]:
+    return {
+        "site": site,
+        "kind": KINDS[kind],
+        "given": {name: value[0] for name, value in fields.items() if value},
+        "overrides": [each.value for each in KINDS[kind].overrides],
+        "problem": "",
+    }
+
+
+def _kept(fields: Mapping[str, list[str]]) -> list[tuple[str, str]]:
+    return [(name, value) for name, values in fields.items() if name not in ("confirmed", "fresh") for value in values]
+
+
+def _to(request: Request, path: str) -> Response:
+    root = request.scope.get("root_path", "")
+    return RedirectResponse(f"{root}/ui/{'/'.join(map(segment, path.split('/')))}", 303)

@@ -1,0 +1,155 @@
+"""The groups as a graph coloured by status: who waits for whom. Where the boxes are does not change with the status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from slipway_api.pages.status_bar import Segment, segments
+from slipway_api.pages.wording import number, symbol
+from strategy_lib.drawing.geometry import Picture, picture, shortened, text_width
+from strategy_lib.status.words import Status
+
+if TYPE_CHECKING:
+    from strategy_lib.status.entry import Entry
+
+MARGIN = 20
+HEIGHT = 62.0
+BAR = 4.0
+_NAME, _FACT = 14, 12
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A group as it is drawn."""
+
+    name: str
+    short: str
+    link: str
+    status: str
+    word: str
+    mark: str
+    critical: bool
+    victim: bool
+    fact: str
+    sentence: str
+    x: float
+    y: float
+    width: float
+    height: float
+    bar: Sequence[Segment]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """That a group waits for another; `blocked` where the other has failed it."""
+
+    path: str
+    blocked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The drawing."""
+
+    width: int
+    height: int
+    boxes: Sequence[Box]
+    edges: Sequence[Edge]
+    description: str
+
+
+def draw(groups: Sequence[Entry], link: Callable[[str], str]) -> Graph | None:
+    """Draw groups.
+
+    Parameters
+    ----------
+    groups : entries of the tree, in the order of processing. What has no place in the order ("no group") is left out.
+    link : returns where a click on a group leads.
+
+    Returns
+    -------
+    Graph or None
+        None where there is nothing to draw.
+    """
+    shown = [group for group in groups if group.group is not None and group.rolls_up and group.name != "to be removed"]
+    if not shown:
+        return None
+    names = frozenset(group.name for group in shown)
+    drawn = _placed(
+        tuple(
+            (group.name, tuple(other for other in _depends(group) if other in names), _width(group)) for group in shown
+        )
+    )
+    blocked = {group.name for group in shown if group.blame is not None and group.blame.role == "victim"}
+    failed = {group.name for group in shown if group.blame is not None}
+    edges = [Edge(path, blocked=child in blocked and parent in failed) for (parent, child), path in drawn.edges.items()]
+    boxes = [_box(group, drawn, link) for group in shown]
+    return Graph(
+        round(drawn.right + MARGIN),
+        round(drawn.bottom + 2 * MARGIN),
+        boxes,
+        edges,
+        " | ".join(box.sentence for box in boxes),
+    )
+
+
+@lru_cache(maxsize=64)
+def _placed(groups: tuple[tuple[str, tuple[str, ...], float], ...]) -> Picture:
+    parents: Mapping[str, Sequence[str]] = {name: depends_on for name, depends_on, _ in groups}
+    return picture(parents, {name: (width, HEIGHT) for name, _, width in groups}, MARGIN)
+
+
+def _depends(group: Entry) -> tuple[str, ...]:
+    return group.group.depends_on if group.group is not None else ()
+
+
+def _width(group: Entry) -> float:
+    """Return a width that stays the same while the group's numbers change."""
+    most = number(group.group.nodes if group.group is not None else group.leaves)
+    longest = f"critical · {most} of {most} · {most} failed · criteria met"
+    return max(190.0, text_width(shortened(group.name), _NAME, bold=True) + 34, text_width(longest, _FACT)) + 36
+
+
+def _box(group: Entry, drawn: Picture, link: Callable[[str], str]) -> Box:
+    place = drawn.boxes[group.name]
+    details = group.group
+    status = "unrecorded" if group.status is None else group.status.value
+    total = sum(group.counts.values()) or (details.nodes if details is not None else 0)
+    done = group.counts.get(Status.SUCCESS, 0)
+    failed = group.counts.get(Status.ERROR, 0)
+    words = [f"{number(done)} of {number(total)}"] if total else ["no nodes"]
+    if failed:
+        words.append(f"{number(failed)} failed")
+    if failed and details is not None and details.state == "success":
+        words.append("criteria met")
+    fact = " · ".join(words)
+    victim = group.blame is not None and group.blame.role == "victim"
+    sentence = [f"{group.name}: {status}", fact]
+    if details is not None and details.critical:
+        sentence.insert(1, "critical")
+    if details is not None and details.depends_on:
+        sentence.append(f"after {', '.join(details.depends_on)}")
+    if group.blame is not None:
+        sentence.append(group.blame.message)
+    width = place.width
+    inner = width - 28
+    return Box(
+        group.name,
+        shortened(group.name),
+        link(group.name),
+        status,
+        "not recorded" if group.status is None else status,
+        symbol(group.status),
+        details is not None and details.critical,
+        victim,
+        fact,
+        "; ".join(sentence),
+        place.x,
+        place.centre - place.height / 2 + MARGIN,
+        width,
+        place.height,
+        [Segment(one.status, 16 + one.x * inner / 1000, one.width * inner / 1000) for one in segments(group.counts)],
+    )

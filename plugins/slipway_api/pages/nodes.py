@@ -1,0 +1,176 @@
+"""The table of a site's nodes, filtered, sorted and paged by the server; and the page of one node: all its past."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from site_engine.trees.nodes import node_history, site_nodes
+from site_store import NodeQuery, SiteStore
+from slipway_api import airflow_access as access
+from slipway_api.documents.differences import differences
+from slipway_api.http.api_errors import ApiError
+from slipway_api.http.concurrency import BlockingRoute
+from slipway_api.http.dependencies import Store
+from slipway_api.pages.live import LivePart, live_page
+from slipway_api.pages.wording import segment
+from strategy_lib.status.words import Status
+
+router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
+
+NODES_SHOWN = 50
+ACTIONS_SHOWN = 30
+MOST_FIELDS = 100
+"""Differing fields on the page of a node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the table: its name in the query, its heading, and whether it can be sorted by."""
+
+    name: str
+    heading: str
+    sorted: bool = True
+
+
+COLUMNS = (
+    Column("node", "Node"),
+    Column("standing", "Status"),
+    Column("rack", "Rack"),
+    Column("group", "Groups", sorted=False),
+    Column("wanted_revision", "Wanted"),
+    Column("done_revision", "Done"),
+    Column("provisioner_status", "Provisioner says"),
+    Column("power", "Power"),
+    Column("error", "Last error"),
+)
+_BY_TEXT = ("wanted_revision", "done_revision", "provisioner_status", "power", "error")
+_ASKED = ("q", "standing", "group", "rack", *_BY_TEXT)
+
+
+@router.get("/sites/{site}/nodes", dependencies=[access.may_read])
+def nodes(request: Request, site: str, store: Store) -> Response:
+    """Show the nodes of a site alone: the part of its page that renews itself."""
+    if not store.sites.exists(site):
+        raise ApiError(404, f"there is no site {site[:64]!r}", "Site not found")
+    part = nodes_part(request, store, site)
+    values = {**part.fresh, "filters": asked(request), "columns": COLUMNS, "statuses": list(Status)}
+    return live_page(
+        request,
+        store,
+        "nodes.html",
+        token=part.token,
+        reader="",
+        values=part.values,
+        fresh=part.fresh,
+        rest=lambda: values,
+    )
+
+
+@router.get("/sites/{site}/nodes/{node:path}", dependencies=[access.may_read])
+def node(request: Request, site: str, node: str, store: Store, caller: access.CallerDep) -> Response:
+    """Show a node: what is wanted, what was done, and everything that ever happened to it."""
+    may = frozenset(kind for kind in ("redeploy_server", "update_site") if caller.may_create(kind))
+    token = store.trees.site_token(site)
+    before = request.query_params.get("before")
+
+    def values() -> Mapping[str, Any]:
+        found = node_history(store, site, node, ACTIONS_SHOWN, before)
+        if found is None:
+            raise ApiError(404, f"nothing is known of a node {node[:64]!r} of site {site[:64]!r}", "Node not found")
+        readable = [action for action in found["actions"] if caller.may_read(action["kind"])]
+        return {"history": {**found, "actions": readable}, "changes": _changes(store, site, found["node"])}
+
+    fresh = {"site": site, "name": node, "may": may}
+    # A running action of the site changes the past of its nodes, and not the token of the site: nothing is kept.
+    running = store.locks.owner(site) is not None
+    return live_page(
+        request, store, "node.html", token=None if running else token, reader=caller.name, values=values, fresh=fresh
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedField:
+    """A field of a node's documents that is wanted otherwise than it was done."""
+
+    path: str
+    wanted: str
+    done: str
+
+
+def _changes(store: SiteStore, site: str, node: Mapping[str, Any] | None) -> Sequence[ChangedField]:
+    if node is None or node["as_wanted"]:
+        return ()
+    done, wanted = node["done_revision"], node["wanted_revision"]
+    if done is None or wanted is None or done == wanted:
+        return ()
+    return _changed_fields(store, site, node["node"], done, wanted)
+
+
+# Revisions never change.
+@lru_cache(maxsize=256)
+def _changed_fields(store: SiteStore, site: str, node: str, done: int, wanted: int) -> Sequence[ChangedField]:
+    found = []
+    for document in differences(store, site, done, wanted, rendered=False)["documents"]:
+        if document["name"] == node:
+            for field in document["fields"]:
+                sides = [json.dumps(field[side]) if side in field else "" for side in ("to", "from")]
+                found.append(ChangedField(field["path"], *sides))
+    return tuple(found[:MOST_FIELDS])
+
+
+def asked(request: Request) -> dict[str, str]:
+    """Return what the query filters by."""
+    found = {name: request.query_params.get(name, "").strip()[:200] for name in _ASKED}
+    return {name: text for name, text in found.items() if text}
+
+
+def nodes_part(request: Request, store: SiteStore, site: str) -> LivePart:
+    """Return the table of a site's nodes as the query asks for it, as a part that renews itself."""
+    filters = asked(request)
+    sort = request.query_params.get("sort", "node")
+    descending = request.query_params.get("order") == "desc"
+    after = request.query_params.get("after")
+    query = NodeQuery(
+        group=filters.get("group"),
+        rack=filters.get("rack"),
+        standing=filters.get("standing"),
+        text=filters.get("q"),
+        columns={name: filters[name] for name in _BY_TEXT if name in filters},
+        sort=sort,
+        descending=descending,
+        limit=NODES_SHOWN,
+        after=after,
+    )
+    root = request.scope.get("root_path", "")
+
+    def link(**changes: str) -> str:
+        given = {"sort": sort, "order": "desc" if descending else "asc"} | changes
+        return f"{root}/ui/sites/{segment(site)}?{urlencode({**filters, **given})}#nodes"
+
+    def sorted_by(column: str) -> str:
+        return link(sort=column, order="desc" if column == sort and not descending else "asc")
+
+    def values() -> Mapping[str, Any]:
+        return {
+            "found": site_nodes(store, site, query),
+            "columns": COLUMNS,
+            "sort": sort,
+            "descending": descending,
+            "sort_links": {column.name: sorted_by(column.name) for column in COLUMNS if column.sorted},
+            "next_link": lambda place: link(after=place),
+            "first_link": link() if after else "",
+            "filtered": bool(filters),
+        }
+
+    address = f"{root}/ui/sites/{segment(site)}/nodes"
+    asked_for = {name: value for name, value in request.query_params.items() if name != "part"}
+    url = f"{address}?{urlencode({**asked_for, 'part': 'live'})}"
+    return LivePart("nodes.html", url, store.trees.site_token(site), values, {"site": site})

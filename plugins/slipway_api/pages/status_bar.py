@@ -1,0 +1,50 @@
+"""How many nodes have which status, as one bar."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from strategy_lib.status.words import Status
+
+WHOLE = 1000.0
+"""The width of a bar."""
+_LEAST = 8.0
+# What is done stands left, what went wrong right of it, what is to come last.
+_ORDER = (
+    Status.SUCCESS,
+    Status.DELETED,
+    Status.PROCESSING,
+    Status.UNRESPONSIVE,
+    Status.ERROR,
+    Status.UNDEFINED,
+    Status.PENDING,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of a bar: where it begins, and how wide it is."""
+
+    status: str
+    x: float
+    width: float
+
+
+def segments(counts: Mapping[Status, int]) -> Sequence[Segment]:
+    """Return the parts of the bar, the done first. One failed node among 100,000 can still be seen."""
+    total = sum(counts.values())
+    if not total:
+        return []
+    widths = {status: max(_LEAST, counts[status] / total * WHOLE) for status in _ORDER if counts.get(status)}
+    scale = WHOLE / sum(widths.values())
+    found, x = [], 0.0
+    for status, width in widths.items():
+        found.append(Segment(status.value, x, width * scale))
+        x += width * scale
+    return found
+
+
+def legend(counts: Mapping[Status, int]) -> Sequence[tuple[Status, int]]:
+    """Return the counts in the order of the bar, without those that are zero."""
+    return [(status, counts[status]) for status in _ORDER if counts.get(status)]

@@ -1,0 +1,104 @@
+"""When each group waited, prepared and deployed: a lane for each, on one scale of time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from site_store import OperationStatus
+from slipway_api.pages.wording import duration
+from strategy_lib.drawing.geometry import shortened
+from strategy_lib.phase import Phase
+
+if TYPE_CHECKING:
+    from site_store import Operation
+    from strategy_lib.status.entry import Entry
+
+LABEL, SCALE, LANE, TOP = 190.0, 780.0, 22.0, 24.0
+_LEAST = 2.0
+_PHASES = {Phase.PREPARE: "prepare", Phase.DEPLOY: "deploy", Phase.DESTROY: "failed", Phase.RELABEL: "deploy"}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a lane: what happened in it, and a sentence about it."""
+
+    what: str
+    x: float
+    width: float
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A group in the timeline."""
+
+    name: str
+    short: str
+    failed: bool
+    y: float
+    spans: Sequence[Span]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The drawing: its lanes, and the marks of its scale, each with its words."""
+
+    width: float
+    height: float
+    lanes: Sequence[Lane]
+    marks: Sequence[tuple[float, str]]
+
+
+def draw(groups: Sequence[Entry], operations: Sequence[Operation], begun: datetime, until: datetime) -> Timeline | None:
+    """Draw the groups of an action that have begun.
+
+    Parameters
+    ----------
+    groups : in the order of processing.
+    operations : of the action.
+    begun, until : the time from the action's beginning to its end, or to now.
+
+    Returns
+    -------
+    Timeline or None
+        None where no group has begun.
+    """
+    whole = (until - begun).total_seconds()
+    if whole <= 0:
+        return None
+    of_group: defaultdict[str, list[Operation]] = defaultdict(list)
+    for operation in operations:
+        if operation.group is not None:
+            of_group[operation.group].append(operation)
+
+    def x(at: datetime) -> float:
+        return LABEL + min(max((at - begun).total_seconds() / whole, 0.0), 1.0) * SCALE
+
+    def span(what: str, start: datetime, end: datetime | None, sentence: str) -> Span:
+        left = x(start)
+        took = duration(((end or until) - start).total_seconds())
+        return Span(what, left, max(_LEAST, x(end or until) - left), f"{sentence}: {took}{'' if end else ' so far'}")
+
+    lanes: list[Lane] = []
+    for group in groups:
+        details = group.group
+        if details is None or details.started is None:
+            continue
+        spans = [span("waiting", details.started, details.ended or None, f"{group.name} at work or waiting")]
+        for operation in sorted(of_group[group.name], key=lambda one: one.op):
+            start = operation.running_since or operation.submitted or operation.created
+            what = _PHASES.get(operation.phase, "deploy")
+            if operation.status in (OperationStatus.TIMED_OUT, OperationStatus.ABANDONED):
+                what = "failed"
+            sentence = f"{group.name} {operation.phase.value}, attempt {operation.attempt}, {operation.status.value}"
+            spans.append(span(what, start, operation.ended, sentence))
+        failed = details.state == "failure"
+        lanes.append(Lane(group.name, shortened(group.name), failed, TOP + len(lanes) * LANE, spans))
+    if not lanes:
+        return None
+    marks = [(LABEL + part * SCALE, duration(part * whole)) for part in (0, 0.25, 0.5, 0.75, 1)]
+    return Timeline(LABEL + SCALE + 70, TOP + len(lanes) * LANE + 8, lanes, marks)

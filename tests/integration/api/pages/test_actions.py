@@ -1,0 +1,123 @@
+"""The page of an action: what went wrong first, in words; and names that are no HTML."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+import httpx
+import pytest
+
+from site_engine.finalization import finalize_action
+from site_store import SiteStore
+from slipway_airflow import connections
+from tests.integration.api.pages.conftest import UI, Open
+from tests.support.driving import Begin, Driving
+from tests.support.fake_provisioner import FakeProvisioner
+from tests.support.sites import group, node, site
+
+HOSTILE = "<img src=x onerror=alert(1)>\"'&{{7*7}}"
+DESIGN = site(
+    [node("n1"), node("n2"), node("n3"), node("n4")],
+    [
+        group("control", ["n1", "n2"], percent_successful_nodes=90),
+        group("compute", ["n3"], after=["control"], critical=False),
+        group("spare", ["n4"], critical=False),
+    ],
+)
+
+
+def end(store: SiteStore, driving: Driving) -> None:
+    """End the action, as its run's last task does."""
+    finalize_action(store, store.actions.get(driving.action.id), {}, logging.getLogger("test"), connections)
+
+
+@pytest.fixture
+def failed(begin: Begin, fake: FakeProvisioner, store: SiteStore) -> Driving:
+    """Return an action whose first group missed its criteria."""
+    fake.script("n2", "deploy", "failure")
+    driving = begin(DESIGN)
+    driving.group("control")
+    driving.group("spare")
+    end(store, driving)
+    return driving
+
+
+def text_of(answer: httpx.Response) -> str:
+    """Return what a page says, without its elements."""
+    assert answer.status_code == 200, answer.text
+    return " ".join(re.sub(r"<[^>]*>", " ", answer.text.partition("<main")[2]).split())
+
+
+def test_an_action_says_what_failed_and_why_before_all_else(pages: dict[str, httpx.Client], failed: Driving) -> None:
+    said = text_of(pages["viewer"].get(f"/actions/{failed.action.id}"))
+    assert "deploy_site of alpha ✗ error" in said
+    wrong, groups = said.index("What went wrong"), said.index("Timeline")
+    assert said.index("critical group control failed") < wrong < groups
+    assert "deploy: at least 90 % of the nodes succeed; 1 of 2 did" in said[wrong:groups]
+    assert "n2 deploy" in said[wrong:groups]
+    assert "1 group did not run because of it compute" in said[wrong:groups]
+
+
+def test_a_group_has_its_nodes_the_worst_first(pages: dict[str, httpx.Client], failed: Driving) -> None:
+    answer = pages["viewer"].get(f"/actions/{failed.action.id}/group", params={"name": "control"})
+    said = text_of(answer)
+    deploy = said[said.index("Deploy") :]
+    assert deploy.index("n2") < deploy.index("n1")
+    assert 'href="/slipway/ui/sites/alpha/nodes/n2"' in answer.text
+    missing = pages["viewer"].get(f"/actions/{failed.action.id}/group", params={"name": "nothing"})
+    assert (missing.status_code, "has no group &#39;nothing&#39;" in missing.text) == (404, True)
+
+
+def test_the_site_has_its_groups_actions_and_revisions(pages: dict[str, httpx.Client], failed: Driving) -> None:
+    said = text_of(pages["viewer"].get("/sites/alpha"))
+    assert "critical group control failed" in said
+    assert "Nodes as wanted 2 of 4" in said
+    assert "1 deploy_site" in text_of(pages["viewer"].get("/")) or "deploy_site" in said
+    assert "It is the first one." in text_of(pages["viewer"].get("/sites/alpha/revisions/1"))
+    assert pages["viewer"].get("/sites/alpha/revisions/7").status_code == 404
+    assert pages["viewer"].get("/sites/nothing").status_code == 404
+
+
+def test_who_may_not_change_runs_sees_no_buttons(pages: dict[str, httpx.Client], begin: Begin) -> None:
+    driving = begin(DESIGN)
+    buttons = re.compile(r'class="button[^"]*" href="[^"]*/(?:do|start)/(\w+)"')
+    path = f"/actions/{driving.action.id}"
+    assert set(buttons.findall(pages["op"].get(path).text)) == {"pause", "stop"}
+    assert buttons.findall(pages["viewer"].get(path).text) == []
+    assert buttons.findall(pages["viewer"].get("/sites/alpha").text) == []
+
+
+def test_groups_change_without_a_reload_and_what_is_open_stays_open(
+    open_page: Open, begin: Begin, fake: FakeProvisioner
+) -> None:
+    fake.script("n2", "deploy", "failure")
+    driving = begin(DESIGN)
+    watched = open_page(f"{UI}/actions/{driving.action.id}", height=500)
+    page = watched.page
+    page.get_by_role("link", name="control: pending").wait_for()
+    page.evaluate("window.same = true; scrollTo(0, 300)")
+    driving.group("control")
+    page.get_by_role("link", name="control: error").wait_for()
+    page.locator("#not-run").evaluate("element => { element.open = true }")
+    driving.group("spare")
+    page.get_by_role("link", name="spare: success").wait_for()
+    assert page.locator("#not-run").evaluate("element => element.open") is True
+    assert page.evaluate("window.same") is True
+    assert page.evaluate("scrollY") >= 300, "the browser keeps in view what it showed"
+    assert watched.complaints == []
+
+
+def test_hostile_names_are_shown_as_text(open_page: Open, begin: Begin, fake: FakeProvisioner) -> None:
+    bad = HOSTILE[:32]
+    fake.script(bad, "deploy", "failure")
+    driving = begin(site([node(bad), node("n2")], [group(HOSTILE, [bad], percent_successful_nodes=90)]))
+    driving.group(HOSTILE)
+    watched = open_page(f"{UI}/actions/{driving.action.id}")
+    watched.page.get_by_role("link", name=HOSTILE).first.wait_for()
+    watched.page.get_by_role("link", name=bad, exact=True).first.wait_for()
+    watched.page.locator("#connection[data-state=live]").wait_for()
+    watched.page.locator(".graph a").first.click()
+    watched.page.get_by_role("heading", name=f"Group {HOSTILE}").wait_for()
+    assert watched.page.locator("img").count() == 0
+    assert watched.complaints == []

@@ -1,0 +1,83 @@
+"""The table of nodes and the page of one; and the owners that somebody waits for."""
+
+from __future__ import annotations
+
+import re
+
+import httpx
+
+from site_store import SiteStore
+from tests.integration.api.pages.conftest import UI, Open
+from tests.integration.api.pages.test_actions import DESIGN, text_of
+from tests.support.driving import Begin
+from tests.support.fake_provisioner import FakeProvisioner
+from tests.support.revisions import commit_design
+from tests.support.sites import group, node, site
+
+
+def rows(answer: httpx.Response) -> list[str]:
+    """Return the names in the table of nodes, in its order."""
+    return re.findall(r'<tr id="node-([^"]*)"', answer.text)
+
+
+def test_the_table_is_filtered_sorted_and_paged_by_the_server(pages: dict[str, httpx.Client], store: SiteStore) -> None:
+    nodes = [node(f"n{number:03}") for number in range(120)]
+    commit_design(store, "wide", site(nodes, [group("all"), group("few", ["n001", "n004"])]))
+    viewer = pages["viewer"]
+
+    def ask(**query: str) -> httpx.Response:
+        return viewer.get("/sites/wide/nodes", params=query)
+
+    first = ask()
+    assert rows(first) == [f"n{number:03}" for number in range(50)]
+    (after,) = re.findall(r'href="[^"]*[?&;]after=([^"&#]*)', first.text)
+    second = viewer.get("/sites/wide/nodes", params={"after": httpx.QueryParams(f"a={after}")["a"]})
+    assert rows(second)[0] == "n050"
+    assert rows(ask(sort="node", order="desc"))[0] == "n119"
+    assert rows(ask(q="n11", standing="pending")) == [f"n11{digit}" for digit in range(10)]
+    assert rows(ask(standing="success")) == []
+    assert "No node is like that." in ask(power="on").text
+    assert ask(sort="nothing").status_code == 400
+
+
+def test_the_table_follows_what_is_typed(open_page: Open, store: SiteStore) -> None:
+    commit_design(store, "typed", site([node("a1"), node("b1")], [group("all")]))
+    watched = open_page(f"{UI}/sites/typed")
+    page = watched.page
+    page.locator("#node-a1").wait_for()
+    page.get_by_label("Name contains").fill("b")
+    page.locator("#node-a1").wait_for(state="detached")
+    assert page.locator("#node-b1").count() == 1
+    assert page.url.endswith("/sites/typed?q=b")
+    assert page.get_by_label("Name contains").input_value() == "b"
+    assert watched.complaints == []
+
+
+def test_a_node_has_all_that_happened_to_it_and_what_differs(
+    pages: dict[str, httpx.Client], begin: Begin, fake: FakeProvisioner, store: SiteStore
+) -> None:
+    fake.script("n2", "deploy", "failure")
+    begin(DESIGN).group("control")
+    said = text_of(pages["viewer"].get("/sites/alpha/nodes/n2"))
+    past = said[said.index("What happened to it") :]
+    assert "deploy_site of revision 1" in past
+    assert past.index("prepare ✓ success") < past.index("deploy ✗ error")
+    done = text_of(pages["viewer"].get("/sites/alpha/nodes/n1"))
+    assert "It is as wanted." in done
+    commit_design(store, "alpha", DESIGN.replace("name: n1\n", "name: n1\n").replace("rack: r1", "rack: r9"))
+    changed = text_of(pages["viewer"].get("/sites/alpha/nodes/n1"))
+    assert "$.data.metadata.rack" in changed
+    assert '"r9"' in changed.replace("&#34;", '"')
+    assert pages["viewer"].get("/sites/alpha/nodes/nobody").status_code == 404
+
+
+def test_owners_that_are_gone_come_first_with_what_waits_for_them(
+    pages: dict[str, httpx.Client], begin: Begin, store: SiteStore
+) -> None:
+    begin(DESIGN)
+    store.owners.check_in("provisioner:aaa", 3600.0, detail="<b>fine</b>")
+    answer = pages["viewer"].get("/owners")
+    said = text_of(answer)
+    assert said.index("airflow:deploy_site ? unresponsive") < said.index("provisioner:aaa ✓ there")
+    assert "alpha" in said
+    assert "&lt;b&gt;fine&lt;/b&gt;" in answer.text
