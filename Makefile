@@ -27,7 +27,7 @@ help:
 	@echo 'make soak       the whole of the longest counts, such as 100,000 random changes: an hour or more'
 	@echo 'make contract URL=http://HOST:9000 [DESIGNS=http://ME:8099]  what Slipway expects of a Drydock, tried on yours'
 	@echo 'make wheel  build dist/slipway-….whl, to install in an Airflow of your own'
-	@echo 'make bench  measure strategy_lib, the list of actions, secrets, and what Airflow adds'
+	@echo 'make bench  measure strategy_lib, actions, status trees, commits, secrets, and what Airflow adds'
 	@echo 'make clean  remove .venv, .slipway and caches'
 
 demo: $(READY)
@@ -75,6 +75,7 @@ bench: $(READY)
 	$(BIN)/python tests/bench/bench_goals.py
 	$(BIN)/python tests/bench/bench_actions.py
 	$(BIN)/python tests/bench/bench_commit.py
+	$(BIN)/python tests/bench/bench_status.py
 	$(BIN)/python tests/bench/bench_secrets.py
 	$(BIN)/python tests/bench/bench_airflow.py
 

@@ -131,6 +131,8 @@ candidate = Table(
 _ACTION_OPEN = text("state IN ('pending', 'running')")
 _NO_GROUP = text("group_name IS NULL")
 _UNDELIVERED = text("delivered IS NULL")
+_TROUBLED = text("status IN ('error', 'unknown')")
+_OF_A_NODE = text("node IS NOT NULL")
 _NOT_ROUTED = text("routed IS NULL")
 
 # What is being done. `site` is no foreign key here: an action may fail for the very reason that its site is unknown.
@@ -272,6 +274,17 @@ task = Table(
     # What had to be repeated before it succeeded, and when that was.
     Column("fixed", Text),
     Index("ix_task_op_node", "op", "node"),
+    # Few of them, and shown first.
+    Index(
+        "ix_task_troubled",
+        "action_id",
+        "owner_group",
+        "node",
+        "phase",
+        "status",
+        sqlite_where=_TROUBLED,
+        postgresql_where=_TROUBLED,
+    ),
     sqlite_with_rowid=False,
 )
 
@@ -371,6 +384,10 @@ node = Table(
     Column("standing", String, Computed(STANDING), nullable=False),
     Index("ix_node_site_standing_name", "site", "standing", "name"),
     Index("ix_node_site_rack_name", "site", "rack", "name"),
+    Index("ix_node_site_done_revision_name", "site", "done_revision", "name"),
+    Index("ix_node_site_provisioner_status_name", "site", "provisioner_status", "name"),
+    Index("ix_node_site_power_name", "site", "power", "name"),
+    Index("ix_node_site_last_updated_name", "site", "last_updated", "name"),
     sqlite_with_rowid=False,
 )
 
@@ -521,6 +538,7 @@ event = Table(
     Column("data", Json, nullable=False),
     Index("ix_event_action_id_id", "action_id", "id"),
     Index("ix_event_at", "at"),
+    Index("ix_event_site_node_id", "site", "node", "id", sqlite_where=_OF_A_NODE, postgresql_where=_OF_A_NODE),
     sqlite_autoincrement=True,
 )
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
-    CompoundSelect,
     Connection,
     Select,
     and_,
@@ -15,10 +14,9 @@ from sqlalchemy import (
     exists,
     func,
     literal,
+    literal_column,
     or_,
     select,
-    true,
-    union_all,
 )
 
 from site_store.action_rows import FACTS, OPEN
@@ -46,7 +44,10 @@ from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, Phase
 
 MOST_TROUBLES = 10
-_TROUBLED = (TaskStatus.ERROR, TaskStatus.UNKNOWN)
+# As words in the statement: a parameter would not let the database see that its index on them will do.
+_TROUBLED: list[ColumnElement[str]] = [
+    literal_column(f"'{status.value}'") for status in (TaskStatus.ERROR, TaskStatus.UNKNOWN)
+]
 _MOST_SITE_TROUBLES = 2000
 _EARLIER_ACTIONS = 5
 
@@ -61,18 +62,24 @@ def action_query(tx: Connection, now: ColumnElement[Any], action_ids: Iterable[s
     steps = (
         select(*(action_step.c[name] for name in STEP)).where(action_step.c.action_id == action.c.id).correlate(action)
     )
-    troubles = (
-        select(task.c.node, task.c.phase, task.c.status, task.c.error, operation.c.status.label("operation_status"))
-        .select_from(task.outerjoin(operation, operation.c.op == task.c.op))
+    worst = (
+        select(task.c.action_id, task.c.node, task.c.phase)
         .where(
             task.c.action_id == group_run.c.action_id,
             task.c.owner_group == group_run.c.name,
             task.c.status.in_(_TROUBLED),
         )
-        .order_by(task.c.node)
+        .order_by(task.c.node, task.c.phase)
         .limit(MOST_TROUBLES)
         .correlate(group_run)
         .subquery()
+    )
+    # Looked up again by its key: without what is shown, the index on troubles has all that it is chosen by.
+    found = task.alias("found")
+    same = and_(found.c.action_id == worst.c.action_id, found.c.node == worst.c.node, found.c.phase == worst.c.phase)
+    of_operation = operation.c.status.label("operation_status")
+    troubles = select(found.c.node, found.c.phase, found.c.status, found.c.error, of_operation).select_from(
+        worst.join(found, same).outerjoin(operation, operation.c.op == found.c.op)
     )
     groups = (
         select(
@@ -86,7 +93,7 @@ def action_query(tx: Connection, now: ColumnElement[Any], action_ids: Iterable[s
             group_run.c.criteria,
             group_run.c.started,
             group_run.c.ended,
-            json_rows(tx, select(*troubles.c)),
+            json_rows(tx, troubles),
         )
         .where(group_run.c.action_id == action.c.id)
         .correlate(action)
@@ -303,52 +310,3 @@ def worst_nodes(site: str, most: int) -> Select[Any]:
     place = func.row_number().over(partition_by=table.c.under, order_by=(_rank(table.c.standing), table.c.name))
     ranked = select(*table.c, place.label("place")).subquery()
     return select(*ranked.c).where(ranked.c.place <= most).order_by(ranked.c.under, ranked.c.place)
-
-
-def recounted_actions(action_ids: Iterable[str]) -> CompoundSelect[Any]:
-    """Select the cells of actions as their tasks give them, in the columns of `cells`."""
-    owned = func.coalesce(task.c.owner, "")
-    facts = [
-        task.c.phase,
-        owned.label("owner"),
-        task.c.status,
-        true().label("fresh"),
-        func.count().label("records"),
-    ]
-    chosen = task.c.action_id.in_(action_ids)
-    member = and_(
-        group_node.c.action_id == task.c.action_id,
-        group_node.c.node == task.c.node,
-        task.c.phase.in_(GROUP_PHASES),
-    )
-    whole = select(task.c.action_id, literal("").label("group_name"), *facts).where(chosen)
-    grouped = select(task.c.action_id, group_node.c.group_name, *facts).select_from(task.join(group_node, member))
-    key = (task.c.phase, owned, task.c.status)
-    return union_all(
-        whole.group_by(task.c.action_id, *key),
-        grouped.where(chosen).group_by(task.c.action_id, group_node.c.group_name, *key),
-    )
-
-
-def recounted_site(site: str) -> CompoundSelect[Any]:
-    """Select the cells of a site's standing view as its nodes give them, in the columns of `cells`."""
-    member = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
-    in_group = exists().where(member)
-    place = case(
-        (node.c.wanted_digest.is_(None), SitePart.TO_BE_REMOVED.value),
-        (in_group, SitePart.GROUPED.value),
-        else_=SitePart.NO_GROUP.value,
-    )
-    owned = func.coalesce(node.c.owner, "")
-    rest = [owned.label("owner"), node.c.standing.label("status"), true().label("fresh"), func.count().label("records")]
-    none = literal("").label("action_id")
-    whole = select(none, literal("").label("group_name"), place.label("phase"), *rest).where(node.c.site == site)
-    grouped = (
-        select(none, site_group_node.c.group_name, literal(SitePart.GROUPED.value).label("phase"), *rest)
-        .select_from(node.join(site_group_node, member))
-        .where(node.c.site == site)
-    )
-    return union_all(
-        whole.group_by(place, owned, node.c.standing),
-        grouped.group_by(site_group_node.c.group_name, owned, node.c.standing),
-    )

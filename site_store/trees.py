@@ -26,8 +26,6 @@ from site_store.tree_queries import (
     changes,
     leaf_page,
     owners_now,
-    recounted_actions,
-    recounted_site,
     site_query,
     site_troubles,
     worst_leaves,
@@ -106,9 +104,6 @@ class Trees(Repository):
                 if cell.phase == TOUCH:
                     touched[cell.action_id] += int(cell.records)
                 elif cell.records:
-                    counts[cell.action_id].append(counted(cell))
-            if not counts:
-                for cell in tx.execute(recounted_actions(action_ids)):
                     counts[cell.action_id].append(counted(cell))
             found: defaultdict[str, list[LeafFacts]] = defaultdict(list)
             if leaves:
@@ -204,7 +199,6 @@ class Trees(Repository):
                     touched += int(cell.records)
                 elif cell.records:
                     counts.append(counted(cell))
-            counts = counts or [counted(cell) for cell in tx.execute(recounted_site(site))]
             found: list[tuple[str, SiteNodeFacts]] = []
             troubles: defaultdict[str, list[TroubleFacts]] = defaultdict(list)
             for item in tx.execute(worst_nodes(site, nodes) if nodes else site_troubles(site)):

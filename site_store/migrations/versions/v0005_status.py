@@ -69,6 +69,18 @@ def _change_tasks() -> None:
     op.add_column("task", sa.Column("owner", sa.String()))
     op.add_column("task", sa.Column("fixed", sa.Text()))
     op.create_index("ix_group_node_action_id_node", "group_node", ["action_id", "node"])
+    troubled = sa.text("status IN ('error', 'unknown')")
+    op.create_index(
+        "ix_task_troubled",
+        "task",
+        ["action_id", "owner_group", "node", "phase", "status"],
+        sqlite_where=troubled,
+        postgresql_where=troubled,
+    )
+    of_a_node = sa.text("node IS NOT NULL")
+    op.create_index(
+        "ix_event_site_node_id", "event", ["site", "node", "id"], sqlite_where=of_a_node, postgresql_where=of_a_node
+    )
 
 
 def _change_nodes() -> None:
@@ -92,7 +104,8 @@ def _change_nodes() -> None:
     computed = sa.Computed(STANDING, persisted=op.get_bind().dialect.name == "postgresql")
     op.add_column("node", sa.Column("standing", sa.String(), computed, nullable=False))
     op.create_index("ix_node_site_standing_name", "node", ["site", "standing", "name"])
-    op.create_index("ix_node_site_rack_name", "node", ["site", "rack", "name"])
+    for column in ("rack", "done_revision", "provisioner_status", "power", "last_updated"):
+        op.create_index(f"ix_node_site_{column}_name", "node", ["site", column, "name"])
 
 
 def _say_who_is_expected() -> None:

