@@ -79,7 +79,8 @@ def _closed(store: SiteStore, action: ActionRecord, report: Report, log: TaskLog
 
 def step_tasks(store: SiteStore, action: ActionRecord, step: Phase | None) -> StepTasks:
     """Return what came of each node in the action's step on nodes; nothing for an action without one."""
-    return tuple(store.tasks.of_step(action.id, step)) if step else ()
+    tasks = store.tasks.of_step(action.id, step) if step else []
+    return tuple((name, record) for name, record in tasks if not record.is_untouched)
 
 
 def _late_results(store: SiteStore, action: ActionRecord, log: TaskLog, provisioners: Provisioners) -> None:

@@ -119,7 +119,8 @@ class NodeStepSubject:
         return begun_operation(self._store, self.owner, self.request.phase)
 
     def _tasks(self) -> dict[str, TaskRecord]:
-        return dict(self._store.tasks.of_step(self.request.action_id, self.request.phase))
+        tasks = self._store.tasks.of_step(self.request.action_id, self.request.phase)
+        return {name: record for name, record in tasks if not record.is_untouched}
 
     def _not_done(self) -> list[str]:
         done = {name for name, record in self._tasks().items() if record.status is TaskStatus.SUCCESS}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import Connection, Row, select, update
@@ -17,8 +18,13 @@ from site_store.dialects import insert, json_rows, one_at_a_time
 from site_store.errors import SiteBusy
 from site_store.node_status import expect_provisioner
 from site_store.records import ActionListing, ActionRecord, ActionState, AuditRecord, LockOwner, StepState
+from site_store.steps import AIRFLOW_OWNER, plan_steps
+from site_store.storable import require_names
 from site_store.tables import action, action_audit, action_step, group_run, site_lock
-from strategy_lib.phase import GroupState
+from site_store.tasks import plan_node_step
+from strategy_lib.phase import GroupState, Phase
+
+NO_STEPS: Mapping[str, int] = MappingProxyType({})
 
 
 class Actions(Repository):
@@ -38,6 +44,9 @@ class Actions(Repository):
         whole_site: bool = True,
         connection: str | None = None,
         has_run: bool = True,
+        steps: Mapping[str, int] = NO_STEPS,
+        node_step: Phase | None = None,
+        nodes: Collection[str] = (),
     ) -> ActionRecord:
         """Write an action down before its DAG run is triggered, so that a lost answer leaves no run without a row.
 
@@ -56,12 +65,15 @@ class Actions(Repository):
         whole_site : whether it brings its whole site to the revision.
         connection : the Airflow connection of the provisioner that the action is to use; None while it is not decided.
         has_run : whether a DAG run carries it out.
+        steps : its steps, each with its place: they stand there as pending from now on (rule 31).
+        node_step, nodes : its step on named nodes, if it has one, and these nodes.
 
         Raises
         ------
         SiteBusy : another action is pending or running on the site, or holds it; the error names it.
         """
         action_id = str(ULID.from_datetime(self._now()))
+        require_names("the node", nodes)
 
         def work(tx: Connection) -> ActionRecord:
             if exclusive:
@@ -84,7 +96,9 @@ class Actions(Repository):
                 connection=connection,
             )
             tx.execute(insert(tx, action).values(row))
-            return read_action(tx, action_id)
+            made = read_action(tx, action_id)
+            _plan(tx, made, steps, node_step, nodes)
+            return made
 
         return self._database.write(work)
 
@@ -100,6 +114,9 @@ class Actions(Repository):
         *,
         dry_run: bool = False,
         whole_site: bool = True,
+        steps: Mapping[str, int] = NO_STEPS,
+        node_step: Phase | None = None,
+        nodes: Collection[str] = (),
     ) -> ActionRecord:
         """Return the action of a DAG run, made now unless there is one: a repetition changes nothing.
 
@@ -116,8 +133,10 @@ class Actions(Repository):
         user : who asked.
         dry_run : whether it changes nothing.
         whole_site : whether it brings its whole site to the revision.
+        steps, node_step, nodes : as for `create`.
         """
         action_id = str(ULID.from_datetime(self._now()))
+        require_names("the node", nodes)
 
         def work(tx: Connection) -> ActionRecord:
             row = new_action(
@@ -134,7 +153,9 @@ class Actions(Repository):
                 whole_site=whole_site,
             )
             tx.execute(insert(tx, action).values(row).on_conflict_do_nothing(index_elements=["dag_id", "run_id"]))
-            return action_record(tx.execute(_of_run(dag_id, run_id)).one())
+            made = action_record(tx.execute(_of_run(dag_id, run_id)).one())
+            _plan(tx, made, steps, node_step, nodes)
+            return made
 
         return self._database.write(work)
 
@@ -303,6 +324,15 @@ class Actions(Repository):
         if not state.is_end:
             raise ValueError(f"{state} is not an end of an action")
         return self._database.write(lambda tx: close_action(tx, self._shared_now(tx), action_id, state, verdict, by))
+
+
+def _plan(
+    tx: Connection, made: ActionRecord, steps: Mapping[str, int], node_step: Phase | None, nodes: Collection[str]
+) -> None:
+    """Write the steps of an action down as pending, and its tasks of named nodes."""
+    plan_steps(tx, made.id, None if made.run_id is None else f"{AIRFLOW_OWNER}{made.dag_id}", steps)
+    if node_step is not None and not made.dry_run:
+        plan_node_step(tx, made.id, made.connection, node_step, nodes)
 
 
 def _of_run(dag_id: str, run_id: str) -> Any:

@@ -17,6 +17,7 @@ from site_store.events import EventKind, NewEvent, write_events
 from site_store.operations import LIVE, abandon_operations
 from site_store.plans import read_group, read_groups, write_plan
 from site_store.records import GroupRecord, GroupStanding, PlannedGroup
+from site_store.steps import AIRFLOW_OWNER, plan_steps
 from site_store.storable import require_names
 from site_store.tables import action, group_node, group_run, operation, task
 from site_store.tasks import both_tasks, deploy, prepare
@@ -41,6 +42,8 @@ class Groups(Repository):
         digests: Mapping[str, str],
         other_nodes: Collection[str] = (),
         withheld: Mapping[str, str] | None = None,
+        *,
+        group_step: tuple[str, int] | None = None,
     ) -> bool:
         """Write down what an action is going to do; if it has a plan already, that one stays.
 
@@ -54,6 +57,8 @@ class Groups(Repository):
         other_nodes : nodes that the action considers though they are in no group, so that its report can name them
             (rule 20).
         withheld : nodes that are never submitted though they are not as wanted, each with the reason (rule 21).
+        group_step : the step that is carried out for each group, and its place: it stands there as pending for each
+            group from now on (rule 31).
 
         Returns
         -------
@@ -69,9 +74,14 @@ class Groups(Repository):
         require_names("the node", {node for planned in groups for node in planned.nodes} | frozenset(other_nodes))
 
         def work(tx: Connection) -> bool:
-            read_action(tx, action_id)
+            its = read_action(tx, action_id)
             done, other = frozenset(done_nodes), frozenset(other_nodes)
-            return write_plan(tx, self._shared_now(tx), action_id, groups, done, digests, other, withheld or {})
+            written = write_plan(tx, self._shared_now(tx), action_id, groups, done, digests, other, withheld or {})
+            if written and group_step is not None:
+                step, place = group_step
+                owner = None if its.run_id is None else f"{AIRFLOW_OWNER}{its.dag_id}"
+                plan_steps(tx, action_id, owner, {step: place}, [planned.group.name for planned in groups])
+            return written
 
         return self._database.write(work)
 

@@ -290,6 +290,11 @@ class TaskRecord:
     owner: str | None = None
     fixed: str | None = None
 
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing has come of it: it stands there since the action was planned."""
+        return self.status is TaskStatus.PENDING and self.error is None
+
 
 @dataclass(frozen=True, slots=True)
 class NodeTasks:

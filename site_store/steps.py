@@ -2,12 +2,47 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, Row, and_, case, select, update
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, Text, and_, case, cast, func, literal, select, update
 
 from site_store.database import Repository
 from site_store.dialects import insert
+from site_store.node_status import done_again
 from site_store.records import StepRecord, StepState
-from site_store.tables import action_step
+from site_store.tables import action, action_step
+
+AIRFLOW_OWNER = "airflow:"
+
+
+def plan_steps(
+    tx: Connection, action_id: str, owner: str | None, places: Mapping[str, int], groups: Sequence[str] = ("",)
+) -> None:
+    """Write in the caller's transaction that these steps are to come; what has begun stays as it is.
+
+    Parameters
+    ----------
+    owner : who is expected to write them: `airflow:<dag>`; None where no DAG run carries the action out.
+    places : the place of each step among those of the action.
+    groups : the groups that each of them is carried out for; "" is none.
+    """
+    facts = {"action_id": action_id, "state": StepState.PENDING, "attempt": 0, "owner": owner}
+    rows = [
+        {**facts, "name": name, "group_name": group, "position": place}
+        for name, place in places.items()
+        for group in groups
+    ]
+    if not rows:
+        return
+    planned = insert(tx, action_step)
+    key = ["action_id", "name", "group_name"]
+    known = planned.on_conflict_do_update(
+        index_elements=key,
+        set_={"owner": planned.excluded.owner, "position": planned.excluded.position},
+        where=action_step.c.position.is_(None),
+    )
+    tx.execute(known, rows)
 
 
 class Steps(Repository):
@@ -22,8 +57,14 @@ class Steps(Repository):
 
         def work(tx: Connection) -> None:
             facts = {"state": StepState.RUNNING, "attempt": attempt, "started": self._shared_now(tx)}
-            row = insert(tx, action_step).values(**key, **facts)
+            run = select(action.c.dag_id).where(action.c.id == action_id, action.c.run_id.is_not(None))
+            owner = literal(AIRFLOW_OWNER) + run.scalar_subquery()
+            row = insert(tx, action_step).values(**key, **facts, owner=owner)
             same = action_step.c.attempt == row.excluded.attempt
+            failed = action_step.c.state.in_((StepState.FAILED, StepState.RETRIED, StepState.RUNNING))
+            why = func.coalesce(
+                action_step.c.message, literal("attempt ") + cast(action_step.c.attempt, Text()) + " failed"
+            )
             tx.execute(
                 row.on_conflict_do_update(
                     index_elements=list(key),
@@ -33,6 +74,7 @@ class Steps(Repository):
                         "started": case((same, action_step.c.started), else_=row.excluded.started),
                         "ended": None,
                         "message": None,
+                        "fixed": case((and_(~same, failed), why), (same, action_step.c.fixed)),
                     },
                     where=action_step.c.attempt <= row.excluded.attempt,
                 )
@@ -64,8 +106,14 @@ class Steps(Repository):
         )
 
         def work(tx: Connection) -> None:
-            ended = self._shared_now(tx) if state.is_end else None
-            tx.execute(update(action_step).where(this).values(state=state, message=message, ended=ended))
+            now = self._shared_now(tx)
+            # What had failed before stays while the step waits, and is told once it has succeeded.
+            values: dict[str, Any] = {"state": state, "message": message, "ended": now if state.is_end else None}
+            if state is StepState.SUCCESS:
+                values["fixed"] = action_step.c.fixed + done_again(now)
+            elif state.is_end:
+                values["fixed"] = None
+            tx.execute(update(action_step).where(this).values(values))
 
         self._database.write(work)
 

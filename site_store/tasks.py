@@ -119,6 +119,20 @@ def _settle_pending(
     )
 
 
+def plan_node_step(
+    tx: Connection, action_id: str, connection: str | None, phase: Phase, nodes: Collection[str]
+) -> None:
+    """Write in the caller's transaction that a step is to be done to these nodes; rows that there are stay."""
+    if not nodes:
+        return
+    values = names(tx, sorted(frozenset(nodes))).subquery()
+    facts = (literal(action_id, Text()), values.c.value, literal(str(phase), Text()))
+    rest = (literal(str(TaskStatus.PENDING)), literal(provisioner_owner(connection)))
+    columns = ["action_id", "node", "phase", "status", "owner"]
+    rows = insert(tx, task).from_select(columns, select(*facts, *rest).where(true()))
+    tx.execute(rows.on_conflict_do_nothing())
+
+
 class Tasks(Repository):
     """Tasks of nodes. A claim takes them (`claims.py`), and an outcome settles them (`outcomes.py`)."""
 
@@ -275,14 +289,9 @@ class Tasks(Repository):
 
         def work(tx: Connection) -> None:
             if phase.is_node_step and why is not None:
-                # A group's nodes have their rows from the plan on; those of a step come with its claim.
-                values = names(tx, wanted).subquery()
-                facts = (literal(action_id, Text()), values.c.value, literal(str(phase), Text()))
+                # Actions from before their plan was kept have no rows for these nodes yet.
                 connection = tx.scalar(select(action.c.connection).where(action.c.id == action_id))
-                rest = (literal(str(TaskStatus.PENDING)), literal(provisioner_owner(connection)))
-                rows = select(*facts, *rest).where(true())
-                columns = ["action_id", "node", "phase", "status", "owner"]
-                tx.execute(insert(tx, task).from_select(columns, rows).on_conflict_do_nothing())
+                plan_node_step(tx, action_id, connection, phase, wanted)
             tx.execute(
                 update(task)
                 .where(

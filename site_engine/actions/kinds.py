@@ -155,6 +155,16 @@ class ActionKind:
         """The tasks of its DAG, in order."""
         return (*self.steps, *((DEPLOY_GROUP,) if self.has_groups else ()), REPORT, RELEASE)
 
+    @property
+    def planned_steps(self) -> Mapping[str, int]:
+        """The steps that are known before the groups are, each with its place."""
+        return {step: place for place, step in enumerate(self.task_ids) if step != DEPLOY_GROUP}
+
+    @property
+    def group_step(self) -> tuple[str, int]:
+        """The step of each group, with its place. Raises `ValueError`: the kind deploys no groups."""
+        return DEPLOY_GROUP, self.task_ids.index(DEPLOY_GROUP)
+
 
 _BEGIN = ("acquire", "load_design", "validate_design", "verify_site")
 _DEPLOYMENT = (*_BEGIN, "prepare_site", PLAN_GROUPS)

@@ -68,6 +68,9 @@ class AcquireSiteOperator(SiteOperator):
             getattr(run, "triggering_user_name", None) or "airflow",
             dry_run=asked.dry_run,
             whole_site=asked.is_whole_site(kind),
+            steps=kind.planned_steps,
+            node_step=kind.node_step,
+            nodes=asked.target_nodes or (),
         )
         self._begin(store, context)
         unknown = unknown_parameters(run.conf or {}, known_in_run(kind))

@@ -87,7 +87,9 @@ class PlanGroupsOperator(SiteOperator):
         self._tell_approvals(store, action, plan)
         # An action on named nodes considers no other (rule 21): its report names those alone.
         other = () if parameters.target_nodes else plan.other
-        store.groups.save_plan(action.id, plan.groups, plan.done, design.digests, other, plan.withheld)
+        store.groups.save_plan(
+            action.id, plan.groups, plan.done, design.digests, other, plan.withheld, group_step=kind.group_step
+        )
         return [planned.group.name for planned in plan.groups]
 
     def _listed(self, store: SiteStore, action: ActionRecord, design: Design) -> dict[str, ListedNode]:

@@ -191,6 +191,9 @@ def _write_down(
                 dry_run=parameters.dry_run,
                 whole_site=parameters.is_whole_site(kind),
                 connection=connection,
+                steps=kind.planned_steps,
+                node_step=kind.node_step,
+                nodes=parameters.target_nodes or (),
             )
         except SiteBusy as busy:
             if last or not is_over(store, airflow, busy.owner.action_id):
