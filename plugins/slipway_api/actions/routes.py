@@ -20,6 +20,7 @@ from slipway_api.actions.view import (
     CreatedAction,
     DescribedAction,
     ListedAction,
+    add_statuses,
     created_view,
     describe,
     listed_view,
@@ -29,13 +30,15 @@ from slipway_api.airflow_client import Airflow
 from slipway_api.http.answers import PlainText, answers, text_answer
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import JsonObject, json_body_of
-from slipway_api.http.concurrency import BlockingRoute
+from slipway_api.http.concurrency import BlockingRoute, in_thread
 from slipway_api.http.dependencies import DEFAULT_SITE, DEFAULT_VERBOSITY, SiteName, Store, Verbosity, link_to_next
+from slipway_api.http.long_polls import LONG_POLLS, Since, Wait
 from slipway_api.shipyard.headers import context_marker
 
 router = APIRouter(tags=["actions"], route_class=BlockingRoute)
 
 _LONGEST_PAGE = 1000
+_MOST_JUDGED = 100
 # Airflow keeps it in a column of 32 bits.
 _LARGEST_TRY = 2**31 - 1
 
@@ -65,8 +68,13 @@ Try = Annotated[
 ]
 
 
-@router.get("/actions", dependencies=[access.may_read], summary="List actions", responses=answers(list[ListedAction]))
-def list_actions(
+@router.get(
+    "/actions",
+    dependencies=[access.may_read],
+    summary="List actions",
+    responses={**answers(list[ListedAction]), 204: {"description": "Nothing is different from `since`."}},
+)
+async def list_actions(
     request: Request,
     store: Store,
     airflow: Airflow,
@@ -75,21 +83,46 @@ def list_actions(
     limit: Limit = _LONGEST_PAGE,
     before: Before = None,
     verbosity: Verbosity = DEFAULT_VERBOSITY,
+    status: Annotated[
+        bool, Query(description=f"With the status of each, and when it was updated last; {_MOST_JUDGED} at most.")
+    ] = False,
+    since: Since = None,
+    wait: Wait = 0.0,
 ) -> Response:
     """Return the newest actions of a site, newest first: one query, and at most one call to Airflow.
 
     Airflow is asked only for actions that look open; one whose DAG run is over or gone is shown as over. Actions of
-    DAGs that the caller may not see are left out.
+    DAGs that the caller may not see are left out. With `since` and `wait` the answer comes as soon as one is different.
     """
-    listings = store.actions.newest(site, limit + 1, before)
-    page, more = listings[:limit], len(listings) > limit
-    headers = link_to_next(request, limit=limit, before=page[-1].action.id) if more else {}
-    readable = {dag_id for dag_id in {listing.action.dag_id for listing in page} if caller.may_read(dag_id)}
-    # Airflow does not list the runs of other DAGs for this caller: their actions would look over.
-    page = listings_for_display(store, airflow, [listing for listing in page if listing.action.dag_id in readable])
-    shown = [listed_view(listing, verbosity) for listing in page]
-    # The largest of our answers: megabytes for a thousand actions, and msgspec writes them many times as fast.
-    return Response(msgspec.json.encode(shown), media_type="application/json", headers=headers)
+
+    def read_token() -> str:
+        return store.trees.site_token(site)
+
+    tag: dict[str, str] = {}
+    if since is not None:
+        if wait > 0:
+            await LONG_POLLS.get().wait((store, "site", site), read_token, since, wait)
+        # Read before the list: what changes meanwhile is told of by the next request.
+        token = await in_thread(read_token)
+        tag = {"ETag": f'"{token}"', "Cache-Control": "private, no-cache"}
+        if since == token:
+            return Response(status_code=204, headers=tag)
+
+    def work() -> Response:
+        most = min(limit, _MOST_JUDGED) if status else limit
+        listings = store.actions.newest(site, most + 1, before)
+        page, more = listings[:most], len(listings) > most
+        headers = link_to_next(request, limit=most, before=page[-1].action.id) if more else {}
+        readable = {dag_id for dag_id in {listing.action.dag_id for listing in page} if caller.may_read(dag_id)}
+        # Airflow does not list the runs of other DAGs for this caller: their actions would look over.
+        page = listings_for_display(store, airflow, [one for one in page if one.action.dag_id in readable])
+        shown = [listed_view(listing, verbosity) for listing in page]
+        if status:
+            add_statuses(store, shown)
+        # The largest of our answers: megabytes for a thousand actions, and msgspec writes them many times as fast.
+        return Response(msgspec.json.encode(shown), media_type="application/json", headers={**headers, **tag})
+
+    return await in_thread(work)
 
 
 @router.post(

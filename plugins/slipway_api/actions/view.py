@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from site_engine.actions.parameters import ALLOW_INTERMEDIATE, parameters_of
 from site_engine.dead_actions import LIVE, action_for_display, has_unrecorded_end
 from site_engine.errors import AirflowApiError, AirflowRefused
+from site_engine.status_trees import action_trees
 from site_store import ActionState
 from slipway_api.actions.notes import Note, notes_by_subject
 from slipway_api.actions.run_view import ShownGroup, ShownNode, action_nodes, run_view
@@ -71,9 +72,11 @@ class ListedGroup(BaseModel):
 
 
 class ListedAction(ActionFacts):
-    """An action, in a list."""
+    """An action, in a list; with its status only where that is asked for."""
 
     groups: list[ListedGroup]
+    status: str | None = Field(default=None, examples=["processing"])
+    last_updated: Moment | None = Field(default=None)
 
 
 class Command(BaseModel):
@@ -143,6 +146,15 @@ def listed_view(listing: ActionListing, verbosity: int) -> dict[str, Any]:
         "notes": [_verdict_note(action)] if verbosity and action.verdict else [],
         "groups": [{"name": name, "state": state.value} for name, state in listing.groups],
     }
+
+
+def add_statuses(store: SiteStore, shown: Sequence[dict[str, Any]]) -> None:
+    """Add to listed actions how each stands, and when it was updated last: the top of its tree."""
+    trees = {tree.root.name: tree for tree in action_trees(store, [one["id"] for one in shown])}
+    for one in shown:
+        tree = trees.get(one["id"])
+        one["status"] = None if tree is None or tree.root.status is None else tree.root.status.value
+        one["last_updated"] = None if tree is None else _time(tree.root.last_updated)
 
 
 def listings_for_display(store: SiteStore, airflow: AirflowClient, page: list[ActionListing]) -> list[ActionListing]:

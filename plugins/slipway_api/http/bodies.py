@@ -95,7 +95,7 @@ def json_body_of(model: type[BaseModel]) -> dict[str, Any]:
 LARGEST_YAML = 64 * 1024 * 1024
 LARGEST_JSON = 1024 * 1024
 # Where documents are sent; everywhere else a body is a small JSON object, or empty.
-_DOCUMENTS = ("/api/v1.0/configdocs/", "/api/v1.0/sites/")
+_DOCUMENTS = ("/api/v1.0/configdocs/",)
 
 
 class BodyLimit:

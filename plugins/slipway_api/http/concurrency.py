@@ -68,6 +68,11 @@ def _in_own_thread(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+async def in_thread(function: Callable[[], T]) -> T:
+    """Call what may block, within a route that is a coroutine."""
+    return await to_thread.run_sync(function, limiter=_limiter.get())
+
+
 LONGEST_WAIT = 120.0
 """Seconds after which the caller gets 503 with `retry`."""
 

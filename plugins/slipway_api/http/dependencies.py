@@ -6,7 +6,7 @@ import re
 import threading
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Path, Query, Request
 
 from site_store import SiteStore
 from site_store.address import resolve
@@ -74,6 +74,12 @@ SiteName = Annotated[
 """A route's parameter ``site: SiteName = DEFAULT_SITE``; the site need not exist."""
 
 
+SitePath = Annotated[
+    str, Path(pattern=NAME_PATTERN, max_length=LONGEST_NAME, description="The site.", examples=[DEFAULT_SITE])
+]
+"""A route's parameter ``site``, which stands in its path."""
+
+
 DEFAULT_VERBOSITY = 1
 Verbosity = Annotated[
     int,
@@ -97,18 +103,22 @@ _CREATES = ("POST", "/configdocs/")
 
 
 def require_existing_site(request: Request, caller: CallerDep) -> None:
-    """Refuse a site that has neither documents nor actions; the default one may be empty.
+    """Refuse a site, in the query or in the path, that has neither documents nor actions; the default may be empty.
 
     Raises `ApiError` 404, with the nearest names.
     """
-    site = request.query_params.get("site")
+    site = request.path_params.get("site", request.query_params.get("site"))
     method, place = _CREATES
     # The route itself refuses a caller who may not read, and a text that cannot be the name of a site.
     if site is None or site == DEFAULT_SITE or not re.search(NAME_PATTERN, site) or not caller.may_read(COMMIT_DAG):
         return
     if request.method == method and place in request.url.path:
         return
-    store = open_store()
+    require_site(open_store(), site)
+
+
+def require_site(store: SiteStore, site: str) -> None:
+    """Refuse a site that has neither documents nor actions. Raises `ApiError` 404, with the nearest names."""
     if store.sites.exists(site):
         return
     known = store.sites.known()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
+from typing import Annotated
 
 from anyio import CapacityLimiter, to_thread
+from fastapi import Query
 
 from slipway_api.http.concurrency import LoopBound
 
@@ -14,6 +16,16 @@ LONGEST_WAIT = 30.0
 INTERVAL = 0.5
 """Seconds between two looks at one scope."""
 _LOOKS_AT_ONCE = 4
+
+Since = Annotated[
+    str | None,
+    Query(max_length=200, description="The `token` of an earlier answer: 204 if nothing is different.", examples=["0"]),
+]
+Wait = Annotated[
+    float,
+    Query(ge=0, le=LONGEST_WAIT, allow_inf_nan=False, description="With `since`: wait so many seconds for a change."),
+]
+"""A route's parameters ``since: Since = None`` and ``wait: Wait = 0.0``."""
 
 _looking = LoopBound("slipway_looking", lambda: CapacityLimiter(_LOOKS_AT_ONCE))
 

@@ -46,6 +46,13 @@ ROUTES = {
     "GET /api/v1.0/site_statuses": READ,
     "GET /api/v1.0/runs/{dag_id}/{run_id}": READ,
     "POST /api/v1.0/notifications/{event_id}/deliveries": READ,
+    "GET /api/v1.0/actions/{action_id}/tree": READ,
+    "GET /api/v1.0/actions/{action_id}/nodes": READ,
+    "GET /api/v1.0/sites": READ,
+    "GET /api/v1.0/sites/{site}/tree": READ,
+    "GET /api/v1.0/sites/{site}/nodes": READ,
+    "GET /api/v1.0/sites/{site}/nodes/{node}": READ,
+    "GET /api/v1.0/owners": READ,
 }
 OPERATIONS = {
     f"{method.upper()} {path}": operation

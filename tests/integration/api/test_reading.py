@@ -15,7 +15,14 @@ from tests.integration.api.test_access import NAMES
 pytestmark = pytest.mark.usefixtures("dags", "connected")
 
 #: By the parameter of the path: what makes the route find something.
-PLACES = {"collection": "design", "number": "1", "step": "acquire", "dag_id": "deploy_site"}
+PLACES = {
+    "collection": "design",
+    "number": "1",
+    "step": "acquire",
+    "dag_id": "deploy_site",
+    "site": "default",
+    "node": "n1",
+}
 #: They find nothing here: no validation is kept, the action has no report, and its step has not begun.
 NOTHING = ("/validations/{validation_id}", "/notedetails/{note_id}", "/logs", "/report")
 

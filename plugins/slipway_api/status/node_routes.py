@@ -1,0 +1,213 @@
+"""Nodes of a site as a table, nodes of an action, and everything that happened to one node."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import Response
+from pydantic import BaseModel, Field
+
+from site_engine.trees.nodes import action_nodes, node_history, site_nodes
+from site_store import NodeQuery
+from site_store.site_nodes import NODE_COLUMNS
+from slipway_api import airflow_access as access
+from slipway_api.actions.lookup import ActionId, find_action
+from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
+from slipway_api.http.api_errors import ApiError
+from slipway_api.http.concurrency import BlockingRoute
+from slipway_api.http.dependencies import SitePath, Store
+
+router = APIRouter(tags=["status"], route_class=BlockingRoute)
+
+_LONGEST_PAGE = 1000
+_LONGEST_TEXT = 1000
+
+
+class NodeStanding(BaseModel):
+    """How a node stands: what is wanted against what is done, and what its provisioner said last."""
+
+    node: str = Field(examples=["node-1"])
+    status: str = Field(examples=["success"])
+    message: str = Field(examples=[""])
+    groups: list[str] = Field(examples=[["control"]])
+    rack: str | None = Field(examples=["r1"])
+    wanted_revision: int | None = Field(examples=[3])
+    done_revision: int | None = Field(examples=[3])
+    as_wanted: bool = Field(examples=[True])
+    done_at: Moment | None
+    provisioner_status: str | None = Field(examples=["Deployed"])
+    power: str | None = Field(examples=["on"])
+    listed_at: Moment | None
+    error: str | None = Field(examples=[None])
+    error_revision: int | None = Field(examples=[None])
+    error_action: str | None = Field(examples=[None])
+    fixed: str | None = Field(examples=[None])
+    doubt: str | None = Field(examples=[None])
+    op: int | None = Field(examples=[17])
+    owner: str | None = Field(examples=["provisioner:slipway_provisioner"])
+    first_updated: Moment | None
+    last_updated: Moment | None
+
+
+class NodePage(BaseModel):
+    """A page of a site's nodes."""
+
+    token: str = Field(examples=["17-2-3"])
+    read_at: Moment
+    total: int = Field(examples=[1], description="How many there are in all; counted up to 1000, then 1001.")
+    after: str | None = Field(examples=[None], description="Where the next page begins; null: there is none.")
+    nodes: list[NodeStanding]
+
+
+class ActionNodePage(BaseModel):
+    """A page of an action's nodes, as they stand under its groups and phases."""
+
+    token: str = Field(examples=["17-2-3"])
+    read_at: Moment
+    after: str | None = Field(examples=[None], description="Where the next page begins; null: there is none.")
+    nodes: list[dict[str, Any]] = Field(
+        examples=[[{"group": "control", "phase": "deploy", "name": "node-1", "status": "success"}]],
+        description="Entries of the tree, each with its group and phase.",
+    )
+
+
+class NodeHistory(BaseModel):
+    """Everything that is known of a node."""
+
+    site: str = Field(examples=["default"])
+    name: str = Field(examples=["node-1"])
+    read_at: Moment
+    node: NodeStanding | None
+    actions: list[dict[str, Any]] = Field(
+        examples=[[{"id": EXAMPLE_ID, "kind": "deploy_site", "phases": [{"phase": "deploy", "status": "success"}]}]],
+        description="Newest first, each with its phases and events.",
+    )
+    before: str | None = Field(examples=[None], description="For the next page; null: there is none.")
+
+
+def _text(what: str) -> Any:
+    return Query(max_length=_LONGEST_TEXT, description=what)
+
+
+After = Annotated[str | None, _text("`after` of the page before.")]
+Limit = Annotated[int, Query(ge=1, le=_LONGEST_PAGE, description="How many at most.")]
+Group = Annotated[str | None, _text("Only nodes of this group; also `no group` and `to be removed`.")]
+Sort = Annotated[
+    str,
+    Query(
+        max_length=_LONGEST_TEXT,
+        description=f"By which column: {', '.join(NODE_COLUMNS)}; with a minus before it, from its end.",
+        examples=["-last_updated"],
+    ),
+]
+Where = Annotated[
+    list[str] | None,
+    Query(description="`column=text`: only where a column has it, such as `power=on` or `error=pxe`.", max_length=10),
+]
+
+
+@router.get(
+    "/sites/{site}/nodes",
+    dependencies=[access.may_read],
+    summary="The nodes of a site",
+    responses=answers(NodePage),
+)
+def get_site_nodes(
+    site: SitePath,
+    store: Store,
+    group: Group = None,
+    rack: Annotated[str | None, _text("Only nodes in this rack.")] = None,
+    status: Annotated[str | None, _text("Only nodes that stand so, such as `error`.")] = None,
+    q: Annotated[str | None, _text("Only nodes whose name contains it.")] = None,
+    where: Where = None,
+    sort: Sort = "node",
+    limit: Limit = 100,
+    after: After = None,
+) -> Response:
+    """Return a page of the nodes of a site: filtered, sorted, from where the page before ended."""
+    columns = {}
+    for text in where or ():
+        column, sign, value = text.partition("=")
+        if not sign or column not in NODE_COLUMNS:
+            raise ApiError(400, f"{text[:80]!r} is no filter: write column=text, of {', '.join(NODE_COLUMNS)}")
+        columns[column] = value
+    query = NodeQuery(
+        group=group,
+        rack=rack,
+        standing=status,
+        text=q,
+        columns=columns,
+        sort=sort.removeprefix("-"),
+        descending=sort.startswith("-"),
+        limit=limit,
+        after=after,
+    )
+    return Response(msgspec.json.encode(site_nodes(store, site, query)), media_type="application/json")
+
+
+@router.get(
+    "/sites/{site}/nodes/{node}",
+    dependencies=[access.may_read],
+    summary="Everything that happened to a node",
+    responses=answers(NodeHistory),
+)
+def get_node(
+    site: SitePath,
+    node: Annotated[str, Path(max_length=_LONGEST_TEXT, description="Its name.", examples=["node-1"])],
+    store: Store,
+    limit: Annotated[int, Query(ge=1, le=200, description="How many actions at most.")] = 50,
+    before: Annotated[str | None, _text("`before` of the page before.")] = None,
+) -> Response:
+    """Return how a node stands, and each phase of each action on it, newest first."""
+    found = node_history(store, site, node, limit, before)
+    if found is None:
+        raise ApiError(404, f"site {site} has no node {node[:80]!r}, and never had", "Node not found")
+    return Response(msgspec.json.encode(found), media_type="application/json")
+
+
+@router.get(
+    "/actions/{action_id}/nodes",
+    dependencies=[access.may_read],
+    summary="The nodes of an action",
+    responses=answers(ActionNodePage),
+)
+def get_action_nodes(
+    action_id: ActionId,
+    store: Store,
+    caller: access.CallerDep,
+    group: Annotated[str | None, _text("Only nodes of this group.")] = None,
+    phase: Annotated[str | None, _text("Only this phase, such as `deploy`.")] = None,
+    troubled: Annotated[bool, Query(description="Only what failed, is lost or was not submitted.")] = False,
+    limit: Limit = 100,
+    after: After = None,
+) -> Response:
+    """Return a page of the nodes of an action, under each group and phase, by name."""
+    action = find_action(store, caller, action_id)
+    found = action_nodes(
+        store, action.id, group=group, phase=phase, troubled=troubled, limit=limit, after=_place_of(after)
+    )
+    found["after"] = None if found["after"] is None else _page_of(found["after"])
+    return Response(msgspec.json.encode(found), media_type="application/json")
+
+
+def _page_of(place: Sequence[str]) -> str:
+    """Write a place as one word; names may have any character in them."""
+    return base64.urlsafe_b64encode(json.dumps(list(place)).encode()).decode().rstrip("=")
+
+
+def _place_of(page: str | None) -> list[str] | None:
+    if page is None:
+        return None
+    try:
+        place = json.loads(base64.urlsafe_b64decode(page + "=" * (-len(page) % 4)))
+    except (ValueError, binascii.Error, RecursionError):
+        place = None
+    if not isinstance(place, list) or len(place) != 3 or not all(isinstance(part, str) for part in place):
+        raise ApiError(400, f"{page[:80]!r} is from no page of this list: leave it out to begin anew", "Bad Request")
+    return place

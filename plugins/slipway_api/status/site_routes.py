@@ -1,0 +1,110 @@
+"""Sites with how they stand, and owners: who is expected to write, and who does."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+
+from site_engine.owners import list_owners
+from site_engine.status_trees import site_trees
+from slipway_api import airflow_access as access
+from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
+from slipway_api.http.concurrency import BlockingRoute
+from slipway_api.http.dependencies import LONGEST_NAME, NAME_PATTERN, Store, link_to_next
+
+router = APIRouter(tags=["status"], route_class=BlockingRoute)
+
+_LONGEST_PAGE = 200
+
+
+class BriefAction(BaseModel):
+    """An action of a site, in few words."""
+
+    id: str = Field(examples=[EXAMPLE_ID])
+    kind: str = Field(examples=["deploy_site"])
+    revision: int | None = Field(examples=[3])
+    state: str = Field(examples=["success"])
+    verdict: str | None = Field(examples=["every group succeeded"])
+    user: str = Field(examples=["admin"])
+    created: Moment
+    ended: Moment | None
+    paused: Moment | None = Field(examples=[None])
+
+
+class SiteStanding(BaseModel):
+    """How a site stands; without a status where nothing was committed for it yet."""
+
+    name: str = Field(examples=["default"])
+    status: str | None = Field(examples=["success"])
+    reason: str | None = Field(examples=[None])
+    revision_committed: int | None = Field(examples=[3])
+    revision_done: int | None = Field(examples=[3])
+    nodes: int = Field(examples=[3])
+    nodes_as_wanted: int = Field(examples=[3])
+    counts: dict[str, int] = Field(examples=[{"success": 3}])
+    messages: list[str] = Field(examples=[[]])
+    running: BriefAction | None = Field(examples=[None])
+    last: BriefAction | None
+
+
+class ListedOwner(BaseModel):
+    """Who is expected to write statuses, and for what."""
+
+    name: str = Field(examples=["provisioner:slipway_provisioner"])
+    alive: bool = Field(examples=[True])
+    status: str = Field(examples=["alive"])
+    last_seen: Moment | None
+    interval: float | None = Field(examples=[120.0], description="Seconds that it counts as alive after that.")
+    detail: str | None = Field(examples=[None])
+    unresponsive_since: Moment | None = Field(examples=[None])
+    sites: list[str] = Field(examples=[["default"]])
+    actions: list[str] = Field(examples=[[]])
+
+
+class OwnerList(BaseModel):
+    """All owners, by name."""
+
+    read_at: Moment
+    owners: list[ListedOwner]
+
+
+AfterSite = Annotated[
+    str | None,
+    Query(
+        pattern=NAME_PATTERN,
+        max_length=LONGEST_NAME,
+        description="Only sites behind this name: the header `Link` has it for the next page.",
+    ),
+]
+Limit = Annotated[int, Query(ge=1, le=_LONGEST_PAGE, description="How many sites at most.")]
+
+
+@router.get("/sites", dependencies=[access.may_read], summary="All sites", responses=answers(list[SiteStanding]))
+def get_sites(request: Request, store: Store, after: AfterSite = None, limit: Limit = _LONGEST_PAGE) -> JSONResponse:
+    """Return the sites by name, each with how it stands: what is wanted against what is done."""
+    names = [name for name in store.sites.known() if after is None or name > after]
+    page = names[:limit]
+    headers = link_to_next(request, limit=limit, after=page[-1]) if len(names) > limit else {}
+    return JSONResponse([site_standing(tree) for tree in site_trees(store, page)], headers=headers)
+
+
+def site_standing(tree: Any) -> dict[str, Any]:
+    """Return a line of the list of sites from a site's tree."""
+    root = tree.root
+    return {
+        **tree.header,
+        "status": root.status.value if root.status is not None else None,
+        "reason": root.reason or None,
+        "counts": {status.value: number for status, number in root.counts.items() if number},
+        "messages": list(root.messages),
+    }
+
+
+@router.get("/owners", dependencies=[access.may_read], summary="All owners", responses=answers(OwnerList))
+def get_owners(store: Store) -> JSONResponse:
+    """Return who is expected to write statuses: when each was seen last, and what is expected of it."""
+    owners = [owner.to_data() for owner in list_owners(store)]
+    return JSONResponse({"read_at": store.now().isoformat(), "owners": owners})

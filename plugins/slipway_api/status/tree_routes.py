@@ -1,0 +1,188 @@
+"""The status trees of sites and actions: read, waited for, or streamed as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response, StreamingResponse
+
+from site_engine.status_trees import ACTION_DEPTH, SITE_DEPTH, action_tree, site_tree
+from site_engine.tree_stream import walk_action, walk_site
+from slipway_api import airflow_access as access
+from slipway_api.actions.lookup import ActionId, find_action
+from slipway_api.http.concurrency import in_thread
+from slipway_api.http.dependencies import SitePath, Store
+from slipway_api.http.long_polls import LONG_POLLS, Since, Wait
+from slipway_api.status.rendered import RENDERED, Rendered, render_tree, token_of_tag
+
+router = APIRouter(tags=["status"])
+
+ALL = "all"
+NDJSON = "application/x-ndjson"
+_LINES_AT_ONCE = 500
+
+Depth = Annotated[
+    str | None,
+    Query(
+        pattern="^(all|[0-9])$",
+        description="How many levels below the root; `all`: everything, one entry a line (NDJSON), however much it is.",
+        examples=["2"],
+    ),
+]
+TouchedOnly = Annotated[bool, Query(description="Leave out entries that nobody has written anything about yet.")]
+
+_TREE: dict[str, Any] = {
+    "token": "17-2-3.5f1e6a0b9c2d4e8f",
+    "read_at": "2026-03-01T12:00:00+00:00",
+    "depth": 0,
+    "header": {"name": "default", "nodes": 3, "nodes_as_wanted": 3},
+    "root": {
+        "type": "supergoal",
+        "kind": "site",
+        "name": "default",
+        "status": "success",
+        "last_status": "success",
+        "last_status_age": 60.0,
+        "first_updated": "2026-03-01T11:00:00+00:00",
+        "last_updated": "2026-03-01T11:59:00+00:00",
+        "leaves": 3,
+        "messages": [],
+        "counts": {"success": 3},
+    },
+}
+TREE_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The tree; its entries are as `schemas/status_tree.json` says.",
+        "content": {
+            "application/json": {
+                "schema": {"type": "object", "required": ["token", "read_at", "depth", "header", "root"]},
+                "example": _TREE,
+            },
+            NDJSON: {"schema": {"type": "string"}, "example": '{"path": [], "name": "default", "status": "success"}\n'},
+        },
+    },
+    204: {"description": "Nothing is different from `since`."},
+    304: {"description": "Nothing is different from `If-None-Match`."},
+}
+
+
+@router.get(
+    "/sites/{site}/tree",
+    dependencies=[access.may_read],
+    summary="How a site stands",
+    response_class=Response,
+    responses=TREE_ANSWERS,
+)
+async def get_site_tree(
+    request: Request,
+    site: SitePath,
+    store: Store,
+    depth: Depth = None,
+    since: Since = None,
+    wait: Wait = 0.0,
+    touched_only: TouchedOnly = False,
+) -> Response:
+    """Return how a site stands without any action: its groups and nodes, what is wanted against what is done.
+
+    The provisioner is not asked. With `since` and `wait` the answer comes as soon as something is different.
+    """
+    if depth == ALL:
+        return await stream(walk_site(store, site), touched_only=touched_only)
+    levels = SITE_DEPTH if depth is None else int(depth)
+    return await live(
+        request,
+        (store, "site", site),
+        lambda: store.trees.site_token(site),
+        lambda: render_tree(site_tree(store, site, levels), levels, touched_only=touched_only),
+        (levels, touched_only),
+        since,
+        wait,
+    )
+
+
+@router.get(
+    "/actions/{action_id}/tree",
+    dependencies=[access.may_read],
+    summary="How an action stands",
+    response_class=Response,
+    responses=TREE_ANSWERS,
+)
+async def get_action_tree(
+    request: Request,
+    action_id: ActionId,
+    store: Store,
+    caller: access.CallerDep,
+    depth: Depth = None,
+    since: Since = None,
+    wait: Wait = 0.0,
+    touched_only: TouchedOnly = False,
+) -> Response:
+    """Return how an action stands: its steps, groups, phases and nodes.
+
+    Neither Airflow nor the provisioner is asked. With `since` and `wait` the answer comes as soon as something is
+    different.
+    """
+    action = await in_thread(lambda: find_action(store, caller, action_id).id)
+    if depth == ALL:
+        return await stream(walk_action(store, action), touched_only=touched_only)
+    levels = ACTION_DEPTH if depth is None else int(depth)
+    return await live(
+        request,
+        (store, "action", action),
+        lambda: store.trees.action_token(action),
+        lambda: render_tree(action_tree(store, action, levels), levels, touched_only=touched_only),
+        (levels, touched_only),
+        since,
+        wait,
+    )
+
+
+async def live(
+    request: Request,
+    scope: Hashable,
+    read_token: Callable[[], str],
+    render: Callable[[], Rendered],
+    parameters: Hashable,
+    since: str | None,
+    wait: float,
+) -> Response:
+    """Answer with what is rendered, after a wait for a change where one is asked for.
+
+    Parameters
+    ----------
+    scope : what the change token is about.
+    parameters : what else tells one answer from another.
+    """
+    if since is not None and wait > 0:
+        await LONG_POLLS.get().wait(scope, read_token, token_of_tag(since), wait)
+    shown = await in_thread(lambda: RENDERED.get((scope, parameters), read_token, render))
+    headers = {"ETag": f'"{shown.tag}"', "Cache-Control": "private, no-cache"}
+    if since == shown.tag:
+        return Response(status_code=204, headers=headers)
+    known = request.headers.get("if-none-match", "")
+    if shown.tag in (tag.strip().removeprefix("W/").strip('"') for tag in known.split(",")):
+        return Response(status_code=304, headers=headers)
+    return Response(shown.body, media_type="application/json", headers=headers)
+
+
+async def stream(entries: Iterator[dict[str, Any]], *, touched_only: bool) -> Response:
+    """Answer with one entry a line, as they come."""
+    # The first one shows whether there is anything at all.
+    first = await in_thread(lambda: next(entries))
+
+    def lines() -> Iterator[bytes]:
+        yield _lines([first])
+        while some := list(islice(entries, _LINES_AT_ONCE)):
+            kept = [entry for entry in some if not touched_only or entry["last_status"] is not None]
+            if kept:
+                yield _lines(kept)
+
+    return StreamingResponse(lines(), media_type=NDJSON, headers={"Cache-Control": "private, no-store"})
+
+
+def _lines(entries: Iterable[Mapping[str, Any]]) -> bytes:
+    return b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries)

@@ -1,0 +1,110 @@
+"""Rendered trees: their size is bounded, their tag tells what people see, and one rendering serves all."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from site_engine.status_trees import StatusTree
+from slipway_api.status.rendered import LARGEST, Rendered, RenderedTrees, render_tree, token_of_tag
+from strategy_lib.status.entry import Entry, EntryKind
+from strategy_lib.status.words import Status
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def nodes(number: int, message: str = "") -> tuple[Entry, ...]:
+    said = (message,) if message else ()
+    return tuple(
+        Entry(EntryKind.NODE, f"n{i}", Status.ERROR, last_status=Status.ERROR, last_updated=NOW, messages=said)
+        for i in range(number)
+    )
+
+
+def tree(*groups: Entry, elapsed: float = 1.0) -> StatusTree:
+    root = Entry(EntryKind.SITE, "alpha", Status.ERROR, Status.ERROR, children=groups)
+    return StatusTree("7-1-1", NOW, {"name": "alpha", "elapsed": elapsed}, root)
+
+
+def group(name: str, children: tuple[Entry, ...], messages: tuple[str, ...] = ()) -> Entry:
+    return Entry(EntryKind.GROUP, name, Status.ERROR, Status.ERROR, messages=messages, children=children)
+
+
+def test_fewer_levels_are_given_where_all_would_be_too_large() -> None:
+    shown = render_tree(tree(group("g", nodes(10_000, "no PXE answer " * 20))), 2)
+    data = msgspec.json.decode(shown.body)
+    assert len(shown.body) <= LARGEST
+    assert data["depth"] == 1
+    assert [child["name"] for child in data["root"]["children"]] == ["g"]
+    assert "children" not in data["root"]["children"][0]
+
+
+def test_not_even_long_messages_make_an_answer_too_large() -> None:
+    root = replace(tree().root, messages=("x" * LARGEST,) * 10)
+    shown = render_tree(replace(tree(), root=root), 2)
+    assert len(shown.body) <= LARGEST
+    assert len(msgspec.json.decode(shown.body)["root"]["messages"]) == 10
+
+
+def test_what_nobody_wrote_about_can_be_left_out() -> None:
+    new = Entry(EntryKind.NODE, "new", Status.PENDING)
+    found = msgspec.json.decode(render_tree(tree(group("g", (*nodes(1), new))), 2, touched_only=True).body)
+    assert [child["name"] for child in found["root"]["children"][0]["children"]] == ["n0"]
+
+
+def test_the_tag_is_another_one_wherever_people_see_a_difference_and_nowhere_else() -> None:
+    first = render_tree(tree(group("g", nodes(1))), 2)
+    assert token_of_tag(first.tag) == first.token == "7-1-1"
+    later = replace(tree(group("g", nodes(1)), elapsed=60.0), read_at=NOW + timedelta(minutes=1))
+    assert render_tree(later, 2).tag == first.tag
+    # An owner that never came is missed after a while: nothing was written, and the token is the same.
+    gone = replace(nodes(1)[0], status=Status.UNRESPONSIVE)
+    assert render_tree(tree(group("g", (gone,))), 2).tag != first.tag
+    newer = replace(tree(group("g", nodes(1))), token="8-1-1")
+    assert render_tree(newer, 2).tag != first.tag
+    assert msgspec.json.decode(first.body)["token"] == first.tag
+
+
+class Facts:
+    """What is rendered, how often, and its token."""
+
+    def __init__(self) -> None:
+        self.token = "1"
+        self.rendered = 0
+        self.now = 0.0
+
+    def render(self) -> Rendered:
+        self.rendered += 1
+        return Rendered(self.token, f"{self.token}.{self.rendered}", b"")
+
+
+def test_what_is_rendered_is_kept_under_its_token_for_a_while() -> None:
+    facts = Facts()
+    kept = RenderedTrees(lambda: facts.now)
+
+    def get(key: str = "a") -> str:
+        return kept.get(key, lambda: facts.token, facts.render).tag
+
+    assert [get(), get()] == ["1.1", "1.1"]
+    assert get("b") == "1.2"
+    facts.token = "2"
+    assert [get(), get()] == ["2.3", "2.3"]
+    facts.now = 6.0
+    assert get() == "2.4", "some of it changes with time alone"
+
+
+def test_of_many_who_ask_at_once_one_renders() -> None:
+    facts = Facts()
+    kept = RenderedTrees(lambda: facts.now)
+    at_once = threading.Barrier(8)
+
+    def get(_: int) -> str:
+        at_once.wait(10)
+        return kept.get("a", lambda: facts.token, facts.render).tag
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(get, range(8))) == {"1.1"}
