@@ -76,9 +76,12 @@ class ProvisionerConnection:
     def alive_for(self) -> float:
         """Seconds for which the provisioner counts as alive after an answer: longer than it may be left in peace.
 
-        Raises `SettingsError`: the connection's fields cannot be used.
+        Fields that cannot be used are another's to tell of: then it is as if there were none.
         """
-        settings = self.settings
+        try:
+            settings = self.settings
+        except SettingsError:
+            settings = ConnectionSettings()
         return max(settings.check_in_interval, 2 * settings.poll_interval)
 
     def connect(

@@ -90,7 +90,7 @@ def test_names_are_checked_also_where_a_field_of_the_connection_is_wrong(
     monkeypatch.setattr(provisioner_check, "provisioners", lambda: connected)
     removed: list[str] = []
     revisions = SimpleNamespace(add_candidate=lambda *_: "token", remove_candidate=removed.append)
-    store = SimpleNamespace(revisions=revisions)
+    store = SimpleNamespace(revisions=revisions, location="memory")
     found = provisioner_check.ask(cast("SiteStore", store), "lab7", "", [named], str)()
     assert [message["name"] for message in found][1:] == (["NodeNames"] if named != "n1" else [])
     assert removed == ["token"]
@@ -114,7 +114,7 @@ def test_the_words_about_a_backend_are_its_rows(found: bool, monkeypatch: pytest
     connected = SimpleNamespace(for_site=lambda _: connection) if found else Unconnected()
     monkeypatch.setattr(provisioner_check, "provisioners", lambda: connected)
     revisions = SimpleNamespace(add_candidate=lambda *_: "token", remove_candidate=lambda _: None)
-    store = SimpleNamespace(revisions=revisions)
+    store = SimpleNamespace(revisions=revisions, location="memory")
     messages = provisioner_check.ask(cast("SiteStore", store), "lab7", "", ["n1"], str)()
     assert [(message["source"], message["name"]) for message in messages] == [
         ("MAAS", provisioner_check.NOT_ASKED),
