@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Connection,
     Select,
@@ -44,6 +45,8 @@ from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, Phase
 
 MOST_TROUBLES = 10
+TROUBLED = ("error", "undefined")
+"""What is shown of nodes of a site that are in trouble."""
 # As words in the statement: a parameter would not let the database see that its index on them will do.
 _TROUBLED: list[ColumnElement[str]] = [
     literal_column(f"'{status.value}'") for status in (TaskStatus.ERROR, TaskStatus.UNKNOWN)
@@ -218,10 +221,13 @@ def changes(action_id: str, site: ColumnElement[Any]) -> ColumnElement[int]:
     )
 
 
-def cells(*conditions: ColumnElement[bool]) -> Select[Any]:
+def cells(tx: Connection, *conditions: ColumnElement[bool]) -> Select[Any]:
+    """Select the cells of scopes, summed over their parts, as one list in JSON."""
     cell = status_count.c
     key = (cell.action_id, cell.group_name, cell.phase, cell.owner, cell.status, cell.fresh)
-    return select(*key, func.sum(cell.records).label("records")).where(*conditions).group_by(*key)
+    # A number that may be large is a decimal in PostgreSQL, and that is a text in JSON.
+    summed = select(*key, func.sum(cell.records).cast(BigInteger).label("records")).where(*conditions).group_by(*key)
+    return select(json_rows(tx, select(*summed.subquery().c)))
 
 
 _WORST = {"error": 0, "unknown": 1, "undefined": 1, "withheld": 2, "processing": 3, "pending": 4}
@@ -285,7 +291,7 @@ def site_troubles(site: str) -> Select[Any]:
     """Select failed nodes of a site under each group that they are in, as many as are enough for the messages."""
     failed = (
         select(node.c.name, node.c.standing, node.c.error)
-        .where(node.c.site == site, node.c.standing.in_(("error", "undefined")))
+        .where(node.c.site == site, node.c.standing.in_(TROUBLED))
         .order_by(node.c.standing, node.c.name)
         .limit(_MOST_SITE_TROUBLES)
         .subquery()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from site_store.status_records import (
+    TOUCH,
     ApprovalAnswer,
     ApprovalRecord,
     OwnerCheckIn,
@@ -80,9 +82,16 @@ def change_token(changes: Any, owners: Mapping[str, OwnerCheckIn], now: datetime
     return f"{int(changes)}-{len(owners)}-{present:x}"
 
 
-def counted(row: Row[*tuple[Any, ...]]) -> StatusCount:
-    """Return a cell of the roll-up."""
-    return StatusCount(row.group_name, row.phase, row.owner, row.status, bool(row.fresh), int(row.records))
+def counts_by_scope(value: Any) -> tuple[dict[str, list[StatusCount]], dict[str, int]]:
+    """Return the cells of the roll-up, and the number of changes, of each action; those of a site under ""."""
+    counts: defaultdict[str, list[StatusCount]] = defaultdict(list)
+    changes: defaultdict[str, int] = defaultdict(int)
+    for scope, group, phase, owner, status, fresh, records in json_list(value):
+        if phase == TOUCH:
+            changes[scope] += int(records)
+        elif records:
+            counts[scope].append(StatusCount(group, phase, owner, status, bool(fresh), int(records)))
+    return counts, changes
 
 
 def step_facts(item: Sequence[Any]) -> StepFacts:

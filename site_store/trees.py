@@ -14,13 +14,14 @@ from sqlalchemy import ColumnElement, Connection, Row, literal, select
 
 from site_store.action_rows import OPEN, action_record
 from site_store.database import Repository
-from site_store.dialects import clock
+from site_store.dialects import clock, json_rows
 from site_store.errors import ActionNotFound
-from site_store.status_records import TOUCH, StatusCount
+from site_store.status_records import StatusCount
 from site_store.tables import action, operation, status_count
 from site_store.tree_facts import ActionFacts, LeafFacts, LeafPage, SiteFacts, SiteNodeFacts, TroubleFacts
 from site_store.tree_queries import (
     MOST_TROUBLES,
+    TROUBLED,
     action_query,
     cells,
     changes,
@@ -35,7 +36,7 @@ from site_store.tree_rows import (
     action_brief,
     approval_facts,
     change_token,
-    counted,
+    counts_by_scope,
     group_facts,
     json_list,
     leaf_facts,
@@ -98,18 +99,12 @@ class Trees(Repository):
 
         def work(tx: Connection) -> list[ActionFacts]:
             rows = tx.execute(action_query(tx, self._clock(tx), action_ids)).all()
-            counts: defaultdict[str, list[StatusCount]] = defaultdict(list)
-            touched: defaultdict[str, int] = defaultdict(int)
-            for cell in tx.execute(cells(status_count.c.action_id.in_(action_ids))):
-                if cell.phase == TOUCH:
-                    touched[cell.action_id] += int(cell.records)
-                elif cell.records:
-                    counts[cell.action_id].append(counted(cell))
+            counts, touched = counts_by_scope(tx.scalar(cells(tx, status_count.c.action_id.in_(action_ids))))
             found: defaultdict[str, list[LeafFacts]] = defaultdict(list)
             if leaves:
                 for row in tx.execute(worst_leaves(action_ids, leaves)):
                     found[row.action_id].append(leaf_facts(row))
-            return [self._action(row, counts[row.id], touched[row.id], found[row.id]) for row in rows]
+            return [self._action(row, counts.get(row.id, []), touched.get(row.id, 0), found[row.id]) for row in rows]
 
         return self._database.read(work)
 
@@ -165,18 +160,12 @@ class Trees(Repository):
             row = tx.execute(action_query(tx, self._clock(tx), [action_id])).one_or_none()
             if row is None:
                 raise _unknown(action_id)
-            counts: list[StatusCount] = []
-            touched = 0
-            for cell in tx.execute(cells(status_count.c.action_id == action_id)):
-                if cell.phase == TOUCH:
-                    touched += int(cell.records)
-                elif cell.records:
-                    counts.append(counted(cell))
+            counts, touched = counts_by_scope(tx.scalar(cells(tx, status_count.c.action_id == action_id)))
             found = [leaf_facts(leaf) for leaf in tx.execute(query)]
             more = len(found) > limit
             last = found[limit - 1] if more else None
             return LeafPage(
-                self._action(row, counts, touched, found[:limit]),
+                self._action(row, counts.get(action_id, []), touched.get(action_id, 0), found[:limit]),
                 (last.node, last.group, last.phase) if last is not None else None,
             )
 
@@ -192,25 +181,23 @@ class Trees(Repository):
 
         def work(tx: Connection) -> SiteFacts:
             row = tx.execute(site_query(tx, site)).one()
-            counts: list[StatusCount] = []
-            touched = 0
-            for cell in tx.execute(cells(status_count.c.action_id == "", status_count.c.site == site)):
-                if cell.phase == TOUCH:
-                    touched += int(cell.records)
-                elif cell.records:
-                    counts.append(counted(cell))
+            of_site = (status_count.c.action_id == "", status_count.c.site == site)
+            counts, touched = counts_by_scope(tx.scalar(cells(tx, *of_site)))
             found: list[tuple[str, SiteNodeFacts]] = []
             troubles: defaultdict[str, list[TroubleFacts]] = defaultdict(list)
-            for item in tx.execute(worst_nodes(site, nodes) if nodes else site_troubles(site)):
-                if nodes:
-                    found.append((item.under, site_node_facts(item, ())))
-                if item.standing in ("error", "undefined") and len(troubles[item.under]) < MOST_TROUBLES:
-                    troubles[item.under].append(TroubleFacts(item.name, "", item.standing, item.error, None))
+            if nodes:
+                found = [(item.under, site_node_facts(item, ())) for item in tx.execute(worst_nodes(site, nodes)).all()]
+                said = [(under, one.node, one.standing, one.error) for under, one in found if one.standing in TROUBLED]
+            else:
+                said = json_list(tx.scalar(select(json_rows(tx, site_troubles(site)))))
+            for under, name, standing, message in sorted(said, key=lambda one: one[1]):
+                if len(troubles[under]) < MOST_TROUBLES:
+                    troubles[under].append(TroubleFacts(name, "", standing, message, None))
             owners, now = owners_by_name(row.owners), self._moment(row.now)
             actions = sorted((action_brief(item) for item in json_list(row.actions)), key=lambda one: one.id)
             groups = [site_group_facts(item, troubles[item[0]]) for item in json_list(row.groups)]
             return SiteFacts(
-                token=change_token(touched, owners, now),
+                token=change_token(touched.get("", 0), owners, now),
                 read_at=now,
                 site=site,
                 committed=row.committed,
@@ -218,7 +205,7 @@ class Trees(Repository):
                 owner=row.owner,
                 running=next((one for one in actions if one.state in OPEN), None),
                 last=next((one for one in reversed(actions) if one.state not in OPEN), None),
-                counts=counts,
+                counts=counts.get("", []),
                 owners=owners,
                 groups=sorted(groups, key=lambda group: group.position),
                 reported=[reported_facts(site, "", item) for item in json_list(row.said)],

@@ -160,7 +160,7 @@ class Groups:
                 return self.steps.records(DEPLOY_GROUP, step, turn=False)
             return []
         at_work = group.state == GroupState.RUNNING or (step is not None and step.state not in (PENDING, "success"))
-        turn = self.turn == group.name and self.steps.turn() in (None, DEPLOY_GROUP)
+        turn = self.turn == group.name
         waiting = self.is_waiting(group.name)
         shown = Shown(Status.PENDING)
         if at_work and (step is None or step.state == PENDING or step.state == StepState.SKIPPED):
@@ -184,7 +184,7 @@ class Groups:
         tally: Counter[Status] = Counter()
         explained: dict[Status, Shown] = {}
         for cell in cells:
-            shown = self.judge(group, phase.value, cell.status, cell.owner)
+            shown = self.judge_cell(cell)
             tally[shown.status] += cell.records
             if shown.message:
                 explained.setdefault(shown.status, shown)
@@ -227,6 +227,17 @@ class Groups:
             found.append(explained.message)
         return tuple(found[:MOST_MESSAGES])
 
+    @cached_property
+    def _judged(self) -> dict[StatusCount, Shown]:
+        return {}
+
+    def judge_cell(self, cell: StatusCount) -> Shown:
+        """Return what is shown of the records of a cell."""
+        shown = self._judged.get(cell)
+        if shown is None:
+            shown = self._judged[cell] = self.judge(cell.group, cell.phase, cell.status, cell.owner)
+        return shown
+
     def judge(self, group: str, phase: str, stored: str, owner: str, note: str = "", **more: Any) -> Shown:
         """Return what is shown of a stored status of nodes of a group, or ("") of a step on nodes."""
         facts = self.by_name.get(group)
@@ -244,7 +255,7 @@ class Groups:
         shown = status_of_task(stored, note=note, blocked=blocked, never_begins=never, **more)
         if over:
             return shown
-        turn = self.is_due(group, phase)
+        turn = shown.status is not Status.PENDING or self.is_due(group, phase)
         waiting = shown.status is Status.PENDING and self.is_waiting(group)
         return self.steps.owners.judge(owner or self.steps.provisioner, shown, turn=turn, waiting=waiting)
 
@@ -310,13 +321,16 @@ class Groups:
             for cell in self.cells.get((group, phase.value), ()):
                 if phase is Phase.PREPARE and cell.status == TaskStatus.WITHHELD:
                     continue
-                tally[self.judge(group, phase.value, cell.status, cell.owner).status] += cell.records
+                tally[self.judge_cell(cell).status] += cell.records
             by_phase[phase.value] = tally
         counts = by_phase[Phase.DEPLOY.value]
         for status in _WORST:
             if status in (Status.PENDING, Status.DELETED, Status.SUCCESS):
                 continue
-            moved = min(by_phase[Phase.PREPARE.value][status], counts[Status.PENDING])
+            begun = by_phase[Phase.PREPARE.value][status]
+            if status is Status.UNDEFINED:
+                begun = max(0, begun - counts[status])
+            moved = min(begun, counts[Status.PENDING])
             counts[status] += moved
             counts[Status.PENDING] -= moved
         return {status: counts[status] for status in Status if counts[status]}

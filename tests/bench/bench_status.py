@@ -117,8 +117,8 @@ def fill(store: SiteStore, size: Size) -> ActionRecord:
         ]
         members = [{"site": SITE, "group_name": f"group-{group:04}", "node": row["name"]} for row in rows]
 
-        store._database.write(lambda tx, rows=rows: tx.execute(insert(node), rows))  # type: ignore[misc]
-        store._database.write(lambda tx, rows=members: tx.execute(insert(site_group_node), rows))  # type: ignore[misc]
+        store._database.write(lambda tx, rows=rows: tx.execute(insert(node).values(rows)))  # type: ignore[misc]
+        store._database.write(lambda tx, rows=members: tx.execute(insert(site_group_node).values(rows)))  # type: ignore[misc]
     action = store.actions.ensure("deploy_site", f"{SITE}__run", "deploy_site", SITE, 1, {}, "ann")
     store.locks.acquire(action.id)
     planned = [

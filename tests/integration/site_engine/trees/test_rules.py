@@ -1,0 +1,373 @@
+"""Rules 27 to 36, each on facts that the store really has."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, insert, update
+
+import site_engine.trees
+from site_engine import status_trees, tree_stream
+from site_engine.status_trees import action_tree, site_tree, tree_to_dict
+from site_store import ActionRecord, ActionState, OperationStatus, PlannedGroup, StepState
+from site_store.tables import action_step, node, revision, site_group, site_group_node, task
+from site_store.tables import site as site_table
+from strategy_lib.phase import GroupState, Phase, Reason
+from strategy_lib.schema_check import check_data
+from strategy_lib.status.words import Status
+from strategy_lib.strategy import Group
+from tests.integration.site_store.scenario import SITE, Scenario, outcome, want
+
+AIRFLOW, PROVISIONER = "airflow:deploy_site", "provisioner:drydock"
+
+
+def child(entry: dict[str, Any], *path: str) -> dict[str, Any]:
+    """Return the entry that a path of names leads to."""
+    for name in path:
+        entry = next(one for one in entry["children"] if one["name"] == name)
+    return entry
+
+
+def tree(site: Scenario, action: ActionRecord) -> dict[str, Any]:
+    """Return the whole tree of an action, checked by its schema."""
+    root: dict[str, Any] = tree_to_dict(action_tree(site.store, action.id, depth=None))["root"]
+    assert check_data("status_tree", root) == []
+    return root
+
+
+def standing(site: Scenario) -> dict[str, Any]:
+    """Return the whole standing tree of the site, checked by its schema."""
+    root: dict[str, Any] = tree_to_dict(site_tree(site.store, SITE, depth=None))["root"]
+    assert check_data("status_tree", root) == []
+    return root
+
+
+def group(root: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the entry of a group of an action."""
+    return child(root, "deploy_group", name)
+
+
+def commit(site: Scenario, number: int, digests: dict[str, str], **groups: Collection[str]) -> None:
+    """Commit a revision that wants these nodes in these groups."""
+    values = {"site": SITE, "number": number, "digest": "d", "design_token": f"t{number}", "created_by": "ann"}
+
+    def work(tx: Connection) -> None:
+        if number == 1:
+            tx.execute(insert(site_table).values(name=SITE, created=site.clock.time))
+        tx.execute(insert(revision).values(**values, created=site.clock.time))
+        for position, (name, members) in enumerate(groups.items()):
+            facts = {"site": SITE, "name": name, "position": position, "critical": True}
+            tx.execute(insert(site_group).values(**facts, depends_on=[], definition={}))
+            for member in members:
+                tx.execute(insert(site_group_node).values(site=SITE, group_name=name, node=member))
+
+    site.store._database.write(work)
+    want(site.store, number, digests)
+
+
+def change(site: Scenario, table: Any, where: Any, **values: Any) -> None:
+    """Write to the store what no caller of it ever would."""
+    site.store._database.write(lambda tx: tx.execute(update(table).where(where).values(**values)))
+
+
+def owned(site: Scenario, action: ActionRecord) -> None:
+    """Have the action's provisioner and its owners known."""
+    site.store.actions.decide_connection(action.id, "drydock")
+    change(site, task, task.c.action_id == action.id, owner=PROVISIONER)
+
+
+@pytest.mark.parametrize("word", ["success", "processing", "pending", "error", "never heard of"])
+@pytest.mark.parametrize("alive", [True, False])
+def test_rule_27_what_a_stored_word_shows(site: Scenario, word: str, alive: bool) -> None:
+    action = site.running({"one": ["n1"]})
+    owned(site, action)
+    site.open(action, "one")
+    for owner in (AIRFLOW, PROVISIONER):
+        site.store.owners.check_in(owner, 30)
+    change(site, task, task.c.action_id == action.id, status=word)
+    site.clock.move(0 if alive else 31)
+    shown = group(tree(site, action), "one")["children"][1]["children"][0]["status"]
+    # An owner that has nothing left to do is not missed (rule 30).
+    missed = "unresponsive" if word in ("processing", "pending") else word
+    known = word if alive else missed
+    if word == "pending":
+        # Its deploy waits for its prepare: the provisioner is not at it yet.
+        known = "pending"
+    assert shown == ("undefined" if word == "never heard of" else known)
+    site.store.owners.check_in(PROVISIONER, 30)
+    assert group(tree(site, action), "one")["children"][1]["children"][0]["status"] != "unresponsive"
+
+
+def test_rule_27_done_in_another_version_is_pending_and_with_a_dead_owner_unresponsive(site: Scenario) -> None:
+    commit(site, 1, {"n1": "a"}, one=["n1"])
+    change(site, node, node.c.name == "n1", done_digest="a", done_revision=1, owner=PROVISIONER)
+    site.store.owners.check_in(PROVISIONER, 30)
+    assert standing(site)["status"] == "success"
+    commit(site, 2, {"n1": "b"})
+    assert standing(site)["status"] == "pending"
+    site.clock.move(31)
+    assert standing(site)["status"] == "unresponsive"
+    assert standing(site)["messages"] == ["n1: provisioner:drydock has not checked in since 2026-11-21 12:00:00 UTC"]
+
+
+def test_rule_28_from_the_stored_to_the_shown(site: Scenario) -> None:
+    nodes = ["done", "fails", "lost", "prepared", "wanted"]
+    plan = [
+        PlannedGroup(Group("one", critical=True), tuple(nodes)),
+        PlannedGroup(Group("two", critical=True, depends_on=("one",)), ("n2",)),
+        PlannedGroup(Group("three", critical=True, depends_on=("two",)), ("n3",)),
+    ]
+    action = site.action()
+    site.store.locks.acquire(action.id)
+    site.store.groups.save_plan(action.id, plan, ["wanted"], {})
+    opened = site.open(action, "one")
+    operation = site.submit(site.begin(opened, Phase.PREPARE))
+    root = tree(site, action)
+    assert child(group(root, "one"), "prepare", "done")["status"] == "processing"
+    assert child(group(root, "one"), "prepare", "wanted")["status"] == "success"
+    assert child(group(root, "two"), "prepare", "n2")["status"] == "pending"
+    came = outcome(["done", "prepared"], ["fails"], ["lost"], {"fails": "no answer of its BMC"})
+    site.store.operations.record_outcome(operation.op, came, status=OperationStatus.TIMED_OUT, result="")
+    site.fail(opened, Reason.PREPARE_CRITERIA)
+    root = tree(site, action)
+    prepare = child(group(root, "one"), "prepare")
+    assert {one["name"]: (one["status"], one["messages"]) for one in prepare["children"]} == {
+        "done": ("success", []),
+        "prepared": ("success", []),
+        "fails": ("error", ["no answer of its BMC"]),
+        "lost": ("error", ["timeout"]),
+        "wanted": ("success", []),
+    }
+    assert child(group(root, "one"), "deploy", "done")["messages"] == ["not started: its group ended with failure"]
+    blocked = "blocked by one: prepare_criteria"
+    for name, member in (("two", "n2"), ("three", "n3")):
+        assert group(root, name)["blame"] == {"role": "victim", "group": "one", "message": blocked}
+        assert child(group(root, name), "prepare", member)["messages"] == [blocked]
+        assert group(root, name)["counts"] == {"error": 1}
+
+
+def test_rule_28_what_never_began_when_the_action_ended(site: Scenario) -> None:
+    action = site.running({"one": ["n1"]})
+    site.store.actions.close(action.id, ActionState.CANCELLED, "stopped by ann")
+    entry = child(group(tree(site, action), "one"), "deploy", "n1")
+    assert (entry["status"], entry["messages"]) == ("error", ["not started: stopped by ann"])
+
+
+def test_rule_29_an_action_that_is_over_is_history(site: Scenario) -> None:
+    commit(site, 1, {"n1": "a"}, one=["n1"])
+    action = site.running({"one": ["n1"]}, digests={"n1": "a"})
+    owned(site, action)
+    opened = site.open(action, "one")
+    site.do(opened, Phase.PREPARE)
+    site.do(opened, Phase.DEPLOY)
+    site.store.groups.finish(action.id, "one", 1, GroupState.SUCCESS, None)
+    site.store.actions.close(action.id, ActionState.SUCCESS, "done")
+    assert group(tree(site, action), "one")["status"] == "success"
+    assert standing(site)["status"] == "success"
+    commit(site, 2, {"n1": "b"})
+    site.clock.move(10_000)
+    assert group(tree(site, action), "one")["status"] == "success"
+    assert action_tree(site.store, action.id).header["superseded"] == "superseded by revision 2"
+    assert standing(site)["status"] in ("pending", "unresponsive")
+
+
+def test_rule_30_the_root_is_unresponsive_where_one_of_two_owners_never_started(site: Scenario) -> None:
+    """The provisioner is there; Airflow never said a word. Each is expected from the plan on."""
+    action = site.running({"one": ["n1"]})
+    owned(site, action)
+    for name in ("acquire", "load_design", "validate_design", "verify_site", "prepare_site", "plan_groups"):
+        site.store.steps.begin(action.id, name, 1)
+        site.store.steps.leave(action.id, name, 1, StepState.SUCCESS)
+    site.clock.move(61)
+    site.store.owners.check_in(PROVISIONER, 30)
+    root = tree(site, action)
+    assert root["status"] == "unresponsive"
+    assert root["messages"] == ["airflow:deploy_site has never checked in"]
+    assert [(owner["name"], owner["alive"]) for owner in group(root, "one")["owners"]] == [(AIRFLOW, False)]
+    (provisioner,) = child(group(root, "one"), "prepare", "n1")["owners"]
+    assert (provisioner["name"], provisioner["alive"], provisioner["status"]) == (PROVISIONER, True, "pending")
+    site.store.owners.check_in(AIRFLOW, 30)
+    assert tree(site, action)["status"] == "pending"
+
+
+def test_rule_30_a_provisioner_that_is_gone_shows_at_the_root_and_comes_back(site: Scenario) -> None:
+    action = site.running({"one": ["n1"]})
+    owned(site, action)
+    site.submit(site.begin(site.open(action, "one"), Phase.PREPARE))
+    for owner in (AIRFLOW, PROVISIONER):
+        site.store.owners.check_in(owner, 30)
+    assert tree(site, action)["status"] == "processing"
+    site.clock.move(31)
+    site.store.owners.check_in(AIRFLOW, 30)
+    assert group(tree(site, action), "one")["status"] == "unresponsive"
+    assert tree(site, action)["status"] == "unresponsive"
+    site.store.owners.check_in(PROVISIONER, 30)
+    assert tree(site, action)["status"] == "processing"
+
+
+def test_rule_30_who_owes_nothing_is_not_missed(site: Scenario) -> None:
+    action = site.running({"one": ["n1"], "two": ["n2"]})
+    owned(site, action)
+    opened = site.open(action, "one")
+    site.do(opened, Phase.PREPARE)
+    site.do(opened, Phase.DEPLOY)
+    site.store.groups.finish(action.id, "one", 1, GroupState.SUCCESS, None)
+    site.store.actions.set_paused(action.id, paused=True)
+    site.clock.move(10_000)
+    root = tree(site, action)
+    assert group(root, "one")["status"] == "success"
+    # Its turn has come, but the action is paused.
+    assert group(root, "two")["status"] == "pending"
+    site.store.actions.set_paused(action.id, paused=False)
+    assert group(tree(site, action), "two")["status"] == "unresponsive"
+
+
+def test_rule_31_all_is_pending_from_the_plan_on_with_its_owners(site: Scenario) -> None:
+    action = site.running({"one": ["n1"], "two": ["n2"]})
+    owned(site, action)
+    root = tree(site, action)
+    assert [entry["name"] for entry in root["children"]] == [
+        *("acquire", "load_design", "validate_design", "verify_site", "prepare_site", "plan_groups"),
+        *("deploy_group", "report", "release"),
+    ]
+    assert {entry["status"] for entry in root["children"]} == {"pending"}
+    assert {owner["name"] for entry in root["children"] for owner in entry.get("owners", ())} == {AIRFLOW}
+    for name, member in (("one", "n1"), ("two", "n2")):
+        for phase in ("prepare", "deploy"):
+            leaf = child(group(root, name), phase, member)
+            assert (leaf["status"], leaf["owners"][0]["name"], leaf["last_status"]) == ("pending", PROVISIONER, None)
+
+
+def destroying(site: Scenario) -> ActionRecord:
+    """An action that has destroyed one of its nodes, and not the other."""
+    store = site.store
+    targets = {"target_nodes": ["n1", "n2"]}
+    action = store.actions.ensure(
+        "destroy_nodes", "destroy", "destroy_nodes", SITE, 1, targets, "ann", whole_site=False
+    )
+    store.locks.acquire(action.id)
+    store.actions.decide_connection(action.id, "drydock")
+    store.steps.begin(action.id, "destroy_nodes", 1)
+    begun = store.operations.begin(action.id, SITE, None, 1, Phase.DESTROY, ["n1", "n2"], "file:///design", None)
+    site.submit(begun)
+    came = outcome(["n1"], ["n2"], notes={"n2": "disk is locked"})
+    store.operations.record_outcome(begun.op, came, status=OperationStatus.COMPLETE, result="failure")
+    return action
+
+
+def test_rules_31_and_32_nodes_stand_under_their_step_and_a_removal_is_a_success(site: Scenario) -> None:
+    action = destroying(site)
+    stage = child(tree(site, action), "destroy_nodes")
+    assert (stage["kind"], stage["status"], stage["messages"]) == ("stage", "error", ["n2: disk is locked"])
+    assert [(one["name"], one["status"]) for one in stage["children"]] == [("n2", "error"), ("n1", "success")]
+    assert stage["counts"] == tree(site, action)["counts"] == {"success": 1, "error": 1}
+
+
+def test_rules_32_and_33_what_left_the_design_is_to_be_removed_and_then_deleted(site: Scenario) -> None:
+    commit(site, 1, {"n1": "a", "n2": "a", "stray": "a"}, one=["n1"])
+    change(site, node, node.c.name != "stray", done_digest="a", done_revision=1)
+    commit(site, 2, {"n1": "a", "stray": "a"})
+    root = standing(site)
+    assert [(entry["name"], entry["status"]) for entry in root["children"]] == [
+        ("one", "success"),
+        ("no group", "pending"),
+        ("to be removed", "pending"),
+    ]
+    assert root["status"] == "pending"
+    change(site, node, node.c.name == "n2", done_digest=None, done_revision=None, status="deleted")
+    root = standing(site)
+    assert child(root, "to be removed", "n2")["status"] == "deleted"
+    assert child(root, "no group")["status"] == "pending"
+    assert root["status"] == "success"
+    assert root["counts"] == {"success": 1, "pending": 1}
+
+
+def test_rule_34_a_node_of_two_groups_stands_under_each_and_counts_once(site: Scenario) -> None:
+    commit(site, 1, {"n1": "a", "n2": "a"}, one=["n1", "n2"], two=["n2"])
+    assert standing(site)["counts"] == {"pending": 2}
+    assert standing(site)["leaves"] == 2
+    action = site.running({"one": ["n1", "n2"], "two": ["n2"]})
+    opened = site.open(action, "one")
+    site.do(opened, Phase.PREPARE)
+    site.do(opened, Phase.DEPLOY)
+    root = tree(site, action)
+    assert root["counts"] == {"success": 2}
+    assert child(root, "deploy_group")["leaves"] == 4
+    assert child(group(root, "two"), "deploy", "n2")["processed_by"] == "one"
+    assert "processed_by" not in child(group(root, "one"), "deploy", "n2")
+
+
+def test_rule_35_every_ended_row_says_who_what_and_when(site: Scenario) -> None:
+    action = site.running({"one": ["n1", "n2"]})
+    owned(site, action)
+    opened = site.open(action, "one")
+    site.do(opened, Phase.PREPARE)
+    site.do(opened, Phase.DEPLOY, outcome(["n1"], ["n2"], notes={"n2": "disk is full"}))
+    site.fail(opened)
+    for phase in ("prepare", "deploy"):
+        for leaf in child(group(tree(site, action), "one"), phase)["children"]:
+            assert leaf["owners"][0]["name"] == PROVISIONER
+            assert (leaf["op"], leaf["provisioner_task"]) in ((1, "task-1"), (2, "task-2"))
+            assert datetime.fromisoformat(leaf["first_updated"]) <= datetime.fromisoformat(leaf["last_updated"])
+            assert leaf["messages"] == (["disk is full"] if leaf["status"] == "error" else [])
+
+
+def test_rule_35_a_word_that_nobody_knows_is_undefined_and_counted(site: Scenario) -> None:
+    action = site.running({"one": ["n1", "n2"]})
+    change(site, task, task.c.node == "n1", status="exploded")
+    root = tree(site, action)
+    assert (root["status"], root["counts"]) == ("undefined", {"undefined": 1, "pending": 1})
+    assert root["messages"] == ["n1: unknown stored value 'exploded'"]
+    site.store.steps.begin(action.id, "acquire", 1)
+    change(site, action_step, action_step.c.name == "acquire", state="exploded")
+    assert child(tree(site, action), "acquire")["status"] == "undefined"
+
+
+def test_rule_36_trees_ask_neither_the_provisioner_nor_airflow() -> None:
+    modules = [Path(status_trees.__file__), Path(tree_stream.__file__)]
+    modules += Path(site_engine.trees.__file__).parent.glob("*.py")
+    assert len(modules) > 6
+    imported = {
+        name
+        for path in modules
+        for found in ast.walk(ast.parse(path.read_text()))
+        for name in (
+            [found.module or ""]
+            if isinstance(found, ast.ImportFrom)
+            else [alias.name for alias in found.names]
+            if isinstance(found, ast.Import)
+            else []
+        )
+    }
+    assert {name.partition(".")[0] for name in imported} & {
+        "provisioner_client",
+        "api_client",
+        "requests",
+        "airflow",
+    } == set()
+    assert not any("provisioners" in name or "operations" in name for name in imported)
+
+
+def test_an_action_from_before_there_were_facts_has_no_status_and_is_no_error(site: Scenario) -> None:
+    action = site.action()
+    site.store.actions.close(action.id, ActionState.FAILED, "long ago")
+    change(site, action_step, action_step.c.action_id == action.id, state="pending")
+    site.store._database.write(lambda tx: tx.execute(action_step.delete()))
+    root = tree(site, action)
+    assert root["status"] is None
+    assert root["reason"] == "no facts are kept about it: the action is from before its status was recorded"
+
+
+def test_every_word_has_a_status(site: Scenario) -> None:
+    """Whatever state an action of a node is in, its entry has one of the seven words."""
+    action = site.running({"one": ["n1"]})
+    words = {str(status) for status in Status}
+    for state in (*StepState, "pending"):
+        site.store.steps.begin(action.id, "acquire", 1)
+        change(site, action_step, action_step.c.name == "acquire", state=str(state))
+        assert child(tree(site, action), "acquire")["status"] in words - {"undefined"}
