@@ -9,6 +9,7 @@ from provisioner_client.errors import ProvisionerError
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
 from site_engine.errors import ConnectionLookupFailed, SettingsError
+from site_engine.measurements import measure_action
 from site_engine.operations.reconcile import record_late_results
 from site_engine.operations.run import OperationRun
 from site_engine.owners import ProvisionerObserver
@@ -74,6 +75,8 @@ def _closed(store: SiteStore, action: ActionRecord, report: Report, log: TaskLog
     store.reports.save(action.id, to_dict(report))
     state = ActionState.SUCCESS if report.verdict is Verdict.SUCCESS else ActionState.FAILED
     store.actions.close(action.id, state, report.verdict_text)
+    if not action.dry_run:
+        measure_action(store.actions.get(action.id))
     return report
 
 

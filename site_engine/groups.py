@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from site_engine import log_messages
 from site_engine.approvals import refusal
+from site_engine.measurements import measure_group
 from site_engine.operations.reconcile import OperationOwner, list_nodes
 from site_engine.operations.resume import NextOperation, begun_operation
 from site_engine.planning import judge_deployed
@@ -205,7 +206,9 @@ class GroupSubject:
         self._store.groups.finish(
             record.action_id, record.name, record.attempt, view.state, view.reason, criteria, asdict(view.counts)
         )
-        return self._read()
+        judged = self._read()
+        measure_group(self.request.site, judged)
+        return judged
 
     def _to_release(self, listed: Mapping[str, ListedNode]) -> Sequence[str]:
         """Return the nodes that are released now, once an attempt; those that have to stay as they are fail."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from site_engine.measurements import measure
 from site_engine.metrics import CALL_SECONDS, bucket_of
 from site_store import CallCount, CallKey, StoreError
 from site_store.owners import NEVER
@@ -137,6 +138,7 @@ class ProvisionerObserver:
     def called(self, call: str, result: CallResult, seconds: float) -> None:
         """Count the call, and check in who gave a sign of life by it."""
         owner, interval = provisioner_owner(self.connection.id), self.connection.alive_for
+        measure(CALL_SECONDS, (self.connection.id, call, result.value), seconds)
         self.check_ins.called(self.store, owner, interval, call, result, seconds)
         if self.dag_id is not None:
             self.check_ins.seen(self.store, airflow_owner(self.dag_id), AIRFLOW_INTERVAL)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from provisioner_client.protocol import TaskResult
 from site_engine.errors import StepError
+from site_engine.measurements import measure_operation
 from site_engine.operations.wait import EndKind, OperationEnd, StillRunning
 from site_engine.reports import STEP_WARNING
 from site_store import OperationStatus
@@ -53,6 +54,7 @@ def run_site_step(operations: OperationRun, request: SiteStepRequest) -> StillRu
     if isinstance(ended, StillRunning):
         return ended
     store.operations.record_outcome(operation.op, _NOBODY, status=ended.status, result=ended.result)
+    measure_operation(store.operations.get(operation.op))
     name = request.phase.value
     if ended.task is None or ended.kind is not EndKind.COMPLETE:
         raise StepError(_why(name, ended, request.times))

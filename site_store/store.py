@@ -16,6 +16,7 @@ from site_store.database import Database
 from site_store.events import Events
 from site_store.groups import Groups
 from site_store.leases import Checks, Leases
+from site_store.metrics import Metrics
 from site_store.nodes import Nodes
 from site_store.operations import Operations
 from site_store.outbox import Outbox
@@ -59,6 +60,7 @@ class SiteStore:
         self.leases = Leases(database)
         self.checks = Checks(database)
         self.owners = Owners(database)
+        self.metrics = Metrics(database)
         self.reporters = Reporters(database)
         self.outbox = Outbox(database)
         self.provisioner_lists = ProvisionerLists(database)

@@ -56,8 +56,11 @@ class LazyLogin:
 
 
 def _provisioners() -> Provisioners:
+    from site_engine.measurements import use_sink
     from slipway_airflow import connections
+    from slipway_airflow.airflow_stats import emit
 
+    use_sink(emit)
     return connections
 
 

@@ -27,7 +27,7 @@ from slipway_api.http.api_errors import ApiError
 COMMIT_DAG = "deploy_site"
 
 _READING = ("GET", "HEAD", "OPTIONS")
-_bearer = HTTPBearer(
+bearer = HTTPBearer(
     auto_error=False,
     description="Airflow's token: from `POST /auth/token`, or from `POST /v3/auth/tokens` as Keystone gives it. "
     "It may also be sent as `X-Auth-Token`.",
@@ -94,14 +94,15 @@ class Caller:
 
 
 async def caller(
-    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Caller:
     """Return who asks: by the bearer token, else by the cookie that Airflow's pages use.
 
     Raises `ApiError` 401: no token, or one that is malformed, expired or revoked. 403: nothing shows that the cookie
     was sent by one of Airflow's own pages, and others may not change anything by it.
     """
-    if credentials is None and request.method not in _READING and not _of_own_origin(request):
+    by_cookie = credentials is None and COOKIE_NAME_JWT_TOKEN in request.cookies
+    if by_cookie and request.method not in _READING and not _of_own_origin(request):
         raise ApiError(403, "the request does not come from a page of Airflow's: send a token, not Airflow's cookie")
     try:
         user = await get_user(request, None, credentials)

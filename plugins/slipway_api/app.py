@@ -16,6 +16,7 @@ from slipway_api.http.dependencies import accept_verbosity, require_existing_sit
 from slipway_api.http.error_answers import Unexpected, add_error_answers
 from slipway_api.http.openapi import TEXT, describe
 from slipway_api.keystone import routes as keystone
+from slipway_api.monitoring import metrics
 from slipway_api.notifications import deliveries
 from slipway_api.pages import routes as pages
 from slipway_api.shipyard import workflows
@@ -66,7 +67,7 @@ def create_app(provisioners: Provisioners | None = None) -> FastAPI:
     api = APIRouter(prefix="/api/v1.0", dependencies=everywhere, responses=ERRORS)
     for module in _ROUTERS:
         api.include_router(module.router)
-    for router in (openapi.router, keystone.router, design.router, api, pages.router):
+    for router in (metrics.router, openapi.router, keystone.router, design.router, api, pages.router):
         app.include_router(router)
     describe(app)
     add_error_answers(app)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from provisioner_client.errors import ProvisionerError
 from site_engine import log_messages
 from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, SettingsError
+from site_engine.measurements import measure_operation
 from site_engine.node_lists import keep_list
 from site_engine.operations.run import LOOK_AGAIN, is_leased, last_in_flight
 from site_engine.operations.wait import ONE_LOOK, EndKind, OperationEnd, PhaseTimes, StillRunning
@@ -79,6 +80,7 @@ def record_end(store: SiteStore, op: int, end: OperationEnd, log: TaskLog, prefi
     if prefix:
         outcome = replace(outcome, notes={name: f"{prefix}{why}" for name, why in outcome.notes.items()})
     superseded = store.operations.record_outcome(op, outcome, status=end.status, result=end.result)
+    measure_operation(store.operations.get(op))
     note_conditions(store, operation, end.evidence)
     for line in log_messages.outcome(operation.phase, operation, end, outcome, superseded):
         line.write(log)

@@ -22,11 +22,13 @@ from provisioner_client.errors import AuthenticationFailed, ProvisionerError, Pr
 from site_engine.actions.kinds import RELEASE
 from site_engine.designs import read_revision
 from site_engine.errors import ConnectionLookupFailed, EngineError, StepError, TaskStopped
+from site_engine.measurements import use_sink
 from site_engine.owners import AIRFLOW_INTERVAL, PROCESS, ProvisionerObserver, airflow_owner
 from site_engine.redaction import redact_for_action, redact_output, secrets_of
 from site_engine.reports import STEP_FAILED
 from site_store import RevisionNotFound, SiteStore, StepState, StoreError
 from slipway_airflow import connections
+from slipway_airflow.airflow_stats import emit
 from strategy_lib.errors import StrategyLibError
 
 if TYPE_CHECKING:
@@ -123,6 +125,7 @@ class SiteOperator(BaseOperator):
 
     def _in_step(self, context: Context, work: Callable[[Context, SiteStore], Any]) -> Any:
         """Do a part of the step; a failure is kept as an event for the report, and raised in Airflow's words."""
+        use_sink(emit)
         with SiteStore.open() as store:
             try:
                 self._begin(store, context)

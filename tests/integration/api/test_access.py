@@ -19,6 +19,7 @@ ROUTES = {
     "POST /v3/auth/tokens": PUBLIC,
     "GET /d/{token}": PUBLIC,
     "GET /openapi.json": READ,
+    "GET /metrics": READ,
     "GET /api/v1.0/actions": READ,
     "POST /api/v1.0/actions": WRITE,
     "POST /api/v1.0/actions/preview": WRITE,

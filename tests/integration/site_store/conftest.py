@@ -25,6 +25,7 @@ BOTH_ENGINES = {
     "test_counting.py",
     "test_crash.py",
     "test_leases.py",
+    "test_metrics.py",
     "test_trees.py",
     "test_outbox.py",
     "test_owners.py",

@@ -1,0 +1,1 @@
+"""What others ask to see how Slipway is."""

@@ -1,0 +1,114 @@
+"""The metrics, as Prometheus reads them: for who may see the runs of `deploy_site`, or has the token of a file."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response
+from fastapi.security import HTTPAuthorizationCredentials
+
+from site_engine.measurements import measure
+from site_engine.metric_samples import read_samples
+from site_engine.metrics import CONTENT_TYPE, Distribution, Sample, Shape, to_text
+from slipway_api import airflow_access as access
+from slipway_api.http.answers import ERRORS
+from slipway_api.http.concurrency import BlockingRoute
+from slipway_api.http.dependencies import Store
+
+log = logging.getLogger(__name__)
+router = APIRouter(tags=["monitoring"], route_class=BlockingRoute)
+
+TOKEN_FILE = "SLIPWAY_METRICS_TOKEN_FILE"  # noqa: S105 - the name of a variable
+"""The variable that names the file with the token of a Prometheus that is no user of Airflow's."""
+SHORTEST_TOKEN = 16
+KEPT_FOR = 5.0
+"""Seconds for which an answer is used again: many may ask, and the numbers are counted anew each time."""
+
+
+async def may_scrape(
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(access.bearer)]
+) -> None:
+    """Let a reader pass, and who has the token of the file.
+
+    Raises `ApiError` 401 or 403, as for every route that a reader may use.
+    """
+    if credentials is not None and has_token(credentials.credentials):
+        return
+    reader = await access.caller(request, credentials)
+    await run_in_threadpool(reader.require_read, access.COMMIT_DAG)
+
+
+def has_token(given: str) -> bool:
+    """Tell whether this is the token of the file. The file is read each time: it may be replaced."""
+    file = os.environ.get(TOKEN_FILE)
+    if not file:
+        return False
+    try:
+        token = Path(file).read_text("utf-8").strip()
+    except (OSError, ValueError) as error:
+        log.warning("The file that %s names cannot be read: %s", TOKEN_FILE, type(error).__name__)
+        return False
+    if len(token) < SHORTEST_TOKEN:
+        log.warning("The token in the file that %s names is shorter than %d characters.", TOKEN_FILE, SHORTEST_TOKEN)
+        return False
+    return hmac.compare_digest(token.encode(), given.encode())
+
+
+class Kept:
+    """The newest answer of this process, for some seconds."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._text: dict[str, tuple[float, str]] = {}
+
+    def text(self, key: str, make: Callable[[], str]) -> str:
+        """Return the text that was made for a store lately, else make it; of several at once one makes it."""
+        with self._lock:
+            made = self._text.get(key)
+            if made is None or self._monotonic() - made[0] >= KEPT_FOR:
+                made = self._text[key] = (self._monotonic(), make())
+            return made[1]
+
+
+_kept = Kept()
+
+
+@router.get(
+    "/metrics",
+    dependencies=[Depends(may_scrape)],
+    summary="All metrics, as Prometheus reads them",
+    response_class=Response,
+    responses={
+        **ERRORS,
+        200: {
+            "description": "Text in Prometheus' format.",
+            "content": {"text/plain": {"schema": {"type": "string"}, "example": 'slipway_nodes{site="north"} 5\n'}},
+        },
+    },
+)
+def metrics(store: Store) -> Response:
+    """Return all metrics, from what is on record; the answer may be some seconds old."""
+
+    def make() -> str:
+        samples = read_samples(store)
+        export(samples)
+        return to_text(samples)
+
+    return Response(_kept.text(store.location, make), media_type=None, headers={"Content-Type": CONTENT_TYPE})
+
+
+def export(samples: list[Sample]) -> None:
+    """Give what stands for a moment to Airflow's own metrics, too; what is counted is given when it happens."""
+    for sample in samples:
+        if sample.metric.shape is Shape.GAUGE and not isinstance(sample.value, Distribution):
+            measure(sample.metric, sample.labels, sample.value)

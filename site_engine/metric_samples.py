@@ -1,0 +1,70 @@
+"""All metrics as they are now, from the store. It asks neither Airflow nor a provisioner (rule 36)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from site_engine.metrics import (
+    ACTION_OUTCOMES,
+    ACTIONS_RUNNING,
+    CALL_SECONDS,
+    GROUP_OUTCOMES,
+    GROUP_SECONDS,
+    NODES,
+    NOTIFICATIONS_WAITING,
+    OWNER_UNRESPONSIVE,
+    PHASE_SECONDS,
+    QUEUE_SECONDS,
+    Distribution,
+    Metric,
+    Sample,
+)
+from site_engine.owners import PROVISIONER, list_owners
+from site_engine.status_trees import site_trees
+
+if TYPE_CHECKING:
+    from site_store import SiteStore
+    from site_store.metrics import Bucket
+
+
+def read_samples(store: SiteStore) -> list[Sample]:
+    """Return all samples, each set of labels once."""
+    facts = store.metrics.read(GROUP_SECONDS.bounds)
+    found = [Sample(ACTIONS_RUNNING, labels, count) for labels, count in facts.running.items()]
+    found += [Sample(ACTION_OUTCOMES, labels, count) for labels, count in facts.ended.items()]
+    found += [
+        Sample(GROUP_OUTCOMES, (site, state, reason, str(critical).lower()), count)
+        for (site, state, reason, critical), count in facts.groups.items()
+    ]
+    found += _histograms(GROUP_SECONDS, facts.group_seconds)
+    found += _histograms(PHASE_SECONDS, facts.phase_seconds)
+    found += _histograms(QUEUE_SECONDS, facts.queue_seconds)
+    sites = store.sites.committed()
+    for site, tree in zip(sites, site_trees(store, sites), strict=True):
+        found += [Sample(NODES, (site, status.value), number) for status, number in tree.root.counts.items()]
+    found += _calls(store)
+    found += [Sample(OWNER_UNRESPONSIVE, (owner.name,), 0 if owner.alive else 1) for owner in list_owners(store)]
+    found += [Sample(NOTIFICATIONS_WAITING, (site,), number) for site, number in store.outbox.waiting().items()]
+    return found
+
+
+def _histograms(metric: Metric, buckets: Iterable[Bucket]) -> list[Sample]:
+    counts: defaultdict[tuple[str, ...], list[int]] = defaultdict(lambda: [0] * (len(metric.bounds) + 1))
+    seconds: defaultdict[tuple[str, ...], float] = defaultdict(float)
+    for bucket in buckets:
+        counts[bucket.labels][bucket.bucket] += bucket.number
+        seconds[bucket.labels] += bucket.seconds
+    return [Sample(metric, labels, Distribution(tuple(each), seconds[labels])) for labels, each in counts.items()]
+
+
+def _calls(store: SiteStore) -> list[Sample]:
+    counts: defaultdict[tuple[str, ...], list[int]] = defaultdict(lambda: [0] * (len(CALL_SECONDS.bounds) + 1))
+    seconds: defaultdict[tuple[str, ...], float] = defaultdict(float)
+    for (owner, key), count in store.owners.calls().items():
+        labels = (owner.removeprefix(PROVISIONER), key.call, key.result)
+        # A row of another version may have had more buckets.
+        counts[labels][min(key.bucket, len(CALL_SECONDS.bounds))] += count.calls
+        seconds[labels] += count.seconds
+    return [Sample(CALL_SECONDS, labels, Distribution(tuple(each), seconds[labels])) for labels, each in counts.items()]

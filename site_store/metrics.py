@@ -1,0 +1,127 @@
+"""What the metrics are made of: counts and durations of everything that is on record, in one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Float, Select, case, cast, func, literal, select
+
+from site_store.action_rows import OPEN
+from site_store.database import Repository
+from site_store.tables import action, group_run, operation
+from strategy_lib.phase import GroupState
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """How many durations with these labels fall into one bucket of a histogram, and how many seconds they are."""
+
+    labels: tuple[str, ...]
+    bucket: int
+    number: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class MetricFacts:
+    """Counts by the values of their labels.
+
+    Attributes
+    ----------
+    running : actions by site and kind. `ended`: by site, kind and state; dry runs are no actions here.
+    groups : groups with a verdict by site, state, reason ("" for success) and whether they are critical.
+    group_seconds : by site. `phase_seconds`, `queue_seconds`: by site and phase.
+    """
+
+    running: dict[tuple[str, str], int]
+    ended: dict[tuple[str, str, str], int]
+    groups: dict[tuple[str, str, str, bool], int]
+    group_seconds: list[Bucket]
+    phase_seconds: list[Bucket]
+    queue_seconds: list[Bucket]
+
+
+class Metrics(Repository):
+    """Numbers about everything."""
+
+    def read(self, bounds: Sequence[float]) -> MetricFacts:
+        """Count what is on record. It goes through all groups and operations: ask every few seconds at most.
+
+        Parameters
+        ----------
+        bounds : upper bounds of the buckets, in seconds.
+        """
+
+        def work(tx: Connection) -> MetricFacts:
+            number = func.count()
+            running = select(action.c.site, action.c.kind, number).where(action.c.state.in_(OPEN))
+            ended = select(action.c.site, action.c.kind, action.c.state, number).where(
+                action.c.state.not_in(OPEN), action.c.dry_run.is_(False)
+            )
+            judged = (
+                select(action.c.site, group_run.c.state, func.coalesce(group_run.c.reason, ""), group_run.c.critical)
+                .join(group_run, group_run.c.action_id == action.c.id)
+                .where(group_run.c.state.in_((GroupState.SUCCESS, GroupState.FAILURE)), action.c.dry_run.is_(False))
+            )
+            counted = judged.add_columns(number).group_by(
+                action.c.site, group_run.c.state, group_run.c.reason, group_run.c.critical
+            )
+            of_site = (action.c.site,)
+            groups = _durations(tx, of_site, group_run.c.started, group_run.c.ended, bounds).join(
+                group_run, group_run.c.action_id == action.c.id
+            )
+            by_phase = (operation.c.site, operation.c.phase)
+            phases = _durations(tx, by_phase, operation.c.running_since, operation.c.ended, bounds)
+            queues = _durations(tx, by_phase, operation.c.submitted, operation.c.running_since, bounds)
+            return MetricFacts(
+                running={
+                    (where, kind): count
+                    for where, kind, count in tx.execute(running.group_by(action.c.site, action.c.kind))
+                },
+                ended={
+                    (where, kind, str(state)): count
+                    for where, kind, state, count in tx.execute(
+                        ended.group_by(action.c.site, action.c.kind, action.c.state)
+                    )
+                },
+                groups={
+                    (where, str(state), reason, bool(critical)): count
+                    for where, state, reason, critical, count in tx.execute(counted)
+                },
+                group_seconds=_buckets(tx, groups),
+                phase_seconds=_buckets(tx, phases),
+                queue_seconds=_buckets(tx, queues),
+            )
+
+        return self._database.read(work)
+
+
+def _seconds(tx: Connection, begin: ColumnElement[Any], end: ColumnElement[Any]) -> ColumnElement[float]:
+    """Return a column with the seconds from one moment to another, none of them negative."""
+    if tx.dialect.name == "sqlite":
+        spent: ColumnElement[float] = (func.julianday(end) - func.julianday(begin)) * 86400.0
+        return func.max(spent, 0.0)
+    return cast(func.greatest(func.extract("epoch", end - begin), 0.0), Float)
+
+
+def _durations(
+    tx: Connection,
+    labels: Sequence[ColumnElement[Any]],
+    begin: ColumnElement[Any],
+    end: ColumnElement[Any],
+    bounds: Sequence[float],
+) -> Select[Any]:
+    spent = _seconds(tx, begin, end)
+    # Julian days are good for some 0.1 ms.
+    bucket = case(*((spent <= bound + 0.001, literal(i)) for i, bound in enumerate(bounds)), else_=len(bounds))
+    return (
+        select(*labels, bucket.label("bucket"), func.count().label("number"), func.sum(spent).label("seconds"))
+        .where(begin.is_not(None), end.is_not(None))
+        .group_by(*labels, "bucket")
+    )
+
+
+def _buckets(tx: Connection, query: Select[Any]) -> list[Bucket]:
+    return [Bucket(tuple(row[:-3]), row.bucket, row.number, float(row.seconds)) for row in tx.execute(query)]

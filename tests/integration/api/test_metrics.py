@@ -1,0 +1,69 @@
+"""`/slipway/metrics`: who may ask, and what the answer is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from site_engine.metrics import CONTENT_TYPE, METRICS
+from site_store import SiteStore
+from slipway_api.monitoring.metrics import SHORTEST_TOKEN, TOKEN_FILE, Kept
+from tests.integration.api.airflow_runs import commit
+from tests.integration.api.test_service import assert_failure
+
+TOKEN = "a-token-of-prometheus"
+
+
+@pytest.fixture
+def token_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that the server reads the token from."""
+    file = tmp_path / "token"
+    file.write_text(f"{TOKEN}\n")
+    monkeypatch.setenv(TOKEN_FILE, str(file))
+    return file
+
+
+def ask(client: httpx.Client, token: str) -> httpx.Response:
+    return client.get("/metrics", headers={"Authorization": f"Bearer {token}"})
+
+
+def test_a_reader_gets_all_metrics_in_prometheus_format(viewer: httpx.Client, store: SiteStore) -> None:
+    commit(store)
+    answer = viewer.get("/metrics")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, CONTENT_TYPE)
+    for metric in METRICS:
+        assert f"# TYPE {metric.name} {metric.shape}\n" in answer.text
+    assert 'slipway_owner_unresponsive{owner="airflow:deploy_site"}' in answer.text
+
+
+@pytest.mark.usefixtures("token_file")
+def test_the_token_of_the_file_is_enough_for_this_and_for_nothing_else(anonymous: httpx.Client) -> None:
+    assert ask(anonymous, TOKEN).status_code == 200
+    assert_failure(ask(anonymous, TOKEN + "x"), 401, "log in")
+    other = anonymous.get("/api/v1.0/actions", headers={"Authorization": f"Bearer {TOKEN}"})
+    assert_failure(other, 401, "log in")
+
+
+def test_a_file_that_is_empty_short_or_gone_lets_nobody_in(anonymous: httpx.Client, token_file: Path) -> None:
+    for text in ("", "\n", "x" * (SHORTEST_TOKEN - 1)):
+        token_file.write_text(text)
+        assert_failure(ask(anonymous, text.strip() or "x"), 401, "log in")
+    token_file.unlink()
+    assert_failure(ask(anonymous, TOKEN), 401, "log in")
+
+
+def test_a_token_that_was_replaced_opens_nothing_any_more(anonymous: httpx.Client, token_file: Path) -> None:
+    assert ask(anonymous, TOKEN).status_code == 200
+    token_file.write_text("another-token-of-prometheus")
+    assert_failure(ask(anonymous, TOKEN), 401, "log in")
+
+
+def test_the_numbers_are_counted_at_most_every_few_seconds() -> None:
+    seconds = [0.0]
+    kept, made = Kept(lambda: seconds[0]), iter("abc")
+    assert [kept.text("store", lambda: next(made)) for _ in range(2)] == ["a", "a"]
+    assert kept.text("another", lambda: next(made)) == "b"
+    seconds[0] = 5.0
+    assert kept.text("store", lambda: next(made)) == "c"
