@@ -1,4 +1,4 @@
-"""Care of the database from the command line: `python -m site_store upgrade`, `copy` and `prune`."""
+"""Care of the database from the command line: `python -m site_store upgrade`, `copy`, `prune` and `verify`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from site_store.errors import StoreError
 from site_store.store import SiteStore
 
 _URL_HELP = "Database URL; without it SLIPWAY_DATABASE_URL, else that of the `slipway up` in SLIPWAY_HOME or .slipway."
+
+_MOST_DIFFERENCES = 50
 
 
 @click.group()
@@ -53,6 +55,33 @@ def prune(url: str | None, days: int) -> None:
         with SiteStore.open(url) as store:
             deleted = store.events.prune(datetime.now(UTC) - timedelta(days=days))
             click.echo(f"{store.location}: {deleted} events older than {days} days deleted")
+    except StoreError as error:
+        raise click.ClickException(str(error)) from error
+
+
+@main.command()
+@click.option("--url", help=_URL_HELP)
+@click.option("--repair", is_flag=True, help="Count everything anew where something differs.")
+def verify(url: str | None, repair: bool) -> None:
+    """Compare the roll-up of statuses with what it counts; exit code 1 where they differ.
+
+    It may be used while Slipway works. With --repair, others that write wait for a moment.
+    """
+    try:
+        with SiteStore.open(url) as store:
+            found = store.counts.verify()
+            for difference in found.differences[:_MOST_DIFFERENCES]:
+                click.echo(str(difference))
+            left = len(found.differences) - _MOST_DIFFERENCES
+            if left > 0:
+                click.echo(f"and {left} more")
+            if not found.differences:
+                click.echo(f"{store.location}: {found.compared} counts compared, all are right")
+                return
+            wrong = f"{store.location}: {len(found.differences)} of {found.compared} counts are wrong"
+            if not repair:
+                raise click.ClickException(f"{wrong}; `slipway store verify --repair` counts anew")
+            click.echo(f"{wrong}; counted anew: {store.counts.rebuild()} counts")
     except StoreError as error:
         raise click.ClickException(str(error)) from error
 

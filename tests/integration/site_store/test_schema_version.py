@@ -16,12 +16,13 @@ from click.testing import CliRunner
 from sqlalchemy import Connection, text
 
 import site_store
-from site_store import SchemaNotCurrent, SiteStore, ValueRefused
+from site_store import PlannedGroup, SchemaNotCurrent, SiteStore, ValueRefused
 from site_store.__main__ import main
 from site_store.address import resolve
 from site_store.database import Database
 from site_store.schema_version import CURRENT, VERSION_TABLE
 from site_store.tables import metadata
+from strategy_lib.strategy import Group
 from tests.support.stores import upgrade_fails_at
 
 
@@ -132,3 +133,22 @@ def test_command_line(tmp_path: Path) -> None:
     assert f"to schema {CURRENT}" in run(main, ["upgrade", "--url", url]).output
     assert "0 events older than 90 days deleted" in run(main, ["prune", "--url", url]).output
     assert run(main, ["upgrade", "--url", "mysql://x"]).exit_code == 1
+
+
+def test_the_command_to_verify_names_what_is_wrong_and_counts_it_anew(url: str) -> None:
+    run = CliRunner().invoke
+    assert "0 counts compared, all are right" in run(main, ["verify", "--url", url]).output
+    with SiteStore.open(url) as store:
+        action = store.actions.ensure("deploy_site", "run", "deploy_site", "north", None, {}, "ann")
+        groups = [PlannedGroup(Group("a", critical=True), ("n1",))]
+        store.groups.save_plan(action.id, groups, [], {})
+        wrong = text("UPDATE status_count SET records = 5 WHERE group_name = 'a' AND phase = 'deploy'")
+        store._database.write(lambda tx: tx.execute(wrong))
+    found = run(main, ["verify", "--url", url])
+    assert found.exit_code == 1
+    assert f"action {action.id}, group a: deploy pending of provisioner:slipway_provisioner" in found.output
+    assert "the roll-up says 5, there are 1" in found.output
+    assert "1 of 4 counts are wrong; `slipway store verify --repair` counts anew" in found.output
+    mended = run(main, ["verify", "--url", url, "--repair"])
+    assert (mended.exit_code, "counted anew: 4 counts" in mended.output) == (0, True)
+    assert "4 counts compared, all are right" in run(main, ["verify", "--url", url]).output
