@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from site_engine.actions.kinds import kind_of
+from site_engine.actions.kinds import AFTER_SUCCESS, kind_of
 from site_engine.actions.parameters import parameters_of
 from site_store import OperationStatus
 from site_store.events import EventKind
@@ -48,7 +48,7 @@ def failed_steps(states: Mapping[str, str | None], events: Iterable[EventRecord]
     """
     said = {event.data.get("step"): event.message for event in events if event.kind == STEP_FAILED}
     return [
-        FailedStep(step, said.get(step, "its task failed; see its log"))
+        FailedStep(step, said.get(step, "its task failed; see its log"), behind=step == AFTER_SUCCESS)
         for step, state in states.items()
         if state == "failed"
     ]

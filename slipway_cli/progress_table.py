@@ -35,6 +35,7 @@ _SHORTEST_WORDS = 24
 """Columns for the words of a group; where there are fewer they stand below its name."""
 _REASONS = {
     "prepare_criteria": "criteria not met after prepare",
+    "approval": "not approved",
     "deploy_criteria": "criteria not met after deploy",
     "dependency": "a group it depends on failed",
     "interrupted": "interrupted",

@@ -12,6 +12,7 @@ CONFIGURATION_SCHEMA = "shipyard/DeploymentConfiguration/v1"
 DEFAULT_STRATEGY_NAME = "deployment-strategy"
 
 _SECTION = "physical_provisioner"
+_AFTER_SUCCESS = "after_success"
 # An interval and the timeout that it must fit into.
 _PAIRS = (
     ("verify_interval", "verify_timeout"),
@@ -30,9 +31,11 @@ class DeploymentConfiguration:
     Attributes
     ----------
     deployment_strategy : name of the strategy; None where none is named: see `strategy_name`.
+    after_success : the DAG that is triggered after a successful action; None: none is.
     """
 
     deployment_strategy: str | None = None
+    after_success: str | None = None
     verify_interval: int = 10
     verify_timeout: int = 60
     prepare_site_interval: int = 10
@@ -56,7 +59,8 @@ class DeploymentConfiguration:
 def parse_configuration(data: object, document: Origin | None = None) -> DeploymentConfiguration:
     """Read the settings from the `data` of a `shipyard/DeploymentConfiguration/v1` document.
 
-    Only the section `physical_provisioner` is read. An interval that is not given is made to fit a shorter timeout.
+    Only the section `physical_provisioner` and `after_success` are read. An interval that is not given is made to fit a
+    shorter timeout.
 
     Raises `ConfigurationError` with every setting that is unknown, has a wrong type, is too small, or is an interval
     above its timeout.
@@ -80,6 +84,7 @@ def parse_configuration(data: object, document: Origin | None = None) -> Deploym
         raise ConfigurationError(problems)
     return DeploymentConfiguration(
         deployment_strategy=named_strategy(data),
+        after_success=data.get(_AFTER_SUCCESS) if isinstance(data, dict) else None,
         **{key: int(value) for key, value in settings.items() if _is_number(value)},
     )
 

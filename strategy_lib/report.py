@@ -34,10 +34,14 @@ class ReportedAction:
 
 @dataclass(frozen=True, slots=True)
 class FailedStep:
-    """A step before the groups that failed, such as `verify_site`, and what was said about it."""
+    """A step outside of the groups that failed, such as `verify_site`, and what was said about it.
+
+    `behind` says that it is one that comes after the groups.
+    """
 
     step: str
     message: str
+    behind: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,15 +179,19 @@ def build_report(
 def _sentence(judgement: Judgement, failed_steps: Sequence[FailedStep]) -> str:
     """Return why this is the verdict, what matters most first."""
     others = _groups("non-critical", judgement.others) if judgement.others else ""
-    if failed_steps:
-        return f"failed before the groups: {', '.join(step.step for step in failed_steps)}"
+    before = [step.step for step in failed_steps if not step.behind]
+    if before:
+        return f"failed before the groups: {', '.join(before)}"
     if judgement.critical:
         return f"{_groups('critical', judgement.critical)} failed" + (f"; {others} failed too" if others else "")
     if judgement.unprocessed:
         return "no group was processed to its end"
     if judgement.nothing:
         return f"{judgement.nothing}, so nothing was deployed"
-    return f"every critical group succeeded; {others} failed" if others else "every group succeeded"
+    good = f"every critical group succeeded; {others} failed" if others else "every group succeeded"
+    if failed_steps:
+        return f"{good}, and what follows failed: {', '.join(step.step for step in failed_steps)}"
+    return good
 
 
 def _judged(group: ReportedGroup) -> ReportedGroup:

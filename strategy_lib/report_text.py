@@ -24,6 +24,7 @@ _WHY = {
     Reason.DEPENDENCY: "a group it depends on failed, so it was not started",
     Reason.INTERRUPTED: "its task ended before it came to a verdict",
     Reason.NODE_STEP: "not every node is proven done",
+    Reason.APPROVAL: "it was not approved",
 }
 # What has become of the nodes that succeeded, by the action's kind: never "deployed" of one that was destroyed.
 _DONE = {Phase.DESTROY: "destroyed", Phase.RELABEL: "relabelled"}
@@ -42,9 +43,11 @@ def _lines(report: Report) -> Iterator[str]:
     run = f", run {action.run_id} of {action.dag_id}" if action.run_id is not None else ""
     user = f", asked for by {action.user}" if action.user is not None else ""
     yield f"Action {action.id}{run}{user}, {_span(action.started, action.ended)}{f', took {took}' if took else ''}"
-    if report.failed_steps:
-        yield "Failed before the groups:"
-        yield from (f"  {failed.step}: {failed.message}" for failed in report.failed_steps)
+    for title, behind in (("Failed before the groups:", False), ("Failed behind the groups:", True)):
+        steps = [failed for failed in report.failed_steps if failed.behind is behind]
+        if steps:
+            yield title
+            yield from (f"  {failed.step}: {failed.message}" for failed in steps)
     if report.rehearsal:
         yield "If every node succeeds, this is submitted, in this order:"
         yield from (f"  {_submission(submission)}" for submission in report.rehearsal)

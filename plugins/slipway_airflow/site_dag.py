@@ -12,6 +12,7 @@ from airflow.sdk.definitions.mappedoperator import MappedOperator
 
 from site_engine.actions.kinds import DEPLOY_GROUP, KINDS, PLAN_GROUPS, RELEASE, REPORT, VERDICT, ActionKind, table
 from slipway_airflow.operators.action import AcquireSiteOperator, ReleaseSiteOperator, ReportOperator
+from slipway_airflow.operators.after_success import AfterSuccessOperator
 from slipway_airflow.operators.design import CONFIGURATION_KEY, LoadDesignOperator, ValidateDesignOperator
 from slipway_airflow.operators.group import DeployGroupOperator
 from slipway_airflow.operators.plan import PlanGroupsOperator
@@ -118,6 +119,7 @@ def site_dag(dag_id: str, *, doc_md: str) -> DAG:
         tasks: list[BaseOperator | MappedOperator] = list(steps)
         if kind.has_groups:
             tasks.append(_groups(steps[-1], load))
+        tasks += [AfterSuccessOperator(task_id=name, trigger_rule="all_done") for name in kind.steps_behind]
         report = ReportOperator(task_id=REPORT, trigger_rule="all_done")
         # A teardown, so that it runs also when the run is marked failed. Without a setup: behind one that fails Airflow
         # runs nothing at all, whatever its trigger rule, and a site that is busy must be reported.

@@ -18,6 +18,7 @@ DEPLOY_GROUP = "deploy_group"
 REPORT = "report"
 RELEASE = "release"
 PLAN_GROUPS = "plan_groups"
+AFTER_SUCCESS = "after_success"
 VERDICT = "verdict"
 """A task of each DAG that is no step: it runs nothing, and is green only behind a green report."""
 
@@ -75,6 +76,7 @@ STEPS = table(
         *(Step(step.value, submits=True) for step in NODE_STEPS),
         Step(PLAN_GROUPS),
         Step(DEPLOY_GROUP, submits=True),
+        Step(AFTER_SUCCESS, submits=True),
         Step(REPORT),
         Step(RELEASE),
     ),
@@ -151,9 +153,14 @@ class ActionKind:
         return PLAN_GROUPS in self.steps
 
     @property
+    def steps_behind(self) -> tuple[str, ...]:
+        """The steps between its groups and its report: what the site may name to come after a whole-site action."""
+        return (AFTER_SUCCESS,) if self.has_groups and self.whole_site else ()
+
+    @property
     def task_ids(self) -> tuple[str, ...]:
-        """The tasks of its DAG, in order."""
-        return (*self.steps, *((DEPLOY_GROUP,) if self.has_groups else ()), REPORT, RELEASE)
+        """The tasks of its DAG that are steps, in order."""
+        return (*self.steps, *((DEPLOY_GROUP,) if self.has_groups else ()), *self.steps_behind, REPORT, RELEASE)
 
     @property
     def planned_steps(self) -> Mapping[str, int]:

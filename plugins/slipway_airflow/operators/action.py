@@ -29,14 +29,15 @@ def run_states(ti: RuntimeTaskInstanceProtocol) -> Callable[[str, str], str | No
         try:
             return str(ti.get_dagrun_state(dag_id, run_id))
         except AirflowRuntimeError as error:
-            if _not_found(error):
+            if is_not_found(error):
                 return None
             raise
 
     return state
 
 
-def _not_found(error: AirflowRuntimeError) -> bool:
+def is_not_found(error: AirflowRuntimeError) -> bool:
+    """Tell whether Airflow says that what was asked for is not there."""
     # The task SDK passes the API server's 404 on as a generic error.
     detail: Any = error.error.detail or {}
     return isinstance(detail, dict) and detail.get("status_code") == 404
@@ -94,7 +95,8 @@ class ReportOperator(SiteOperator):
     def run_step(self, context: Context, store: SiteStore) -> None:
         """Report. Raises `AirflowFailException`, which names the critical groups or earlier steps that failed."""
         action = self.action(store, context)
-        names = kind_of(action.kind).steps
+        kind = kind_of(action.kind)
+        names = (*kind.steps, *kind.steps_behind)
         found = task_states(context, names)
         steps = {step: found.get(step) for step in names}
         if action.dry_run:

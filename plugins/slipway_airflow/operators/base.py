@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import (
     AirflowFailException,
     AirflowRescheduleException,
     AirflowSkipException,
+    DagRunTriggerException,
     TaskAwaitingInput,
     TaskDeferred,
 )
@@ -130,7 +131,7 @@ class SiteOperator(BaseOperator):
             try:
                 self._begin(store, context)
                 result = work(context, store)
-            except TaskDeferred:
+            except (TaskDeferred, DagRunTriggerException):
                 self._leave(store, context, StepState.DEFERRED)
                 raise
             except TaskAwaitingInput:

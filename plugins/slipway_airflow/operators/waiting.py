@@ -124,7 +124,8 @@ class WaitingOperator(SiteOperator):
         if self._stopping.told or store.actions.get(action.id).state.is_end:
             self.log.info("The action has been stopped: its verdict stays as it is.")
             return
-        steps = kind_of(action.kind).steps
+        kind = kind_of(action.kind)
+        steps = (*kind.steps, *kind.steps_behind)
         states = task_states(context, [*steps, REPORT])
         if states.get(REPORT) not in OVER:
             return

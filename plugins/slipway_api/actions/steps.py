@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, Field
 
-from site_engine.actions.kinds import DEPLOY_GROUP, KINDS, RELEASE, REPORT, STEPS, VERDICT
+from site_engine.actions.kinds import AFTER_SUCCESS, DEPLOY_GROUP, KINDS, RELEASE, REPORT, STEPS, VERDICT
 from site_engine.errors import AirflowApiError, AirflowRefused
 from site_store import ActionState, StepState
 from slipway_api.actions.notes import Note, notes_by_subject
@@ -144,7 +144,9 @@ def _noted_state(action: ActionRecord, state: StepState) -> str:
 
 def _state(action: ActionRecord, name: str, place: int, begun: int, *, planned: bool) -> str | None:
     if action.state is ActionState.SUCCESS:
-        return "skipped" if action.dry_run and STEPS[name].submits else "success"
+        # What the site may name to come behind the groups has noted that it was there.
+        is_left_out = name == AFTER_SUCCESS or (action.dry_run and STEPS[name].submits)
+        return "skipped" if is_left_out else "success"
     over = action.state.is_end
     if over and name == RELEASE and begun >= 0:
         # A teardown: once anything has begun it runs whatever happened, and is red only where there was no report.

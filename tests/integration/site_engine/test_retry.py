@@ -24,7 +24,7 @@ GROUPS = [
     group("far", ["d"], after=["behind"], critical=False),
     group("other", ["e"]),
 ]
-BEHIND = ("report", "release", "verdict")
+BEHIND = ("after_success", "report", "release", "verdict")
 
 
 @dataclass
@@ -76,7 +76,7 @@ def test_a_retry_says_which_groups_and_nodes_go_again(failed: Driving) -> None:
     ]
     assert plan.nodes == ("b", "c", "d")
     assert plan.tasks == (*(("deploy_group", group.position) for group in plan.groups), *BEHIND)
-    assert (plan.steps, plan.warnings) == (("report", "release"), ())
+    assert (plan.steps, plan.warnings) == (("after_success", "report", "release"), ())
 
 
 @pytest.mark.parametrize("asked", ["one", "behind", "far"])
@@ -142,7 +142,7 @@ def test_of_a_step_on_nodes_those_go_again_that_are_not_done(begin: Begin, fake:
     store.steps.leave(driving.action.id, "destroy_nodes", 1, StepState.FAILED, "b is not proven done")
     store.actions.close(driving.action.id, ActionState.FAILED, "destroy_nodes failed")
     plan = plan_retry(store, driving.action.id)
-    assert (plan.nodes, plan.tasks) == (("b",), ("destroy_nodes", *BEHIND))
+    assert (plan.nodes, plan.tasks) == (("b",), ("destroy_nodes", "report", "release", "verdict"))
 
 
 def test_a_retry_clears_the_tasks_and_keeps_who_did_it(failed: Driving) -> None:

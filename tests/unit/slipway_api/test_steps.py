@@ -45,8 +45,8 @@ def test_a_step_has_exactly_the_fields_of_shipyard() -> None:
 
 def test_nothing_has_begun_before_the_run_has() -> None:
     steps = derived_steps(record(state=ActionState.PENDING), ())
-    assert states(steps) == dict.fromkeys((*SITE_STEPS, "report", "release"))
-    assert [step["index"] for step in steps] == list(range(1, 9))
+    assert states(steps) == dict.fromkeys((*SITE_STEPS, "after_success", "report", "release"))
+    assert [step["index"] for step in steps] == list(range(1, 10))
 
 
 def test_the_last_step_that_began_runs_and_those_before_it_succeeded() -> None:
@@ -63,6 +63,7 @@ def test_every_group_is_a_step_between_the_plan_and_the_report() -> None:
         "deploy_group.control",
         "deploy_group.compute",
         "deploy_group.storage",
+        "after_success",
         "report",
         "release",
     ]
@@ -93,7 +94,7 @@ def test_a_cancelled_action_failed_at_the_step_where_it_was() -> None:
 
 def test_of_an_action_that_was_stopped_before_it_began_no_step_has_a_state() -> None:
     steps = derived_steps(record(state=ActionState.CANCELLED), ())
-    assert states(steps) == dict.fromkeys((*SITE_STEPS, "report", "release"))
+    assert states(steps) == dict.fromkeys((*SITE_STEPS, "after_success", "report", "release"))
 
 
 def test_the_groups_of_a_stopped_action_are_what_became_of_them() -> None:
@@ -110,7 +111,7 @@ def test_a_dry_run_skips_what_it_does_not_submit() -> None:
     rehearsed = (("control", GroupState.PENDING),)
     done = record(state=ActionState.SUCCESS, step="report", dry_run=True)
     skipped = [name for name, state in states(derived_steps(done, rehearsed)).items() if state == "skipped"]
-    assert skipped == ["verify_site", "prepare_site", "deploy_group.control"]
+    assert skipped == ["verify_site", "prepare_site", "deploy_group.control", "after_success"]
 
 
 def test_kinds_without_groups_have_none() -> None:

@@ -20,6 +20,17 @@ def test_rule_22_only_what_follows_the_last_group_may_take_no_time() -> None:
     assert parse_configuration({"physical_provisioner": {"join_wait": 0}}).join_wait == 0
 
 
+def test_a_site_may_name_what_comes_after_a_successful_action() -> None:
+    assert parse_configuration({"after_success": "update_software"}).after_success == "update_software"
+
+
+@pytest.mark.parametrize("named", ["", None, 7, "no/dag", "../x"])
+def test_what_comes_after_is_the_id_of_a_dag(named: object) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        parse_configuration({"after_success": named})
+    assert [problem.path for problem in caught.value.problems] == ["$.data.after_success"]
+
+
 def test_an_interval_that_is_not_given_fits_a_shorter_timeout() -> None:
     read = parse_configuration({"physical_provisioner": {"prepare_node_timeout": 5}})
     assert (read.prepare_node_interval, read.prepare_node_timeout) == (5, 5)

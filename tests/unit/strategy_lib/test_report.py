@@ -59,6 +59,12 @@ def failed(name: str, critical: bool = True, reason: Reason = Reason.DEPLOY_CRIT
         ([group("a"), group("b", state=GroupState.RUNNING)], [], Verdict.FAILURE, "critical group b failed"),
         ([], [FailedStep("verify_site", "no")], Verdict.FAILURE, "failed before the groups: verify_site"),
         ([group("a")], [FailedStep("verify_site", "no")], Verdict.FAILURE, "failed before the groups: verify_site"),
+        (
+            [group("a")],
+            [FailedStep("after_success", "no", behind=True)],
+            Verdict.FAILURE,
+            "every group succeeded, and what follows failed: after_success",
+        ),
         ([], [], Verdict.FAILURE, "nothing was deployed"),
         ([group("a", total=0)], [], Verdict.FAILURE, "nothing was deployed"),
         ([group("a", total=0), group("b")], [], Verdict.SUCCESS, "every group succeeded"),
@@ -263,3 +269,8 @@ def test_rule_25_a_node_step_is_reported_in_its_own_words(kind: str, word: str) 
     assert f"    {kind}: percent_successful_nodes needed 100, actual 2/3: NOT MET" in lines
     (header,) = (line for line in lines if "critical" in line and "unknown" in line)
     assert header.split()[4:7] == ["nodes", word, "failed"]
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_every_reason_has_words(reason: Reason) -> None:
+    assert "critical group a failed" in render(build_report(ACTION, [failed("a", reason=reason)]))

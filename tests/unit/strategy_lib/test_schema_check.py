@@ -122,7 +122,7 @@ def test_a_whole_document_can_be_checked_by_an_editor() -> None:
 def test_defaults_in_the_schema_are_those_of_the_code() -> None:
     fields = schema("deployment_configuration")["$defs"]["physical_provisioner"]["properties"]
     defaults = DeploymentConfiguration()
-    assert set(fields) == set(DeploymentConfiguration.__slots__)
+    assert set(fields) | {"after_success"} == set(DeploymentConfiguration.__slots__)
     for name, field in fields.items():
         assert field.get("default") == getattr(defaults, name)
 
