@@ -67,23 +67,19 @@ def site_trees(store: SiteStore, sites: Collection[str]) -> list[StatusTree]:
     return [site_tree(store, site) for site in sites]
 
 
-def action_tree(
-    store: SiteStore, action_id: str, depth: int | None = ACTION_DEPTH, *, leaves: int | None = None
-) -> StatusTree:
+def action_tree(store: SiteStore, action_id: str, depth: int | None = ACTION_DEPTH) -> StatusTree:
     """Return how an action stands.
 
     Parameters
     ----------
     depth : how many levels below the action: 1 for the steps, 2 for the groups, 3 for their phases, 4 for the nodes;
         None for everything there is. The nodes of a step on nodes are two levels below the action.
-    leaves : how many nodes of each group and phase are read, the worst first; None: as `depth` says.
 
     Raises
     ------
     site_store.ActionNotFound : no action has this id.
     """
-    if leaves is None:
-        leaves = WHOLE if depth is None else MOST_LEAVES if depth > ACTION_DEPTH else 0
+    leaves = WHOLE if depth is None else MOST_LEAVES if depth > ACTION_DEPTH else 0
     facts = store.trees.action(action_id, leaves=leaves)
     return StatusTree(facts.token, facts.read_at, action_header(facts), action_entry(facts))
 

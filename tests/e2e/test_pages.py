@@ -17,7 +17,11 @@ DESIGN = site(
     [node("n1"), node("n2"), node("n3")],
     [
         group("first", ["n1"], percent_successful_nodes=100),
-        group("second", ["n2", "n3"], after=["first"], critical=False, percent_successful_nodes=100),
+        {
+            **group("second", ["n2", "n3"], after=["first"], critical=False, percent_successful_nodes=100),
+            "approval": "before",
+            "approval_text": "Is <b>the second rack</b> cabled?",
+        },
     ],
 )
 expect.set_options(timeout=HANGS * 1000)
@@ -33,6 +37,14 @@ def frame_of(page: Page) -> Frame:
     return frame
 
 
+def approve(frame: Frame) -> None:
+    """Answer the group that asks, once Airflow's task waits for it."""
+    frame.get_by_role("link", name="Answer").click()
+    frame.get_by_label("Comment").fill("it is")
+    frame.get_by_role("button", name="Approve").click()
+    expect(frame.get_by_role("heading", name=f"deploy_site of {SITE}")).to_be_visible()
+
+
 @pytest.mark.endurance
 @pytest.mark.timeout(900)
 def test_a_deployment_is_started_followed_and_mended_in_the_pages(
@@ -40,7 +52,7 @@ def test_a_deployment_is_started_followed_and_mended_in_the_pages(
 ) -> None:
     simulator = start_simulator(speed=2000)
     simulator.script("n1", "deploy", "stuck", attempt=1)
-    simulator.script("n3", "deploy", "failure", attempt=1)
+    simulator.script("n3", "deploy", "fail", attempt=1)
     slipway.connect(SITE, simulator.url)
     slipway.slipway.commit(SITE, DESIGN)
     slipway.airflow.wait_for_dag("deploy_site")
@@ -59,6 +71,10 @@ def test_a_deployment_is_started_followed_and_mended_in_the_pages(
         wait_until(lambda: ("deploy_nodes", ["n1"]) in simulator.submissions(), "the stuck node is submitted")
         simulator.release_stuck()
         expect(frame.get_by_role("link", name="first: success")).to_be_visible()
+        expect(frame.get_by_text("Is <b>the second rack</b> cabled?").first).to_be_visible()
+        assert frame.evaluate("window.same") is True, "nothing was loaded anew"
+        approve(frame)
+        frame.evaluate("window.same = true")
         expect(frame.get_by_role("link", name="second: error")).to_be_visible()
         failed = frame.locator("#failed-second")
         expect(failed.get_by_role("link", name="n3")).to_be_visible()
@@ -78,5 +94,7 @@ def test_a_deployment_is_started_followed_and_mended_in_the_pages(
         retry.click()
         expect(frame.get_by_text("second: 1 node")).to_be_visible()
         frame.get_by_role("button", name="Retry").click()
+        # A group that is tried again asks again.
+        approve(frame)
         expect(frame.get_by_role("link", name="second: success")).to_be_visible()
         frame.get_by_role("heading", name=f"deploy_site of {SITE}").wait_for()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from site_engine.actions.kinds import DEPLOY_GROUP, kind_of
 from site_engine.status_trees import action_tree
+from site_engine.trees.nodes import action_nodes
 from slipway_api import airflow_access as access
 from slipway_api.actions.lookup import find_action
 from slipway_api.http.api_errors import ApiError
@@ -30,10 +33,10 @@ if TYPE_CHECKING:
 
 router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
 
-FAILED_SHOWN = 20
-"""Failed nodes that are named for each group and phase; the group's own page has all."""
-NODES_SHOWN = 1000
-"""Nodes of each phase on a group's page, the worst first."""
+FAILED_SHOWN = 200
+"""Failed nodes that an action's page names; a group's own page has all of its nodes."""
+NODES_SHOWN = 100
+"""Nodes of a group on one page, each once for each phase; those that failed come before."""
 _BAD = (Status.ERROR, Status.UNDEFINED, Status.UNRESPONSIVE)
 
 
@@ -44,8 +47,6 @@ class FailedNode:
     name: str
     phase: str
     message: str
-    op: int | None
-    provisioner_task: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +67,14 @@ def action(request: Request, action_id: str, store: Store, caller: access.Caller
     may = _rights(caller, record)
     token = store.trees.action_token(record.id)
     root = request.scope.get("root_path", "")
+    answers = _may_answer(store, caller, record)
 
     def values() -> dict[str, Any]:
         return _action_values(store, record, root)
 
-    fresh = {"id": record.id, "site": record.site, "kind": record.kind, "may": may}
-    return live_page(
-        request, store, "action.html", token=token, reader=" ".join(sorted(may)), values=values, fresh=fresh
-    )
+    fresh = {"id": record.id, "site": record.site, "kind": record.kind, "may": may, "may_answer": answers}
+    reader = " ".join((*sorted(may), *map(segment, sorted(answers))))
+    return live_page(request, store, "action.html", token=token, reader=reader, values=values, fresh=fresh)
 
 
 @router.get("/actions/{action_id}/group", dependencies=[access.may_read])
@@ -86,16 +87,34 @@ def group(
     root = request.scope.get("root_path", "")
 
     def values() -> dict[str, Any]:
-        tree = action_tree(store, record.id, leaves=NODES_SHOWN)
+        tree = action_tree(store, record.id)
         found = next((entry for entry in groups_of(tree.root) if entry.name == name), None)
         if found is None:
             raise ApiError(404, f"action {record.id} has no group {name[:64]!r}")
         log = task_log(root, record, DEPLOY_GROUP, found.group.position if found.group else None)
-        return {"tree": tree, "group": found, "log": log}
+        listed = action_nodes(store, record.id, group=name, limit=NODES_SHOWN, after=after or None)
+        failed = [] if after else action_nodes(store, record.id, group=name, troubled=True, limit=FAILED_SHOWN)["nodes"]
+        return {
+            "group": found,
+            "log": log,
+            "failed": failed,
+            "nodes": listed["nodes"],
+            "next": urlencode({"name": name, "after": listed["after"]}, doseq=True) if listed["after"] else "",
+        }
 
+    after = request.query_params.getlist("after")
     fresh = {"id": record.id, "site": record.site, "kind": record.kind, "name": name, "may": _rights(caller, record)}
     reader = " ".join(sorted(fresh["may"]))
     return live_page(request, store, "group.html", token=token, reader=reader, values=values, fresh=fresh)
+
+
+def _may_answer(store: SiteStore, caller: access.Caller, record: ActionRecord) -> frozenset[str]:
+    """Return the groups that wait for an approval that the caller may give."""
+    if record.state.is_end:
+        return frozenset()
+    asked = [one for one in store.approvals.of_action(record.id) if one.answer is None]
+    creates = any(not one.approvers for one in asked) and caller.may_create(record.kind)
+    return frozenset(one.group for one in asked if (caller.name in one.approvers if one.approvers else creates))
 
 
 def _rights(caller: access.Caller, record: ActionRecord) -> frozenset[str]:
@@ -103,7 +122,8 @@ def _rights(caller: access.Caller, record: ActionRecord) -> frozenset[str]:
 
 
 def _action_values(store: SiteStore, record: ActionRecord, root: str) -> dict[str, Any]:
-    tree = action_tree(store, record.id, leaves=FAILED_SHOWN)
+    tree = action_tree(store, record.id)
+    troubled = action_nodes(store, record.id, troubled=True, limit=FAILED_SHOWN) if _went_wrong(tree.root) else None
     groups = groups_of(tree.root)
     begun = record.started or record.created
     header = tree.header
@@ -115,7 +135,7 @@ def _action_values(store: SiteStore, record: ActionRecord, root: str) -> dict[st
         "steps": [child for child in tree.root.children if child.kind in (EntryKind.STEP, EntryKind.STAGE)],
         "groups": groups,
         "headline": headline(tree, groups),
-        "failures": failures(tree.root, groups, record, root),
+        "failures": failures(tree.root, groups, failed_nodes(troubled), record, root),
         "not_run": [each for each in groups if _did_not_run(each)],
         "waiting": [each for each in groups if _asks(each)],
         "graph_drawn": group_graph.draw(groups, lambda name: page + segment(name)),
@@ -177,43 +197,51 @@ def _did_not_run(group: Entry) -> bool:
     return never and (group.status in _BAD or (group.blame is not None and group.blame.role == "victim"))
 
 
-def failures(root_entry: Entry, groups: Sequence[Entry], record: ActionRecord, root: str) -> list[Failure]:
-    """Return where something went wrong, the groups to blame first; groups that are only blocked are left out."""
+def _went_wrong(entry: Entry) -> bool:
+    return any(entry.counts.get(status) for status in _BAD) or any(map(_went_wrong, entry.children))
+
+
+def failures(
+    root_entry: Entry,
+    groups: Sequence[Entry],
+    failed: Mapping[str, Sequence[FailedNode]],
+    record: ActionRecord,
+    root: str,
+) -> list[Failure]:
+    """Return where something went wrong, the groups to blame first; groups that never began are left out.
+
+    Parameters
+    ----------
+    failed : the failed nodes by group, as `failed_nodes` returns them; those of a step on nodes are of the group "".
+    """
     found = []
     for child in root_entry.children:
-        if child.kind is EntryKind.STEP and child.status in _BAD:
-            found.append(Failure(child, task_log(root, record, child.name, None), (), more=False))
-        elif child.kind is EntryKind.STAGE and child.name != DEPLOY_GROUP and child.status in _BAD:
-            nodes = failed_nodes(child.children, child.name)
-            found.append(Failure(child, task_log(root, record, child.name, None), nodes, child.left_out > 0))
+        if child.kind in (EntryKind.STEP, EntryKind.STAGE) and child.name != DEPLOY_GROUP and child.status in _BAD:
+            nodes = failed.get("", ()) if child.kind is EntryKind.STAGE else ()
+            found.append(Failure(child, task_log(root, record, child.name, None), nodes, more=False))
     for each in groups:
         if each.group is None or _did_not_run(each):
             continue
-        nodes = [node for phase in each.children for node in failed_nodes(phase.children, phase.name)]
+        nodes = failed.get(each.name, ())
         if each.status in _BAD or nodes:
             log = task_log(root, record, DEPLOY_GROUP, each.group.position)
-            full = any(len(phase.children) >= FAILED_SHOWN and phase.left_out > 0 for phase in each.children)
-            found.append(Failure(each, log, nodes, full))
+            found.append(Failure(each, log, nodes, more=each.counts.get(Status.ERROR, 0) > len(nodes)))
     return sorted(found, key=lambda one: one.entry.kind is EntryKind.GROUP and one.entry.blame is None)
 
 
-def failed_nodes(entries: Sequence[Entry], phase: str) -> list[FailedNode]:
-    """Return the nodes among these that failed; those that never began are left out, for others say why."""
-    return [
-        FailedNode(
-            entry.name,
-            phase,
-            entry.messages[0] if entry.messages else "the provisioner said nothing about it",
-            entry.op,
-            entry.provisioner_task,
-        )
-        for entry in entries
-        if entry.kind is EntryKind.NODE and entry.status in (Status.ERROR, Status.UNDEFINED) and not _unbegun(entry)
-    ]
+def failed_nodes(page: Mapping[str, Any] | None) -> dict[str, list[FailedNode]]:
+    """Return the nodes that failed, by group; those that never began are left out, for others say why.
 
-
-def _unbegun(node: Entry) -> bool:
-    return bool(node.messages) and node.messages[0].startswith(("not started:", "blocked by "))
+    Parameters
+    ----------
+    page : what `action_nodes` returns; None: there is none.
+    """
+    found: defaultdict[str, list[FailedNode]] = defaultdict(list)
+    for node in page["nodes"] if page is not None else ():
+        said = node["messages"][0] if node["messages"] else "the provisioner said nothing about it"
+        if node["status"] in (Status.ERROR, Status.UNDEFINED) and not said.startswith(("not started:", "blocked by ")):
+            found[node["group"]].append(FailedNode(node["name"], node["phase"], said))
+    return dict(found)
 
 
 def run_link(root: str, record: ActionRecord) -> str:

@@ -12,13 +12,14 @@ from markupsafe import Markup
 from strategy_lib.status.words import UNRECORDED_SYMBOL, Status
 
 REPLACEMENT = "�"
+_SPACES = "\n\t\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
 NOTHING = "—"
 
 
 def visible(value: object) -> object:
     """Return a text with each control character replaced, also those that turn the direction of writing round."""
     if isinstance(value, str) and not isinstance(value, Markup) and not value.isprintable():
-        return "".join(c if c.isprintable() or c in "\n\t" else REPLACEMENT for c in value)
+        return "".join(c if c.isprintable() or c in _SPACES else REPLACEMENT for c in value)
     return value
 
 

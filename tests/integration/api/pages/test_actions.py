@@ -35,7 +35,7 @@ def end(store: SiteStore, driving: Driving) -> None:
 @pytest.fixture
 def failed(begin: Begin, fake: FakeProvisioner, store: SiteStore) -> Driving:
     """Return an action whose first group missed its criteria."""
-    fake.script("n2", "deploy", "failure")
+    fake.script("n2", "deploy", "fail")
     driving = begin(DESIGN)
     driving.group("control")
     driving.group("spare")
@@ -62,7 +62,7 @@ def test_an_action_says_what_failed_and_why_before_all_else(pages: dict[str, htt
 def test_a_group_has_its_nodes_the_worst_first(pages: dict[str, httpx.Client], failed: Driving) -> None:
     answer = pages["viewer"].get(f"/actions/{failed.action.id}/group", params={"name": "control"})
     said = text_of(answer)
-    deploy = said[said.index("Deploy") :]
+    deploy = said[said.index("Nodes that failed") :]
     assert deploy.index("n2") < deploy.index("n1")
     assert 'href="/slipway/ui/sites/alpha/nodes/n2"' in answer.text
     missing = pages["viewer"].get(f"/actions/{failed.action.id}/group", params={"name": "nothing"})
@@ -91,7 +91,7 @@ def test_who_may_not_change_runs_sees_no_buttons(pages: dict[str, httpx.Client],
 def test_groups_change_without_a_reload_and_what_is_open_stays_open(
     open_page: Open, begin: Begin, fake: FakeProvisioner
 ) -> None:
-    fake.script("n2", "deploy", "failure")
+    fake.script("n2", "deploy", "fail")
     driving = begin(DESIGN)
     watched = open_page(f"{UI}/actions/{driving.action.id}", height=500)
     page = watched.page
@@ -110,7 +110,7 @@ def test_groups_change_without_a_reload_and_what_is_open_stays_open(
 
 def test_hostile_names_are_shown_as_text(open_page: Open, begin: Begin, fake: FakeProvisioner) -> None:
     bad = HOSTILE[:32]
-    fake.script(bad, "deploy", "failure")
+    fake.script(bad, "deploy", "fail")
     driving = begin(site([node(bad), node("n2")], [group(HOSTILE, [bad], percent_successful_nodes=90)]))
     driving.group(HOSTILE)
     watched = open_page(f"{UI}/actions/{driving.action.id}")

@@ -56,7 +56,7 @@ def test_the_table_follows_what_is_typed(open_page: Open, store: SiteStore) -> N
 def test_a_node_has_all_that_happened_to_it_and_what_differs(
     pages: dict[str, httpx.Client], begin: Begin, fake: FakeProvisioner, store: SiteStore
 ) -> None:
-    fake.script("n2", "deploy", "failure")
+    fake.script("n2", "deploy", "fail")
     begin(DESIGN).group("control")
     said = text_of(pages["viewer"].get("/sites/alpha/nodes/n2"))
     past = said[said.index("What happened to it") :]
