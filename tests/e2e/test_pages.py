@@ -42,7 +42,7 @@ def approve(frame: Frame) -> None:
     frame.get_by_role("link", name="Answer").click()
     frame.get_by_label("Comment").fill("it is")
     frame.get_by_role("button", name="Approve").click()
-    expect(frame.get_by_role("heading", name=f"deploy_site of {SITE}")).to_be_visible()
+    expect(frame.get_by_role("heading", name=f"deploy_site of {SITE}", exact=True)).to_be_visible()
 
 
 @pytest.mark.endurance
@@ -64,7 +64,7 @@ def test_a_deployment_is_started_followed_and_mended_in_the_pages(
         frame.get_by_role("button", name="Show what it will do").click()
         expect(frame.get_by_text("Nodes that are submitted: 3")).to_be_visible()
         frame.get_by_role("button", name="Start deploy_site").click()
-        expect(frame.get_by_role("heading", name=f"deploy_site of {SITE}")).to_be_visible()
+        expect(frame.get_by_role("heading", name=f"deploy_site of {SITE}", exact=True)).to_be_visible()
         frame.evaluate("window.same = true")
         expect(frame.get_by_role("link", name="first: processing")).to_be_visible()
         expect(frame.get_by_role("link", name="second: pending")).to_be_visible()
@@ -97,4 +97,4 @@ def test_a_deployment_is_started_followed_and_mended_in_the_pages(
         # A group that is tried again asks again.
         approve(frame)
         expect(frame.get_by_role("link", name="second: success")).to_be_visible()
-        frame.get_by_role("heading", name=f"deploy_site of {SITE}").wait_for()
+        frame.get_by_role("heading", name=f"deploy_site of {SITE}", exact=True).wait_for()
