@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Text, and_, case, exists, func, literal, null, or_, select, update
 
-from site_store.dialects import pairs
+from site_store.dialects import among, pairs
 from site_store.records import Operation, OperationStatus
 from site_store.tables import action, node, operation, task
 from strategy_lib.node import TaskStatus
+from strategy_lib.outcome import UNPROVABLE_BY_DEPLOY, Outcome
 from strategy_lib.phase import Phase
 from strategy_lib.status.leaf import UnknownCause
 from strategy_lib.status.words import Status
@@ -33,14 +35,24 @@ def done_again(now: datetime) -> str:
     return f" (succeeded at {now:%Y-%m-%d %H:%M:%S} UTC)"
 
 
-def follow_operation(tx: Connection, now: datetime, this: Operation, *, late: bool = False) -> None:
-    """Have the nodes whose newest operation this is say how it left them.
+def follow_operation(tx: Connection, now: datetime, this: Operation, outcome: Outcome, *, late: bool = False) -> None:
+    """Have nodes say how this operation left them, and what they are done in, where no later one has them.
+
+    One that was deployed is done in the version that the action's plan has for it, if the deploy proves that (rule 13).
 
     Parameters
     ----------
+    outcome : names the nodes that something was learnt of.
     late : this corrects what was not known in time: nothing had to be repeated.
     """
-    follow_tasks(tx, now, task.c.op == this.op, node.c.site == this.site, late=late)
+    names = outcome.succeeded | outcome.failed | outcome.unknown
+    these = (task.c.op == this.op, node.c.site == this.site, among(tx, task.c.node, names))
+    proven = None
+    if this.phase is Phase.DEPLOY and outcome.succeeded:
+        provable = func.coalesce(task.c.found, "").not_in(UNPROVABLE_BY_DEPLOY)
+        proven = and_(task.c.status == TaskStatus.SUCCESS, provable, among(tx, task.c.node, outcome.succeeded))
+    if names:
+        follow_tasks(tx, now, *these, proven=proven, late=late)
     if this.phase is Phase.RELEASE:
         # Those that were released have no operation any more: they wait to be prepared.
         held = exists().where(task.c.op == this.op, task.c.node == node.c.name).correlate(node)
@@ -49,12 +61,20 @@ def follow_operation(tx: Connection, now: datetime, this: Operation, *, late: bo
         tx.execute(update(node).where(*released, members).values(status=None, last_updated=now))
 
 
-def follow_tasks(tx: Connection, now: datetime, *which: ColumnElement[bool], late: bool = False) -> None:
+def follow_tasks(
+    tx: Connection,
+    now: datetime,
+    *which: ColumnElement[bool],
+    proven: ColumnElement[bool] | None = None,
+    late: bool = False,
+) -> None:
     """Have nodes say how these tasks stand, where the operation of the task is the newest of the node.
 
     Parameters
     ----------
     which : conditions on `task` and `node`, of which one finds the tasks by an index.
+    proven : whether a task has brought its node to the version that it names.
+    late : nothing had to be repeated.
     """
     lost = case(
         (operation.c.status == OperationStatus.TIMED_OUT, str(UnknownCause.TIMEOUT)), else_=str(UnknownCause.LOST)
@@ -69,6 +89,14 @@ def follow_tasks(tx: Connection, now: datetime, *which: ColumnElement[bool], lat
     destroyed = and_(task.c.status == TaskStatus.SUCCESS, task.c.phase == Phase.DESTROY)
     ended = or_(done, destroyed)
     repeated = and_(ended, node.c.error.is_not(None), node.c.error_action == task.c.action_id, literal(not late))
+    values: dict[str, Any] = {}
+    if proven is not None:
+        values = {
+            "done_revision": case((proven, action.c.revision), else_=node.c.done_revision),
+            "done_digest": case((proven, task.c.digest), else_=node.c.done_digest),
+            "done_at": case((proven, literal(now, node.c.done_at.type)), else_=node.c.done_at),
+            "doubt": case((proven, null()), else_=node.c.doubt),
+        }
     tx.execute(
         update(node)
         .where(
@@ -93,6 +121,7 @@ def follow_tasks(tx: Connection, now: datetime, *which: ColumnElement[bool], lat
             fixed=case((repeated, node.c.error + done_again(now)), (ended, null()), else_=node.c.fixed),
             first_updated=func.coalesce(node.c.first_updated, now),
             last_updated=now,
+            **values,
         )
     )
 

@@ -249,7 +249,7 @@ class Operations(Repository):
             superseded = apply_outcome(tx, now, this, outcome, note)
             if status is not None:
                 finish(tx, now, op, status, result)
-            follow_operation(tx, now, this)
+            follow_operation(tx, now, this, outcome)
             return superseded
 
         return self._database.write(work)
@@ -283,7 +283,7 @@ class Operations(Repository):
             known = apply_late_outcome(tx, now, this, outcome, note)
             if over:
                 finish(tx, now, op, OperationStatus.COMPLETE, None)
-            follow_operation(tx, now, this, late=True)
+            follow_operation(tx, now, this, outcome, late=True)
             return known
 
         return self._database.write(work)

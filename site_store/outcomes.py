@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, and_, func, select, update
+from sqlalchemy import ColumnElement, Connection, and_, select, update
 
 from design_rendering.digests import with_labels_of
 from site_store.dialects import among, pairs
@@ -14,7 +14,7 @@ from site_store.node_status import done_again
 from site_store.records import Operation
 from site_store.tables import action, node, task
 from strategy_lib.node import TaskStatus
-from strategy_lib.outcome import UNPROVABLE_BY_DEPLOY, Outcome
+from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
 
 _UNPROVEN = (TaskStatus.PROCESSING, TaskStatus.UNKNOWN)
@@ -26,7 +26,6 @@ def apply_outcome(tx: Connection, now: datetime, this: Operation, outcome: Outco
     settled |= _settle(tx, now, this, TaskStatus.ERROR, outcome.failed, _UNPROVEN)
     settled |= _settle(tx, now, this, TaskStatus.UNKNOWN, outcome.unknown, (TaskStatus.PROCESSING,))
     _explain(tx, this, outcome.notes, settled)
-    _mark_done(tx, now, this, outcome.succeeded)
     _mark_relabelled(tx, this)
     superseded, contradicted = _left_over(tx, this, outcome, settled)
     summary = NewEvent(
@@ -54,7 +53,6 @@ def apply_late_outcome(tx: Connection, now: datetime, this: Operation, outcome: 
     known |= _settle(tx, now, this, TaskStatus.ERROR, outcome.failed, _UNPROVEN)
     lost = _settle(tx, now, this, TaskStatus.UNKNOWN, outcome.unknown, (TaskStatus.PROCESSING,))
     _explain(tx, this, outcome.notes, known | lost)
-    _mark_done(tx, now, this, outcome.succeeded)
     _mark_relabelled(tx, this)
     events = _node_events(EventKind.LATE_RESULT, note or "learnt late", this, outcome, known)
     write_events(tx, now, this.site, this.action_id, events)
@@ -119,34 +117,6 @@ def _clear_errors(tx: Connection, this: Operation, nodes: frozenset[str]) -> Non
     """Forget why these nodes were unknown: they are no longer."""
     if nodes:
         tx.execute(update(task).where(task.c.op == this.op, among(tx, task.c.node, nodes)).values(error=None))
-
-
-def _mark_done(tx: Connection, now: datetime, this: Operation, succeeded: Collection[str]) -> None:
-    """Note with each deployed node the version it was deployed in, unless a later operation has the node."""
-    if this.phase is not Phase.DEPLOY or not succeeded:
-        return
-    proven = (task.c.op == this.op, task.c.node == node.c.name, task.c.status == TaskStatus.SUCCESS)
-    tx.execute(
-        update(node)
-        .where(
-            node.c.site == this.site,
-            node.c.name.in_(
-                select(task.c.node).where(
-                    task.c.op == this.op,
-                    task.c.status == TaskStatus.SUCCESS,
-                    among(tx, task.c.node, succeeded),
-                    func.coalesce(task.c.found, "").not_in(UNPROVABLE_BY_DEPLOY),
-                )
-            ),
-            node.c.op == this.op,
-        )
-        .values(
-            done_revision=select(action.c.revision).where(action.c.id == this.action_id).scalar_subquery(),
-            done_digest=select(task.c.digest).where(*proven).scalar_subquery(),
-            done_at=now,
-            doubt=None,
-        )
-    )
 
 
 def _mark_relabelled(tx: Connection, this: Operation) -> None:

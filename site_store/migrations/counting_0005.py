@@ -338,8 +338,10 @@ def _touch_sites(moment: str, rows: str) -> str:
         return f"PERFORM slipway_touch('', site) FROM (SELECT DISTINCT site FROM {rows}) its"
     shown = (", ".join(f"{row}.{column}" for column in _SHOWN) for row in ("o", "n"))
     differ = f"({next(shown)}) IS DISTINCT FROM ({next(shown)})"
-    join = "FROM old_rows o JOIN new_rows n ON n.site = o.site AND n.name = o.name"
-    return f"PERFORM slipway_touch('', site) FROM (SELECT DISTINCT o.site {join} WHERE {differ}) its"
+    same = "n.site = o.site AND n.name = o.name"
+    # It looks no further than to the first of a site.
+    changed = f"EXISTS (SELECT 1 FROM old_rows o JOIN new_rows n ON {same} WHERE o.site = its.site AND {differ})"
+    return f"PERFORM slipway_touch('', site) FROM (SELECT DISTINCT site FROM new_rows) its WHERE {changed}"
 
 
 def _postgresql_touches() -> Iterator[str]:
