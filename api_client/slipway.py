@@ -19,6 +19,7 @@ PROVISIONER_REASONS = frozenset({"Provisioner", "Provisioner unreachable", "Prov
 """The `reason` of an answer that is about the provisioner. Any other error is the API's own, or a proxy's."""
 _COLLECTION = "design"
 _NOT_FOUND = 404
+_NO_CONTENT = 204
 
 
 class DesignRefused(ApiError):
@@ -270,6 +271,25 @@ class SlipwayClient:
             elapsed=action.get("elapsed"),
             estimate=action.get("estimate"),
         )
+
+    def action_tree(
+        self, action_id: str, depth: str | None = None, since: str | None = None, wait: float = 0.0
+    ) -> dict[str, Any] | None:
+        """Return the status tree of an action, None where nothing is different.
+
+        Parameters
+        ----------
+        depth : how many levels; None: as many as the server finds useful.
+        since : the token of an earlier answer: only what is different from it is of interest.
+        wait : seconds until there is an answer at the latest, where nothing is different.
+        """
+        what = f"reading how action {action_id} stands"
+        query = {"depth": depth, "since": since, "wait": wait or None}
+        answer = self.request(what, "GET", f"/actions/{_quoted(action_id)}/tree", query)
+        if answer.status_code == _NO_CONTENT:
+            return None
+        tree: dict[str, Any] = read_json(what, answer)
+        return tree
 
     def _get(self, what: str, path: str, query: Mapping[str, Any] | None = None) -> Any:
         """Return the JSON of an answer, None where there is no such thing (404)."""

@@ -43,6 +43,57 @@ class AirflowGone(ApiError):
     """Airflow has not answered for minutes; the message says what to do."""
 
 
+class Absence:
+    """Patience with a server that does not answer: it is told once, and given up after a while.
+
+    Parameters
+    ----------
+    check : called while there is no answer; raises when none can come any more.
+    silence, patience : seconds without an answer until a line says so, and until it is given up.
+    advice : what to do once it is given up.
+    """
+
+    def __init__(
+        self,
+        say: Callable[[str], None],
+        check: Callable[[], None] = lambda: None,
+        silence: float = _SILENCE,
+        patience: float = _PATIENCE,
+        advice: str = "",
+    ) -> None:
+        self._say = say
+        self._check = check
+        self._silence = silence
+        self._patience = patience
+        self._advice = advice
+        self._last_seen = time.monotonic()
+        self._told = False
+
+    def end(self) -> None:
+        """Note that it has answered."""
+        if self._told:
+            self._say("Airflow answers again")
+        self._last_seen, self._told = time.monotonic(), False
+
+    def bear(self, error: ApiUnreachable | ApiRefused) -> None:
+        """Bear that there was no answer. The API server may have been killed; its supervisor starts it again.
+
+        Raises
+        ------
+        ApiRefused : it is an answer.
+        AirflowGone : there has been none for `patience` seconds.
+        """
+        if isinstance(error, ApiRefused) and error.status < 500:
+            raise error
+        self._check()
+        away = time.monotonic() - self._last_seen
+        if away > self._patience:
+            raise AirflowGone(f"{error}; given up after {away:.0f} s. {self._advice}") from error
+        if away > self._silence and not self._told:
+            self._say("Airflow does not answer; waiting")
+            self._told = True
+
+
 def follow(
     dag_id: str,
     run_id: str,
@@ -58,38 +109,25 @@ def follow(
 
     Parameters
     ----------
-    check : called while there is no answer; raises when none can come any more.
-    silence, patience : seconds without an answer until a line says so, and until it is given up.
-    advice : what to do once it is given up.
+    check, silence, patience, advice : as for `Absence`.
 
     Raises
     ------
     AirflowGone : no answer for `patience` seconds.
     ApiRefused
     """
-    last_seen, told = time.monotonic(), False
-    asked, waited = last_seen, False
+    absence = Absence(clock.say, check, silence, patience, advice)
+    asked, waited = time.monotonic(), False
     with open_view(clock.screen, clock.say) as view:
         while True:
             try:
                 state = str(airflow.run(dag_id, run_id)["state"])
                 progress = slipway.progress(dag_id, run_id)
             except (ApiUnreachable, ApiRefused) as error:
-                # The API server may have been killed; its supervisor starts it again.
-                if isinstance(error, ApiRefused) and error.status < 500:
-                    raise
-                check()
-                away = time.monotonic() - last_seen
-                if away > patience:
-                    raise AirflowGone(f"{error}; given up after {away:.0f} s. {advice}") from error
-                if away > silence and not told:
-                    clock.say("Airflow does not answer; waiting")
-                    told = True
+                absence.bear(error)
             else:
-                if told:
-                    clock.say("Airflow answers again")
-                last_seen, told = time.monotonic(), False
-                if state == "queued" and not waited and last_seen - asked > _BEGINNING:
+                absence.end()
+                if state == "queued" and not waited and time.monotonic() - asked > _BEGINNING:
                     clock.say(f"Airflow has not begun it. Is its scheduler running? Is the DAG {dag_id} switched on?")
                     waited = True
                 if progress is not None:

@@ -33,7 +33,19 @@ An action brings a revision about, or does something to single nodes.
   slipway create action destroy_nodes -n NODE       erase
   slipway get actions                               the newest ones
   slipway describe action/ID                        groups, steps, notes (--follow: until it is over)
+  slipway describe action/ID --tree                 how every step, group and phase stands
+  slipway report action/ID                          what became of it
   slipway stop|pause|unpause action/ID
+""",
+    "status": """\
+How it stands: what is wanted against what is done, and who is at work.
+
+  slipway get sites                                 all sites
+  slipway describe site/SITE                        its groups (--depth 2: its nodes)
+  slipway get nodes --status error                  nodes, filtered and sorted
+  slipway describe node/NODE                        everything that ever happened to a node
+  slipway describe action/ID --tree --follow        an action, entry by entry, until it is over
+  slipway get owners                                who is expected to work, and who is silent
 """,
     "logs": """\
 Each step of an action has a log for each time it was tried.
@@ -61,7 +73,7 @@ the one that `slipway up` runs here.
 @click.argument("topic", required=False, type=click.Choice(list(TOPICS)))
 @click.pass_context
 def help_topic(context: click.Context, topic: str | None) -> None:
-    """Show the commands of a topic: configdocs, actions, logs or servers. Without one, all commands."""
+    """Show the commands of a topic: configdocs, actions, status, logs or servers. Without one, all commands."""
     if topic is None:
         click.echo(context.find_root().get_help())
     else:

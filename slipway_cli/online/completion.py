@@ -94,19 +94,25 @@ def _groups(context: click.Context, _incomplete: str) -> Words:
     return [(str(group["name"]), str(group["state"])) for group in groups]
 
 
+def _groups_of_site(context: click.Context, _incomplete: str) -> Words:
+    tree = _ask(context, "/sites/{site}/tree", depth=1) or {}
+    return [(str(group["name"]), str(group["status"])) for group in (tree.get("root") or {}).get("children") or ()]
+
+
 def _nodes(context: click.Context, incomplete: str) -> Words:
     """Return nodes of the site; of several with commas between them the last one."""
     before, comma, begun = incomplete.rpartition(",")
     found = _ask(context, "/sites/{site}/nodes", q=begun, limit=_MOST) or {}
-    return [(f"{before}{comma}{node['name']}", str(node["status"])) for node in found.get("nodes") or ()]
+    return [(f"{before}{comma}{node['node']}", str(node["status"])) for node in found.get("nodes") or ()]
 
 
 def _sites(context: click.Context, _incomplete: str) -> Words:
-    return [(str(site["name"]), "") for site in _ask(context, "/sites") or ()]
+    return [(str(site["name"]), str(site["status"] or "")) for site in _ask(context, "/sites") or ()]
 
 
 ACTION = FromServer("action", _actions)
 STEP = FromServer("step", _steps)
 NODES = FromServer("node", _nodes)
+GROUP_OF_SITE = FromServer("group", _groups_of_site)
 SITE = FromServer("site", _sites)
 GROUP_OF_ACTION = FromServer("group", _groups)

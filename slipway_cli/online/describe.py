@@ -13,6 +13,7 @@ from rich.text import Text
 
 from slipway_cli.online.completion import ACTION, STEP
 from slipway_cli.online.control import follow_to_the_end
+from slipway_cli.online.node_history import describe_node
 from slipway_cli.online.online_command import (
     Step,
     TargetGroup,
@@ -24,6 +25,7 @@ from slipway_cli.online.online_command import (
     step_of,
 )
 from slipway_cli.online.server import SiteServer
+from slipway_cli.online.trees import ALL, DEPTH, describe_site, follow_tree_to_the_end, show_tree
 from slipway_cli.options import REVISION, examples
 from slipway_cli.output import console, printable, table
 
@@ -37,17 +39,36 @@ def describe() -> None:
     """Show one thing: `describe action/<id>` is the same as `describe action <id>`."""
 
 
+describe.add_command(describe_site)
+describe.add_command(describe_node)
+
+
 @describe.command("action", epilog=examples("slipway describe action/01ARZ3NDEKTSV4RRFFQ69G5FAV --follow"))
 @click.argument("action", type=ACTION)
+@click.option("--tree", is_flag=True, help="Show how each step, group and phase stands.")
+@click.option("--depth", type=DEPTH, metavar="N|all", help="With --tree, how many levels: 4 has the nodes.  [3]")
 @click.option("--follow", "-F", "following", is_flag=True, help="Show the progress, and end with the verdict.")
 @online
-def describe_action(server: SiteServer, output: str, action: str, following: bool) -> None:
+def describe_action(
+    server: SiteServer, output: str, action: str, tree: bool, depth: str | None, following: bool
+) -> None:
     """Show an ACTION by its id: its groups with node counts and criteria, its steps, notes and commands.
 
-    With --follow it shows the groups as they proceed until the action is over, then the report, and ends with the
-    verdict: 0 success, 1 failure.
+    With --tree it shows its status tree: every step, group, phase and node has its status, and the messages of what
+    is worst. With --follow it shows the progress until the action is over, and ends with the verdict: 0 success, 1
+    failure; without --tree the groups, and the report at the end.
     """
-    answer = server.get(f"/actions/{action_id(action)}")
+    if depth is not None and not tree:
+        raise click.UsageError("--depth is about --tree, which is not given")
+    if tree and following and depth == ALL:
+        raise click.UsageError("--depth all shows everything once: leave --follow out")
+    known = action_id(action)
+    if tree:
+        if following:
+            follow_tree_to_the_end(server, known, output, depth)
+        show_tree(server, f"/actions/{known}/tree", output, depth, f"action/{known}")
+        return
+    answer = server.get(f"/actions/{known}")
     if following:
         follow_to_the_end(server, answer.json(), output)
     show_answer(answer, output, _show_action)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from slipway_cli.online.online_command import TargetGroup, echo_documents, format_time, online, show_answer
 from slipway_cli.online.server import Failed, SiteServer
+from slipway_cli.online.status_lists import get_nodes, get_owners, get_sites
 from slipway_cli.options import VERSION, examples
 from slipway_cli.output import OutputFormat, console, printable, table
 
@@ -23,7 +24,11 @@ _STYLES = {"Complete": "green", "Failed": "red", "Processing": "cyan", "Paused":
 
 @click.group(cls=TargetGroup, epilog=examples("slipway get actions"))
 def get() -> None:
-    """List actions, documents, revisions, workflows and statuses."""
+    """List sites, nodes, owners, actions, documents, revisions, workflows and statuses."""
+
+
+for _command in (get_sites, get_nodes, get_owners):
+    get.add_command(_command)
 
 
 def _version_options(command: Command) -> Command:

@@ -27,6 +27,10 @@ def known(server: Server) -> Server:
     shown = action(steps=steps, groups=[{"name": "control", "state": "failure"}])
     server.on("GET", "/actions", [shown, action(id=OTHER, name="update_site", action_lifecycle="Complete")])
     server.on("GET", f"/actions/{ID}", shown)
+    server.on("GET", "/sites", [{"name": "lab-7", "status": "error"}, {"name": "plant", "status": None}])
+    server.on("GET", "/sites/default/nodes", {"nodes": [{"node": "r1-n1", "status": "success"}]})
+    groups = [{"name": "control", "status": "error"}, {"name": "no group", "status": "success"}]
+    server.on("GET", "/sites/default/tree", {"root": {"children": groups}})
     return server
 
 
@@ -43,6 +47,12 @@ def known(server: Server) -> Server:
         (("logs", f"step/{ID}/dep"), [f"step/{ID}/deploy_group.control"]),
         (("logs", "step", "--action", ID, "a"), ["acquire"]),
         (("describe", "act"), ["action"]),
+        (("get", "actions", "--site", ""), ["lab-7", "plant"]),
+        (("--site", "l"), ["lab-7"]),
+        (("describe", "site/p"), ["site/plant"]),
+        (("describe", "node/r1"), ["node/r1-n1"]),
+        (("create", "action", "redeploy_server", "-n", "r1-n2,r1"), ["r1-n2,r1-n1"]),
+        (("get", "nodes", "--group", "c"), ["control"]),
         (("describe", "nothing/"), []),
     ],
 )

@@ -1,0 +1,164 @@
+"""`slipway get sites`, `get nodes` and `get owners`: how things stand, in lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import click
+import requests
+from rich.text import Text
+
+from slipway_cli.online.completion import GROUP_OF_SITE
+from slipway_cli.online.online_command import format_time, online, show_answer
+from slipway_cli.online.server import SiteServer
+from slipway_cli.options import examples
+from slipway_cli.output import OutputFormat, console, counted, listed, printable, table
+from slipway_cli.progress_table import status_style
+from slipway_cli.tree_text import Sheet, status_counts
+from strategy_lib.duration import duration_words
+from strategy_lib.status.words import Status, status_from
+
+_MOST = 1000
+"""Nodes in one answer."""
+
+
+def status_text(value: str | None, sheet: Sheet) -> Text:
+    """Return a status with its symbol and colour; None: nothing is kept."""
+    if value is None:
+        return Text("not known", "dim")
+    status = status_from(value)
+    return Text(f"{sheet.symbol(status)} {status}", status_style(status))
+
+
+def new_sheet() -> Sheet:
+    """Return the sheet for standard output."""
+    target = console()
+    return Sheet(target.width, ascii_only=target.options.ascii_only)
+
+
+@click.command("sites", epilog=examples("slipway get sites", "slipway get sites -o json"))
+@online
+def get_sites(server: SiteServer, output: str) -> None:
+    """List all sites: revision committed and done, nodes as wanted, the running action and the last verdict."""
+    answer = server.get("/sites")
+
+    def show(sites: Any) -> None:
+        sheet = new_sheet()
+        found = list(sites) + _further(server, answer)
+        columns = ("Site", "Status", "Committed", "Done", "As wanted", "Nodes", "Running", "Last action")
+        rows = table(*columns, right=("Committed", "Done"), folds=("Nodes", "Last action"))
+        for site in found:
+            running, last = site["running"], site["last"]
+            verdict = f"{last['kind']}: {last['verdict'] or last['state']}" if last else ""
+            rows.add_row(
+                site["name"],
+                status_text(site["status"], sheet),
+                str(site["revision_committed"] or ""),
+                str(site["revision_done"] or ""),
+                f"{site['nodes_as_wanted']}/{site['nodes']}",
+                status_counts(site, sheet),
+                f"action/{running['id']}" if running else "",
+                printable(verdict),
+            )
+        console().print(rows if found else Text("there is no site yet: slipway create configdocs --help"))
+
+    show_answer(answer, output, show)
+
+
+def _further(server: SiteServer, answer: requests.Response) -> list[Any]:
+    """Return the rest of a list whose first page this is."""
+    found: list[Any] = []
+    while "next" in answer.links:
+        after = (found or answer.json())[-1]["name"]
+        answer = server.get("/sites", after=after)
+        found += answer.json()
+    return found
+
+
+@click.command(
+    "nodes", epilog=examples("slipway get nodes --status error", "slipway get nodes --rack r1 --where power=off")
+)
+@click.argument("name", required=False)
+@click.option("--group", metavar="NAME", type=GROUP_OF_SITE, help="Only of this group.")
+@click.option("--rack", metavar="NAME", help="Only in this rack.")
+@click.option("--status", type=click.Choice([status.value for status in Status]), help="Only those that stand so.")
+@click.option("--where", "filters", multiple=True, metavar="COLUMN=TEXT", help="Only where a column has this text.")
+@click.option("--sort", metavar="COLUMN", help="By this column; with a minus before it, from its end.  [node]")
+@click.option("--limit", type=click.IntRange(1, 100_000), default=100, show_default=True, help="How many at most.")
+@online
+def get_nodes(
+    server: SiteServer,
+    output: str,
+    name: str | None,
+    group: str | None,
+    rack: str | None,
+    status: str | None,
+    filters: tuple[str, ...],
+    sort: str | None,
+    limit: int,
+) -> None:
+    """List the nodes of the site: how they stand, what is wanted and done, and what the provisioner said last.
+
+    With NAME only those whose name contains it.
+    """
+    query = {"group": group, "rack": rack, "status": status, "q": name, "where": list(filters) or None, "sort": sort}
+    path = f"/sites/{quote(server.where.site, safe='')}/nodes"
+    answer = server.get(path, **query, limit=min(limit, _MOST))
+    body = answer.json()
+    nodes = list(body["nodes"])
+    while output == OutputFormat.TABLE and body["after"] is not None and len(nodes) < limit:
+        body = server.get(path, **query, limit=min(limit - len(nodes), _MOST), after=body["after"]).json()
+        nodes += body["nodes"]
+    show_answer(answer, output, lambda first: _show_nodes(nodes, first, more=body["after"] is not None))
+
+
+def _show_nodes(nodes: Sequence[Mapping[str, Any]], first: Mapping[str, Any], *, more: bool) -> None:
+    sheet, target = new_sheet(), console()
+    columns = ("Node", "Status", "Rack", "Wanted", "Done", "Provisioner", "Power", "Groups", "Message")
+    rows = table(*columns, right=("Wanted", "Done"), folds=("Groups", "Message"))
+    for node in nodes:
+        rows.add_row(
+            Text(printable(node["node"])),
+            status_text(node["status"], sheet),
+            Text(printable(node["rack"] or "")),
+            str(node["wanted_revision"] or ""),
+            str(node["done_revision"] or ""),
+            Text(printable(node["provisioner_status"] or "")),
+            Text(printable(node["power"] or "")),
+            Text(printable(", ".join(node["groups"]))),
+            Text(printable(node["message"] or node["error"] or "")),
+        )
+    target.print(rows if nodes else Text("no node is like that"))
+    if more:
+        total = first["total"]
+        of = f"of {total}" if total <= _MOST else f"of more than {_MOST}"
+        target.print(Text(f"the first {counted(len(nodes), 'node')} {of}: see --limit", style="dim"))
+
+
+@click.command("owners", epilog=examples("slipway get owners"))
+@online
+def get_owners(server: SiteServer, output: str) -> None:
+    """List who is expected to work and to say so: Airflow's DAGs, provisioners, reporters. Silent ones come first."""
+
+    def show(body: Any) -> None:
+        sheet = new_sheet()
+        columns = ("Owner", "State", "Last seen (UTC)", "Ago", "Interval", "Sites", "Actions", "Detail")
+        rows = table(*columns, folds=("Sites", "Actions", "Detail"))
+        for owner in body["owners"]:
+            alive = "there" if owner["alive"] else "silent"
+            status = Status.SUCCESS if owner["alive"] else Status.UNRESPONSIVE
+            rows.add_row(
+                Text(printable(owner["name"])),
+                Text(f"{sheet.symbol(status)} {alive}", status_style(status)),
+                format_time(owner["last_seen"]) or "never",
+                duration_words(owner["age"]),
+                duration_words(owner["interval"]),
+                Text(listed(owner["sites"])),
+                Text(listed([f"action/{action}" for action in owner["actions"]])),
+                Text(printable(owner["detail"] or "")),
+            )
+        console().print(rows if body["owners"] else Text("nobody is expected to do anything yet"))
+
+    show_answer(server.get("/owners"), output, show)

@@ -1,0 +1,171 @@
+"""Sites, nodes and owners in lists, and what happened to one node."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.unit.slipway_cli.conftest import Slipway
+from tests.unit.slipway_cli.online.conftest import AT, ID, Server
+from tests.unit.slipway_cli.online.test_trees import site
+
+
+def listed_site(name: str, **more: Any) -> dict[str, Any]:
+    return site(name=name, status="processing", reason=None, counts={"success": 2, "processing": 1}, messages=[]) | more
+
+
+def node(name: str, **more: Any) -> dict[str, Any]:
+    return {
+        "node": name,
+        "status": "error",
+        "message": "no PXE answer",
+        "groups": ["control", "all"],
+        "rack": "r1",
+        "wanted_revision": 3,
+        "done_revision": None,
+        "as_wanted": False,
+        "done_at": None,
+        "provisioner_status": "Failed",
+        "power": "off",
+        "listed_at": AT,
+        "error": "no PXE answer",
+        "error_revision": 3,
+        "error_action": ID,
+        "fixed": None,
+        "doubt": None,
+        "op": 17,
+        "owner": "provisioner:drydock",
+        "first_updated": AT,
+        "last_updated": AT,
+    } | more
+
+
+def test_sites(slipway: Slipway, server: Server) -> None:
+    empty = site(
+        name="new", revision_committed=None, revision_done=None, nodes=0, nodes_as_wanted=0, running=None, last=None
+    )
+    known = [listed_site("lab-7"), empty | {"status": None, "counts": {}}]
+    server.on("GET", "/sites", known)
+    lines = slipway("get", "sites").stdout.splitlines()
+    words = f"lab-7 ▶ processing 3 2 2/3 ▶ 1 ✓ 2 action/{ID} update_site: critical group a failed"
+    assert " ".join(lines[2].split()) == words
+    assert " ".join(lines[3].split()) == "new not known 0/0"
+    assert json.loads(slipway("get", "sites", "-o", "json").stdout) == known
+
+
+def test_sites_on_several_pages(slipway: Slipway, server: Server) -> None:
+    more = {"Link": '</slipway/api/v1.0/sites?after=a>; rel="next"'}
+    server.on("GET", "/sites", [listed_site("a")], headers=more)
+    server.on("GET", "/sites", [listed_site("b")])
+    assert [line.split()[0] for line in slipway("get", "sites").stdout.splitlines()[2:]] == ["a", "b"]
+    assert server.request.params["after"] == "a"
+
+
+def test_there_is_no_site(slipway: Slipway, server: Server) -> None:
+    server.on("GET", "/sites", [])
+    assert "there is no site yet" in slipway("get", "sites").stdout
+
+
+def page(*nodes: dict[str, Any], total: int | None = None, after: str | None = None) -> dict[str, Any]:
+    return {"token": "1", "read_at": AT, "total": total or len(nodes), "after": after, "nodes": list(nodes)}
+
+
+def test_nodes(slipway: Slipway, server: Server) -> None:
+    server.on("GET", "/sites/lab-7/nodes", page(node("n1")))
+    options = ("--group", "control", "--rack", "r1", "--status", "error", "--where", "power=off", "--sort", "-rack")
+    result = slipway("get", "nodes", "n", "--site", "lab-7", *options)
+    row = " ".join(result.stdout.splitlines()[2].split())
+    assert row == "n1 ✗ error r1 3 Failed off control, all no PXE answer"
+    asked = {"group": "control", "rack": "r1", "status": "error", "where": "power=off", "sort": "-rack", "q": "n"}
+    assert asked.items() <= server.request.params.items()
+
+
+def test_nodes_on_several_pages(slipway: Slipway, server: Server) -> None:
+    server.on("GET", "/sites/default/nodes", page(node("n1"), total=3, after="x"))
+    server.on("GET", "/sites/default/nodes", page(node("n2"), total=3, after="y"))
+    lines = slipway("get", "nodes", "--limit", "2").stdout.splitlines()
+    assert [line.split()[0] for line in lines[2:4]] == ["n1", "n2"]
+    assert lines[-1] == "the first 2 nodes of 3: see --limit"
+    assert (server.request.params["after"], server.request.params["limit"]) == ("x", "1")
+
+
+def test_no_node_is_like_that(slipway: Slipway, server: Server) -> None:
+    server.on("GET", "/sites/default/nodes", page())
+    assert slipway("get", "nodes").stdout == "no node is like that\n"
+    assert slipway("get", "nodes", "--status", "bananas").exit_code == 2
+
+
+def test_owners(slipway: Slipway, server: Server) -> None:
+    def owner(name: str, **more: Any) -> dict[str, Any]:
+        return {
+            "name": name, "alive": False, "last_seen": None, "age": None, "interval": None, "detail": None,
+            "sites": ["lab-7"], "actions": [ID],
+        } | more  # fmt: skip
+
+    seen = owner("airflow:deploy_site", alive=True, last_seen=AT, age=12.0, interval=120.0, actions=[])
+    server.on("GET", "/owners", {"read_at": AT, "owners": [owner("provisioner:drydock"), seen]})
+    lines = [" ".join(line.split()) for line in slipway("get", "owners").stdout.splitlines()[2:]]
+    assert lines == [
+        f"provisioner:drydock ? silent never lab-7 action/{ID}",
+        "airflow:deploy_site ✓ there 2026-03-01 12:00:00 12 s 2 min 00 s lab-7",
+    ]
+
+
+def history(**more: Any) -> dict[str, Any]:
+    phase = {
+        "phase": "deploy",
+        "status": "error",
+        "message": "no PXE answer",
+        "processed_by": None,
+        "op": 17,
+        "provisioner_task": "t-17",
+        "duration": 65.0,
+    }
+    event: dict[str, Any] = {"at": AT, "kind": "late", "group": None, "message": "n1: a late result", "data": {}}
+    done = {
+        "id": ID, "kind": "deploy_site", "revision": 3, "state": "failed", "user": "ann", "created": AT,
+        "dry_run": False, "groups": ["control"], "phases": [phase], "events": [event],
+    }  # fmt: skip
+    shown = {"site": "default", "name": "n1", "read_at": AT, "node": node("n1"), "actions": [done], "before": None}
+    return shown | more
+
+
+def test_what_happened_to_a_node(slipway: Slipway, server: Server) -> None:
+    server.on("GET", "/sites/default/nodes/n1", history())
+    assert slipway("describe", "node/n1").stdout.splitlines() == [
+        "n1 of site default  ✗ error",
+        "  Message: no PXE answer",
+        "  Wanted: as in revision 3",
+        "  Done: never",
+        "  Groups: control, all",
+        "  Rack: r1",
+        f"  Of: action/{ID}, revision 3",
+        "  Provisioner: Failed, power off (2026-03-01 12:00:00 UTC)",
+        "  Owner: provisioner:drydock",
+        "",
+        f"2026-03-01 12:00:00  action/{ID}  deploy_site, revision 3, by ann: failed, in control",
+        "  deploy  ✗ error  took 1 min 05 s, op 17, task t-17",
+        "    no PXE answer",
+        "  2026-03-01 12:00:00  n1: a late result",
+    ]
+
+
+def test_a_node_that_nothing_is_stored_of_any_more(slipway: Slipway, server: Server) -> None:
+    server.on("GET", "/sites/default/nodes/n1", history(node=None, before="x"))
+    lines = slipway("describe", "node", "n1").stdout.splitlines()
+    assert lines[0] == "n1 of site default"
+    assert lines[-1] == "older actions are left out: see --limit"
+
+
+@pytest.mark.parametrize("width", ["40", "60", "80"])
+def test_on_a_narrow_terminal_nothing_is_lost(
+    slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPatch, width: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    server.on("GET", "/sites", [listed_site("lab-7")])
+    text = "".join(slipway("get", "sites").stdout.split())
+    assert f"action/{ID}" in text
+    assert "criticalgroupafailed" in text
+    assert "processing" in text
