@@ -62,7 +62,7 @@ def plan_action(
 
 
 def _show(target: Console, planned: Mapping[str, Any]) -> None:
-    used = planned["list"]
+    used = planned["listed"]
     age = duration_words(used["age"])
     heading = f"{planned['name']} of site {planned['site']}, revision {planned['revision']}"
     target.print(Text(printable(heading), style="bold"))

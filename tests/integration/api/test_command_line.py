@@ -198,3 +198,46 @@ def test_nodes_are_named_as_they_are(committed: Slipway) -> None:
 
 def test_what_the_provisioner_says(committed: Slipway) -> None:
     assert "Node" in committed("get", "site-statuses", "-s", "nodes-provision-status").stdout
+
+
+def test_how_it_stands(committed: Slipway, store: SiteStore, airflow_runs: AirflowRuns) -> None:
+    identity = committed("create", "action", "deploy_site", "-o", "json").data["id"]
+    plan(store, identity)
+    shown = committed("describe", identity, "--tree").stdout
+    assert "deploy_site of site default, revision 1, by user: running\n" in shown
+    assert re.search(r"[·▶?] control \*  \w+  [·▶?] 2\n", shown), shown
+    whole = committed("describe", identity, "--tree", "--depth", "all").stdout
+    assert whole.count(" n1  ") == 2, "in prepare and in deploy"
+    assert committed("describe", identity, "--tree", "-o", "json").data["header"]["id"] == identity
+    sites = committed("get", "sites").stdout
+    assert f"action/{identity}" in sites
+    assert "· pending" in sites
+    nodes = committed("get", "nodes", "--group", "control", "--status", "pending").stdout
+    assert [line.split()[0] for line in nodes.splitlines()[2:]] == ["n1", "n2"]
+    site = committed("describe", "site/default", "--depth", "2").stdout
+    assert "site default: revision 1 is committed; 0 of 3 nodes as wanted\n" in site
+    assert "· n3  pending" in site
+    assert "Wanted: as in revision 1\n" in committed("describe", "node/n1").stdout
+    assert identity in committed("describe", "node/n1").stdout
+    assert "has no node 'n9'" in committed("describe", "node/n9", status=1).stderr
+    assert "airflow:deploy_site" in committed("get", "owners").stdout
+    assert "it is not over yet" in committed("report", identity, status=1).stderr
+    airflow_runs.end("deploy_site", identity)
+    store.actions.close(identity, ActionState.CANCELLED, "stopped")
+    followed = committed("describe", identity, "--tree", "--follow", status=1)
+    assert "CANCELLED: stopped\n" in followed.stdout
+
+
+def test_a_site_that_is_misspelt(committed: Slipway, tmp_path: Path) -> None:
+    committed("create", "configdocs", "design", "-f", "design.yaml", "--site", "lab-7")
+    for command in (("get", "actions"), ("get", "nodes"), ("describe", "node/n1"), ("plan", "deploy_site")):
+        assert "did you mean 'lab-7'?" in committed(*command, "--site", "lab-77", status=1).stderr
+    assert "did you mean 'lab-7'?" in committed("describe", "site/lab-77", status=1).stderr
+    assert "lab-7" in committed("get", "sites", "--site", "lab-77").stdout
+
+
+def test_what_an_action_would_do(committed: Slipway) -> None:
+    said = committed("plan", "update_site", "--fresh").stdout
+    assert "update_site of site default, revision 1\n" in said
+    assert re.search(r"1  control  yes +2 +prepare 2, deploy 2", said), said
+    assert committed("plan", "deploy_site", "-o", "json").data["listed"]["age"] >= 0

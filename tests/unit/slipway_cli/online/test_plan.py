@@ -17,7 +17,7 @@ def planned(**more: Any) -> dict[str, Any]:
         "name": "update_site",
         "site": "lab-7",
         "revision": 3,
-        "list": {"read_at": AT, "age": 185.0, "connection": "slipway_provisioner", "nodes": 4},
+        "listed": {"read_at": AT, "age": 185.0, "connection": "slipway_provisioner", "nodes": 4},
         "verdict": "success",
         "verdict_text": "dry run: nothing was submitted",
         "groups": [
