@@ -11,7 +11,7 @@ import requests
 from rich.text import Text
 
 from slipway_cli.online.completion import GROUP_OF_SITE
-from slipway_cli.online.online_command import format_time, online, show_answer
+from slipway_cli.online.online_command import format_duration, format_time, online, show_answer
 from slipway_cli.online.server import SiteServer
 from slipway_cli.options import examples
 from slipway_cli.output import OutputFormat, console, counted, listed, printable, table
@@ -146,14 +146,13 @@ def get_owners(server: SiteServer, output: str) -> None:
         sheet = new_sheet()
         columns = ("Owner", "State", "Last seen (UTC)", "Ago", "Interval", "Sites", "Actions", "Detail")
         rows = table(*columns, folds=("Sites", "Actions", "Detail"))
-        for owner in body["owners"]:
-            alive = "there" if owner["alive"] else "silent"
+        for owner in sorted(body["owners"], key=lambda one: bool(one["alive"])):
             status = Status.SUCCESS if owner["alive"] else Status.UNRESPONSIVE
             rows.add_row(
                 Text(printable(owner["name"])),
-                Text(f"{sheet.symbol(status)} {alive}", status_style(status)),
+                Text(f"{sheet.symbol(status)} {printable(owner['status'])}", status_style(status)),
                 format_time(owner["last_seen"]) or "never",
-                duration_words(owner["age"]),
+                format_duration(owner["last_seen"], body["read_at"]),
                 duration_words(owner["interval"]),
                 Text(listed(owner["sites"])),
                 Text(listed([f"action/{action}" for action in owner["actions"]])),

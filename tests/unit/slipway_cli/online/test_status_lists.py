@@ -100,17 +100,18 @@ def test_no_node_is_like_that(slipway: Slipway, server: Server) -> None:
 def test_owners(slipway: Slipway, server: Server) -> None:
     def owner(name: str, **more: Any) -> dict[str, Any]:
         return {
-            "name": name, "alive": False, "last_seen": None, "age": None, "interval": None, "detail": None,
-            "sites": ["lab-7"], "actions": [ID],
+            "name": name, "alive": False, "status": "unresponsive", "last_seen": None, "interval": None,
+            "detail": None, "unresponsive_since": None, "sites": ["lab-7"], "actions": [ID],
         } | more  # fmt: skip
 
-    seen = owner("airflow:deploy_site", alive=True, last_seen=AT, age=12.0, interval=120.0, actions=[])
-    server.on("GET", "/owners", {"read_at": AT, "owners": [owner("provisioner:drydock"), seen]})
+    seen = owner("airflow:deploy_site", alive=True, status="alive", last_seen=AT, interval=120.0, actions=[])
+    owners = [seen, owner("provisioner:drydock")]
+    server.on("GET", "/owners", {"read_at": "2026-03-01T12:03:20+00:00", "owners": owners})
     lines = [" ".join(line.split()) for line in slipway("get", "owners").stdout.splitlines()[2:]]
     assert lines == [
-        f"provisioner:drydock ? silent never lab-7 action/{ID}",
-        "airflow:deploy_site ✓ there 2026-03-01 12:00:00 12 s 2 min 00 s lab-7",
-    ]
+        f"provisioner:drydock ? unresponsive never lab-7 action/{ID}",
+        "airflow:deploy_site ✓ alive 2026-03-01 12:00:00 3 min 20 s 2 min 00 s lab-7",
+    ], "silent ones come first"
 
 
 def history(**more: Any) -> dict[str, Any]:
