@@ -104,14 +104,12 @@ def tree_changes(root: Data, before: dict[tuple[str, ...], str]) -> Iterator[str
     before : statuses by path; empty at first: then what is pending is not told.
     """
     for path, entry in _walk(root, ()):
-        status = str(entry.get("status") or "")
-        if before.get(path, Status.PENDING.value) == status:
+        status = entry.get("status")
+        if status is None or before.get(path, Status.PENDING.value) == status:
             continue
         before[path] = status
         messages = "; ".join(_first_words(entry)) if not entry.get("children") else ""
-        yield printable(
-            f"{' / '.join(path) or entry['name']}: {status or 'not known'}{f': {messages}' if messages else ''}"
-        )
+        yield printable(f"{' / '.join(path) or entry['name']}: {status}{f': {messages}' if messages else ''}")
 
 
 def _walk(entry: Data, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Data]]:
