@@ -16,6 +16,7 @@ from click.shell_completion import CompletionItem
 from api_client.session import ApiError, ApiSession
 from api_client.slipway import SlipwayClient
 from slipway_cli import SlipwayCliError
+from slipway_cli.online.server import WITHOUT_SITE
 from slipway_cli.online.server_config import server_config
 
 _PATIENCE = 2.0
@@ -33,12 +34,9 @@ def _ask(context: click.Context, path: str, **query: Any) -> Any:
         where = server_config(given.get("profile"), given.get("site"))
         session = ApiSession.with_token(where.url, where.user or "", where.token, _PATIENCE)
         with contextlib.closing(session):
-            what = "completing a word"
-            return (
-                SlipwayClient(session)
-                .request(what, "GET", path.format(site=quote(where.site, safe="")), {"site": where.site, **query})
-                .json()
-            )
+            place = path.format(site=quote(where.site, safe=""))
+            about = {} if place.startswith(WITHOUT_SITE) else {"site": where.site}
+            return SlipwayClient(session).request("completing a word", "GET", place, {**about, **query}).json()
     return None
 
 

@@ -102,6 +102,9 @@ def print_messages(
 READING = 60.0
 """Seconds for an answer that is read from the store, or by one question to Airflow or to the provisioner."""
 
+WITHOUT_SITE = ("/sites", "/owners")
+"""Beginnings of paths that take no site as a parameter."""
+
 REQUEST_ID = "X-Shipyard-Req"
 """The header that every answer of Slipway's has."""
 
@@ -227,13 +230,17 @@ class SiteServer:
         headers: Mapping[str, str] | None = None,
         **arguments: Any,
     ) -> requests.Response:
-        """Send a request with the site and the verbosity, without the values that are None. Raises `Failed`."""
+        """Send a request, without the values that are None. Raises `Failed`.
+
+        The site and the verbosity are added. Paths that name a site themselves, or are about all, do without.
+        """
+        shared = {} if path.startswith(WITHOUT_SITE) else {"site": self.where.site, "verbosity": self._verbosity}
         with translated_errors(self.where, say_of):
             answer = self.api.request(
                 f"{method} {path}",
                 method,
                 path,
-                {"site": self.where.site, "verbosity": self._verbosity, **query},
+                {**shared, **query},
                 headers={**self._headers, **(headers or {})},
                 **arguments,
             )

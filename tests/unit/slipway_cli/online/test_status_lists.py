@@ -52,7 +52,8 @@ def test_sites(slipway: Slipway, server: Server) -> None:
     words = f"lab-7 ▶ processing 3 2 2/3 ▶ 1 ✓ 2 action/{ID} update_site: critical group a failed"
     assert " ".join(lines[2].split()) == words
     assert " ".join(lines[3].split()) == "new not known 0/0"
-    assert json.loads(slipway("get", "sites", "-o", "json").stdout) == known
+    assert json.loads(slipway("get", "sites", "-o", "json", "--site", "lab-9").stdout) == known
+    assert server.request.params == {}, "the list of all sites is not about one"
 
 
 def test_sites_on_several_pages(slipway: Slipway, server: Server) -> None:
