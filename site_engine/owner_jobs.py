@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from site_engine.controller import Controller
-    from site_store import ExpectedWork, OwnerCheckIn
+    from site_store import OwnerCheckIn
 
 log = logging.getLogger("slipway.controller")
 
@@ -23,6 +23,8 @@ OWNERS_EVERY: Final = 15.0
 PROVISIONERS_EVERY: Final = 30.0
 """Seconds between two questions to a provisioner that nobody else asks."""
 CHANGES_EVERY: Final = 5.0
+LONGEST_LOOK: Final = 5.0
+"""Seconds that one look asks provisioners for at most: other jobs wait meanwhile."""
 NEVER_SEEN: Final = 60.0
 """Seconds after which an owner that work is expected of, and that was never seen, counts as missing."""
 _CARRY_OUT = ("scheduler", "triggerer")
@@ -51,58 +53,78 @@ def check_owners(health: AirflowHealth) -> Job:
 
 
 def check_provisioners(check: CheckProvisioner) -> Job:
-    """Return the job that asks provisioners whether they answer, one in each look: it may be slow.
+    """Return the job that asks provisioners whether they answer.
 
-    Each site's is asked, unless it has answered anybody lately: an idle site is not unresponsive (rule 30).
+    Each site's is asked at its interval, unless it has answered anybody lately: an idle site is not unresponsive
+    (rule 30). One look asks for `LONGEST_LOOK` at most, those first that were asked longest ago, and of those that did
+    not answer in time the last.
     """
-    rest: list[str] = []
+    asked: dict[str, float] = {}
+    slow: set[str] = set()
     failed: dict[str, AirflowApiError] = {}
 
     def work(controller: Controller) -> bool:
-        if not rest:
-            rest.extend(controller.store.sites.committed())
-            failed.clear()
-        lately = _answered_lately(controller) if rest else {}
-        while rest and rest[0] in lately:
-            controller.note(f"provisioner of site {rest.pop(0)}", None)
-        if rest:
-            site = rest.pop(0)
+        began = controller.monotonic()
+        due = _due(controller, asked)
+        for site in sorted(due, key=lambda site: (site in slow, asked.get(site, 0.0))):
+            asked[site] = controller.monotonic()
+            slow.discard(site)
+            failed.pop(site, None)
+            controller.lease()
             try:
                 problem = check(site)
             except AccountRefused:
-                rest.clear()
+                asked.clear()
                 raise
             except AirflowApiError as error:
                 # Of this provisioner nothing is known; the others may be heard.
                 failed[site] = error
             else:
                 controller.note(f"provisioner of site {site}", problem)
-        if rest:
-            return False
-        for site, first in failed.items():
-            more = f", nor are {len(failed) - 1} more" if len(failed) > 1 else ""
-            raise AirflowApiError(f"the provisioner of site {site} is not checked{more}: {first}") from first
-        return True
+            if controller.monotonic() - asked[site] > LONGEST_LOOK:
+                slow.add(site)
+            if controller.monotonic() - began > LONGEST_LOOK:
+                break
+        job.failures = job.refusals = 0
+        controller.note(job.subject, _not_checked(failed))
+        # Not judged by this: each site has its own pause.
+        return False
 
-    return Job("provisioners", PROVISIONERS_EVERY, work)
+    job = Job("provisioners", CHANGES_EVERY, work)
+    return job
 
 
-def _answered_lately(controller: Controller) -> dict[str, str]:
-    """Return the sites whose provisioner has answered within half its interval, each with its owner."""
+def _due(controller: Controller, asked: Mapping[str, float]) -> list[str]:
+    """Return the sites whose provisioner is to be asked now; of the others it is noted that they have answered."""
     now, owners = controller.store.owners.all()
-    lately = {owner.name for owner in owners if _is_fresh(owner, now)}
-    expected = [work for work in controller.store.owners.expected() if work.owner.startswith(PROVISIONER)]
-    sites = {work.site: work.owner for work in expected if work.owner in lately}
-    # A site that is moving from one provisioner to another waits for both.
-    return {site: owner for site, owner in sites.items() if not any(_misses(work, site, lately) for work in expected)}
-
-
-def _misses(work: ExpectedWork, site: str, lately: set[str]) -> bool:
-    return work.site == site and work.owner not in lately
+    known = {owner.name: owner for owner in owners}
+    expected: dict[str, set[str]] = {}
+    for work in controller.store.owners.expected():
+        if work.owner.startswith(PROVISIONER):
+            expected.setdefault(work.site, set()).add(work.owner)
+    due = []
+    for site in controller.store.sites.committed():
+        of_site = [known.get(name) for name in expected.get(site, ())]
+        # A site that is moving from one provisioner to another waits for both.
+        if of_site and all(owner is not None and _is_fresh(owner, now) for owner in of_site):
+            controller.note(f"provisioner of site {site}", None)
+            continue
+        halves = [owner.interval_seconds / 2 for owner in of_site if owner is not None and owner.interval_seconds > 0]
+        if site not in asked or controller.monotonic() - asked[site] >= min(PROVISIONERS_EVERY, *halves, 1e9):
+            due.append(site)
+    return due
 
 
 def _is_fresh(owner: OwnerCheckIn, now: datetime) -> bool:
     return (now - owner.last_seen).total_seconds() < owner.interval_seconds / 2
+
+
+def _not_checked(failed: Mapping[str, AirflowApiError]) -> str | None:
+    if not failed:
+        return None
+    site, first = next(iter(failed.items()))
+    more = f", nor are {len(failed) - 1} more" if len(failed) > 1 else ""
+    return f"the provisioner of site {site} is not checked{more}: {first}"
 
 
 def watch_owners() -> Job:

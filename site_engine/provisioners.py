@@ -20,6 +20,10 @@ DEFAULT_CONNECTION: Final = "slipway_provisioner"
 """The connection for all sites that have none of their own."""
 
 
+SHORTEST_INTERVAL: Final = 15.0
+"""Seconds: the controller looks every five, and a provisioner that nobody else asks is asked at half its interval."""
+
+
 def connection_candidates(site: str) -> tuple[str, str]:
     """Return the connection ids tried for a site, in order: its own first, then the one for all sites."""
     return (f"{DEFAULT_CONNECTION}_{site}", DEFAULT_CONNECTION)
@@ -82,7 +86,7 @@ class ProvisionerConnection:
             settings = self.settings
         except SettingsError:
             settings = ConnectionSettings()
-        return max(settings.check_in_interval, 2 * settings.poll_interval)
+        return max(settings.check_in_interval, 2 * settings.poll_interval, SHORTEST_INTERVAL)
 
     def connect(
         self, redact: Redact, context_marker: str | None = None, observer: Observer | None = None
