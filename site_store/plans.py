@@ -130,7 +130,7 @@ def write_plan(
         tx.execute(
             update(task)
             .where(task.c.action_id == action_id, among(tx, task.c.node, done))
-            .values(status=TaskStatus.SUCCESS)
+            .values(status=TaskStatus.SUCCESS, started=now, ended=now)
         )
     withhold(tx, action_id, GROUP_PHASES, withheld)
     return True

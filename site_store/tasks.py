@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -105,6 +106,7 @@ def _settle_pending(
     nodes: Collection[str],
     status: TaskStatus,
     error: str | None,
+    at: datetime | None = None,
 ) -> None:
     """Give these nodes a status for these phases, where they are still to be submitted."""
     tx.execute(
@@ -115,7 +117,7 @@ def _settle_pending(
             task.c.status == TaskStatus.PENDING,
             among(tx, task.c.node, nodes),
         )
-        .values(status=status, error=error)
+        .values(status=status, error=error, started=at, ended=at)
     )
 
 
@@ -239,7 +241,8 @@ class Tasks(Repository):
         def work(tx: Connection) -> None:
             withhold(tx, action_id, phases, withheld)
             if as_wanted:
-                _settle_pending(tx, action_id, phases, as_wanted, TaskStatus.SUCCESS, None)
+                now = self._shared_now(tx)
+                _settle_pending(tx, action_id, phases, as_wanted, TaskStatus.SUCCESS, None, now)
 
         self._database.write(work)
 

@@ -107,3 +107,15 @@ def test_who_is_expected_is_known_from_the_plan_on_and_follows_the_connection(st
     store.actions.decide_connection(ran.id, "drydock_north")
     assert store.tasks.of_step(ran.id, Phase.DEPLOY)[0][1].owner == "provisioner:drydock_north"
     assert _nodes(store)["n1"].owner == "provisioner:drydock_north"
+
+
+def test_rule_35_a_node_that_is_as_wanted_already_has_its_times_and_owner(site: Scenario, clock: FakeClock) -> None:
+    ran = site.running({"a": ["n1", "n2"]}, done=["n1"])
+    planned = clock.time
+    clock.move(5)
+    site.store.tasks.settle_deployed(ran.id, Phase.PREPARE, ["n2"], {})
+    owner = "provisioner:slipway_provisioner"
+    for phase in (Phase.PREPARE, Phase.DEPLOY):
+        (_, n1), (_, n2) = site.store.tasks.of_step(ran.id, phase)
+        assert (n1.status, n1.started, n1.ended, n1.owner) == ("success", planned, planned, owner)
+        assert (n2.status, n2.started, n2.ended, n2.owner) == ("success", clock.time, clock.time, owner)
