@@ -35,6 +35,8 @@ An action brings a revision about, or does something to single nodes.
   slipway describe action/ID                        groups, steps, notes (--follow: until it is over)
   slipway describe action/ID --tree                 how every step, group and phase stands
   slipway report action/ID                          what became of it
+  slipway retry action/ID                           try again what failed (--group GROUP)
+  slipway approve action/ID                         answer a group that waits for a person
   slipway stop|pause|unpause action/ID
 """,
     "status": """\

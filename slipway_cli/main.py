@@ -20,6 +20,8 @@ COMMANDS = {
     "describe": LazyCommand("slipway_cli.online.describe:describe", "Show one action, step, revision or note.", SERVER),
     "report": LazyCommand("slipway_cli.online.report:report", "Show what became of an action.", SERVER),
     "logs": LazyCommand("slipway_cli.online.describe:logs", "Show what a step of an action has logged.", SERVER),
+    "retry": LazyCommand("slipway_cli.online.retry:retry", "Try again what failed in an action.", SERVER),
+    "approve": LazyCommand("slipway_cli.online.approve:approve", "Answer a group that waits for a person.", SERVER),
     "stop": LazyCommand("slipway_cli.online.control:stop", "End an action.", SERVER),
     "pause": LazyCommand("slipway_cli.online.control:pause", "Let no further group of an action start.", SERVER),
     "unpause": LazyCommand("slipway_cli.online.control:unpause", "Let a paused action go on.", SERVER),

@@ -13,6 +13,7 @@ from rich.text import Text
 from api_client.slipway import VALIDATION_TIMEOUT
 from slipway_cli.online.collection_files import Collection, UploadCache, collection_of, version_of
 from slipway_cli.online.online_command import TargetGroup, confirm, online, show_answer
+from slipway_cli.online.reporters import delete_reporter
 from slipway_cli.online.server import Failed, Sentence, SiteServer, in_files, messages_of, print_messages, sentence
 from slipway_cli.options import REVISION, VERSION, examples, option_alias
 from slipway_cli.output import OutputFormat, console, counted, listed, printable
@@ -235,7 +236,10 @@ def rollback_configdocs(server: SiteServer, output: str, revision: int, force: b
 
 @click.group(cls=TargetGroup)
 def delete() -> None:
-    """Discard the buffer."""
+    """Discard the buffer, or revoke a reporter."""
+
+
+delete.add_command(delete_reporter)
 
 
 @delete.command("configdocs", epilog=examples("slipway delete configdocs --yes"))

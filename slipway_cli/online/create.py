@@ -14,6 +14,7 @@ from slipway_cli.online.completion import NODES
 from slipway_cli.online.configdocs import create_configdocs
 from slipway_cli.online.control import follow_to_the_end
 from slipway_cli.online.online_command import TargetGroup, answered, confirm, node_names, online, show_answer
+from slipway_cli.online.reporters import create_reporter
 from slipway_cli.online.server import Failed, SiteServer, print_messages
 from slipway_cli.options import REVISION, examples, option_alias
 from slipway_cli.output import console, listed
@@ -200,8 +201,9 @@ def is_terminal() -> bool:
 
 @click.group(cls=TargetGroup)
 def create() -> None:
-    """Put documents into the buffer, or start an action."""
+    """Put documents into the buffer, start an action, or make a reporter."""
 
 
 create.add_command(create_configdocs)
 create.add_command(create_action)
+create.add_command(create_reporter)

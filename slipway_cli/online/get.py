@@ -11,6 +11,7 @@ import requests
 from rich.text import Text
 
 from slipway_cli.online.online_command import TargetGroup, echo_documents, format_time, online, show_answer
+from slipway_cli.online.reporters import get_reporters
 from slipway_cli.online.server import Failed, SiteServer
 from slipway_cli.online.status_lists import get_nodes, get_owners, get_sites
 from slipway_cli.options import VERSION, examples
@@ -27,7 +28,7 @@ def get() -> None:
     """List sites, nodes, owners, actions, documents, revisions, workflows and statuses."""
 
 
-for _command in (get_sites, get_nodes, get_owners):
+for _command in (get_sites, get_nodes, get_owners, get_reporters):
     get.add_command(_command)
 
 

@@ -46,7 +46,7 @@ def test_commands_complete_without_being_imported(monkeypatch: pytest.MonkeyPatc
         (("get", "site-statuses", "-s", "m"), ["machines-power-state"]),
         (("help", "c"), ["configdocs"]),
         (("completion", ""), ["bash", "zsh", "fish"]),
-        (("get", "r"), ["renderedconfigdocs", "revisions"]),
+        (("get", "re"), ["renderedconfigdocs", "reporters", "revisions"]),
     ],
 )
 def test_kinds_versions_and_topics_complete(words: tuple[str, ...], expected: list[str]) -> None:
