@@ -10,7 +10,10 @@ _MOST_EXCEPTIONS = 20
 _MOST_FRAMES = 50
 _DEEPEST = 5
 """Levels of groups of exceptions."""
-_PLACE = frozenset({"timestamp", "level", "event", "error_detail", "logger", "loc", "filename", "lineno", "func_name"})
+_PLACE = frozenset(
+    {"timestamp", "level", "event", "error_detail", "logger", "loc", "filename", "lineno", "func_name"}
+    | {"dag_id", "run_id", "task_id", "map_index", "try_number", "ti_id"}
+)
 """Fields that say where a message is from, or that are shown in another way."""
 _TROUBLE = frozenset({"warning", "error", "critical"})
 
