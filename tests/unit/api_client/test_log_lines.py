@@ -70,6 +70,8 @@ def test_warnings_and_errors_have_their_fields() -> None:
     message = {
         "event": "API server error",
         "logger": "supervisor",
+        "ti_id": "01a20317",
+        "map_index": 2,
         "lineno": 3,
         "status_code": 409,
         "detail": {"a": "b"},
