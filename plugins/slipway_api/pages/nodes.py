@@ -49,7 +49,7 @@ COLUMNS = (
     Column("done_revision", "Done"),
     Column("provisioner_status", "Provisioner says"),
     Column("power", "Power"),
-    Column("error", "Last error"),
+    Column("error", "What is wrong"),
 )
 _BY_TEXT = ("wanted_revision", "done_revision", "provisioner_status", "power", "error")
 _ASKED = ("q", "standing", "group", "rack", *_BY_TEXT)

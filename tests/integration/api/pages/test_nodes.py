@@ -21,7 +21,7 @@ def rows(answer: httpx.Response) -> list[str]:
 
 
 def test_the_table_is_filtered_sorted_and_paged_by_the_server(pages: dict[str, httpx.Client], store: SiteStore) -> None:
-    nodes = [node(f"n{number:03}") for number in range(120)]
+    nodes = [node(f"n{number:03}", rack=f"r{number % 3}") for number in range(120)]
     commit_design(store, "wide", site(nodes, [group("all"), group("few", ["n001", "n004"])]))
     viewer = pages["viewer"]
 
@@ -34,6 +34,8 @@ def test_the_table_is_filtered_sorted_and_paged_by_the_server(pages: dict[str, h
     second = viewer.get("/sites/wide/nodes", params={"after": httpx.QueryParams(f"a={after}")["a"]})
     assert rows(second)[0] == "n050"
     assert rows(ask(sort="node", order="desc"))[0] == "n119"
+    assert rows(ask(group="few")) == ["n001", "n004"]
+    assert rows(ask(rack="r2"))[:2] == ["n002", "n005"]
     assert rows(ask(q="n11", standing="pending")) == [f"n11{digit}" for digit in range(10)]
     assert rows(ask(standing="success")) == []
     assert "No node is like that." in ask(power="on").text
