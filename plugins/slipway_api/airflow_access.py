@@ -1,8 +1,8 @@
 """Who may do what, asked of Airflow's auth manager. The one module that imports Airflow's unofficial API.
 
-Every route has one of ``may_read``, ``may_commit``, ``may_act`` and ``may_read_run`` among the dependencies of its
-decorator, which are looked at before anything else of the request. What depends on the request itself (which kind of
-action, whose logs) is asked of the ``Caller`` in the route.
+Every route has one of ``may_read``, ``may_commit``, ``may_act``, ``may_control`` and ``may_read_run`` among the
+dependencies of its decorator, which are looked at before anything else of the request. What depends on the request
+itself (which kind of action, whose logs) is asked of the ``Caller`` in the route.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ bearer = HTTPBearer(
     description="Airflow's token: from `POST /auth/token`, or from `POST /v3/auth/tokens` as Keystone gives it. "
     "It may also be sent as `X-Auth-Token`.",
 )
+"""Where a token stands in a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +162,9 @@ may_commit = _allowed(lambda caller, _: caller.may_create(COMMIT_DAG), f"trigger
 
 may_act = _allowed(lambda caller, _: any(map(caller.may_create, tuple(KINDS))), "trigger any kind of action")
 """May start or control some action; of which kind is asked in the route."""
+
+may_control = _allowed(lambda caller, _: caller.may_control(COMMIT_DAG), f"change the runs of {COMMIT_DAG}")
+"""May have something tried again, and have reporters made; of which kind of action is asked in the route."""
 
 may_read_run = _allowed(
     lambda caller, request: caller.may_read(request.path_params["dag_id"]), "see the runs of this DAG"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Depends, FastAPI
 
-from slipway_api.actions import dry_run, notes, report, run_view
+from slipway_api.actions import again, dry_run, notes, report, run_view
 from slipway_api.actions import routes as actions
 from slipway_api.documents import commit, configdocs, design, revisions
 from slipway_api.http import openapi
@@ -22,12 +22,12 @@ from slipway_api.pages import routes as pages
 from slipway_api.shipyard import workflows
 from slipway_api.shipyard.headers import ShipyardHeaders
 from slipway_api.sites import site_statuses
-from slipway_api.status import node_routes, site_routes, tree_routes
+from slipway_api.status import node_routes, reporter_routes, site_routes, tree_routes
 
 if TYPE_CHECKING:
     from site_engine.provisioners import Provisioners
 
-_STATUS = (tree_routes, site_routes, node_routes)
+_STATUS = (tree_routes, site_routes, node_routes, reporter_routes)
 _ROUTERS = (
     configdocs,
     commit,
@@ -35,6 +35,7 @@ _ROUTERS = (
     actions,
     dry_run,
     report,
+    again,
     notes,
     workflows,
     site_statuses,
@@ -67,7 +68,10 @@ def create_app(provisioners: Provisioners | None = None) -> FastAPI:
     api = APIRouter(prefix="/api/v1.0", dependencies=everywhere, responses=ERRORS)
     for module in _ROUTERS:
         api.include_router(module.router)
-    for router in (metrics.router, openapi.router, keystone.router, design.router, api, pages.router):
+    # A reporter is no user of Airflow's.
+    for_reporters = APIRouter(prefix="/api/v1.0", dependencies=[Depends(accept_verbosity)], responses=ERRORS)
+    for_reporters.include_router(reporter_routes.reported_router)
+    for router in (metrics.router, openapi.router, keystone.router, design.router, api, for_reporters, pages.router):
         app.include_router(router)
     describe(app)
     add_error_answers(app)

@@ -16,7 +16,9 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from provisioner_client.errors import ProvisionerError, ProvisionerUnavailable
+from site_engine.approvals import MayNotAnswer, NotAsked
 from site_engine.errors import AirflowApiError, AirflowRefused, ConnectionLookupFailed, SettingsError
+from site_engine.retry import RetryRefused
 from site_store import (
     ActionNotFound,
     BufferChanged,
@@ -83,6 +85,12 @@ def as_api_error(error: Exception) -> ApiError:
             return ApiError(503, str(error), "Connection unknown", retry=True)
         case SettingsError():
             return ApiError(503, str(error), "Provisioner not configured")
+        case RetryRefused():
+            return ApiError(409, str(error), "Unable to retry action")
+        case NotAsked():
+            return ApiError(409, str(error), "No approval asked for")
+        case MayNotAnswer():
+            return ApiError(403, str(error))
         case ProvisionerUnavailable():
             return ApiError(503, str(error), "Provisioner unreachable", retry=True)
         case ProvisionerError():
@@ -113,6 +121,9 @@ def add_error_answers(app: FastAPI) -> None:
         AirflowApiError,
         ConnectionLookupFailed,
         SettingsError,
+        RetryRefused,
+        NotAsked,
+        MayNotAnswer,
         ProvisionerError,
         StoreError,
         RequestValidationError,

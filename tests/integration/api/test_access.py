@@ -9,6 +9,7 @@ from slipway_api.app import create_app
 from tests.integration.api.test_service import assert_failure
 
 PUBLIC, READ, WRITE = "needs no token", "needs the right to read", "needs the right to trigger"
+REPORTER = "needs the token of a reporter"
 
 # Every route must be named here; a new one fails the test until somebody has decided who may use it.
 ROUTES = {
@@ -54,6 +55,13 @@ ROUTES = {
     "GET /api/v1.0/sites/{site}/nodes": READ,
     "GET /api/v1.0/sites/{site}/nodes/{node}": READ,
     "GET /api/v1.0/owners": READ,
+    "GET /api/v1.0/actions/{action_id}/retry": READ,
+    "POST /api/v1.0/actions/{action_id}/retry": WRITE,
+    "POST /api/v1.0/actions/{action_id}/approvals/{group}": READ,
+    "GET /api/v1.0/sites/{site}/reporters": WRITE,
+    "POST /api/v1.0/sites/{site}/reporters": WRITE,
+    "DELETE /api/v1.0/sites/{site}/reporters/{reporter_id}": WRITE,
+    "PUT /api/v1.0/sites/{site}/reported": REPORTER,
 }
 OPERATIONS = {
     f"{method.upper()} {path}": operation
@@ -69,7 +77,8 @@ def send(client: httpx.Client, route: str) -> httpx.Response:
     """Send a request in which all but the path is wrong: who is asking has to be looked at first."""
     method, path = route.split(" ")
     body = b"\xff{" if method == "POST" else None
-    return client.request(method, path.replace("{", "").replace("}", ""), params={"verbosity": "99"}, content=body)
+    path = path.replace("{site}", "default").replace("{", "").replace("}", "")
+    return client.request(method, path, params={"verbosity": "99"}, content=body)
 
 
 def test_every_route_has_been_decided_about() -> None:
@@ -92,13 +101,16 @@ def test_with_a_readers_token(route: str, viewer: httpx.Client) -> None:
     answer = send(viewer, route)
     if ROUTES[route] == WRITE:
         assert_failure(answer, 403, "Airflow does not let viewer")
+    elif ROUTES[route] == REPORTER:
+        assert_failure(answer, 401, "send the token of a reporter")
     else:
         assert answer.status_code not in (401, 403, 500)
 
 
 @pytest.mark.parametrize("route", NAMES)
 def test_with_an_operators_token(route: str, user: httpx.Client) -> None:
-    assert send(user, route).status_code not in (401, 403, 500)
+    status = send(user, route).status_code
+    assert status == 401 if ROUTES[route] == REPORTER else status not in (401, 403, 500)
 
 
 @pytest.mark.parametrize("route", NAMES)

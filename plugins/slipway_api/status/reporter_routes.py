@@ -1,0 +1,231 @@
+"""Reporters: programs of others that add leaves of their own to a site's trees, with a token for nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path
+from fastapi.responses import JSONResponse
+from fastapi.security import HTTPAuthorizationCredentials
+from pydantic import BaseModel, Field
+
+from site_engine.reported_leaves import unknown_parents
+from site_store import NewLeaf, ReporterRecord
+from slipway_api import airflow_access as access
+from slipway_api.http.answers import EXAMPLE_ID, Moment, answers, errors
+from slipway_api.http.api_errors import ApiError
+from slipway_api.http.bodies import JsonObject, json_body_of
+from slipway_api.http.concurrency import BlockingRoute
+from slipway_api.http.dependencies import SitePath, Store
+from strategy_lib.status.words import Status
+
+router = APIRouter(tags=["reporters"], route_class=BlockingRoute)
+reported_router = APIRouter(tags=["reporters"], route_class=BlockingRoute)
+"""What a reporter's own token is for: it is none of Airflow's."""
+
+_LONGEST_TEXT = 2000
+_LONGEST_INTERVAL = 7 * 86400.0
+_INTERVAL = 120.0
+_MOST_AT_ONCE = 10_000
+
+
+class Reporter(BaseModel):
+    """A reporter; its token is not shown."""
+
+    id: str = Field(examples=[EXAMPLE_ID])
+    site: str = Field(examples=["default"])
+    owner: str = Field(examples=["reporter:burn-in"])
+    created: Moment
+    created_by: str = Field(examples=["admin"])
+    revoked: Moment | None = Field(examples=[None])
+    last_used: Moment | None = Field(examples=[None])
+
+
+class MadeReporter(Reporter):
+    """A reporter that was just made, with its token, which is shown this once."""
+
+    token: str = Field(examples=["a-long-random-text"])
+
+
+class ReporterBody(BaseModel):
+    """Whom the reporter speaks for."""
+
+    owner: str = Field(examples=["burn-in"])
+
+
+class ReportedLeaf(BaseModel):
+    """A leaf below the entry at the path `parent`, such as `control` of a site, `deploy_group/control` of an action."""
+
+    parent: str = Field(examples=["control"])
+    name: str = Field(examples=["burn-in of rack r1"])
+    status: Status
+    message: str | None = Field(default=None, examples=["12 of 40 nodes done"])
+    revision: int | None = Field(default=None, examples=[3])
+
+
+class GoneLeaf(BaseModel):
+    """A leaf that is not there any more."""
+
+    parent: str
+    name: str
+
+
+class ReportedBody(BaseModel):
+    """What a reporter says; leaves that it does not name stay as they are."""
+
+    action_id: str | None = Field(default=None, description="Below which action; without one, the site itself.")
+    interval: float = Field(default=_INTERVAL, examples=[60.0], description="Seconds that the reporter is alive now.")
+    leaves: list[ReportedLeaf]
+    gone: list[GoneLeaf] = Field(default_factory=list)
+
+
+class Reported(BaseModel):
+    """That it was written."""
+
+    owner: str = Field(examples=["reporter:burn-in"])
+    leaves: int = Field(examples=[1])
+
+
+ReporterId = Annotated[str, Path(max_length=64, description="Its id.", examples=[EXAMPLE_ID])]
+
+
+@router.get(
+    "/sites/{site}/reporters",
+    dependencies=[access.may_control],
+    summary="The reporters of a site",
+    responses=answers(list[Reporter]),
+)
+def get_reporters(site: SitePath, store: Store) -> JSONResponse:
+    """Return the reporters of a site, revoked ones too, oldest first."""
+    return JSONResponse([_shown(one) for one in store.reporters.of_site(site)])
+
+
+@router.post(
+    "/sites/{site}/reporters",
+    status_code=201,
+    dependencies=[access.may_control],
+    summary="Make a reporter",
+    openapi_extra=json_body_of(ReporterBody),
+    responses=answers(MadeReporter, 201),
+)
+def post_reporter(site: SitePath, body: JsonObject, store: Store, caller: access.CallerDep) -> JSONResponse:
+    """Make a reporter of a site, and return its token: this once, only a digest of it is kept."""
+    owner = body.get("owner")
+    if not isinstance(owner, str) or not owner.strip() or len(owner) > 200:
+        raise ApiError(400, "owner must say whom the reporter speaks for, in at most 200 characters", "Bad Request")
+    made = store.reporters.create(site, owner.strip().removeprefix("reporter:"), caller.name)
+    headers = {"Cache-Control": "no-store"}
+    return JSONResponse({**_shown(made.record), "token": made.token}, 201, headers=headers)
+
+
+@router.delete(
+    "/sites/{site}/reporters/{reporter_id}",
+    dependencies=[access.may_control],
+    summary="Revoke a reporter",
+    responses=answers(Reporter),
+)
+def delete_reporter(site: SitePath, reporter_id: ReporterId, store: Store) -> JSONResponse:
+    """Have a reporter's token open nothing any more. What it reported stays."""
+    return JSONResponse(_shown(store.reporters.revoke(site, reporter_id)))
+
+
+def reporter_token(
+    store: Store, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(access.bearer)]
+) -> str:
+    """Return the token of a reporter. Raises `ApiError` 401: there is none, or it opens nothing (any more)."""
+    if credentials is None or store.reporters.of_token(credentials.credentials) is None:
+        text = "send the token of a reporter, as `slipway create reporter` gave it; to log in does not help"
+        raise ApiError(401, text, headers={"WWW-Authenticate": "Bearer"})
+    return credentials.credentials
+
+
+@reported_router.put(
+    "/sites/{site}/reported",
+    summary="What a reporter says",
+    openapi_extra=json_body_of(ReportedBody),
+    responses={**answers(Reported), **errors(429)},
+)
+def put_reported(
+    token: Annotated[str, Depends(reporter_token)], site: SitePath, body: JsonObject, store: Store
+) -> JSONResponse:
+    """Write leaves of the reporter that the token is of, below existing entries of a tree of its site.
+
+    They roll up. They never count for criteria or outcomes. At most one request a second (429).
+    """
+    action_id = body.get("action_id") or ""
+    leaves, gone = _leaves(body), _gone(body)
+    interval = body.get("interval", _INTERVAL)
+    if not isinstance(interval, int | float) or not 1 <= interval <= _LONGEST_INTERVAL or math.isnan(interval):
+        raise ApiError(400, f"interval must be seconds from 1 to {_LONGEST_INTERVAL:.0f}", "Bad Request")
+    if not isinstance(action_id, str):
+        raise ApiError(400, "action_id must be the id of an action", "Bad Request")
+    own = store.reporters.of_token(token)
+    if own is None or own.site != site:
+        raise ApiError(403, f"this token is none of a reporter of site {site}")
+    if action_id and store.actions.get(action_id).site != site:
+        raise ApiError(403, f"action {action_id} is not one of site {site}")
+    _require_own(store, own, action_id, {(leaf.parent, leaf.name) for leaf in leaves} | set(gone))
+    if missing := unknown_parents(store, site, action_id, {leaf.parent for leaf in leaves}):
+        raise ApiError(404, f"the tree has no entry {missing[0][:200]!r} below which a leaf could stand")
+    known = store.reporters.report(token, site, leaves, action_id, interval=float(interval), gone=gone)
+    return JSONResponse({"owner": known.owner, "leaves": len(leaves)})
+
+
+def _require_own(store: Store, own: ReporterRecord, action_id: str, places: set[tuple[str, str]]) -> None:
+    """Refuse (403) to touch leaves of other reporters."""
+    for leaf in store.reporters.reported(own.site, action_id):
+        if leaf.owner != own.owner and (leaf.parent, leaf.name) in places:
+            raise ApiError(403, f"the leaf {leaf.name[:200]!r} is of {leaf.owner}, and not of {own.owner}")
+
+
+def _leaves(body: Mapping[str, Any]) -> list[NewLeaf]:
+    given = body.get("leaves")
+    if not isinstance(given, list) or len(given) > _MOST_AT_ONCE:
+        raise ApiError(400, f"leaves must be a list of at most {_MOST_AT_ONCE}", "Bad Request")
+    found = []
+    for place, leaf in enumerate(given):
+        where = f"leaves[{place}]"
+        parent, name = _place(leaf, where)
+        status, message, revision = leaf.get("status"), leaf.get("message"), leaf.get("revision")
+        if status not in tuple(Status):
+            raise ApiError(400, f"{where}.status must be one of {', '.join(Status)}", "Bad Request")
+        if message is not None and (not isinstance(message, str) or len(message) > _LONGEST_TEXT):
+            raise ApiError(400, f"{where}.message must be a text of at most {_LONGEST_TEXT} characters", "Bad Request")
+        if revision is not None and (isinstance(revision, bool) or not isinstance(revision, int)):
+            raise ApiError(400, f"{where}.revision must be a number", "Bad Request")
+        if revision is not None and not 0 <= revision < 2**31:
+            raise ApiError(400, f"{where}.revision must be the number of a revision", "Bad Request")
+        found.append(NewLeaf(parent, name, status, message, revision))
+    return found
+
+
+def _gone(body: Mapping[str, Any]) -> list[tuple[str, str]]:
+    given = body.get("gone") or []
+    if not isinstance(given, list) or len(given) > _MOST_AT_ONCE:
+        raise ApiError(400, f"gone must be a list of at most {_MOST_AT_ONCE}", "Bad Request")
+    return [_place(leaf, f"gone[{place}]") for place, leaf in enumerate(given)]
+
+
+def _place(leaf: Any, where: str) -> tuple[str, str]:
+    if not isinstance(leaf, Mapping):
+        raise ApiError(400, f"{where} must be an object", "Bad Request")
+    parent, name = leaf.get("parent"), leaf.get("name")
+    if not isinstance(parent, str) or len(parent) > _LONGEST_TEXT:
+        raise ApiError(400, f"{where}.parent must be the path of an entry", "Bad Request")
+    if not isinstance(name, str) or not 0 < len(name) <= 200 or "/" in name:
+        raise ApiError(400, f"{where}.name must be a name of at most 200 characters without a slash", "Bad Request")
+    return parent.strip("/"), name
+
+
+def _shown(one: ReporterRecord) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "site": one.site,
+        "owner": one.owner,
+        "created": one.created.isoformat(),
+        "created_by": one.created_by,
+        "revoked": one.revoked.isoformat() if one.revoked else None,
+        "last_used": one.last_used.isoformat() if one.last_used else None,
+    }
