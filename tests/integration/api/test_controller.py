@@ -154,8 +154,12 @@ def test_it_asks_every_sites_provisioner(store: SiteStore, started: Start, dead:
         "airflow",
         "airflow: api-server",
         "airflow: metadatabase",
+        "notifications",
+        "old notifications",
+        "owners",
         "provisioner of site default",
         "provisioners",
+        "roll-up",
     }
     # There is none here, and Airflow says so.
     assert "unhealthy" in str(found["airflow: scheduler"])
