@@ -234,6 +234,10 @@ class AirflowClient:
         """Mark a run failed: Airflow ends its tasks and runs its teardown."""
         self._change(f"stopping run {run_id}", "PATCH", _run_path(dag_id, run_id), json={"state": "failed"})
 
+    def set_note(self, dag_id: str, run_id: str, note: str) -> None:
+        """Replace the note of a run, which Airflow shows beside it."""
+        self._change(f"noting the end of run {run_id}", "PATCH", _run_path(dag_id, run_id), json={"note": note})
+
     def delete_run(self, dag_id: str, run_id: str) -> None:
         """Remove the run and its tasks from Airflow."""
         self._change(f"deleting {run_id}", "DELETE", _run_path(dag_id, run_id))

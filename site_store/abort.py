@@ -35,7 +35,7 @@ def close_action(
     decided = tx.execute(
         update(action)
         .where(action.c.id == action_id, action.c.state.in_(allowed))
-        .values(state=state, verdict=verdict, ended=now, paused=None)
+        .values(state=state, verdict=verdict, ended=now, paused=None, noted=None)
     ).rowcount
     interrupt_work(tx, now, action_id)
     interrupt_groups(tx, now, closing.site, action_id)

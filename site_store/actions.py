@@ -16,8 +16,9 @@ from site_store.contents import newest_number
 from site_store.database import Repository
 from site_store.dialects import insert, json_rows, one_at_a_time
 from site_store.errors import SiteBusy
+from site_store.leases import require_lease
 from site_store.node_status import expect_provisioner
-from site_store.records import ActionListing, ActionRecord, ActionState, AuditRecord, LockOwner, StepState
+from site_store.records import ActionListing, ActionRecord, ActionState, AuditRecord, Lease, LockOwner, StepState
 from site_store.steps import AIRFLOW_OWNER, plan_steps
 from site_store.storable import require_names
 from site_store.tables import action, action_audit, action_step, group_run, site_lock
@@ -218,6 +219,26 @@ class Actions(Repository):
         if site is not None:
             query = query.where(action.c.site == site)
         return self._database.read(lambda tx: [action_record(row) for row in tx.execute(query)])
+
+    def not_noted(self, limit: int) -> list[ActionRecord]:
+        """Return ended actions, oldest first, whose verdict is not the note of their DAG run yet."""
+        ended = (action.c.noted.is_(None), action.c.ended.is_not(None), action.c.run_id.is_not(None))
+        query = select(*FACTS).where(*ended).order_by(action.c.id).limit(limit)
+        return self._database.read(lambda tx: [action_record(row) for row in tx.execute(query)])
+
+    def mark_noted(self, held: Lease, action_id: str, verdict: str | None) -> None:
+        """Note that this verdict is the note of the action's run; nothing where the action has another one by now.
+
+        Raises `LeaseLost`: another controller leads.
+        """
+
+        def work(tx: Connection) -> None:
+            now = self._shared_now(tx)
+            require_lease(tx, held, now)
+            same = (action.c.id == action_id, action.c.verdict.is_not_distinct_from(verdict))
+            tx.execute(update(action).where(*same).values(noted=now))
+
+        self._database.write(work)
 
     def set_paused(self, action_id: str, paused: bool) -> bool:
         """Say that no further group of an action is to start, or that it may go on. Again changes nothing.

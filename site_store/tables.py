@@ -129,6 +129,7 @@ candidate = Table(
 )
 
 _ACTION_OPEN = text("state IN ('pending', 'running')")
+_NOT_NOTED = text("noted IS NULL AND ended IS NOT NULL")
 _NO_GROUP = text("group_name IS NULL")
 _UNDELIVERED = text("delivered IS NULL")
 _TROUBLED = text("status IN ('error', 'unknown')")
@@ -167,11 +168,14 @@ action = Table(
     Column("connection", String),
     # How often the provisioner has to fetch the design anew, from another address each time.
     Column("design_fetch", Integer, nullable=False, server_default="0"),
+    # When its verdict became the note of its run in Airflow.
+    Column("noted", UtcDateTime),
     UniqueConstraint("dag_id", "run_id"),
     # Ids grow with time.
     Index("ix_action_site_id", "site", "id"),
     # Few of them, and asked for every few seconds.
     Index("ix_action_open", "id", sqlite_where=_ACTION_OPEN, postgresql_where=_ACTION_OPEN),
+    Index("ix_action_not_noted", "id", sqlite_where=_NOT_NOTED, postgresql_where=_NOT_NOTED),
 )
 
 # By itself because it is large: SQLite reads through all of it to reach what stands behind it in a row.

@@ -103,6 +103,7 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     from site_engine.controller import close_dead_actions
     from site_engine.notifications import send_notifications
     from site_engine.owner_jobs import check_owners, check_provisioners, watch_owners
+    from site_engine.run_notes import note_verdicts
     from site_engine.upkeep import forget_notifications, merge_counts
     from slipway_cli.courier import courier
 
@@ -113,6 +114,7 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     # Slipway's API asks the provisioners: it knows the connections, and keeps their secrets.
     return [
         close_dead_actions(airflow),
+        note_verdicts(airflow),
         check_owners(airflow.component_problems),
         watch_owners(),
         send_notifications(courier(airflow, slipway)),

@@ -26,6 +26,7 @@ def test_a_site_is_deployed(runs: Runs) -> None:
     runs.commit(PLAIN)
     state, tasks = runs.run()
     assert state == "success"
+    assert tasks.pop("after_success") == "skipped", "the site names nothing to come after it"
     assert set(tasks.values()) == {"success"}
     action = runs.last_action()
     assert action.state is ActionState.SUCCESS

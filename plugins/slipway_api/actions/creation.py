@@ -78,6 +78,10 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowClient, cal
     connection = provisioners().find_for_site(request.site)
     validated = validation_of_revision(request.site, revision)
     overridden = _judge(validated, parameters, request.site, revision)
+    follows = validated.design.configuration.after_success if validated.design is not None else None
+    if follows and kind.steps_behind:
+        # It runs with the rights of the run: who asks for the one has to have them for the other.
+        caller.require_create(follows)
     require_none(judge_design(parameters, request.site, revision, validated.design, _exposed(validated)))
     notes: list[dict[str, Any]] = []
     if validated.design is not None:

@@ -41,6 +41,7 @@ END
 
 def upgrade() -> None:
     """Add the columns, indexes, tables and triggers, and count what is there."""
+    _change_actions()
     _change_steps()
     _change_tasks()
     _change_nodes()
@@ -55,6 +56,14 @@ def upgrade() -> None:
     for statement in (*counting_0005.first_counts(), *counting_0005.statements(op.get_bind().dialect.name)):
         # As it is: there is nothing in it for SQLAlchemy to fill in.
         op.get_bind().exec_driver_sql(statement)
+
+
+def _change_actions() -> None:
+    op.add_column("action", sa.Column("noted", MOMENT))
+    # Runs that ended before keep the notes that they have.
+    op.execute("UPDATE action SET noted = ended")
+    where = sa.text("noted IS NULL AND ended IS NOT NULL")
+    op.create_index("ix_action_not_noted", "action", ["id"], sqlite_where=where, postgresql_where=where)
 
 
 def _change_steps() -> None:
