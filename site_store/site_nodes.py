@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, exists, func, literal, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, exists, func, literal, or_, select, tuple_
 
 from site_store.database import Repository
-from site_store.dialects import json_rows
+from site_store.dialects import UtcDateTime, json_rows
 from site_store.errors import ValueRefused
-from site_store.status_records import SitePart
-from site_store.tables import action, event, group_node, node, operation, site_group_node, task
+from site_store.status_records import TOUCH, SitePart
+from site_store.tables import action, event, group_node, node, operation, site_group_node, status_count, task
 from site_store.tree_facts import NodeEvent, NodePage, NodePast, NodePastFacts, NodeQuery, SiteNodeFacts
 from site_store.tree_queries import changes, owners_now
 from site_store.tree_rows import change_token, json_list, moment, owners_by_name, site_node_facts
+from strategy_lib.status.words import Status
 
 NODE_COLUMNS = {
     "node": node.c.name,
@@ -47,14 +50,9 @@ class SiteNodes(Repository):
         if query.sort not in NODE_COLUMNS:
             raise ValueRefused(f"nodes cannot be sorted by {query.sort!r}: name one of {', '.join(NODE_COLUMNS)}")
         limit = max(1, min(query.limit, MOST_NODES))
-        start = _start(query)
         found = _filtered(site, query)
         keys = _ordered(found.with_only_columns(node.c.site, node.c.name, *_sorted_by(query)), query)
-        if isinstance(start, int):
-            keys = keys.offset(start)
-        else:
-            keys = keys.where(node.c.name < start if query.descending else node.c.name > start)
-        page = keys.limit(limit + 1).subquery()
+        ranges = _behind(keys, query) if query.after is not None else [keys.offset(query.offset)]
         in_groups = (
             select(site_group_node.c.group_name)
             .where(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
@@ -62,19 +60,20 @@ class SiteNodes(Repository):
         )
         counted = found.with_only_columns(node.c.name).limit(MOST_COUNTED + 1).subquery()
         total = select(func.count()).select_from(counted).scalar_subquery()
+        touched = changes("", literal(site)).label("changes")
 
         def work(tx: Connection) -> NodePage:
-            rows = tx.execute(
-                _ordered(
-                    select(*node.c, json_rows(tx, in_groups).label("groups")).join(
-                        page, and_(page.c.site == node.c.site, page.c.name == node.c.name)
-                    ),
-                    query,
-                )
-            ).all()
-            about = tx.execute(
-                select(total.label("total"), changes("", literal(site)).label("changes"), *owners_now(tx))
-            ).one()
+            rows: list[Row[*tuple[Any, ...]]] = []
+            for keys in ranges:
+                if len(rows) <= limit:
+                    page = keys.limit(limit + 1 - len(rows)).subquery()
+                    same = and_(page.c.site == node.c.site, page.c.name == node.c.name)
+                    facts = select(*node.c, json_rows(tx, in_groups).label("groups")).join(page, same)
+                    rows += tx.execute(_ordered(facts, query)).all()
+            # Where the page is not full, what it has is all there is, and nothing need be counted.
+            known = len(rows) if query.after is None and not query.offset and len(rows) <= limit else None
+            number = literal(known) if known is not None else _of_roll_up(site) if _is_whole(query) else total
+            about = tx.execute(select(number.label("total"), touched, *owners_now(tx))).one()
             given = self._database.given_time()
             now = moment(about.now) if given is None else given
             owners = owners_by_name(about.owners)
@@ -82,8 +81,8 @@ class SiteNodes(Repository):
                 token=change_token(about.changes, owners, now),
                 read_at=now,
                 nodes=[site_node_facts(row, _groups(row)) for row in rows[:limit]],
-                total=about.total,
-                after=_after(rows[limit - 1], query, start, limit) if len(rows) > limit else None,
+                total=int(about.total),
+                after=_after(rows[limit - 1], query) if len(rows) > limit else None,
                 owners=owners,
             )
 
@@ -166,7 +165,9 @@ class SiteNodes(Repository):
 
 def _filtered(site: str, query: NodeQuery) -> Select[Any]:
     """Select the nodes that a query means, in no order."""
-    found = select(node.c.name).where(node.c.site == site, _IN_VIEW)
+    found = select(node.c.name).where(node.c.site == site)
+    if query.standing is None or query.standing == Status.DELETED:
+        found = found.where(_IN_VIEW)
     wanted = {"rack": query.rack, "standing": query.standing, **query.columns}
     text = {"node": query.text, **{name: value for name, value in wanted.items() if name in ("node", "error")}}
     member = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
@@ -182,18 +183,22 @@ def _filtered(site: str, query: NodeQuery) -> Select[Any]:
                 )
             )
         )
+    narrowed = query.group is not None
     for name, value in wanted.items():
         if value is None or name in text:
             continue
         if name in _EQUAL:
-            found = found.where(NODE_COLUMNS[name] == value)
+            # SQLite does not know which of two indexes leads to fewer: the group and the first column do.
+            indexed: ColumnElement[Any] = NODE_COLUMNS[name]
+            found = found.where((func.coalesce(indexed, "") if narrowed else indexed) == value)
+            narrowed = True
         elif name in _NUMBERS:
             found = found.where(NODE_COLUMNS[name] == (int(value) if value.isdigit() else -1))
         else:
             raise ValueRefused(f"nodes cannot be filtered by {name!r}: name one of {', '.join(NODE_COLUMNS)}")
     for name, part in text.items():
         if part:
-            found = found.where(func.lower(NODE_COLUMNS[name]).contains(part.lower(), autoescape=True))
+            found = found.where(NODE_COLUMNS[name].icontains(part, autoescape=True))
     return found
 
 
@@ -208,22 +213,55 @@ def _ordered(found: Select[Any], query: NodeQuery) -> Select[Any]:
     return found.order_by(*(column.asc().nulls_last() for column in columns[:-1]), node.c.name)
 
 
-def _start(query: NodeQuery) -> int | str:
-    """Return where a page begins: behind a name, or after so many nodes."""
-    if query.after is None:
-        return query.offset
-    kind, _, rest = query.after.partition(":")
-    if kind == "n" and query.sort == "node":
-        return rest
-    if kind == "o" and rest.isdigit():
-        return int(rest)
-    raise ValueRefused(f"{query.after!r} is not from a page of this table: leave it out to begin anew")
+def _is_whole(query: NodeQuery) -> bool:
+    """Whether a query leaves no node out."""
+    return not (query.group or query.rack or query.standing or query.text or query.columns)
 
 
-def _after(last: Row[*tuple[Any, ...]], query: NodeQuery, start: int | str, limit: int) -> str:
+def _of_roll_up(site: str) -> ColumnElement[int]:
+    """Return the number of all nodes of a site, by its roll-up."""
+    whole = (status_count.c.action_id == "", status_count.c.site == site, status_count.c.group_name == "")
+    records = func.coalesce(func.sum(status_count.c.records), 0)
+    return select(records).where(*whole, status_count.c.phase != TOUCH).scalar_subquery()
+
+
+def _behind(keys: Select[Any], query: NodeQuery) -> list[Select[Any]]:
+    """Return what selects the nodes behind the one that `after` names: ranges of an index, one after the other.
+
+    Nodes without a value come last, or first where the order is descending.
+    """
+    value, name = _place(query)
     if query.sort == "node":
-        return f"n:{last.name}"
-    return f"o:{(start if isinstance(start, int) else 0) + limit}"
+        return [keys.where(node.c.name < name if query.descending else node.c.name > name)]
+    column: ColumnElement[Any] = NODE_COLUMNS[query.sort]
+    this = tuple_(column, node.c.name)
+    if query.descending:
+        if value is None:
+            return [keys.where(column.is_(None), node.c.name < name), keys.where(column.is_not(None))]
+        return [keys.where(this < tuple_(literal(value, column.type), literal(name)))]
+    if value is None:
+        return [keys.where(column.is_(None), node.c.name > name)]
+    return [keys.where(this > tuple_(literal(value, column.type), literal(name))), keys.where(column.is_(None))]
+
+
+def _place(query: NodeQuery) -> tuple[Any, str]:
+    """Return the value and the name that `after` was made of."""
+    try:
+        value, name = json.loads(query.after or "")
+        if isinstance(value, list | dict):
+            value = None
+        name = str(name)
+        if isinstance(NODE_COLUMNS[query.sort].type, UtcDateTime) and value is not None:
+            value = datetime.fromisoformat(value)
+    except (TypeError, ValueError) as error:
+        raise ValueRefused(f"{query.after!r} is not from a page of this table: leave it out to begin anew") from error
+    return value, name
+
+
+def _after(last: Row[*tuple[Any, ...]], query: NodeQuery) -> str:
+    value = None if query.sort == "node" else last._mapping[NODE_COLUMNS[query.sort].name]
+    place: str = json.dumps([value.isoformat() if isinstance(value, datetime) else value, last.name])
+    return place
 
 
 def _groups(row: Row[*tuple[Any, ...]]) -> list[str]:
