@@ -251,7 +251,7 @@ def _postgresql() -> Iterator[str]:
 def _by_statement(table: str, moment: str, work: list[str], rows: str) -> Iterator[str]:
     """Return a function with this work, and the trigger that calls it once for each statement that changed rows."""
     function = f"slipway_count_{table}_{moment.lower()}"
-    body = "; ".join(line.replace("{changes}", f"({_CHANGES[moment]})") for line in work)
+    body = "; ".join(_planned_anew(line.replace("{changes}", f"({_CHANGES[moment]})")) for line in work)
     yield (
         f"CREATE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
         f"IF NOT EXISTS (SELECT 1 FROM {rows}) THEN RETURN NULL; END IF; {body}; RETURN NULL; END $$"
@@ -260,6 +260,12 @@ def _by_statement(table: str, moment: str, work: list[str], rows: str) -> Iterat
         f"CREATE TRIGGER count_{table}_{moment.lower()} AFTER {moment} ON {table} "
         f"REFERENCING {_TRANSITIONS[moment]} FOR EACH STATEMENT EXECUTE FUNCTION {function}()"
     )
+
+
+def _planned_anew(line: str) -> str:
+    """Return the line so that PostgreSQL plans it for the rows of each statement: the first may have had only one."""
+    query = line.replace("PERFORM 1 ", "SELECT 1 ", 1) if line.startswith("PERFORM 1 ") else line
+    return f"EXECUTE $q${query}$q$" if query.startswith(("SELECT", "INSERT")) else line
 
 
 def _postgresql_add(cells: str) -> str:
@@ -310,9 +316,16 @@ def _postgresql_site_membership(moment: str, rows: str) -> list[str]:
     added = moment == "INSERT"
     number, other = ("1", "-1") if added else ("-1", "1")
     here = f"EXISTS (SELECT 1 FROM {rows} g WHERE g.site = t.site AND g.node = t.name)"
-    members = "(SELECT count(*) FROM site_group_node m WHERE m.site = t.site AND m.node = t.name)"
-    others = f"(SELECT count(*) FROM {rows} m WHERE m.site = t.site AND m.node = t.name)" if added else "0"
-    only = f" AND t.wanted_digest IS NOT NULL AND {here} AND {members} = {others}"
+    # Nodes all of whose groups are new; as joins of whole tables, for a group may have 100,000 nodes.
+    all_new = (
+        "SELECT m.site, m.node FROM site_group_node m "
+        f"LEFT JOIN {rows} r ON r.site = m.site AND r.group_name = m.group_name AND r.node = m.node "
+        f"WHERE (m.site, m.node) IN (SELECT site, node FROM {rows}) "
+        "GROUP BY m.site, m.node HAVING count(r.node) = count(*)"
+    )
+    none_left = f"{here} AND NOT EXISTS (SELECT 1 FROM site_group_node m WHERE m.site = t.site AND m.node = t.name)"
+    moved = f"(t.site, t.name) IN ({all_new})" if added else none_left
+    only = f" AND t.wanted_digest IS NOT NULL AND {moved}"
     join = f"JOIN {rows} g ON g.site = t.site AND g.node = t.name"
     cells = " UNION ALL ".join(
         [
