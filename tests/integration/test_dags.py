@@ -87,7 +87,8 @@ def test_rule_19_a_failed_critical_group_fails_the_run_and_stops_no_other(
     assert {n["name"]: n["state"] for n in runs.last_report()["nodes"]} == {"a": "failure", "b": "success"}
     with SiteStore.open() as store:
         steps = {(step.name, step.group): step for step in store.steps.of_action(action.id)}
-    assert [name for name, _ in steps] == [*kind_of(action.kind).steps, "deploy_group", "deploy_group", REPORT, RELEASE]
+    behind = ["deploy_group", "deploy_group", "after_success", REPORT, RELEASE]
+    assert [name for name, _ in steps] == [*kind_of(action.kind).steps, *behind]
     failed = {key: step.message for key, step in steps.items() if step.state is StepState.FAILED}
     assert failed.keys() == {("deploy_group", "one"), ("report", None)}
     assert failed["report", None] == "critical group one failed"
