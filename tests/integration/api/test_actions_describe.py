@@ -179,7 +179,7 @@ def test_an_action_whose_run_was_deleted_is_still_there(
     shown = described(viewer, under_way)
     assert (shown["action_lifecycle"], shown["dag_status"]) == ("Failed", "FAILED")
     assert shown["verdict"] == "the DAG run ended without its report"
-    assert len(shown["steps"]) == 10
+    assert len(shown["steps"]) == 11
 
 
 def test_a_step_is_airflows_task(viewer: httpx.Client, under_way: str) -> None:
