@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +15,22 @@ from tests.e2e.running import RunningSlipway
 from tests.support.simulators import Simulator
 
 HERE = Path(__file__).parent
+DAGS = HERE.parent.parent / "dags"
+SOFTWARE_DAG = "software_of_tests"
+_SOFTWARE = f"""
+from airflow.providers.standard.operators.python import PythonOperator
+from airflow.sdk import DAG
+
+
+def install(dag_run, **_):
+    assert set(dag_run.conf) == {{"site", "revision", "action"}}, dag_run.conf
+    if dag_run.conf["site"] == "software-fails" and "again" not in dag_run.run_id:
+        raise ValueError("the software cannot be installed")
+
+
+with DAG("{SOFTWARE_DAG}", schedule=None, is_paused_upon_creation=False):
+    PythonOperator(task_id="install", python_callable=install)
+"""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -23,9 +40,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.e2e)
 
 
-def settings_for(home: Path) -> EmbeddedSettings:
+def settings_for(home: Path, dags: Path | None = None) -> EmbeddedSettings:
     """Settings for a home of its own: a free port, and nothing from the caller's SLIPWAY_* variables."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SLIPWAY_")}
+    if dags is not None:
+        environ["SLIPWAY_DAGS_FOLDER"] = str(dags)
     # Noticed sooner than usual: the tests wait for it.
     environ["SLIPWAY_AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT"] = "10"
     return EmbeddedSettings.from_environment(home, 0, environ)
@@ -35,9 +54,13 @@ def settings_for(home: Path) -> EmbeddedSettings:
 def slipway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSlipway]:
     """Slipway on its embedded Airflow, shared by all tests: give each test a site name of its own.
 
-    It ends with the last of them, and not with the test process: an Airflow is busy even when nothing runs.
+    It ends with the last of them, and not with the test process: an Airflow is busy even when nothing runs. It has one
+    DAG beside Slipway's, which a site may name to come after a deployment.
     """
-    background = BackgroundAirflow(settings_for(tmp_path_factory.mktemp("slipway"))).start()
+    folder = tmp_path_factory.mktemp("dags") / "dags"
+    shutil.copytree(DAGS, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / f"{SOFTWARE_DAG}.py").write_text(_SOFTWARE)
+    background = BackgroundAirflow(settings_for(tmp_path_factory.mktemp("slipway"), folder)).start()
     try:
         yield RunningSlipway.of(background)
     finally:

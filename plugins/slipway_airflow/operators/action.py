@@ -27,7 +27,9 @@ def run_states(ti: RuntimeTaskInstanceProtocol) -> Callable[[str, str], str | No
 
     def state(dag_id: str, run_id: str) -> str | None:
         try:
-            return str(ti.get_dagrun_state(dag_id, run_id))
+            # The SDK gives a text or a member of an enumeration, whose `str` is not its value.
+            found: Any = ti.get_dagrun_state(dag_id, run_id)
+            return str(getattr(found, "value", found))
         except AirflowRuntimeError as error:
             if is_not_found(error):
                 return None
