@@ -113,8 +113,9 @@ def _may_answer(store: SiteStore, caller: access.Caller, record: ActionRecord) -
     if record.state.is_end:
         return frozenset()
     asked = [one for one in store.approvals.of_action(record.id) if one.answer is None]
-    creates = any(not one.approvers for one in asked) and caller.may_create(record.kind)
-    return frozenset(one.group for one in asked if (caller.name in one.approvers if one.approvers else creates))
+    unnamed = any(not one.approvers for one in asked)
+    may = unnamed and caller.may_control(access.COMMIT_DAG) and caller.may_create(record.kind)
+    return frozenset(one.group for one in asked if (caller.name in one.approvers if one.approvers else may))
 
 
 def _rights(caller: access.Caller, record: ActionRecord) -> frozenset[str]:

@@ -74,5 +74,6 @@ def _asked(store: SiteStore, caller: access.Caller, action: ActionRecord, group:
     except MayNotAnswer as error:
         raise ApiError(403, str(error)) from error
     if not asked.approvers:
+        caller.require_control(access.COMMIT_DAG)
         caller.require_create(action.kind)
     return asked

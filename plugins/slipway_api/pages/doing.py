@@ -66,7 +66,7 @@ class Question:
 @router.get("/actions/{action_id}/do/{verb}", dependencies=[access.may_act])
 def ask(request: Request, action_id: str, verb: str, store: Store, caller: access.CallerDep) -> Response:
     """Say what a command to an action will do, and ask."""
-    action = _controllable(store, caller, action_id)
+    action = _controllable(store, caller, action_id, verb)
     groups = request.query_params.getlist("group")
     values = {"action": action, "verb": verb, "groups": groups, "question": _question(store, action, verb, groups)}
     return page(request, "confirm.html", values)
@@ -77,7 +77,7 @@ def do(
     request: Request, action_id: str, verb: str, body: RawBody, store: Store, airflow: Airflow, caller: access.CallerDep
 ) -> Response:
     """Give a command to an action."""
-    action = _controllable(store, caller, action_id)
+    action = _controllable(store, caller, action_id, verb)
     fields = form_fields(body)
     if verb == RETRY:
         try:
@@ -130,9 +130,11 @@ def form_fields(body: bytes) -> Mapping[str, list[str]]:
         raise ApiError(400, "the form was not sent as a browser sends it: open its page again") from error
 
 
-def _controllable(store: SiteStore, caller: access.Caller, action_id: str) -> ActionRecord:
+def _controllable(store: SiteStore, caller: access.Caller, action_id: str, verb: str) -> ActionRecord:
     action = find_action(store, caller, action_id)
     caller.require_control(action.dag_id)
+    if verb == RETRY:
+        caller.require_control(access.COMMIT_DAG)
     return action
 
 
