@@ -119,7 +119,9 @@ def _may_answer(store: SiteStore, caller: access.Caller, record: ActionRecord) -
 
 
 def _rights(caller: access.Caller, record: ActionRecord) -> frozenset[str]:
-    return frozenset({"control"} if caller.may_control(record.dag_id) else ())
+    if not caller.may_control(record.dag_id):
+        return frozenset()
+    return frozenset({"control", "retry"} if caller.may_control(access.COMMIT_DAG) else {"control"})
 
 
 def _action_values(store: SiteStore, record: ActionRecord, root: str) -> dict[str, Any]:
