@@ -154,6 +154,7 @@ def test_it_asks_every_sites_provisioner(store: SiteStore, started: Start, dead:
         "airflow",
         "airflow: api-server",
         "airflow: metadatabase",
+        "notes of runs",
         "notifications",
         "old notifications",
         "owners",

@@ -68,6 +68,7 @@ def test_every_answer_has_a_schema_and_every_example_is_as_its_schema_says(descr
 def test_only_what_judges_or_asks_the_provisioner_has_a_bad_gateway(description: dict[str, Any]) -> None:
     found = {name for name, operation in _operations(description) if "502" in operation["responses"]}
     assert found == {
+        "POST /api/v1.0/actions/plan",
         "POST /api/v1.0/commitconfigdocs",
         "POST /api/v1.0/revisions/{number}/rollback",
         "POST /api/v1.0/actions",

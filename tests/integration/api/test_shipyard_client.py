@@ -192,7 +192,7 @@ def test_create_action_and_get_actions(committed: ShipyardClient) -> None:
     created = action_row(answer.json())
     assert (created[0], created[2], created[4]) == ("deploy_site", "Pending", "0/0/0")
     listed = [action_row(one) for one in sorted(committed.get_actions().json(), key=lambda one: one["id"])]
-    assert listed == [(*created[:4], "0/0/8", [])]
+    assert listed == [(*created[:4], "0/0/9", [])]
     with refused(409) as busy:
         committed.create_action("update_site")
     assert created[1].removeprefix("action/") in status_row(busy.value.body)[0]
@@ -235,7 +235,7 @@ def test_describe_action(client: ShipyardClient, login: Callable[..., ShipyardCl
     assert answer.headers["Content-Type"] == "application/json"
     facts, steps, commands, validations, _ = detail_row(answer.json())
     assert facts[:4] == ("deploy_site", action, "Pending", {})
-    assert [step[1] for step in steps] == list(range(1, 9))
+    assert [step[1] for step in steps] == list(range(1, 10))
     assert [command[:2] for command in commands] == [("invoke", "user")]
     assert validations == []
     marked = login(marker=MARKER, verbosity=5)

@@ -116,6 +116,7 @@ def test_a_teardown_names_who_stopped_it(store: SiteStore, monkeypatch: pytest.M
         task_id="release",
         try_number=1,
         max_tries=0,
+        get_task_states=lambda **_: {},
     )
     with pytest.raises(AirflowFailException, match="stopped by bob"):
         action.ReleaseSiteOperator(task_id="release").execute(cast(Any, {"ti": run}))

@@ -49,7 +49,7 @@ def test_the_triggerer_repeats_no_secret_of_an_answer(
             raise answer
         return cast(ProvisionerTask, answer)
 
-    def connect(_connection: ProvisionerConnection, redact: Redact, _marker: str | None = None) -> RedactingProvisioner:
+    def connect(_connection: ProvisionerConnection, redact: Redact, *_: object) -> RedactingProvisioner:
         return RedactingProvisioner(cast(Any, SimpleNamespace(task=task, close=lambda: None)), redact)
 
     async def found(conn_id: str) -> Connection:
