@@ -17,8 +17,6 @@ from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory, Observation, observe
 from strategy_lib.node_states.user_state import UserState
 from strategy_lib.node_states.view import view_of
-from strategy_lib.status.counts import CountedLeaf, count, summarize
-from strategy_lib.status.leaf import OwnerRecord
 
 
 @dataclass(frozen=True)
@@ -69,14 +67,6 @@ def look(nodes: int) -> Callable[[], object]:
     return work
 
 
-def roll_up_anew(nodes: int) -> Callable[[], object]:
-    """Prepare counting all leaves of 200 groups from scratch, and summing the counts."""
-    leaves = [
-        CountedLeaf(f"g{i % 200}", "deploy", (OwnerRecord("airflow:deploy_site", "success"),)) for i in range(nodes)
-    ]
-    return lambda: summarize(count(leaves), lambda _: True)
-
-
 CASES = (
     Case("plan, nothing changed", 100_000, update(0), max_seconds=5.0),
     Case("plan, 1 % changed", 100_000, update(1), max_seconds=5.0),
@@ -84,7 +74,6 @@ CASES = (
     Case("plan, one chain of all", 100_000, update(100, chain=True), max_seconds=5.0),
     Case("plan, 1 % changed", 500_000, update(1)),
     Case("look at every node", 100_000, look),
-    Case("roll-up from scratch", 100_000, roll_up_anew),
 )
 
 
