@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from site_store import ApprovalRecord, GroupFacts, LeafFacts, StatusCount
 
 _JUDGED = (GroupState.SUCCESS, GroupState.FAILURE)
+_BEGUN = (GroupState.RUNNING, GroupState.SUCCESS)
 _WORST = tuple(sorted(Status, key=lambda status: -status.rank))
 
 
@@ -243,7 +244,8 @@ class Groups:
         facts = self.by_name.get(group)
         over = self.steps.over
         blame = self.blames.get(group)
-        begun = facts is None or facts.state in (GroupState.RUNNING, GroupState.SUCCESS) or facts.started is not None
+        # The task of a blocked group opens an attempt too, only to judge it.
+        begun = facts is None or (facts.reason != Reason.DEPENDENCY and (facts.state in _BEGUN or bool(facts.started)))
         blocked = blame.message if blame is not None and blame.role is Role.VICTIM and not begun else ""
         never = ""
         if over:

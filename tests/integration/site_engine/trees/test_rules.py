@@ -151,6 +151,25 @@ def test_rule_28_from_the_stored_to_the_shown(site: Scenario) -> None:
         assert group(root, name)["counts"] == {"error": 1}
 
 
+def test_rule_28_a_blocked_group_is_blocked_also_when_its_task_has_judged_it_and_the_action_is_over(
+    site: Scenario,
+) -> None:
+    groups = [
+        PlannedGroup(Group("one", critical=True), ("n1",)),
+        PlannedGroup(Group("two", critical=True, depends_on=("one",)), ("n2",)),
+    ]
+    action = site.action()
+    site.store.locks.acquire(action.id)
+    site.store.groups.save_plan(action.id, groups, [], {})
+    site.fail(site.open(action, "one"), Reason.DEPLOY_CRITERIA)
+    site.fail(site.open(action, "two"), Reason.DEPENDENCY)
+    site.store.actions.close(action.id, ActionState.FAILED, "critical groups one, two failed")
+    for phase in ("prepare", "deploy"):
+        entry = child(group(tree(site, action), "two"), phase, "n2")
+        assert entry["status"] == "error"
+        assert entry["messages"][0].startswith("blocked by one: ")
+
+
 def test_rule_28_what_never_began_when_the_action_ended(site: Scenario) -> None:
     action = site.running({"one": ["n1"]})
     site.store.actions.close(action.id, ActionState.CANCELLED, "stopped by ann")
