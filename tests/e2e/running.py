@@ -16,11 +16,14 @@ from typing import Any
 from api_client.airflow import AirflowClient, TaskInstance
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
+from site_engine.status_trees import action_tree, site_tree
 from site_store import SiteStore
 from site_store.address import URL_FILE
 from slipway_cli.demo.airflow import BackgroundAirflow
 from slipway_cli.embedded.home import Runtime
 from slipway_cli.embedded.processes import members, servers_of
+from strategy_lib.status.entry import Entry
+from strategy_lib.status.words import Status
 
 DAG = "deploy_site"
 # Seconds after which what a test waits for hangs: a busy machine is slow, and no test times anything.
@@ -110,7 +113,19 @@ class RunningSlipway:
         progress = self.slipway.progress(dag_id, run_id)
         assert progress is not None
         assert progress.report is not None, f"no report; action {progress.state}"
+        self._require_defined(dag_id, run_id)
         return dict(progress.report)
+
+    def _require_defined(self, dag_id: str, run_id: str) -> None:
+        """Rule 35: neither in the tree of the action nor in that of its site is anything undefined."""
+        with self.open_store() as store:
+            action = store.actions.of_run(dag_id, run_id)
+            assert action is not None
+            trees = [action_tree(store, action.id)]
+            if action.site in store.sites.committed():
+                trees.append(site_tree(store, action.site))
+        for tree in trees:
+            assert _undefined(tree.root) == []
 
     def tasks(self, run_id: str, task_id: str | None = None, dag_id: str = DAG) -> list[TaskInstance]:
         """The run's tasks, or those of one id."""
@@ -164,3 +179,9 @@ class RunningSlipway:
 
 def _lives(pid: int | None) -> bool:
     return pid is not None and Path(f"/proc/{pid}").exists()
+
+
+def _undefined(entry: Entry) -> list[str]:
+    """Return the names of the entries that are undefined, or have nodes that are."""
+    here = [entry.name] if entry.status is Status.UNDEFINED or entry.counts.get(Status.UNDEFINED) else []
+    return here + [name for child in entry.children for name in _undefined(child)]
