@@ -75,7 +75,7 @@ class Webhook:
             raise ValueError("has no password: it is the key that signs what is sent")
 
     def send(self, event_id: str, event: Mapping[str, Any], timestamp: int) -> None:
-        """Send a notification once. Whoever calls tries again: the receiver knows a repetition by the event's id.
+        """Send a notification once. The caller tries again: the receiver knows a repetition by the event's id.
 
         Parameters
         ----------

@@ -136,7 +136,7 @@ def rebuild(tx: Connection) -> int:
     columns = [*_KEYS, "part", "records"]
     facts = [*(counted.c[key] for key in _KEYS), literal(0), counted.c.records]
     tx.execute(insert(tx, status_count).from_select(columns, select(*facts).where(true())))
-    # Whoever waits for a change looks again.
+    # Requests that wait for a change look again.
     touched = insert(tx, status_count).from_select(columns, _touches())
     key = [*_KEYS, "part"]
     more = status_count.c.records + touched.excluded.records

@@ -75,7 +75,7 @@ class Outbox(Repository):
         return self._database.read(lambda tx: read_notifications(tx, site))
 
     def get(self, event_id: str) -> OutboxRecord:
-        """Return a notification. Raises `EventNotFound`: there is none of this id, or it was forgotten."""
+        """Return a notification. Raises `EventNotFound`: no notification has this id, or it was deleted."""
         query = select(outbox).where(outbox.c.event_id == event_id)
         row = self._database.read(lambda tx: tx.execute(query).one_or_none())
         if row is None:

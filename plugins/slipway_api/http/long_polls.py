@@ -31,7 +31,7 @@ _looking = LoopBound("slipway_looking", lambda: CapacityLimiter(_LOOKS_AT_ONCE))
 
 
 class _Watch:
-    """One scope that somebody waits for: `changed` is set, and replaced, when its token is another one."""
+    """One scope that requests wait for: `changed` is set, and replaced, when its token is another one."""
 
     def __init__(self) -> None:
         self.token: str | None = None
@@ -42,7 +42,7 @@ class _Watch:
 
 
 class LongPolls:
-    """Looks for changes of scopes for as long as somebody waits; used within one event loop.
+    """Looks for changes of scopes for as long as requests wait; used within one event loop.
 
     Parameters
     ----------
