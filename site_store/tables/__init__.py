@@ -1,0 +1,77 @@
+"""The tables. How they come into being is `migrations/`; a test proves that the two agree."""
+
+from __future__ import annotations
+
+from site_store.tables.actions import (
+    action,
+    action_audit,
+    action_report,
+    action_step,
+    group_node,
+    group_run,
+    operation,
+    site_lock,
+    task,
+)
+from site_store.tables.documents import (
+    buffer,
+    buffer_collection,
+    candidate,
+    content,
+    document,
+    revision,
+    revision_collection,
+    site,
+)
+from site_store.tables.events import check_result, delivery, event, lease, outbox
+from site_store.tables.metadata import metadata
+from site_store.tables.status import (
+    STANDING,
+    approval,
+    node,
+    owner,
+    provisioner_call,
+    provisioner_list,
+    reported,
+    reporter,
+    site_group,
+    site_group_node,
+    status_count,
+)
+
+__all__ = [
+    "STANDING",
+    "action",
+    "action_audit",
+    "action_report",
+    "action_step",
+    "approval",
+    "buffer",
+    "buffer_collection",
+    "candidate",
+    "check_result",
+    "content",
+    "delivery",
+    "document",
+    "event",
+    "group_node",
+    "group_run",
+    "lease",
+    "metadata",
+    "node",
+    "operation",
+    "outbox",
+    "owner",
+    "provisioner_call",
+    "provisioner_list",
+    "reported",
+    "reporter",
+    "revision",
+    "revision_collection",
+    "site",
+    "site_group",
+    "site_group_node",
+    "site_lock",
+    "status_count",
+    "task",
+]

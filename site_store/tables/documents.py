@@ -1,0 +1,103 @@
+"""What is wanted of each site: its revisions, the texts they are made of, and the buffer."""
+
+from __future__ import annotations
+
+from sqlalchemy import Boolean, Column, ForeignKey, Identity, Integer, String, Table, UniqueConstraint, false
+
+from site_store.dialects import CompressedText, Json, Serial, UtcDateTime
+from site_store.tables.metadata import metadata
+
+# What is wanted. Revisions are written by commit alone, and never changed.
+
+site = Table(
+    "site",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("created", UtcDateTime, nullable=False),
+)
+
+# A text of a site, stored once however many revisions have it: a collection as it was written, or a rendered design.
+content = Table(
+    "content",
+    metadata,
+    Column("id", Serial, Identity(always=True), primary_key=True),
+    Column("site", String, nullable=False),
+    Column("digest", String, nullable=False),
+    # How many documents were stored with it; none were (NULL) with a text that was only ever a rendered design.
+    Column("documents", Integer),
+    Column("text", CompressedText, nullable=False),
+    UniqueConstraint("site", "digest"),
+    sqlite_autoincrement=True,
+)
+
+document = Table(
+    "document",
+    metadata,
+    Column("content_id", Serial, ForeignKey("content.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("schema", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("layer", String),
+    Column("data", Json),
+)
+
+revision = Table(
+    "revision",
+    metadata,
+    Column("id", Serial, Identity(always=True), primary_key=True),
+    Column("site", String, ForeignKey("site.name"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("digest", String, nullable=False),
+    Column("design_token", String, nullable=False, unique=True),
+    Column("created", UtcDateTime, nullable=False),
+    Column("created_by", String, nullable=False),
+    # The rendered design; NULL when it was forced although it could not be rendered.
+    Column("design_id", Serial, ForeignKey("content.id")),
+    # What of it is secret, so that no task has to find out; NULL where it was not known at the commit.
+    Column("secrets_id", Serial, ForeignKey("content.id", name="fk_revision_secrets")),
+    Column("base", Integer),
+    Column("rollback_of", Integer),
+    Column("forced", Boolean, nullable=False, server_default=false()),
+    Column("problems", Json, nullable=False, server_default="[]"),
+    # Who is told what (`strategy_lib.notifications`); NULL where the design could not be read.
+    Column("notifications", Json),
+    UniqueConstraint("site", "number"),
+    sqlite_autoincrement=True,
+)
+
+revision_collection = Table(
+    "revision_collection",
+    metadata,
+    Column("revision_id", Serial, ForeignKey("revision.id"), primary_key=True, autoincrement=False),
+    Column("name", String, primary_key=True),
+    Column("content_id", Serial, ForeignKey("content.id"), nullable=False, index=True),
+)
+
+# What is about to be wanted: the change since the newest revision. Its version only grows, also over commits.
+
+buffer = Table(
+    "buffer",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("version", Integer, nullable=False),
+    Column("changed", UtcDateTime),
+    Column("changed_by", String),
+)
+
+buffer_collection = Table(
+    "buffer_collection",
+    metadata,
+    Column("site", String, ForeignKey("buffer.site"), primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("content_id", Serial, ForeignKey("content.id"), nullable=False),
+)
+
+# A design that the provisioner is to look at before it is committed; kept for an hour.
+candidate = Table(
+    "candidate",
+    metadata,
+    Column("token", String, primary_key=True),
+    Column("site", String, nullable=False),
+    Column("created", UtcDateTime, nullable=False),
+    Column("text", CompressedText, nullable=False),
+)

@@ -1,0 +1,81 @@
+"""What happened, who is told of it, and what the controller keeps for itself."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, ForeignKey, Identity, Index, Integer, String, Table, Text, text
+
+from site_store.dialects import Json, Serial, UtcDateTime
+from site_store.tables.metadata import metadata
+
+_UNDELIVERED = text("delivered IS NULL")
+_OF_A_NODE = text("node IS NOT NULL")
+_NOT_ROUTED = text("routed IS NULL")
+
+event = Table(
+    "event",
+    metadata,
+    Column("id", Serial, Identity(always=True), primary_key=True),
+    Column("at", UtcDateTime, nullable=False),
+    Column("site", String, nullable=False),
+    Column("action_id", String(26)),
+    Column("group_name", String),
+    Column("node", String),
+    Column("kind", String, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("data", Json, nullable=False),
+    Index("ix_event_action_id_id", "action_id", "id"),
+    Index("ix_event_at", "at"),
+    Index("ix_event_site_node_id", "site", "node", "id", sqlite_where=_OF_A_NODE, postgresql_where=_OF_A_NODE),
+    sqlite_autoincrement=True,
+)
+
+# The controller's. Times of a lease are the database's; what its owner writes is fenced by the epoch.
+
+lease = Table(
+    "lease",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("owner", String, nullable=False),
+    Column("epoch", Serial, nullable=False),
+    Column("expires_at", UtcDateTime, nullable=False),
+)
+
+check_result = Table(
+    "check_result",
+    metadata,
+    Column("subject", String, primary_key=True),
+    Column("problem", Text),
+    Column("since", UtcDateTime, nullable=False),
+    Column("checked_at", UtcDateTime, nullable=False),
+)
+
+# What others are told: written in the transaction of its event, and sent by the controller at least once.
+
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("id", Serial, Identity(always=True), primary_key=True),
+    Column("event_id", String, nullable=False, unique=True),
+    Column("site", String, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("action_id", String(26)),
+    Column("group_name", String),
+    Column("created", UtcDateTime, nullable=False),
+    Column("data", Json, nullable=False),
+    # When it was decided who is told; NULL: not yet.
+    Column("routed", UtcDateTime),
+    Index("ix_outbox_not_routed", "id", sqlite_where=_NOT_ROUTED, postgresql_where=_NOT_ROUTED),
+    sqlite_autoincrement=True,
+)
+
+delivery = Table(
+    "delivery",
+    metadata,
+    Column("outbox_id", Serial, ForeignKey("outbox.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("target", String, primary_key=True),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("next_try", UtcDateTime),
+    Column("delivered", UtcDateTime),
+    Column("error", Text),
+    Index("ix_delivery_due", "next_try", sqlite_where=_UNDELIVERED, postgresql_where=_UNDELIVERED),
+)

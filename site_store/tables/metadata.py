@@ -1,0 +1,14 @@
+"""The names that constraints and indexes get, in every table."""
+
+from __future__ import annotations
+
+from sqlalchemy import MetaData
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(referred_table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    }
+)

@@ -1,0 +1,216 @@
+"""How each node, group and owner stands, and the roll-up of it."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Computed,
+    Float,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    String,
+    Table,
+    Text,
+)
+
+from site_store.dialects import CompressedText, Json, Serial, UtcDateTime
+from site_store.tables.metadata import metadata
+
+# Per site and node: what is wanted of it, and what was last done to it.
+
+#: What `strategy_lib.status.leaf.status_in_site` says of the columns beside it; a test compares the two.
+STANDING = """
+CASE
+  WHEN status IS NOT NULL AND status NOT IN ('pending', 'processing', 'success', 'error', 'deleted') THEN 'undefined'
+  WHEN status = 'processing' THEN 'processing'
+  WHEN wanted_digest IS NULL AND done_digest IS NULL THEN 'deleted'
+  WHEN wanted_digest IS NULL AND status = 'error' THEN 'error'
+  WHEN wanted_digest IS NULL THEN 'pending'
+  WHEN status = 'error' AND (error_revision IS NULL OR error_revision >= wanted_revision) THEN 'error'
+  WHEN done_digest IS NULL OR doubt IS NOT NULL OR done_digest <> wanted_digest THEN 'pending'
+  ELSE 'success'
+END
+""".strip()
+
+node = Table(
+    "node",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("wanted_revision", Integer),
+    Column("wanted_digest", String),
+    Column("op", Serial),
+    Column("done_revision", Integer),
+    Column("done_digest", String),
+    Column("done_at", UtcDateTime),
+    Column("condition", String),
+    # How the newest operation left it, by the list of nodes; NULL where the list has said anything else since.
+    Column("left_as", String),
+    # Why what was recorded as done is not believed; NULL where nothing speaks against it.
+    Column("doubt", Text),
+    # Who is expected to work on it: `provisioner:<connection>`.
+    Column("owner", String),
+    # How its newest operation left it (processing, success, error, deleted); NULL where none is at work or has ended.
+    Column("status", String),
+    Column("error", Text),
+    # What the error was about: an error about an older version than the one that is wanted is history (rule 46).
+    Column("error_revision", Integer),
+    Column("error_action", String(26)),
+    # What had to be repeated before it succeeded, and when that was.
+    Column("fixed", Text),
+    # When an operation first and last wrote any of this.
+    Column("first_updated", UtcDateTime),
+    Column("last_updated", UtcDateTime),
+    # The rack that the committed design puts it in.
+    Column("rack", String),
+    # What the provisioner last said of it in its own words, and when.
+    Column("provisioner_status", String),
+    Column("power", String),
+    Column("listed_at", UtcDateTime),
+    # How it stands in its site, of the seven words: computed by the database, so that it can be counted and sorted.
+    Column("standing", String, Computed(STANDING), nullable=False),
+    Index("ix_node_site_standing_name", "site", "standing", "name"),
+    Index("ix_node_site_rack_name", "site", "rack", "name"),
+    Index("ix_node_site_done_revision_name", "site", "done_revision", "name"),
+    Index("ix_node_site_provisioner_status_name", "site", "provisioner_status", "name"),
+    Index("ix_node_site_power_name", "site", "power", "name"),
+    Index("ix_node_site_last_updated_name", "site", "last_updated", "name"),
+    sqlite_with_rowid=False,
+)
+
+# The committed strategy, its groups resolved against the committed design; written by commit in its transaction.
+
+site_group = Table(
+    "site_group",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("position", Integer, nullable=False),
+    Column("critical", Boolean, nullable=False),
+    Column("depends_on", Json, nullable=False),
+    Column("definition", Json, nullable=False),
+)
+
+site_group_node = Table(
+    "site_group_node",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("group_name", String, primary_key=True),
+    Column("node", String, primary_key=True),
+    ForeignKeyConstraint(["site", "group_name"], ["site_group.site", "site_group.name"], ondelete="CASCADE"),
+    Index("ix_site_group_node_site_node", "site", "node"),
+    sqlite_with_rowid=False,
+)
+
+# The list of nodes that the provisioner gave last.
+provisioner_list = Table(
+    "provisioner_list",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("connection", String, nullable=False),
+    Column("read_at", UtcDateTime, nullable=False),
+    Column("nodes", CompressedText, nullable=False),
+)
+
+# How it stands: who is there, what they report, and what there is of everything.
+
+owner = Table(
+    "owner",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("last_seen", UtcDateTime, nullable=False),
+    # It is alive for so long after it was seen.
+    Column("interval_seconds", Float, nullable=False),
+    # What it said of itself, or why it could not be reached; without secrets.
+    Column("detail", Text),
+    # Since when the controller knows that it is not there; NULL while it is.
+    Column("unresponsive_since", UtcDateTime),
+)
+
+# Calls to provisioners, counted by process and added up at each check-in; `bucket` is that of a histogram of seconds.
+provisioner_call = Table(
+    "provisioner_call",
+    metadata,
+    Column("owner", String, primary_key=True),
+    Column("call", String, primary_key=True),
+    Column("result", String, primary_key=True),
+    Column("bucket", Integer, primary_key=True, autoincrement=False),
+    Column("calls", BigInteger, nullable=False),
+    Column("seconds", Float, nullable=False),
+)
+
+# Somebody else's program that may add leaves of its own to a site. Its token is stored as a digest alone.
+reporter = Table(
+    "reporter",
+    metadata,
+    Column("id", String(26), primary_key=True),
+    Column("site", String, nullable=False),
+    Column("owner", String, nullable=False),
+    Column("token_hash", String, nullable=False, unique=True),
+    Column("created", UtcDateTime, nullable=False),
+    Column("created_by", String, nullable=False),
+    Column("revoked", UtcDateTime),
+    Column("last_used", UtcDateTime),
+    Index("ix_reporter_site", "site"),
+)
+
+# A leaf that a reporter has written, below an existing entry of the tree of an action, or ("") of its site.
+reported = Table(
+    "reported",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("action_id", String(26), primary_key=True),
+    # The path of the entry above it.
+    Column("parent", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("owner", String, primary_key=True),
+    Column("status", String, nullable=False),
+    Column("message", Text),
+    Column("revision", Integer),
+    Column("first_updated", UtcDateTime, nullable=False),
+    Column("last_updated", UtcDateTime, nullable=False),
+)
+
+# A person's answer that an attempt of a group waits for, before or after its work.
+approval = Table(
+    "approval",
+    metadata,
+    Column("action_id", String(26), ForeignKey("action.id", ondelete="CASCADE"), primary_key=True),
+    Column("group_name", String, primary_key=True),
+    Column("attempt", Integer, primary_key=True, autoincrement=False),
+    Column("moment", String, primary_key=True),
+    Column("text", Text, nullable=False),
+    Column("approvers", Json, nullable=False),
+    Column("asked", UtcDateTime, nullable=False),
+    Column("deadline", UtcDateTime),
+    Column("answered", UtcDateTime),
+    # approved, refused or timed_out.
+    Column("answer", String),
+    Column("answered_by", String),
+    Column("comment", Text),
+)
+
+# The roll-up: how many records share all of these; of a scope, which is an action, or ("") the standing of a site.
+# Triggers keep it, in the transaction of each change, and nothing else writes it (`counting.py`).
+# PostgreSQL: `part` is the transaction, so that no two ever write the same row. Sum over it; merging moves it into 0.
+status_count = Table(
+    "status_count",
+    metadata,
+    Column("action_id", String(26), primary_key=True),
+    Column("site", String, primary_key=True),
+    # "": the whole, in which each node counts once; a group counts all its nodes (rule 34).
+    Column("group_name", String, primary_key=True),
+    # Of an action: the phase. Of a site: "grouped", "no group" or "to be removed". "~touch": changes of the scope.
+    Column("phase", String, primary_key=True),
+    Column("owner", String, primary_key=True),
+    # The stored word of a task; the standing of a node.
+    Column("status", String, primary_key=True),
+    Column("fresh", Boolean, primary_key=True),
+    Column("part", BigInteger, primary_key=True, autoincrement=False),
+    Column("records", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
