@@ -20,6 +20,7 @@ from strategy_lib.configuration import (
 from strategy_lib.errors import Problem, StrategyLibError
 from strategy_lib.node import Node
 from strategy_lib.notifications import NOBODY, NOTIFICATIONS_SCHEMA, Notifications, parse_notifications
+from strategy_lib.site_settings import DEFAULT_SETTINGS, SITE_SETTINGS_SCHEMA, SiteSettings, parse_site_settings
 from strategy_lib.strategy import STRATEGY_SCHEMA, Strategy, default_strategy
 from strategy_lib.strategy_parser import parse_strategy
 from strategy_lib.warnings import strategy_warnings
@@ -40,6 +41,7 @@ class Design:
     digests : node name to the digest of what makes it.
     warnings : what deserves a second look (rule 4), and host profiles that are missing.
     notifications : who is told what; nobody where the site has no such document.
+    settings : how Slipway goes about the site; the defaults where the site has no such document.
     """
 
     configuration: DeploymentConfiguration
@@ -48,6 +50,7 @@ class Design:
     digests: Mapping[str, str]
     warnings: tuple[Problem, ...]
     notifications: Notifications = NOBODY
+    settings: SiteSettings = DEFAULT_SETTINGS
 
 
 def read_design(documents: Iterable[Document]) -> Design:
@@ -76,13 +79,14 @@ def read_design(documents: Iterable[Document]) -> Design:
     nodes = _attempt(errors, no_nodes, nodes_from_documents, all_documents)
     digests = _attempt(errors, no_digests, node_digests, all_documents, nodes)
     notifications = _attempt(errors, NOBODY, read_notifications, all_documents)
+    settings = _attempt(errors, DEFAULT_SETTINGS, read_site_settings, all_documents)
     if len(errors) == 1:
         raise errors[0]
     if errors:
         raise DocumentError(dict.fromkeys(problem for error in errors for problem in error.problems))
     warnings = [*strategy_warnings(strategy, nodes, strategy_document), *missing_profiles(all_documents)]
     warnings += unused_strategies(all_documents)
-    return Design(configuration, strategy, tuple(nodes), digests, tuple(warnings), notifications)
+    return Design(configuration, strategy, tuple(nodes), digests, tuple(warnings), notifications, settings)
 
 
 def read_notifications(documents: Iterable[Document]) -> Notifications:
@@ -92,6 +96,15 @@ def read_notifications(documents: Iterable[Document]) -> Notifications:
     """
     document = find_document(list(documents), NOTIFICATIONS_SCHEMA)
     return NOBODY if document is None else parse_notifications(document.data, document)
+
+
+def read_site_settings(documents: Iterable[Document]) -> SiteSettings:
+    """Read the settings of a site; the defaults without such a document.
+
+    Raises `StrategyLibError`: there are two of these documents, or the document is wrong.
+    """
+    document = find_document(list(documents), SITE_SETTINGS_SCHEMA)
+    return DEFAULT_SETTINGS if document is None else parse_site_settings(document.data, document)
 
 
 def _attempt(

@@ -18,17 +18,25 @@ from strategy_lib.did_you_mean import suggestion
 from strategy_lib.errors import Problem, StrategyLibError
 from strategy_lib.node import Node
 from strategy_lib.notifications import NOTIFICATIONS_SCHEMA, parse_notifications
+from strategy_lib.site_settings import SITE_SETTINGS_SCHEMA, parse_site_settings
 from strategy_lib.strategy import STRATEGY_SCHEMA
 from strategy_lib.strategy_parser import parse_strategy
 from strategy_lib.warnings import group_count_problem, strategy_warnings
 
 # Every report names the groups and settings that were applied.
-_SHOWN = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA, NOTIFICATIONS_SCHEMA)
+_SHOWN = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA, NOTIFICATIONS_SCHEMA, SITE_SETTINGS_SCHEMA)
 _EXPOSED = "groups and settings are shown to everybody: write it in plain"
 
-CHECKED = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA, NOTIFICATIONS_SCHEMA, NODE_SCHEMA)
+# A site has one document of each, at most.
+_SETTINGS: Mapping[str, Callable[..., object]] = {
+    CONFIGURATION_SCHEMA: parse_configuration,
+    NOTIFICATIONS_SCHEMA: parse_notifications,
+    SITE_SETTINGS_SCHEMA: parse_site_settings,
+}
 
-_READ = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA, NOTIFICATIONS_SCHEMA, *READ)
+CHECKED = (*_SHOWN, NODE_SCHEMA)
+
+_READ = (*_SHOWN, *READ)
 _NEAR = 0.85
 
 
@@ -178,15 +186,11 @@ def _problems(documents: Sequence[Document]) -> list[Problem]:
 
 def _settings_problems(documents: Sequence[Document]) -> list[Problem]:
     """Return names that are there twice, and what is wrong with configurations."""
-    found = [
-        *_errors(find_documents, documents, STRATEGY_SCHEMA),
-        *_errors(find_document, documents, CONFIGURATION_SCHEMA),
-        *_errors(find_document, documents, NOTIFICATIONS_SCHEMA),
-    ]
-    for document in _concrete(documents, CONFIGURATION_SCHEMA):
-        found += _errors(parse_configuration, document.data, document)
-    for document in _concrete(documents, NOTIFICATIONS_SCHEMA):
-        found += _errors(parse_notifications, document.data, document)
+    found = _errors(find_documents, documents, STRATEGY_SCHEMA)
+    for schema, parse in _SETTINGS.items():
+        found += _errors(find_document, documents, schema)
+        for document in _concrete(documents, schema):
+            found += _errors(parse, document.data, document)
     return found
 
 

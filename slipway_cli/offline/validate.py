@@ -23,6 +23,7 @@ from slipway_cli.output import (
 from strategy_lib.configuration import CONFIGURATION_SCHEMA
 from strategy_lib.errors import Problem
 from strategy_lib.notifications import NOTIFICATIONS_SCHEMA
+from strategy_lib.site_settings import SITE_SETTINGS_SCHEMA
 from strategy_lib.strategy import STRATEGY_SCHEMA
 
 INVALID_EXIT = 1
@@ -30,6 +31,7 @@ NOUNS = {
     STRATEGY_SCHEMA: "strategy",
     CONFIGURATION_SCHEMA: "configuration",
     NOTIFICATIONS_SCHEMA: "notification list",
+    SITE_SETTINGS_SCHEMA: "settings document",
     NODE_SCHEMA: "node",
 }
 
