@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from site_engine import log_messages
 from site_engine.approvals import refusal
+from site_engine.differences import node_differences
 from site_engine.measurements import measure_group
 from site_engine.operations.reconcile import OperationOwner, list_nodes
 from site_engine.operations.resume import NextOperation, begun_operation
@@ -238,7 +239,8 @@ class GroupSubject:
         record = self.record
         digests = self._store.tasks.digests(record.action_id, record.name)
         wanted = {name: digests.get(name, "") for name in nodes}
-        deployed = judge_deployed(wanted, self._store.nodes.of_site(self.request.site), found)
+        differences = node_differences(wanted, self._store.nodes.of_site(self.request.site), found)
+        deployed = judge_deployed({name: differences[name] for name in wanted})
         self._store.tasks.settle_deployed(record.action_id, phase, deployed.as_wanted, deployed.withheld)
         if deployed.as_wanted:
             self._log.info("As wanted by now, not submitted: %s.", log_messages.names(deployed.as_wanted))

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from design_rendering.digests import differ_in_labels_alone
 from site_engine.actions.kinds import ActionKind, Override
 from site_engine.actions.parameters import ActionParameters
+from site_engine.differences import NodeDifference, node_differences
 from site_store import NodeRecord, PlannedGroup
 from strategy_lib.deployment import Deployment, Finished
 from strategy_lib.errors import StrategyLibError
+from strategy_lib.goals.update import Change
 from strategy_lib.node import Node
 from strategy_lib.ordering import order_groups
-from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
+from strategy_lib.outcome import NodeCondition
 from strategy_lib.report import Submission
 from strategy_lib.selectors import resolve
 from strategy_lib.strategy import Strategy
@@ -32,13 +33,15 @@ class Plan:
 
     ``groups`` stand in processing order; ``done`` are nodes that are already as wanted (rule 21); ``withheld`` are
     deployed nodes that are not submitted though they are not as wanted, each with the reason; ``other`` are nodes of
-    the site in no group.
+    the site in no group. ``differences`` say of each node that is considered, and of those that left the design, what
+    has to be done to it, and why.
     """
 
     groups: tuple[PlannedGroup, ...]
     done: frozenset[str]
     other: frozenset[str]
     withheld: Mapping[str, str] = field(default_factory=dict)
+    differences: Mapping[str, NodeDifference] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,69 +92,49 @@ def plan_action(
     records : what the store knows of the site's nodes.
     conditions : what the provisioner says of them.
     """
-    deployed = judge_considered(kind, parameters, design.digests, records, conditions)
-    return make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld)
+    differences = considered_differences(kind, parameters, design.digests, records, conditions)
+    deployed = judge_deployed(differences)
+    return replace(make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld), differences=differences)
 
 
-def judge_considered(
+def considered_differences(
     kind: ActionKind,
     parameters: ActionParameters,
     digests: Mapping[str, str],
     records: Iterable[NodeRecord],
     conditions: Mapping[str, NodeCondition],
-) -> Deployed:
-    """Tell the deployed nodes that an action leaves alone (`judge_deployed`), of those that it considers.
+) -> Mapping[str, NodeDifference]:
+    """Tell what has to be done to the nodes that an action considers, and which left the design.
 
-    There are none where it redoes what is done, or has just destroyed its target nodes (a dry run would have).
+    Where it redoes what is done, or has just destroyed its target nodes (a dry run would have), it leaves none alone.
     """
-    if parameters.allows(Override.REDO_DONE) or kind.is_destructive:
-        return Deployed()
     targets = parameters.target_nodes
     wanted = {name: digest for name, digest in digests.items() if targets is None or name in targets}
-    return judge_deployed(wanted, records, conditions)
+    found = node_differences(wanted, records, conditions)
+    if targets is not None:
+        found = {name: found[name] for name in wanted}
+    if not parameters.allows(Override.REDO_DONE) and not kind.is_destructive:
+        return found
+    why = f"asked for with {Override.REDO_DONE}" if not kind.is_destructive else f"{kind.name} does it anew"
+    return {name: _redone(each, why) for name, each in found.items()}
 
 
-def judge_deployed(
-    wanted: Mapping[str, str], records: Iterable[NodeRecord], conditions: Mapping[str, NodeCondition]
-) -> Deployed:
+def _redone(found: NodeDifference, why: str) -> NodeDifference:
+    if found.change in (Change.NONE, Change.RELABEL):
+        return replace(found, change=Change.REDO, reason=why, withheld=None)
+    return replace(found, withheld=None)
+
+
+def judge_deployed(differences: Mapping[str, NodeDifference]) -> Deployed:
     """Tell the nodes that are as wanted from those that only a redeploy would bring to the wanted design (rule 21).
 
     A provisioner answers a prepare and a deploy of a node that is deployed with success at once, and touches nothing.
     So such a node is as wanted only where it is recorded as done in this very design, beyond doubt.
-
-    Parameters
-    ----------
-    wanted : the digest of the design of each node that is considered.
-    records : what the store knows of the site's nodes.
-    conditions : what the provisioner says of them now. What it does not list as deployed is in neither part of the
-        result.
     """
-    known = {record.name: record for record in records}
-    as_wanted: set[str] = set()
-    withheld: dict[str, str] = {}
-    for name, digest in wanted.items():
-        if conditions.get(name) is not NodeCondition.DEPLOYED:
-            continue
-        reason = _why_not_as_wanted(digest, known.get(name))
-        if reason is None:
-            as_wanted.add(name)
-        else:
-            withheld[name] = reason
-    return Deployed(frozenset(as_wanted), withheld)
-
-
-def _why_not_as_wanted(wanted: str, record: NodeRecord | None) -> str | None:
-    """Return why a deployed node is not as wanted; None when it is."""
-    if record is None or record.done_digest is None:
-        return f"deployed already, but no action on record proves its design: it {NEEDS_REDEPLOY}"
-    if record.doubt is not None:
-        return f"its design is in doubt, {NEEDS_REDEPLOY}: {record.doubt}"
-    if differ_in_labels_alone(record.done_digest, wanted):
-        return "labels changed: relabel_nodes brings them about"
-    if record.done_digest != wanted:
-        since = f": it has that of revision {record.done_revision}" if record.done_revision is not None else ""
-        return f"design changed, {NEEDS_REDEPLOY}{since}"
-    return None
+    return Deployed(
+        frozenset(name for name, each in differences.items() if each.change is Change.NONE),
+        {name: each.withheld for name, each in differences.items() if each.withheld is not None},
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -319,6 +319,9 @@ class NodeRecord:
     operation left it, and `error_revision` and `error_action` what the error was about. `provisioner_status` and
     `power` are the provisioner's own words in the list that was read at `listed_at`; `owner` is who is expected to
     work on it.
+
+    `wanted_version` grows when the wanted digest changes, and when a person asks for the node again: `touched` is the
+    wanted version at which that was. `done_version` is the one that was handed out with the operation that did it.
     """
 
     site: str
@@ -344,6 +347,9 @@ class NodeRecord:
     power: str | None = None
     listed_at: datetime | None = None
     standing: str = "pending"
+    wanted_version: int | None = None
+    touched: int | None = None
+    done_version: int | None = None
 
     @property
     def is_up_to_date(self) -> bool:

@@ -19,12 +19,13 @@ class Change(StrEnum):
     ADD = "add"
     CHANGE = "change"
     REDO = "redo"
+    RELABEL = "relabel"
     REMOVE = "remove"
     NONE = "none"
 
 
 TO_DO = frozenset({Change.ADD, Change.CHANGE, Change.REDO})
-"""What an update submits; a removal is asked for separately (`prune`)."""
+"""What an update prepares and deploys. New labels are given in place; a removal is asked for separately (`prune`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,16 @@ class Wanted:
 class Done:
     """What a node was last done for: the version and digest that were handed out with its operation.
 
-    A digest that is None means that nothing was ever done: such a row may only carry `failed`.
+    A digest that is None means that nothing was ever done: such a row may only carry `failed`. `doubt` says why what
+    is recorded is not believed. `labels_alone`: the wanted digest differs from this one by its labels only, where that
+    can be told.
     """
 
     version: int | None
     digest: str | None
     failed: bool = False
+    doubt: str | None = None
+    labels_alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +78,16 @@ def difference(wanted: Wanted | None, done: Done | None, condition: str | None) 
         return Difference(Change.REMOVE, "no longer in the design") if done else Difference(Change.NONE, "not wanted")
     if done is None or never_done:
         return Difference(Change.ADD, "never done")
+    deployed = condition == NodeCondition.DEPLOYED
+    if done.labels_alone and done.doubt is None and deployed:
+        return Difference(Change.RELABEL, f"only labels differ: {_versions(done, wanted)}")
     if wanted.digest != done.digest:
-        return Difference(
-            Change.CHANGE, f"the design differs: done for version {done.version}, wanted is version {wanted.version}"
-        )
+        return Difference(Change.CHANGE, f"the design differs: {_versions(done, wanted)}")
+    if done.doubt is not None:
+        return Difference(Change.REDO, f"in doubt: {done.doubt}")
     if done.failed:
         return Difference(Change.REDO, f"failed at version {done.version}")
-    if condition != NodeCondition.DEPLOYED:
+    if not deployed:
         return Difference(Change.REDO, f"not as it was left: {condition or 'not listed'}")
     if wanted.touched is not None and (done.version is None or wanted.touched > done.version):
         return Difference(Change.REDO, f"asked for again at version {wanted.touched}")
@@ -129,6 +137,10 @@ def plan_update(
         "order": waves(differences, to_do, depends_on or {}),
         "reasons": {name: found.reason for name, found in differences.items()},
     }
+
+
+def _versions(done: Done, wanted: Wanted) -> str:
+    return f"done for version {done.version}, wanted is version {wanted.version}"
 
 
 def _wanted(entry: Entry | None) -> Wanted | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from site_engine.planning import judge_deployed, make_plan
+from site_engine.actions.kinds import KINDS
+from site_engine.actions.parameters import parse_parameters
+from site_engine.planning import Deployed, considered_differences, judge_deployed, make_plan
 from site_store import NodeRecord
 from strategy_lib.node import nodes_from_inventory
 from strategy_lib.outcome import NodeCondition
@@ -36,46 +38,21 @@ def test_rule_21_only_nodes_of_groups_count_as_done() -> None:
     assert make_plan(STRATEGY, NODES, ["a", "c"]).done == {"a"}
 
 
-def known(name: str, done: str | None, doubt: str | None = None) -> NodeRecord:
-    return NodeRecord("alpha", name, 2, "1", 7, 1 if done else None, done, None, "deployed", doubt)
-
-
 @pytest.mark.parametrize(
-    ("record", "condition", "as_wanted", "reason"),
+    ("kind", "overrides", "change", "submitted"),
     [
-        (known("a", "1"), NodeCondition.DEPLOYED, True, None),
-        (
-            known("a", "0"),
-            NodeCondition.DEPLOYED,
-            False,
-            "design changed, needs redeploy (redeploy_server)",
-        ),
-        (
-            known("a", None),
-            NodeCondition.DEPLOYED,
-            False,
-            "deployed already, but no action on record",
-        ),
-        (None, NodeCondition.DEPLOYED, False, "deployed already, but no action on record"),
-        (known("a", "1", "why"), NodeCondition.DEPLOYED, False, "its design is in doubt, needs redeploy"),
-        (known("a", "1"), NodeCondition.READY, False, None),
-        (known("a", "0"), NodeCondition.FAILED_DEPLOYMENT, False, None),
-        (known("a", "1"), None, False, None),
+        ("update_site", {}, "none", False),
+        ("update_site", {"redo_done": True}, "redo", True),
+        ("redeploy_server", {}, "redo", True),
     ],
-    ids=["same", "changed", "undone", "unknown", "doubtful", "not deployed any more", "failed", "not listed"],
 )
-def test_rule_21_a_deployed_node_is_as_wanted_or_needs_a_redeploy(
-    record: NodeRecord | None, condition: NodeCondition | None, as_wanted: bool, reason: str | None
+def test_rule_21_a_node_that_is_as_wanted_is_left_alone_unless_it_is_redone(
+    kind: str, overrides: dict[str, bool], change: str, submitted: bool
 ) -> None:
-    found = judge_deployed({"a": "1"}, [record] if record else [], {"a": condition} if condition else {})
-    assert (found.as_wanted == {"a"}) is as_wanted
-    assert found.withheld.keys() == ({"a"} if reason else set())
-    assert all(said.startswith(reason or "?") for said in found.withheld.values())
-
-
-def test_rule_25_a_change_of_labels_alone_needs_only_new_labels() -> None:
-    deployed = {"a": NodeCondition.DEPLOYED}
-    found = judge_deployed({"a": "2:rest:new"}, [known("a", "2:rest:old")], deployed)
-    assert found.withheld == {"a": "labels changed: relabel_nodes brings them about"}
-    both = judge_deployed({"a": "2:other:new"}, [known("a", "2:rest:old")], deployed)
-    assert both.withheld["a"].startswith("design changed, needs redeploy")
+    parameters = parse_parameters({"target_nodes": "a", **overrides}, KINDS[kind])
+    record = NodeRecord("alpha", "a", 2, "1", 7, 1, "1", None, "deployed")
+    found = considered_differences(
+        KINDS[kind], parameters, {"a": "1", "b": "1"}, [record], {"a": NodeCondition.DEPLOYED}
+    )
+    assert {name: each.change for name, each in found.items()} == {"a": change}
+    assert (judge_deployed(found) == Deployed()) is submitted

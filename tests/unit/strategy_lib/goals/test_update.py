@@ -63,6 +63,33 @@ W = Wanted(3, "new")
             "asked for again at version 1",
             id="touched, version lost",
         ),
+        pytest.param(
+            W, Done(3, "new", doubt="why"), "deployed", "redo", "in doubt: why", id="the same digest, but in doubt"
+        ),
+        pytest.param(
+            W,
+            Done(1, "old", labels_alone=True),
+            "deployed",
+            "relabel",
+            "only labels differ: done for version 1, wanted is version 3",
+            id="only labels differ: in place",
+        ),
+        pytest.param(
+            W,
+            Done(1, "old", labels_alone=True),
+            "ready",
+            "change",
+            "the design differs: done for version 1, wanted is version 3",
+            id="only labels differ, and nothing is deployed",
+        ),
+        pytest.param(
+            W,
+            Done(1, "old", doubt="why", labels_alone=True),
+            "deployed",
+            "change",
+            "the design differs: done for version 1, wanted is version 3",
+            id="only labels differ, in doubt",
+        ),
         pytest.param(None, Done(3, "new"), "deployed", "remove", "no longer in the design", id="left the design"),
         pytest.param(None, None, "deployed", "none", "not wanted", id="neither wanted nor done"),
     ],
@@ -215,4 +242,4 @@ def test_plan_update_agrees_with_a_plain_reading(
 
 
 def test_every_change_has_a_word() -> None:
-    assert {str(change) for change in Change} == {"add", "change", "redo", "remove", "none"}
+    assert {str(change) for change in Change} == {"add", "change", "redo", "relabel", "remove", "none"}

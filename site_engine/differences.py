@@ -1,0 +1,149 @@
+"""What an action has to do to each node, from what the store knows of it, and why (rules 21 and 37). Pure.
+
+The plan of an action, its dry run, the plan of a site and its pages all go by `node_difference`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from design_rendering.digests import differ_in_labels_alone
+from strategy_lib.goals.update import TO_DO, Change, Difference, Done, Wanted, difference
+from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
+from strategy_lib.status.words import Status
+
+if TYPE_CHECKING:
+    from site_store import NodeRecord
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDifference:
+    """What has to be done to a node.
+
+    Attributes
+    ----------
+    change, reason : what, and why.
+    withheld : why an action leaves it alone all the same: a provisioner touches no deployed node by deploying it. None
+        where it does not.
+    wanted_version, wanted_revision : the version that is wanted of the node, and the revision that brought it. None for
+        a node that left the design, or where the action brings about another design than the newest.
+    done_version, done_revision : those that were last done; None before.
+    """
+
+    name: str
+    change: Change
+    reason: str
+    withheld: str | None = None
+    wanted_version: int | None = None
+    wanted_revision: int | None = None
+    done_version: int | None = None
+    done_revision: int | None = None
+
+
+def node_differences(
+    wanted: Mapping[str, str], records: Iterable[NodeRecord], conditions: Mapping[str, NodeCondition]
+) -> dict[str, NodeDifference]:
+    """Compare each node that is wanted, or was done, with what was done to it.
+
+    Parameters
+    ----------
+    wanted : the digest of the design of each node that an action brings about.
+    records : what the store knows of the site's nodes.
+    conditions : what the provisioner says of them now.
+    """
+    known = {record.name: record for record in records}
+    found = {
+        name: node_difference(name, digest, known.get(name), conditions.get(name)) for name, digest in wanted.items()
+    }
+    for name, record in known.items():
+        if name not in found and record.done_digest is not None:
+            found[name] = node_difference(name, None, record, conditions.get(name))
+    return found
+
+
+def node_difference(
+    name: str, digest: str | None, record: NodeRecord | None, condition: NodeCondition | None
+) -> NodeDifference:
+    """Compare a node with what was done to it.
+
+    Parameters
+    ----------
+    digest : of the design that the action brings about; None: the node is not in it.
+    record : what the store knows of it; None: nothing.
+    condition : what the provisioner says of it now; None: it does not list it.
+    """
+    newest = record is not None and digest is not None and record.wanted_digest == digest
+    wanted_version = record.wanted_version if record is not None and newest else None
+    wanted = None if digest is None else Wanted(wanted_version or 0, digest, record.touched if record else None)
+    done = None if record is None else _done(record, digest)
+    found = difference(wanted, done, condition)
+    reason = _reason(found, record, newest=newest)
+    return NodeDifference(
+        name=name,
+        change=found.change,
+        reason=reason,
+        withheld=_withheld(found, record, reason) if condition is NodeCondition.DEPLOYED else None,
+        wanted_version=wanted_version,
+        wanted_revision=record.wanted_revision if record is not None and newest else None,
+        done_version=None if record is None else record.done_version,
+        done_revision=None if record is None else record.done_revision,
+    )
+
+
+def has_failed(record: NodeRecord) -> bool:
+    """Whether the newest operation on a node failed, and in no older version than the one that is wanted (rule 46)."""
+    if record.status != Status.ERROR:
+        return False
+    about, wanted = record.error_revision, record.wanted_revision
+    return about is None or wanted is None or about >= wanted
+
+
+def _done(record: NodeRecord, digest: str | None) -> Done | None:
+    if record.done_digest is None:
+        return Done(None, None, has_failed(record)) if record.status is not None else None
+    return Done(
+        record.done_version,
+        record.done_digest,
+        has_failed(record),
+        record.doubt,
+        digest is not None and differ_in_labels_alone(record.done_digest, digest),
+    )
+
+
+def _reason(found: Difference, record: NodeRecord | None, *, newest: bool) -> str:
+    """Return why: with the error of a node that failed, and with revisions where versions are not known.
+
+    They are not where the action brings about another design than the newest, and of what was done before there were
+    any.
+    """
+    if record is None:
+        return found.reason
+    if found.change is Change.REDO and record.error is not None and record.doubt is None and has_failed(record):
+        return f"failed: {record.error}"
+    if newest and record.done_version is not None:
+        return found.reason
+    since = "" if record.done_revision is None else f"revision {record.done_revision}"
+    if found.change is Change.NONE and since:
+        return f"as wanted since {since}"
+    if found.change in (Change.CHANGE, Change.RELABEL):
+        what = "only labels differ" if found.change is Change.RELABEL else "the design differs"
+        return f"{what}: done for {since}" if since else what
+    return found.reason
+
+
+def _withheld(found: Difference, record: NodeRecord | None, reason: str) -> str | None:
+    """Return why a deployed node is left alone though it is not as wanted; None where it is as wanted."""
+    if found.change is Change.RELABEL:
+        return "labels changed: relabel_nodes brings them about"
+    if found.change not in TO_DO:
+        return None
+    if found.change is Change.ADD or record is None:
+        return f"deployed already, but no action on record proves its design: it {NEEDS_REDEPLOY}"
+    if record.doubt is not None:
+        return f"its design is in doubt, {NEEDS_REDEPLOY}: {record.doubt}"
+    if found.change is Change.CHANGE:
+        since = f": it has that of revision {record.done_revision}" if record.done_revision is not None else ""
+        return f"design changed, {NEEDS_REDEPLOY}{since}"
+    return f"{reason}: it {NEEDS_REDEPLOY}"
