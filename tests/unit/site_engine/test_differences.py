@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,13 +16,13 @@ DEPLOYED, READY = NodeCondition.DEPLOYED, NodeCondition.READY
 OTHER_DESIGN = "done for version 1, wanted is version 2"
 
 
-def known(done: str | None, doubt: str | None = None, **facts: object) -> NodeRecord:
+def known(done: str | None, doubt: str | None = None, **facts: Any) -> NodeRecord:
     """Return a node that is wanted in digest "1", version 2 of it, and was done in version 1."""
     record = NodeRecord("alpha", "a", 2, "1", 7, 1 if done else None, done, None, "deployed", doubt)
-    return replace(record, wanted_version=2, done_version=1 if done else None, **facts)  # type: ignore[arg-type]
+    return replace(record, wanted_version=2, done_version=1 if done else None, **facts)
 
 
-FAILED = {"status": "error", "error": "no PXE answer", "error_revision": 2}
+FAILED: dict[str, Any] = {"status": "error", "error": "no PXE answer", "error_revision": 2}
 
 
 @pytest.mark.parametrize(
