@@ -12,7 +12,7 @@ from site_store import dialects
 from site_store.dialects import pairs
 from site_store.errors import AttemptNotOpen, SiteNotHeld
 from site_store.events import EventKind, NewEvent, write_events
-from site_store.node_status import provisioner_owner
+from site_store.node_status import planned_version, provisioner_owner
 from site_store.records import OperationStatus
 from site_store.tables import action, group_run, node, operation, site_lock, task
 from strategy_lib.node import TaskStatus
@@ -21,7 +21,7 @@ from strategy_lib.phase import GroupState, Phase
 from strategy_lib.status.words import Status
 
 _TO_DO = (TaskStatus.PENDING, TaskStatus.ERROR, TaskStatus.UNKNOWN)
-_NOT_DONE = {"done_revision": None, "done_digest": None, "done_at": None, "doubt": None}
+_NOT_DONE = {"done_revision": None, "done_digest": None, "done_version": None, "done_at": None, "doubt": None}
 
 #: What a task that is begun again had failed by: the first part of what `fixed` says once it succeeds.
 to_be_fixed = case(
@@ -74,6 +74,9 @@ def claim(
     if phase.is_of_nodes:
         _note_found(tx, op, claimed, found)
         _note_digests(tx, op, {name: digests[name] for name in claimed if name in digests})
+        if phase.is_node_step:
+            wanted = planned_version(site, task.c.node, task.c.digest)
+            tx.execute(update(task).where(task.c.op == op).values(wanted_version=wanted))
         # Neither new labels nor the phases change what is deployed on a node; only to destroy it does.
         kept = frozenset(name for name in claimed if _stays(phase, (found or {}).get(name)))
         owner = provisioner_owner(tx.scalar(select(action.c.connection).where(action.c.id == action_id)))

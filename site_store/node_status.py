@@ -30,6 +30,17 @@ def provisioner_owner(connection: str | None) -> str:
     return f"{PROVISIONER}{connection or DEFAULT_CONNECTION}"
 
 
+def planned_version(site: str, name: ColumnElement[str], digest: ColumnElement[Any]) -> ColumnElement[int]:
+    """Return which wanted version of a node a task is about that brings it to a digest (NULL: to what is wanted).
+
+    A node that is wanted in another design by now was last wanted in an earlier version: the one before counts, since
+    a person who asked for the node again (`touch`) before that version did so before this plan.
+    """
+    other = and_(digest.is_not(None), node.c.wanted_digest.is_distinct_from(digest))
+    version = case((other, node.c.wanted_version - 1), else_=node.c.wanted_version)
+    return select(version).where(node.c.site == site, node.c.name == name).scalar_subquery()
+
+
 def done_again(now: datetime) -> str:
     """Say when something succeeded that had failed before: what stands behind the failure in `fixed`."""
     return f" (succeeded at {now:%Y-%m-%d %H:%M:%S} UTC)"
@@ -94,6 +105,7 @@ def follow_tasks(
         values = {
             "done_revision": case((proven, action.c.revision), else_=node.c.done_revision),
             "done_digest": case((proven, task.c.digest), else_=node.c.done_digest),
+            "done_version": case((proven, task.c.wanted_version), else_=node.c.done_version),
             "done_at": case((proven, literal(now, node.c.done_at.type)), else_=node.c.done_at),
             "doubt": case((proven, null()), else_=node.c.doubt),
         }
@@ -117,6 +129,7 @@ def follow_tasks(
             ),
             error=case((failed, said), (ended, null()), else_=node.c.error),
             error_revision=case((failed, action.c.revision), (ended, null()), else_=node.c.error_revision),
+            error_version=case((failed, task.c.wanted_version), (ended, null()), else_=node.c.error_version),
             error_action=case((failed, task.c.action_id), (ended, null()), else_=node.c.error_action),
             fixed=case((repeated, node.c.error + done_again(now)), (ended, null()), else_=node.c.fixed),
             first_updated=func.coalesce(node.c.first_updated, now),
@@ -139,6 +152,7 @@ def fail_nodes(tx: Connection, now: datetime, site: str, action_id: str, reasons
             status=str(Status.ERROR),
             error=why.c.value,
             error_revision=revision,
+            error_version=node.c.wanted_version,
             error_action=literal(action_id, Text()),
             first_updated=func.coalesce(node.c.first_updated, now),
             last_updated=now,

@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, exists, literal, or_, select, true, update
+from sqlalchemy import Connection, Row, and_, exists, func, literal, or_, select, true, update
 
+from design_rendering.digests import VERSION as DIGEST_VERSION
 from site_store.database import Repository
 from site_store.dialects import among, insert, names, pairs
 from site_store.node_status import provisioner_owner
@@ -21,7 +22,9 @@ from strategy_lib.phase import Phase
 def write_wanted(tx: Connection, site: str, revision: int, digests: Mapping[str, str]) -> None:
     """Say in the caller's transaction what a revision wants: these nodes, each in this version, and no others.
 
-    What stays as it is keeps the revision that brought it: a commit that changes nothing of a node raises nothing.
+    What stays as it is keeps the revision that brought it, and its version: a commit that changes nothing of a node
+    raises nothing (rule 37). The version of a node that leaves the design and comes back goes on. A new version has not
+    been tried yet: failures are of the one before.
     The site's nodes are locked by name, so that two who do so at once do not wait for each other.
     """
     # By name as Python and SQLite sort, whatever the language of the database.
@@ -37,8 +40,16 @@ def write_wanted(tx: Connection, site: str, revision: int, digests: Mapping[str,
     owner = provisioner_owner(tx.scalar(connection))
     wanted = pairs(tx, dict(sorted(digests.items())))
     rows = insert(tx, node).from_select(
-        ["site", "name", "wanted_revision", "wanted_digest", "owner"],
-        select(literal(site), wanted.c.key, literal(revision), wanted.c.value, literal(owner)).where(true()),
+        ["site", "name", "wanted_revision", "wanted_digest", "wanted_version", "digest_version", "owner"],
+        select(
+            literal(site),
+            wanted.c.key,
+            literal(revision),
+            wanted.c.value,
+            literal(1),
+            literal(int(DIGEST_VERSION)),
+            literal(owner),
+        ).where(true()),
     )
     tx.execute(
         rows.on_conflict_do_update(
@@ -46,6 +57,10 @@ def write_wanted(tx: Connection, site: str, revision: int, digests: Mapping[str,
             set_={
                 "wanted_revision": rows.excluded.wanted_revision,
                 "wanted_digest": rows.excluded.wanted_digest,
+                "wanted_version": func.coalesce(node.c.wanted_version, 0) + 1,
+                "digest_version": rows.excluded.digest_version,
+                "failures": 0,
+                "next_try": None,
             },
             where=node.c.wanted_digest.is_distinct_from(rows.excluded.wanted_digest),
         )

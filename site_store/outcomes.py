@@ -124,7 +124,7 @@ def _mark_relabelled(tx: Connection, this: Operation) -> None:
     if this.phase is not Phase.RELABEL:
         return
     query = (
-        select(node.c.name, node.c.done_digest, task.c.digest, action.c.revision)
+        select(node.c.name, node.c.done_digest, task.c.digest, task.c.wanted_version, action.c.revision)
         .select_from(task)
         .join(action, action.c.id == task.c.action_id)
         .join(node, and_(node.c.site == action.c.site, node.c.name == task.c.node, node.c.op == task.c.op))
@@ -138,7 +138,9 @@ def _mark_relabelled(tx: Connection, this: Operation) -> None:
     for row in tx.execute(query).all():
         done = with_labels_of(row.done_digest, row.digest)
         # With the design's labels it is what the design of this revision makes, if nothing else differs.
-        revision = {"done_revision": row.revision} if done == row.digest else {}
+        revision = {}
+        if done == row.digest:
+            revision = {"done_revision": row.revision, "done_version": row.wanted_version}
         tx.execute(
             update(node).where(node.c.site == this.site, node.c.name == row.name).values(done_digest=done, **revision)
         )

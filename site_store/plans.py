@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from site_store.dialects import among, names, names_parameter, names_value, pairs
 from site_store.errors import GroupNotFound
-from site_store.node_status import expect_provisioner, provisioner_owner
+from site_store.node_status import expect_provisioner, planned_version, provisioner_owner
 from site_store.records import GroupRecord, PlannedGroup
 from site_store.tables import action, group_node, group_run, operation, task
 from site_store.tasks import withhold
@@ -122,9 +122,9 @@ def write_plan(
     # Two simple lookups: a join with the digests would go through all of them for every node.
     versioned = select(versions.c.key, versions.c.value).where(versions.c.key.in_(select(considered.c.node)))
     others = select(considered.c.node, null()).where(considered.c.node.not_in(names(tx, digests)))
-    _insert_tasks(tx, action_id, owner, Phase.PREPARE, select(considered.c.node, null()))
-    _insert_tasks(tx, action_id, owner, Phase.DEPLOY, versioned)
-    _insert_tasks(tx, action_id, owner, Phase.DEPLOY, others)
+    for nodes in (versioned, others):
+        _insert_tasks(tx, action_id, requested.site, owner, Phase.PREPARE, nodes)
+        _insert_tasks(tx, action_id, requested.site, owner, Phase.DEPLOY, nodes)
     expect_provisioner(tx, action_id, requested.site, requested.connection)
     if done:
         tx.execute(
@@ -136,15 +136,18 @@ def write_plan(
     return True
 
 
-def _insert_tasks(tx: Connection, action_id: str, owner: str, phase: Phase, nodes_with_digests: Any) -> None:
+def _insert_tasks(tx: Connection, action_id: str, site: str, owner: str, phase: Phase, nodes_with_digests: Any) -> None:
     node_name, digest = nodes_with_digests.selected_columns
+    brought_about = digest if phase is Phase.DEPLOY else null()
     constants: list[ColumnElement[str]] = [
         literal(str(text), Text()) for text in (action_id, owner, phase, TaskStatus.PENDING)
     ]
     tx.execute(
         insert(task).from_select(
-            ["action_id", "owner", "phase", "status", "node", "digest"],
-            nodes_with_digests.with_only_columns(*constants, node_name, digest),
+            ["action_id", "owner", "phase", "status", "node", "digest", "wanted_version"],
+            nodes_with_digests.with_only_columns(
+                *constants, node_name, brought_about, planned_version(site, node_name, digest)
+            ),
         )
     )
 

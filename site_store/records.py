@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -315,13 +315,16 @@ class NodeRecord:
     operation's deploy has succeeded; a node that was found deployed keeps it until it is claimed to be destroyed.
     `condition` is what the provisioner last said of it, `doubt` why what is recorded as done is not believed.
 
+    `wanted_version` grows with each wanted digest and each touch; `touched` is the one at which a person asked for the
+    node again; `done_version` and `error_version` are the wanted versions that were handed out with the operation.
+    `failures` counts tries since the last success, new version or touch; `next_try` is when the next one is due.
+    `depends_on` are nodes that it waits for by its metadata; `digest_version` is that of what goes into the digests,
+    and `version` that of the record itself.
+
     `standing` is how it stands in its site, of the seven words; `status`, `error` and `fixed` are how its newest
     operation left it, and `error_revision` and `error_action` what the error was about. `provisioner_status` and
     `power` are the provisioner's own words in the list that was read at `listed_at`; `owner` is who is expected to
     work on it.
-
-    `wanted_version` grows when the wanted digest changes, and when a person asks for the node again: `touched` is the
-    wanted version at which that was. `done_version` is the one that was handed out with the operation that did it.
     """
 
     site: str
@@ -349,12 +352,25 @@ class NodeRecord:
     standing: str = "pending"
     wanted_version: int | None = None
     touched: int | None = None
+    touched_by: str | None = None
     done_version: int | None = None
+    error_version: int | None = None
+    failures: int = 0
+    next_try: datetime | None = None
+    digest_version: int | None = None
+    depends_on: Sequence[str] | None = None
+    version: int = 1
+
+    @property
+    def is_asked_for_again(self) -> bool:
+        """Whether a person asked for it again since it was last done (`touch`)."""
+        return self.touched is not None and (self.done_version is None or self.done_version < self.touched)
 
     @property
     def is_up_to_date(self) -> bool:
-        """Whether what was done is what is wanted, beyond doubt."""
-        return self.wanted_digest is not None and self.wanted_digest == self.done_digest and self.doubt is None
+        """Whether what was done is what is wanted, beyond doubt, and nobody asked for it again since."""
+        same = self.wanted_digest is not None and self.wanted_digest == self.done_digest and self.doubt is None
+        return same and not self.is_asked_for_again
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,14 @@ class SiteNodeFacts:
     listed_at: datetime | None
     first_updated: datetime | None
     last_updated: datetime | None
+    wanted_version: int | None = None
+    touched: int | None = None
+    touched_by: str | None = None
+    done_version: int | None = None
+    error_version: int | None = None
+    failures: int = 0
+    next_try: datetime | None = None
+    version: int = 1
 
     @property
     def place(self) -> SitePart:

@@ -210,4 +210,12 @@ def site_node_facts(row: Row[*tuple[Any, ...]], groups: Iterable[str]) -> SiteNo
         listed_at=row.listed_at,
         first_updated=row.first_updated,
         last_updated=row.last_updated,
+        wanted_version=row.wanted_version,
+        touched=row.touched,
+        touched_by=row.touched_by,
+        done_version=row.done_version,
+        error_version=row.error_version,
+        failures=row.failures,
+        next_try=row.next_try,
+        version=row.version,
     )

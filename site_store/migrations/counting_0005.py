@@ -58,6 +58,18 @@ def first_counts() -> Iterator[str]:
         yield f"INSERT INTO status_count ({_COLUMNS}) {query}"
 
 
+def node_touches(dialect: str, more: tuple[str, ...]) -> Iterator[str]:
+    """Return what has changes of more columns of `node` touch their site too; for later schemas."""
+    shown = (*_SHOWN, *more)
+    if dialect == "sqlite":
+        yield "DROP TRIGGER IF EXISTS touch_node_update"
+        yield _sqlite_node_touch("UPDATE", shown)
+        return
+    work = [*_postgresql_nodes("UPDATE"), _touch_sites("UPDATE", "new_rows", shown)]
+    function, _trigger = _by_statement("node", "UPDATE", work, "new_rows")
+    yield function.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION", 1)
+
+
 def _all_tasks() -> str:
     whole = _task_cells("task", WHOLE, "1")
     grouped = _task_cells(
@@ -185,8 +197,18 @@ def _sqlite_touch(query: str) -> str:
     return _sqlite_add(f"SELECT {query}")
 
 
+_ONE_TOUCH = f"'', '{TOUCH}', '', '', 1, 0, 1"
+
+
+def _sqlite_node_touch(moment: str, columns: tuple[str, ...]) -> str:
+    row = "OLD" if moment == "DELETE" else "NEW"
+    shown = " OR ".join(f"OLD.{column} IS NOT NEW.{column}" for column in columns) if moment == "UPDATE" else ""
+    work = [_sqlite_touch(f"'', {row}.site, {_ONE_TOUCH} WHERE true")]
+    return _sqlite_trigger(f"touch_node_{moment.lower()}", moment, "node", work, shown)
+
+
 def _sqlite_touches() -> Iterator[str]:
-    touch = f"'', '{TOUCH}', '', '', 1, 0, 1"
+    touch = _ONE_TOUCH
     for moment in ("INSERT", "UPDATE", "DELETE"):
         row = "OLD" if moment == "DELETE" else "NEW"
         after = moment.lower()
@@ -194,9 +216,7 @@ def _sqlite_touches() -> Iterator[str]:
         its_site = f"'', a.site, {touch} FROM action a WHERE a.id = {row}.action_id"
         of_task = "status, owner, op, error, fixed, started, ended"
         yield _sqlite_trigger(f"touch_task_{after}", moment, "task", [_sqlite_touch(its_action)], of=of_task)
-        shown = " OR ".join(f"OLD.{column} IS NOT NEW.{column}" for column in _SHOWN) if moment == "UPDATE" else ""
-        work = [_sqlite_touch(f"'', {row}.site, {touch} WHERE true")]
-        yield _sqlite_trigger(f"touch_node_{after}", moment, "node", work, shown)
+        yield _sqlite_node_touch(moment, _SHOWN)
         both = [_sqlite_touch(its_action), _sqlite_touch(its_site)]
         for table, columns in _OF_ACTIONS.items():
             yield _sqlite_trigger(f"touch_{table}_{after}", moment, table, both, of=", ".join(columns or ()))
@@ -346,10 +366,10 @@ def _touch_actions(rows: str) -> str:
     return f"PERFORM slipway_touch(action_id, site) FROM ({its}) its"
 
 
-def _touch_sites(moment: str, rows: str) -> str:
+def _touch_sites(moment: str, rows: str, columns: tuple[str, ...] = _SHOWN) -> str:
     if moment != "UPDATE":
         return f"PERFORM slipway_touch('', site) FROM (SELECT DISTINCT site FROM {rows}) its"
-    shown = (", ".join(f"{row}.{column}" for column in _SHOWN) for row in ("o", "n"))
+    shown = (", ".join(f"{row}.{column}" for column in columns) for row in ("o", "n"))
     differ = f"({next(shown)}) IS DISTINCT FROM ({next(shown)})"
     same = "n.site = o.site AND n.name = o.name"
     # It looks no further than to the first of a site.

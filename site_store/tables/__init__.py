@@ -25,6 +25,7 @@ from site_store.tables.documents import (
 )
 from site_store.tables.events import check_result, delivery, event, lease, outbox
 from site_store.tables.metadata import metadata
+from site_store.tables.objects import design_object, node_error, object_use, site_audit
 from site_store.tables.status import (
     STANDING,
     approval,
@@ -52,6 +53,7 @@ __all__ = [
     "check_result",
     "content",
     "delivery",
+    "design_object",
     "document",
     "event",
     "group_node",
@@ -59,6 +61,8 @@ __all__ = [
     "lease",
     "metadata",
     "node",
+    "node_error",
+    "object_use",
     "operation",
     "outbox",
     "owner",
@@ -69,6 +73,7 @@ __all__ = [
     "revision",
     "revision_collection",
     "site",
+    "site_audit",
     "site_group",
     "site_group_node",
     "site_lock",

@@ -167,6 +167,11 @@ task = Table(
     Column("owner", String),
     # What had to be repeated before it succeeded, and when that was.
     Column("fixed", Text),
+    # The wanted version of the node that the action's plan is about.
+    Column("wanted_version", Integer),
+    Column("tries", Integer, nullable=False, server_default="1"),
+    # Why it is held for another node; NULL: it is not.
+    Column("held", Text),
     Index("ix_task_op_node", "op", "node"),
     # Few of them, and shown first.
     Index(
@@ -192,6 +197,8 @@ operation = Table(
     Column("group_name", String),
     Column("attempt", Integer, nullable=False),
     Column("phase", String, nullable=False),
+    # Number of the batch or retry within attempt and phase.
+    Column("round", Integer, nullable=False, server_default="0"),
     # Holds the number of its own row, so it is written right after the insert, in the same transaction.
     Column("reference", String, unique=True),
     Column("nodes", Json, nullable=False),
@@ -208,13 +215,14 @@ operation = Table(
     Column("over", UtcDateTime),
     Column("status", String, nullable=False),
     Column("result", Text),
-    UniqueConstraint("action_id", "group_name", "attempt", "phase"),
+    UniqueConstraint("action_id", "group_name", "attempt", "phase", "round"),
     # The constraint above does not hold for NULL: no NULL is equal to another.
     Index(
         "ix_operation_without_group",
         "action_id",
         "attempt",
         "phase",
+        "round",
         unique=True,
         sqlite_where=_NO_GROUP,
         postgresql_where=_NO_GROUP,

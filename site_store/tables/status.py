@@ -30,8 +30,10 @@ CASE
   WHEN wanted_digest IS NULL AND done_digest IS NULL THEN 'deleted'
   WHEN wanted_digest IS NULL AND status = 'error' THEN 'error'
   WHEN wanted_digest IS NULL THEN 'pending'
-  WHEN status = 'error' AND (error_revision IS NULL OR error_revision >= wanted_revision) THEN 'error'
+  WHEN status = 'error' AND (error_revision IS NULL OR error_revision >= wanted_revision)
+    AND (touched IS NULL OR error_version IS NULL OR error_version >= touched) THEN 'error'
   WHEN done_digest IS NULL OR doubt IS NOT NULL OR done_digest <> wanted_digest THEN 'pending'
+  WHEN touched IS NOT NULL AND (done_version IS NULL OR done_version < touched) THEN 'pending'
   ELSE 'success'
 END
 """.strip()
@@ -43,10 +45,26 @@ node = Table(
     Column("name", String, primary_key=True),
     Column("wanted_revision", Integer),
     Column("wanted_digest", String),
+    # Grows with each commit that wants another digest than the one before, and each time a person asks for it again.
+    Column("wanted_version", Integer),
+    # The wanted version at which a person asked for it again, and who; NULL: nobody ever did.
+    Column("touched", Integer),
+    Column("touched_by", String),
+    # The version of what goes into both digests (rule 38).
+    Column("digest_version", Integer),
+    # The nodes that it waits for by its own metadata.
+    Column("depends_on", Json),
     Column("op", Serial),
     Column("done_revision", Integer),
     Column("done_digest", String),
+    # The wanted version that was handed out with the operation, not the newest.
+    Column("done_version", Integer),
     Column("done_at", UtcDateTime),
+    # Tries since the last success, new version or touch; and when the next one is due.
+    Column("failures", Integer, nullable=False, server_default="0"),
+    Column("next_try", UtcDateTime),
+    # Of the record itself: for whoever changes it with `If-Match`.
+    Column("version", Integer, nullable=False, server_default="1"),
     Column("condition", String),
     # How the newest operation left it, by the list of nodes; NULL where the list has said anything else since.
     Column("left_as", String),
@@ -59,6 +77,7 @@ node = Table(
     Column("error", Text),
     # What the error was about: an error about an older version than the one that is wanted is history (rule 46).
     Column("error_revision", Integer),
+    Column("error_version", Integer),
     Column("error_action", String(26)),
     # What had to be repeated before it succeeded, and when that was.
     Column("fixed", Text),

@@ -82,6 +82,8 @@ class SiteNode:
     in_design : the committed design has it.
     wanted, done : version and digest that are wanted, and that it was last done for; None: never.
     failed : text of the newest error, None where the newest attempt did not fail. `failed_version`: what it was about.
+    touched : the wanted version at which a person asked for it again; None: nobody did. `done_version` and
+        `failed_at` are the wanted versions that it was done in, and that the error was about; None: not known.
     drifted : what is no longer as it was left, and since when (rule 56).
     at_work : an operation is under way on it.
     fixed : what had to be fixed by itself since it was done, and when.
@@ -92,6 +94,9 @@ class SiteNode:
     done: tuple[int, str] | None = None
     failed: str | None = None
     failed_version: int | None = None
+    touched: int | None = None
+    done_version: int | None = None
+    failed_at: int | None = None
     drifted: str | None = None
     at_work: bool = False
     fixed: str = ""
@@ -111,6 +116,8 @@ def status_in_site(node: SiteNode) -> Shown:
         return Shown(Status.PENDING, "never done")
     if node.wanted is not None and node.wanted[1] != node.done[1]:
         return Shown(Status.PENDING, f"done for version {node.done[0]}, wanted is version {node.wanted[0]}")
+    if node.touched is not None and (node.done_version is None or node.done_version < node.touched):
+        return Shown(Status.PENDING, f"asked for again at version {node.touched}")
     if node.drifted is not None:
         return Shown(Status.ERROR, f"drifted: {node.drifted}")
     return Shown(Status.SUCCESS, f"had to be fixed: {node.fixed}" if node.fixed else "")
@@ -118,6 +125,8 @@ def status_in_site(node: SiteNode) -> Shown:
 
 def _superseded(node: SiteNode) -> bool:
     """Tell whether the error is about an older version than the one that is wanted (rule 46)."""
+    if node.touched is not None and node.failed_at is not None and node.failed_at < node.touched:
+        return True
     return node.wanted is not None and node.failed_version is not None and node.failed_version < node.wanted[0]
 
 

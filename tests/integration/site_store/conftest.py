@@ -37,6 +37,7 @@ BOTH_ENGINES = {
     "test_standing.py",
     "test_upgrade.py",
     "test_upgrade_0003.py",
+    "test_upgrade_0005.py",
 }
 
 _numbers = itertools.count(1)

@@ -15,10 +15,12 @@ WANTED = (None, "a", "b")
 DONE = (None, "a")
 STATUSES = (None, "processing", "success", "error", "deleted")
 REVISIONS = (None, 1, 2, 3)
+#: The wanted version at which a person asked again, the one that it was done in, and that its error was about.
+ASKED = ((None, 1, 1), (2, None, None), (2, 1, 1), (2, 2, 1), (2, 1, 2), (2, 3, 3))
 
 
 def test_standing_is_what_the_domain_says_of_the_same_facts(store: SiteStore) -> None:
-    cases = list(product(WANTED, DONE, STATUSES, REVISIONS, (None, "somebody else")))
+    cases = list(product(WANTED, DONE, STATUSES, REVISIONS, (None, "somebody else"), ASKED))
     rows = [
         {
             "site": SITE,
@@ -31,8 +33,12 @@ def test_standing_is_what_the_domain_says_of_the_same_facts(store: SiteStore) ->
             "error": "it broke" if status == "error" else None,
             "error_revision": about,
             "doubt": doubt,
+            "wanted_version": 3,
+            "touched": touched,
+            "done_version": done_version,
+            "error_version": error_version,
         }
-        for number, (wanted, done, status, about, doubt) in enumerate(cases)
+        for number, (wanted, done, status, about, doubt, (touched, done_version, error_version)) in enumerate(cases)
     ]
 
     def work(tx: Connection) -> None:
@@ -40,7 +46,7 @@ def test_standing_is_what_the_domain_says_of_the_same_facts(store: SiteStore) ->
 
     store._database.write(work)
     found = {record.name: record.standing for record in store.nodes.of_site(SITE)}
-    for number, (wanted, done, status, about, doubt) in enumerate(cases):
+    for number, (wanted, done, status, about, doubt, (touched, done_version, error_version)) in enumerate(cases):
         known = done is not None and (doubt is None or wanted is None)
         facts = SiteNode(
             in_design=wanted is not None,
@@ -48,6 +54,9 @@ def test_standing_is_what_the_domain_says_of_the_same_facts(store: SiteStore) ->
             done=(1, done) if known and done else None,
             failed="it broke" if status == "error" else None,
             failed_version=about,
+            touched=touched,
+            done_version=done_version,
+            failed_at=error_version,
             at_work=status == "processing",
         )
         assert found[str(number)] == status_in_site(facts).status, cases[number]

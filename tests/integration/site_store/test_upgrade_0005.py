@@ -1,0 +1,140 @@
+"""A database of schema 0005 gets its versions: nothing becomes dirty, nothing is lost, and the triggers are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, MetaData, inspect, text
+
+import site_store
+from site_store import SiteStore
+from site_store.address import resolve
+from site_store.database import Database, create_sqlite_file
+from strategy_lib.phase import Phase
+
+MOMENT = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
+HELD = "01RUNNING"
+#: Per node what is stored of it, how it stood, and the versions that it has then: wanted, done, of its error.
+NODES: dict[str, tuple[dict[str, Any], str, tuple[int | None, int | None, int | None]]] = {
+    "as-wanted": ({"wanted": (1, "a"), "done": (3, "a"), "status": "success"}, "success", (1, 1, None)),
+    "changed": ({"wanted": (2, "b"), "done": (1, "a"), "status": "success"}, "pending", (2, 1, None)),
+    "never-done": ({"wanted": (1, "a")}, "pending", (1, None, None)),
+    "failed": ({"wanted": (1, "a"), "status": "error", "about": 2}, "error", (1, None, 1)),
+    "failed-before": ({"wanted": (3, "c"), "status": "error", "about": 2}, "pending", (1, None, 0)),
+    "left-the-design": ({"done": (1, "a"), "status": "success"}, "pending", (1, 1, None)),
+    "only-listed": ({}, "deleted", (None, None, None)),
+}
+
+
+def _upgraded_to(tx: Connection, schema: str) -> MetaData:
+    directory = Path(site_store.__file__).parent
+    config = Config(str(directory / "alembic.ini"))
+    config.set_main_option("script_location", str(directory / "migrations"))
+    config.attributes["connection"] = tx
+    command.upgrade(config, schema)
+    metadata = MetaData()
+    metadata.reflect(tx)
+    return metadata
+
+
+def _fill(tx: Connection) -> None:
+    """Write what the version with schema 0005 wrote: nodes of every kind, and an action at work on one of them."""
+    metadata = _upgraded_to(tx, "0005")
+    tables = metadata.tables
+    at = MOMENT.replace(tzinfo=None) if tx.dialect.name == "sqlite" else MOMENT
+    tx.execute(tables["site"].insert().values(name="north", created=at))
+    facts = {"kind": "deploy_site", "site": "north", "parameters": {}, "dag_id": "deploy_site", "created_by": "ann"}
+    facts |= {"run_id": "run", "created": at, "started": at, "state": "running", "revision": 1}
+    tx.execute(tables["action"].insert().values(id=HELD, **facts))
+    tx.execute(tables["site_lock"].insert().values(site="north", action_id=HELD, dag_id="x", run_id="run", acquired=at))
+    definition = {"name": "g", "critical": True, "depends_on": [], "selectors": []}
+    group = {"state": "running", "attempt": 1, "attempt_key": "0", "criteria": [], "counts": {}, "started": at}
+    facts = {"action_id": HELD, "name": "g", "position": 0, "critical": True, "definition": definition}
+    tx.execute(tables["group_run"].insert().values(**facts, **group))
+    operation = tables["operation"]
+    begun = {"action_id": HELD, "site": "north", "attempt": 1, "nodes": ["changed"], "design_ref": "x", "created": at}
+    for number, phase in enumerate(("prepare", "deploy", "prepare_site"), 1):
+        of_group = None if phase == "prepare_site" else "g"
+        tx.execute(
+            operation.insert().values(
+                **begun, group_name=of_group, phase=phase, reference=f"r{number}", status="complete", over=at, ended=at
+            )
+        )
+    # A number that was given, and must not be given again.
+    tx.execute(operation.delete().where(operation.c.phase == "prepare_site"))
+    for node in ("as-wanted", "changed"):
+        tx.execute(tables["group_node"].insert().values(action_id=HELD, group_name="g", node=node))
+        for phase, digest in (("prepare", None), ("deploy", "a")):
+            task = {"node": node, "phase": phase, "status": "pending", "digest": digest}
+            tx.execute(tables["task"].insert().values(action_id=HELD, **task))
+    for name, (stored, _standing, _versions) in NODES.items():
+        values: dict[str, Any] = {"site": "north", "name": name, "status": stored.get("status")}
+        for wish in ("wanted", "done"):
+            values |= dict(zip((f"{wish}_revision", f"{wish}_digest"), stored.get(wish, (None, None)), strict=True))
+        if "about" in stored:
+            values |= {"error": "it broke", "error_revision": stored["about"]}
+        tx.execute(tables["node"].insert().values(**values))
+
+
+@pytest.fixture
+def upgraded(empty_url: str) -> Iterator[SiteStore]:
+    database = Database(resolve(empty_url))
+    create_sqlite_file(database.url)
+    try:
+        before = database.write(lambda tx: (_fill(tx), _triggers(tx))[1])
+        assert "from schema 0005" in SiteStore.upgrade(empty_url)
+        assert database.read(_triggers) == before, "every trigger that there was is there"
+    finally:
+        database.close()
+    with SiteStore.open(empty_url) as store:
+        yield store
+
+
+def _triggers(tx: Connection) -> list[str]:
+    query = "SELECT DISTINCT trigger_name FROM information_schema.triggers WHERE trigger_schema = 'public'"
+    if tx.dialect.name == "sqlite":
+        query = "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+    return sorted(tx.scalars(text(query)))
+
+
+def test_every_node_stands_as_before_and_has_its_versions(upgraded: SiteStore) -> None:
+    """One test for all of it, because making such a database takes long."""
+    found = {one.name: one for one in upgraded.nodes.of_site("north")}
+    assert {name: one.standing for name, one in found.items()} == {name: facts[1] for name, facts in NODES.items()}
+    assert {name: (one.wanted_version, one.done_version, one.error_version) for name, one in found.items()} == {
+        name: facts[2] for name, facts in NODES.items()
+    }
+    assert {(one.touched, one.failures, one.next_try, one.version) for one in found.values()} == {(None, 0, None, 1)}
+    assert upgraded.counts.verify().compared > 0
+    assert upgraded.counts.verify().differences == ()
+    _goes_on(upgraded)
+
+
+def _goes_on(store: SiteStore) -> None:
+    """What is under way knows its version; operations keep their numbers, and one of each round can be begun."""
+
+    def planned(tx: Connection) -> list[tuple[Any, ...]]:
+        query = text("SELECT node, phase, wanted_version, tries FROM task ORDER BY node, phase")
+        return [tuple(row) for row in tx.execute(query)]
+
+    assert store._database.read(planned) == [
+        ("as-wanted", "deploy", 1, 1),
+        ("as-wanted", "prepare", 1, 1),
+        ("changed", "deploy", 1, 1),
+        ("changed", "prepare", 2, 1),
+    ]
+    assert [one.op for one in store.operations.of_action(HELD)] == [1, 2]
+    begun = store.operations.begin(HELD, "north", None, 1, Phase.VERIFY_SITE, [], "x")
+    assert begun.op > 3, "a number is never given twice"
+
+    def partial_indexes(tx: Connection) -> set[str]:
+        return {str(index["name"]) for index in inspect(tx).get_indexes("operation")}
+
+    expected = {"ix_operation_without_group", "ix_operation_not_over"}
+    assert expected <= store._database.read(partial_indexes)
