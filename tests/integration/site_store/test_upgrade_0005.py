@@ -43,18 +43,31 @@ def _upgraded_to(tx: Connection, schema: str) -> MetaData:
     return metadata
 
 
-def _fill(tx: Connection) -> None:
-    """Write what the version with schema 0005 wrote: nodes of every kind, and an action at work on one of them."""
+def _fill(tx: Connection) -> list[str]:
+    """Write what the version with schema 0005 wrote, with nodes of every kind; return the triggers."""
     metadata = _upgraded_to(tx, "0005")
     tables = metadata.tables
     at = MOMENT.replace(tzinfo=None) if tx.dialect.name == "sqlite" else MOMENT
     tx.execute(tables["site"].insert().values(name="north", created=at))
-    facts = {"kind": "deploy_site", "site": "north", "parameters": {}, "dag_id": "deploy_site", "created_by": "ann"}
+    facts: dict[str, Any] = {
+        "kind": "deploy_site",
+        "site": "north",
+        "parameters": {},
+        "dag_id": "deploy_site",
+        "created_by": "ann",
+    }
     facts |= {"run_id": "run", "created": at, "started": at, "state": "running", "revision": 1}
     tx.execute(tables["action"].insert().values(id=HELD, **facts))
     tx.execute(tables["site_lock"].insert().values(site="north", action_id=HELD, dag_id="x", run_id="run", acquired=at))
     definition = {"name": "g", "critical": True, "depends_on": [], "selectors": []}
-    group = {"state": "running", "attempt": 1, "attempt_key": "0", "criteria": [], "counts": {}, "started": at}
+    group: dict[str, Any] = {
+        "state": "running",
+        "attempt": 1,
+        "attempt_key": "0",
+        "criteria": [],
+        "counts": {},
+        "started": at,
+    }
     facts = {"action_id": HELD, "name": "g", "position": 0, "critical": True, "definition": definition}
     tx.execute(tables["group_run"].insert().values(**facts, **group))
     operation = tables["operation"]
@@ -80,6 +93,7 @@ def _fill(tx: Connection) -> None:
         if "about" in stored:
             values |= {"error": "it broke", "error_revision": stored["about"]}
         tx.execute(tables["node"].insert().values(**values))
+    return _triggers(tx)
 
 
 @pytest.fixture
@@ -87,7 +101,7 @@ def upgraded(empty_url: str) -> Iterator[SiteStore]:
     database = Database(resolve(empty_url))
     create_sqlite_file(database.url)
     try:
-        before = database.write(lambda tx: (_fill(tx), _triggers(tx))[1])
+        before = database.write(_fill)
         assert "from schema 0005" in SiteStore.upgrade(empty_url)
         assert database.read(_triggers) == before, "every trigger that there was is there"
     finally:
