@@ -14,10 +14,11 @@ HARDWARE_SCHEMA = "drydock/HardwareProfile/v1"
 NETWORK_SCHEMA = "drydock/Network/v1"
 LINK_SCHEMA = "drydock/NetworkLink/v1"
 REGION_SCHEMA = "drydock/Region/v1"
+BOOT_ACTION_SCHEMA = "drydock/BootAction/v1"
 NODE_MAKERS = (NODE_SCHEMA, PROFILE_SCHEMA)
 READ = (*NODE_MAKERS, HARDWARE_SCHEMA, NETWORK_SCHEMA, LINK_SCHEMA, REGION_SCHEMA)
 # Passed on without being read: near to the above, and not misspelt.
-PASSED_ON = ("drydock/Rack/v1", "drydock/BootAction/v1", "drydock/PromenadeJoin/v1")
+PASSED_ON = ("drydock/Rack/v1", BOOT_ACTION_SCHEMA, "drydock/PromenadeJoin/v1")
 
 
 def data_without_labels(schema: str, data: Any) -> Any:
@@ -29,6 +30,28 @@ def data_without_labels(schema: str, data: Any) -> Any:
         return data
     kept = {key: value for key, value in metadata.items() if key != "owner_data"}
     return {key: value for key, value in data.items() if key != "metadata"} | ({"metadata": kept} if kept else {})
+
+
+def shaping_data(schema: str, data: Any) -> Any:
+    """Return what of a document's data shapes a node that uses it.
+
+    Labels are apart (`data_without_labels`). Of a boot action the filter does not count: whether it is for a node is
+    seen by the node's using it.
+    """
+    if schema == BOOT_ACTION_SCHEMA and isinstance(data, Mapping):
+        return {key: value for key, value in data.items() if key != "node_filter"}
+    return data_without_labels(schema, data)
+
+
+def route_domains(data: object) -> frozenset[str]:
+    """Return the route domains that a network has routes to: the provisioner routes to each network in them."""
+    routes = data.get("routes") if isinstance(data, Mapping) else None
+    found = (route.get("routedomain") for route in (routes if isinstance(routes, list) else ()) if _is_mapping(route))
+    return frozenset(domain for domain in found if isinstance(domain, str))
+
+
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, Mapping)
 
 
 def part_names(data: object) -> Iterator[tuple[str, str]]:

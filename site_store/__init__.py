@@ -37,6 +37,7 @@ from site_store.errors import (
     ValueRefused,
     VersionNotFound,
 )
+from site_store.objects import CommittedObjects, ObjectChange, ObjectRecord
 from site_store.records import (
     ActionListing,
     ActionRecord,
@@ -115,6 +116,7 @@ __all__ = [
     "CollectionInBuffer",
     "CollectionRecord",
     "CollectionUnchanged",
+    "CommittedObjects",
     "DeliveryRecord",
     "DocumentElsewhere",
     "DocumentKey",
@@ -139,6 +141,8 @@ __all__ = [
     "NodeQuery",
     "NodeRecord",
     "NodeTasks",
+    "ObjectChange",
+    "ObjectRecord",
     "Operation",
     "OperationConflict",
     "OperationNotFound",

@@ -21,6 +21,7 @@ from site_store.design_records import DocumentRecord, RevisionRecord, RevisionSe
 from site_store.dialects import insert
 from site_store.errors import BufferChanged, BufferEmpty, RevisionNotFound
 from site_store.nodes import write_wanted
+from site_store.objects import CommittedObjects, write_objects
 from site_store.records import PlannedGroup
 from site_store.site_groups import write_racks, write_site_groups
 from site_store.storable import plain, require_names
@@ -51,6 +52,7 @@ class Revisions(Repository):
         notifications: Mapping[str, Any] | None = None,
         groups: Sequence[PlannedGroup] | None = None,
         racks: Mapping[str, str] | None = None,
+        objects: CommittedObjects | None = None,
     ) -> RevisionRecord:
         """Make a site's next revision, and empty its buffer. When it is refused, nothing has changed.
 
@@ -75,6 +77,7 @@ class Revisions(Repository):
         groups : the groups of its strategy in processing order, each with its nodes. None where it cannot be read: the
             site keeps those that it has.
         racks : the rack of each node that stands in one; with `digests` only.
+        objects : what the design consists of. None where it cannot be read: the site keeps what it has.
 
         Returns
         -------
@@ -107,6 +110,8 @@ class Revisions(Repository):
                 write_racks(tx, site, racks or {})
             if groups is not None:
                 write_site_groups(tx, site, groups)
+            if objects is not None:
+                write_objects(tx, site, number, objects)
 
         def work(tx: Connection) -> RevisionRecord:
             lock_documents(tx, site)

@@ -18,6 +18,7 @@ from site_store.groups import Groups
 from site_store.leases import Checks, Leases
 from site_store.metrics import Metrics
 from site_store.nodes import Nodes
+from site_store.objects import Objects
 from site_store.operations import Operations
 from site_store.outbox import Outbox
 from site_store.owners import Owners
@@ -48,6 +49,7 @@ class SiteStore:
         self.revisions = Revisions(database)
         self.buffers = Buffers(database)
         self.nodes = Nodes(database)
+        self.objects = Objects(database)
         self.locks = SiteLocks(database)
         self.actions = Actions(database)
         self.steps = Steps(database)

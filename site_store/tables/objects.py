@@ -17,6 +17,8 @@ design_object = Table(
     Column("name", String, primary_key=True),
     # Of its own data alone: what it uses has digests of its own.
     Column("digest", String, nullable=False),
+    # Of the keys of what it uses: those are written anew only where this changes.
+    Column("uses_digest", String, nullable=False),
     # Grows with each change of the digest.
     Column("version", Integer, nullable=False),
     # The revision that brought this version.

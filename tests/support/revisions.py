@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from design_rendering.design import read_design
 from design_rendering.documents import Document, load_documents
+from design_rendering.objects import design_objects
 from site_engine.planning import committed_groups, racks_of
-from site_store import RevisionRecord, SiteStore
+from site_store import CommittedObjects, RevisionRecord, SiteStore
 from strategy_lib.errors import StrategyLibError
 
 COLLECTION = "design"
@@ -32,4 +33,5 @@ def commit_design(
         digests=design.digests,
         groups=committed_groups(design),
         racks=racks_of(design),
+        objects=CommittedObjects(design_objects(read, design.nodes)),
     )

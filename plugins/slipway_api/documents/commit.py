@@ -11,9 +11,10 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
+from design_rendering.objects import design_objects
 from site_engine.actions.admission import skipped_commits
 from site_engine.planning import committed_groups, racks_of
-from site_store import BufferChanged, RevisionRecord, SiteStore, Version
+from site_store import BufferChanged, CommittedObjects, RevisionRecord, SiteStore, Version
 from slipway_api import airflow_access as access
 from slipway_api.documents.revisions import LARGEST_NUMBER, Digest
 from slipway_api.documents.validation import Validated, validate
@@ -162,6 +163,7 @@ class _Making:
                 digests=None if validated.design is None else validated.design.digests,
                 groups=None if validated.design is None else committed_groups(validated.design),
                 racks=None if validated.design is None else racks_of(validated.design),
+                objects=_objects(validated),
                 notifications=None if validated.design is None else validated.design.notifications.to_data(),
             )
         except BufferChanged as error:
@@ -170,6 +172,14 @@ class _Making:
             some = "; ".join(overridden[:10])
             log.warning("Revision %d of site %s was forced by %s: %s", revision.number, self.site, self.user, some)
         return revision
+
+
+def _objects(validated: Validated) -> CommittedObjects | None:
+    """Return what the design consists of; None where it cannot be read."""
+    if validated.design is None or validated.rendering is None:
+        return None
+    documents = [one.document for one in validated.rendering.documents]
+    return CommittedObjects(design_objects(documents, validated.design.nodes))
 
 
 def _not_committed(validated: Validated, version: int, *, dryrun: bool) -> JSONResponse:

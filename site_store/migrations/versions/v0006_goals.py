@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from site_store.migrations import counting_0005
+from site_store.migrations.digests_0006 import DIGESTS, StoredDesigns, insert_objects, with_labels
 
 revision = "0006"
 down_revision = "0005"
@@ -47,6 +48,7 @@ def upgrade() -> None:
         _create_objects()
         _create_errors()
         _number_versions()
+        _compute_digests()
     for statement in counting_0005.node_touches(
         op.get_bind().dialect.name,
         ("wanted_version", "touched", "done_version", "error_version", "failures", "next_try"),
@@ -134,6 +136,7 @@ def _create_objects() -> None:
         sa.Column("kind", sa.String(), nullable=False),
         sa.Column("name", sa.String(), nullable=False),
         sa.Column("digest", sa.String(), nullable=False),
+        sa.Column("uses_digest", sa.String(), nullable=False),
         sa.Column("version", sa.Integer(), nullable=False),
         sa.Column("revision", sa.Integer(), nullable=False),
         sa.Column("policed_version", sa.Integer()),
@@ -215,3 +218,64 @@ def _number_versions() -> None:
         "WHERE action.id = task.action_id AND node.name = task.node) WHERE action_id IN (SELECT id FROM action "
         "WHERE state IN ('pending', 'running')) OR op IN (SELECT op FROM node)"
     )
+
+
+def _compute_digests() -> None:
+    """Compute the digests anew from the stored designs, and write what the newest designs consist of (rule 38).
+
+    No node becomes dirty: one that was done in the design that is wanted is done in it afterwards too, whatever the
+    digests before did not see.
+    """
+    tx = op.get_bind()
+    designs = StoredDesigns(tx)
+    latest = tx.execute(sa.text("SELECT site, max(number) AS number FROM revision GROUP BY site")).all()
+    newest: dict[str, int] = {row.site: row.number for row in latest}
+    nodes = sa.text("SELECT site, name, wanted_digest, done_revision, done_digest FROM node ORDER BY site, name")
+    changed = []
+    for row in tx.execute(nodes).all():
+        wanted, done = row.wanted_digest, row.done_digest
+        if wanted is not None:
+            wanted = designs.digest(row.site, newest.get(row.site), row.name) or wanted
+        if done is not None:
+            was_wanted = designs.former_digest(row.site, newest.get(row.site), row.name)
+            was_done = done
+            if done.startswith(f"{DIGESTS}:"):
+                # An upgrade from an older schema has computed it already.
+                was_done = designs.former_digest(row.site, row.done_revision, row.name)
+            if row.wanted_digest is not None and was_done in (row.wanted_digest, was_wanted):
+                done = wanted
+            else:
+                anew = designs.digest(row.site, row.done_revision, row.name)
+                # Its labels may be newer than the revision that it was deployed in.
+                done = done if anew is None else with_labels(anew, done)
+        facts = {"site": row.site, "name": row.name, "wanted": wanted, "done": done, "version": DIGESTS}
+        changed.append(facts)
+    update = sa.text(
+        "UPDATE node SET wanted_digest = :wanted, done_digest = :done, digest_version = :version "
+        "WHERE site = :site AND name = :name"
+    )
+    if changed:
+        tx.execute(update, changed)
+    _compute_planned(tx, designs)
+    for site, number in sorted(newest.items()):
+        objects = designs.objects(site, number)
+        if objects is not None:
+            insert_objects(tx, site, number, objects)
+
+
+def _compute_planned(tx: sa.Connection, designs: StoredDesigns) -> None:
+    """Compute what deploys of open actions, and those that nodes were done by, are to bring about."""
+    planned = sa.text(
+        "SELECT task.action_id, action.site, action.revision, task.node, task.digest FROM task "
+        "JOIN action ON action.id = task.action_id WHERE task.digest IS NOT NULL AND action.revision IS NOT NULL "
+        "AND (action.state IN ('pending', 'running') OR task.op IN (SELECT op FROM node) "
+        "OR action.id IN (SELECT max(id) FROM action GROUP BY site))"
+    )
+    rows = [
+        {"action": row.action_id, "node": row.node, "old": row.digest, "new": with_labels(anew, row.digest)}
+        for row in tx.execute(planned).all()
+        if (anew := designs.digest(row.site, row.revision, row.node)) is not None
+    ]
+    if rows:
+        new = "UPDATE task SET digest = :new WHERE action_id = :action AND node = :node AND digest = :old"
+        tx.execute(sa.text(new), rows)

@@ -1,0 +1,102 @@
+"""Objects of a site: a commit writes what differs, in the transaction of its revision."""
+
+from __future__ import annotations
+
+import pytest
+
+from design_rendering.documents import load_documents
+from design_rendering.objects import DesignObject, ObjectKey
+from site_store import CommittedObjects, ObjectChange, SiteStore
+from site_store.objects import write_objects
+from tests.support.revisions import commit_design
+
+SITE = "north"
+DESIGN = """
+schema: drydock/BaremetalNode/v1
+metadata: {name: n1}
+data: {host_profile: gpu}
+---
+schema: drydock/BaremetalNode/v1
+metadata: {name: n2}
+data: {host_profile: base}
+---
+schema: drydock/HostProfile/v1
+metadata: {name: gpu}
+data: {host_profile: base}
+---
+schema: drydock/HostProfile/v1
+metadata: {name: base}
+data: {primary_network: pxe}
+---
+schema: drydock/Network/v1
+metadata: {name: pxe}
+data: {vlan: '70'}
+"""
+
+
+def _versions(store: SiteStore) -> dict[str, tuple[int, int]]:
+    return {str(one.key): (one.version, one.revision) for one in store.objects.of_site(SITE)}
+
+
+def test_a_commit_raises_the_version_of_what_changed_and_of_nothing_else(store: SiteStore) -> None:
+    commit_design(store, SITE, DESIGN)
+    assert _versions(store) == dict.fromkeys(
+        ("host_profile/base", "host_profile/gpu", "network/pxe", "node/n1", "node/n2"), (1, 1)
+    )
+    commit_design(store, SITE, DESIGN.replace("vlan: '70'", "vlan: '71'"))
+    assert {key: found for key, found in _versions(store).items() if found != (1, 1)} == {"network/pxe": (2, 2)}
+    wanted = {one.name: (one.wanted_version, one.wanted_revision) for one in store.nodes.of_site(SITE)}
+    assert wanted == {"n1": (2, 2), "n2": (2, 2)}, "both nodes are shaped by it"
+    commit_design(
+        store, SITE, DESIGN.replace("vlan: '70'", "vlan: '71'").replace("host_profile: gpu", "host_profile: base")
+    )
+    assert _versions(store)["node/n1"] == (2, 3)
+    wanted = {one.name: (one.wanted_version, one.wanted_revision) for one in store.nodes.of_site(SITE)}
+    assert wanted == {"n1": (3, 3), "n2": (2, 2)}
+
+
+def test_what_uses_what_is_found_in_both_directions(store: SiteStore) -> None:
+    commit_design(store, SITE, DESIGN)
+    network = ObjectKey("network", "pxe")
+    assert store.objects.uses(SITE, ObjectKey("node", "n1")) == [ObjectKey("host_profile", "gpu")]
+    assert [str(key) for key in store.objects.used_by(SITE, network)] == [
+        "host_profile/base",
+        "host_profile/gpu",
+        "node/n1",
+        "node/n2",
+    ]
+    second = "metadata: {name: n2}\ndata: {"
+    commit_design(store, SITE, DESIGN.replace(f"{second}host_profile: base", second))
+    assert store.objects.used_by(SITE, network, "node") == [ObjectKey("node", "n1")]
+    assert [one.key.name for one in store.objects.of_site(SITE, "network")] == ["pxe"]
+    assert store.objects.of_site("south") == []
+
+
+@pytest.mark.parametrize("judged", [None, "policies"])
+def test_changes_are_named_and_what_judged_an_object_is_kept(store: SiteStore, judged: str | None) -> None:
+    first = DesignObject(ObjectKey("node", "a"), "1"), DesignObject(ObjectKey("node", "b"), "1")
+    second = DesignObject(ObjectKey("node", "b"), "2"), DesignObject(ObjectKey("rack", "c"), "1")
+
+    def written(revision: int, objects: tuple[DesignObject, ...]) -> list[ObjectChange]:
+        by_policy = {ObjectKey("node", "b"): ("default-group",)} if judged else {}
+        committed = CommittedObjects(objects, judged, by_policy)
+        return store._database.write(lambda tx: write_objects(tx, SITE, revision, committed))
+
+    assert [change.change for change in written(1, first)] == ["added", "added"]
+    assert written(2, first) == []
+    assert [(str(one.key), one.change, one.version) for one in written(3, second)] == [
+        ("node/a", "removed", 1),
+        ("node/b", "changed", 2),
+        ("rack/c", "added", 1),
+    ]
+    found = {str(one.key): one for one in store.objects.of_site(SITE)}
+    assert found["node/b"].policed == ((2, "policies") if judged else None)
+    assert found["node/b"].by_policy == (("default-group",) if judged else ())
+
+
+def test_nodes_of_a_design_that_cannot_be_read_keep_their_objects(store: SiteStore) -> None:
+    commit_design(store, SITE, DESIGN)
+    before = _versions(store)
+    text = "a: 1\n"
+    store.revisions.commit(SITE, {"design": text}, [("design", one) for one in load_documents("")], text, "ann")
+    assert _versions(store) == before
