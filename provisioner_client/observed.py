@@ -13,7 +13,14 @@ from provisioner_client.errors import ProvisionerError, ProvisionerRefused, Prov
 from provisioner_client.protocol import LONG_AGO
 
 if TYPE_CHECKING:
-    from provisioner_client.protocol import DesignSource, DesignValidation, ListedNode, Provisioner, ProvisionerTask
+    from provisioner_client.protocol import (
+        DesignSource,
+        DesignValidation,
+        ListedNode,
+        Provisioner,
+        ProvisionerTask,
+        TaskTree,
+    )
     from strategy_lib.outcome import Evidence
     from strategy_lib.phase import Phase
     from strategy_lib.strategy import Selector
@@ -99,6 +106,17 @@ class ObservedProvisioner:
     def task(self, task_id: str, *, phase: Phase | None = None, reference: str | None = None) -> ProvisionerTask:
         with self._call("task"):
             return self.provisioner.task(task_id, phase=phase, reference=reference)
+
+    def task_tree(
+        self,
+        task_id: str,
+        node: str | None = None,
+        *,
+        phase: Phase | None = None,
+        reference: str | None = None,
+    ) -> TaskTree:
+        with self._call("task_tree"):
+            return self.provisioner.task_tree(task_id, node, phase=phase, reference=reference)
 
     def evidence(
         self,

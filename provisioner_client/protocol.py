@@ -75,6 +75,31 @@ class ProvisionerTask:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskLink:
+    """An address that a provisioner gives with a task, such as of a log; nobody has checked it. `rel` says of what."""
+
+    rel: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTree:
+    """A provisioner task with the tasks into which the provisioner has split it, in the order of their beginnings.
+
+    `nodes` are those that it is about; empty where it does not say. `attempt` counts from 1: a provisioner tries again
+    by itself. `created` and `updated` are the provisioner's own time stamps, as they came.
+    """
+
+    task: ProvisionerTask
+    nodes: frozenset[str]
+    attempt: int = 1
+    created: str | None = None
+    updated: str | None = None
+    links: tuple[TaskLink, ...] = ()
+    children: tuple[TaskTree, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ListedNode:
     """A node in the provisioner's list. `status_name` is its own word, `condition` ours."""
 
@@ -243,6 +268,28 @@ class Provisioner(Protocol):
         ProvisionerProtocolError : also when the answer is about another task, phase or reference: a stale cache must
             prove nothing.
         TaskNotFound : when the provisioner certainly does not know it (any more): two different answers say so.
+        """
+        ...
+
+    def task_tree(
+        self,
+        task_id: str,
+        node: str | None = None,
+        *,
+        phase: Phase | None = None,
+        reference: str | None = None,
+    ) -> TaskTree:
+        """Give a provisioner task with the tasks below it, for people to look at. It proves nothing about a node.
+
+        Parameters
+        ----------
+        task_id, phase, reference : as for `task`.
+        node : leave out what is only about other nodes. None: the whole, but not what is deeper than the tasks of the
+            single nodes.
+
+        Raises
+        ------
+        TaskNotFound : the provisioner says that it does not know the task. It is asked once, and may be wrong.
         """
         ...
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         ListedNode,
         Provisioner,
         ProvisionerTask,
+        TaskTree,
     )
     from strategy_lib.outcome import Evidence
     from strategy_lib.phase import Phase
@@ -91,6 +92,18 @@ class RedactingProvisioner:
         with self._redacted_errors():
             return self._task(self.provisioner.task(task_id, phase=phase, reference=reference))
 
+    def task_tree(
+        self,
+        task_id: str,
+        node: str | None = None,
+        *,
+        phase: Phase | None = None,
+        reference: str | None = None,
+    ) -> TaskTree:
+        with self._redacted_errors():
+            tree = self.provisioner.task_tree(task_id, node, phase=phase, reference=reference)
+        return self._tree(tree)
+
     def evidence(
         self,
         task_id: str,
@@ -120,6 +133,10 @@ class RedactingProvisioner:
     def _task(self, task: ProvisionerTask) -> ProvisionerTask:
         said = [replace(message, text=self._hide(message.text)) for message in task.messages]
         return replace(task, messages=tuple(said))
+
+    def _tree(self, tree: TaskTree) -> TaskTree:
+        links = tuple(replace(link, rel=self._hide(link.rel), address=self._hide(link.address)) for link in tree.links)
+        return replace(tree, task=self._task(tree.task), links=links, children=tuple(map(self._tree, tree.children)))
 
     def _remark(self, message: DesignMessage) -> DesignMessage:
         documents = tuple(map(self._hide, message.documents))

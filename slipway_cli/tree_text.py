@@ -157,8 +157,8 @@ def notes_of(entry: Data, sheet: Sheet) -> list[Text]:
     """Return the lines below that of an entry: what was said, criteria that are not met, an answer that is awaited."""
     children, status, blame = entry.get("children"), status_of(entry), entry.get("blame")
     said = _first_words(entry)
-    if children:
-        # What its children say stands with them.
+    if children and not entry.get("provisioner"):
+        # What its children say stands with them; a provisioner's task says only its own.
         said = said[:1] if blame or entry.get("reason") else []
     elif len(said) > _MOST_MESSAGES and entry.get("type") != "task":
         said = [*said[:_MOST_MESSAGES], f"and {len(said) - _MOST_MESSAGES} more messages"]

@@ -22,12 +22,12 @@ from slipway_api.pages import routes as pages
 from slipway_api.shipyard import workflows
 from slipway_api.shipyard.headers import ShipyardHeaders
 from slipway_api.sites import site_statuses
-from slipway_api.status import node_routes, reporter_routes, site_routes, tree_routes
+from slipway_api.status import node_routes, reporter_routes, site_routes, task_routes, tree_routes
 
 if TYPE_CHECKING:
     from site_engine.provisioners import Provisioners
 
-_STATUS = (tree_routes, site_routes, node_routes, reporter_routes)
+_STATUS = (tree_routes, site_routes, node_routes, task_routes, reporter_routes)
 _ROUTERS = (
     configdocs,
     commit,

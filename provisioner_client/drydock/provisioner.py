@@ -24,6 +24,7 @@ from provisioner_client.drydock.request_parts import (
 )
 from provisioner_client.drydock.submission import Submission, SubmissionPolicy
 from provisioner_client.drydock.task_list import TaskList
+from provisioner_client.drydock.task_tree import task_of_node, tree_from, with_task_of_node
 from provisioner_client.drydock.tokens import NoToken
 from provisioner_client.drydock.validation_answer import validation_from
 from provisioner_client.drydock.wire import (
@@ -55,6 +56,7 @@ from provisioner_client.protocol import (
     ListedNode,
     ProvisionerTask,
     TaskState,
+    TaskTree,
 )
 from provisioner_client.redacting import Redact, nothing_is_secret
 from provisioner_client.retry import RetryPolicy
@@ -279,6 +281,28 @@ class DrydockProvisioner:
         except TaskNotFound:
             self._list.confirm_gone(task_id)
             raise
+
+    def task_tree(
+        self,
+        task_id: str,
+        node: str | None = None,
+        *,
+        phase: Phase | None = None,
+        reference: str | None = None,
+    ) -> TaskTree:
+        """Give a task with those below it (traps 3, 10).
+
+        Two levels first: a task of a thousand nodes has ten thousand below it. What is deeper is read of one node.
+        """
+        whole_site = phase is not None and not phase.is_of_nodes
+        tree = tree_from(self._task_data(task_id, {"layers": "-1" if whole_site else "2"}), task_id, node)
+        checked_task(tree.task, task_id, phase, reference)
+        if node is None:
+            return tree
+        own = task_of_node(tree, node)
+        if own is not None:
+            return with_task_of_node(tree, tree_from(self._task_data(own, {"layers": "-1"}), own, node))
+        return tree_from(self._task_data(task_id, {"layers": "-1"}), task_id, node)
 
     def evidence(
         self,

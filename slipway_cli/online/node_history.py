@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -12,22 +13,78 @@ from rich.text import Text
 
 from slipway_cli.online.completion import NODES
 from slipway_cli.online.online_command import format_time, online, show_answer
-from slipway_cli.online.server import SiteServer
+from slipway_cli.online.server import Failed, SiteServer
 from slipway_cli.online.status_lists import new_sheet, status_text
 from slipway_cli.options import examples
 from slipway_cli.output import console, printable
-from slipway_cli.tree_text import Sheet
+from slipway_cli.tree_text import Sheet, tree_lines
 from strategy_lib.duration import duration_words
 
+_MOST_ACTIONS = 200
+"""Actions in which an operation is looked for."""
 
-@click.command("node", epilog=examples("slipway describe node/r1-compute-07"))
+
+@click.command(
+    "node", epilog=examples("slipway describe node/r1-compute-07", "slipway describe node/r1-compute-07 --tasks")
+)
 @click.argument("name", type=NODES)
 @click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="How many actions at most.")
+@click.option("--tasks", is_flag=True, help="Ask the provisioner for its own tasks instead, of the newest operation.")
+@click.option("--op", type=int, metavar="N", help="With --tasks, of this operation on the node.")
 @online
-def describe_node(server: SiteServer, output: str, name: str, limit: int) -> None:
-    """Show a node of the site: what is wanted and done, and each phase of each action on it, newest first."""
+def describe_node(server: SiteServer, output: str, name: str, limit: int, tasks: bool, op: int | None) -> None:
+    """Show a node of the site: what is wanted and done, and each phase of each action on it, newest first.
+
+    With --tasks it shows what the provisioner itself says of an operation on the node: the tasks into which it has
+    split it, with their messages. Nothing of that is kept.
+    """
+    if op is not None and not tasks:
+        raise click.UsageError("--op is about --tasks, which is not given")
     path = f"/sites/{quote(server.where.site, safe='')}/nodes/{quote(name, safe='')}"
-    show_answer(server.get(path, limit=limit), output, lambda body: _show(console(), body, new_sheet()))
+    if not tasks:
+        show_answer(
+            server.get(path, limit=limit, differences=True), output, lambda body: _show(console(), body, new_sheet())
+        )
+        return
+    action, number = _operation(server.get(path, limit=_MOST_ACTIONS).json(), op)
+    answer = server.get(f"/actions/{action}/operations/{number}/tasks", node=name)
+    show_answer(answer, output, lambda body: _show_tasks(console(), body, new_sheet()))
+
+
+def _operation(history: Mapping[str, Any], op: int | None) -> tuple[str, int]:
+    """Return the action and the number of an operation of a node's past: the newest one unless it is named."""
+    known = [
+        (action["id"], phase["op"])
+        for action in history["actions"]
+        for phase in reversed(action["phases"])
+        if phase["op"] is not None
+    ]
+    found = next((each for each in known if op in (None, each[1])), None)
+    if found is not None:
+        return found
+    if not known:
+        raise Failed(f"nothing was submitted for {printable(history['name'])} yet")
+    raise Failed(f"there was no operation {op} on {printable(history['name'])}; the newest is {known[0][1]}")
+
+
+def _show_tasks(target: Console, body: Mapping[str, Any], sheet: Sheet) -> None:
+    heading = f"operation {body['op']}: {body['phase']} of {body['node']}"
+    target.print(Text(printable(heading), "bold"), soft_wrap=True)
+    facts = (
+        ("Action", f"action/{body['action']}"),
+        ("Group", body["group"]),
+        ("Task", body["provisioner_task"]),
+        ("Connection", body["connection"]),
+        ("Asked", f"{format_time(body['read_at'])} UTC"),
+    )
+    for name, value in facts:
+        if value:
+            target.print(Text(f"  {name}: {printable(str(value))}"), soft_wrap=True)
+    if body["root"] is None:
+        target.print(Text(printable(body["reason"]), "yellow"), soft_wrap=True)
+        return
+    for line in tree_lines(body["root"], sheet):
+        target.print(line, soft_wrap=True)
 
 
 def _show(target: Console, body: Mapping[str, Any], sheet: Sheet) -> None:
@@ -43,6 +100,7 @@ def _lines(body: Mapping[str, Any], sheet: Sheet) -> Iterator[Text]:
     yield heading
     if node is not None:
         yield from _standing(node)
+        yield from _differing(body.get("differences") or ())
     for action in body["actions"]:
         yield Text()
         yield from _action(action, sheet)
@@ -66,6 +124,18 @@ def _standing(node: Mapping[str, Any]) -> Iterator[Text]:
         ("Owner", node["owner"]),
     )
     yield from (Text(f"  {name}: {printable(str(value))}") for name, value in facts if value)
+
+
+def _differing(documents: Sequence[Mapping[str, Any]]) -> Iterator[Text]:
+    """Yield the documents and fields that differ: as done, then as wanted."""
+    for document in documents:
+        change = f" ({document['change']})" if document["change"] != "modified" else ""
+        yield Text(printable(f"  Differs: {document['schema']} {document['name']}{change}"))
+        for field in document["fields"]:
+            sides = [json.dumps(field[side], ensure_ascii=False) if side in field else "-" for side in ("from", "to")]
+            yield Text(printable(f"    {field['path']}: {sides[0]} -> {sides[1]}"))
+        if document.get("fields_left_out"):
+            yield Text(f"    and {document['fields_left_out']} more fields", "dim")
 
 
 def _seen(node: Mapping[str, Any]) -> str | None:

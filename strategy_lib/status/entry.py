@@ -23,7 +23,8 @@ class EntryKind(StrEnum):
     """What an entry is.
 
     `STAGE` is a step with entries below it: the groups, the nodes of a step on named nodes, what follows a deployment.
-    `REPORTED` is a leaf that an external reporter wrote.
+    `REPORTED` is a leaf that an external reporter wrote. `PROVISIONER_TASK` is what the provisioner has split the work
+    on a node into; it is asked for on demand, and part of no other tree.
     """
 
     SITE = "site"
@@ -34,6 +35,7 @@ class EntryKind(StrEnum):
     PHASE = "phase"
     NODE = "node"
     REPORTED = "reported"
+    PROVISIONER_TASK = "provisioner_task"
 
     @property
     def type(self) -> EntryType:
@@ -50,6 +52,7 @@ _TYPES = {
     EntryKind.PHASE: EntryType.SUPERTASK,
     EntryKind.NODE: EntryType.TASK,
     EntryKind.REPORTED: EntryType.TASK,
+    EntryKind.PROVISIONER_TASK: EntryType.TASK,
 }
 
 
@@ -135,6 +138,7 @@ class Entry:
     group : of a group.
     op, provisioner_task : of a node: the newest operation, and the provisioner's name for it.
     fixed : of a task: what had to be fixed before it succeeded, and when.
+    provisioner : of a provisioner's task: what it says itself, in its own words.
     left_out : how many children are not among `children`, because there are too many.
     """
 
@@ -157,6 +161,7 @@ class Entry:
     op: int | None = None
     provisioner_task: str | None = None
     fixed: str = ""
+    provisioner: Mapping[str, Any] | None = None
     children: tuple[Entry, ...] = ()
     left_out: int = 0
 
@@ -200,6 +205,8 @@ def entry_to_dict(entry: Entry, *, now: datetime, depth: int | None = None) -> d
         shown["provisioner_task"] = entry.provisioner_task
     if entry.fixed:
         shown["fixed"] = entry.fixed
+    if entry.provisioner is not None:
+        shown["provisioner"] = dict(entry.provisioner)
     if depth != 0 and (entry.children or entry.kind.type is not EntryType.TASK):
         below = None if depth is None else depth - 1
         shown["children"] = [entry_to_dict(child, now=now, depth=below) for child in entry.children]

@@ -30,6 +30,8 @@ from tests.contract.test_tasks import (
     test_rule_14_late_truth_is_told,
     test_rule_25_a_destroy_that_is_under_way_proves_nothing,
     test_rule_25_what_becomes_of_a_node,
+    test_the_tree_of_a_task_is_that_of_one_node,
+    test_the_tree_of_a_task_that_is_gone,
     test_what_becomes_of_a_node,
 )
 from tests.support.fake_clock import FakeClock
@@ -50,6 +52,8 @@ __all__ = [
     "test_rule_14_late_truth_is_told",
     "test_rule_25_a_destroy_that_is_under_way_proves_nothing",
     "test_rule_25_what_becomes_of_a_node",
+    "test_the_tree_of_a_task_is_that_of_one_node",
+    "test_the_tree_of_a_task_that_is_gone",
     "test_what_becomes_of_a_node",
 ]
 

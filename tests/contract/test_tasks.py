@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 
 import pytest
 
 from provisioner_client.errors import ProvisionerRefused, TaskNotFound
-from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskState
+from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskState, TaskTree
 from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
 from strategy_lib.phase import GROUP_PHASES, NODE_STEPS, Phase
 from tests.contract.conftest import URL
@@ -135,6 +135,36 @@ def test_a_node_whose_ipmi_does_not_answer_is_in_no_list(
     answer = outcome(provisioner, Phase.PREPARE, run(Phase.PREPARE, NODES, "slipway-a-1"), NODES)
     assert answer.succeeded == {"c1", "w1"}
     assert (set(answer.failed), set(answer.unknown)) == (set(), {"c2"})
+
+
+def tasks_of(tree: TaskTree) -> Iterator[TaskTree]:
+    yield tree
+    for child in tree.children:
+        yield from tasks_of(child)
+
+
+@pytest.mark.parametrize("nodes", [NODES, ["c2"]], ids=["among others", "alone"])
+@pytest.mark.parametrize("phase", [Phase.DEPLOY, Phase.DESTROY])
+def test_the_tree_of_a_task_is_that_of_one_node(
+    simulator: SimulatorProcess, provisioner: Provisioner, run: Run, phase: Phase, nodes: list[str]
+) -> None:
+    run(Phase.PREPARE, nodes, "slipway-a-0")
+    simulator.script("c2", phase.value.removesuffix("_nodes"), "fail")
+    task_id = run(phase, nodes, "slipway-a-1")
+    tree = provisioner.task_tree(task_id, "c2", phase=phase, reference="slipway-a-1")
+    assert (tree.task.task_id, tree.task.state) == (task_id, TaskState.COMPLETE)
+    said = [message for one in tasks_of(tree) for message in one.task.messages]
+    assert any(message.error and message.context == "c2" for message in said)
+    assert {message.context for message in said} <= {"c2", None}
+    below = [one for one in tasks_of(tree) if one is not tree]
+    assert all("c2" in one.nodes for one in below)
+    assert {one.task.task_id for one in tasks_of(provisioner.task_tree(task_id))} >= {task_id}
+
+
+def test_the_tree_of_a_task_that_is_gone(provisioner: Provisioner, run: Run) -> None:
+    run(Phase.PREPARE, ["c2"], "slipway-a-1")
+    with pytest.raises(TaskNotFound):
+        provisioner.task_tree("00000000-0000-4000-8000-000000000001", "c2")
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from provisioner_client.errors import ProvisionerError, ProvisionerProtocolError, SubmissionRefused, TaskNotFound
@@ -20,6 +20,7 @@ from provisioner_client.protocol import (
     TaskMessage,
     TaskResult,
     TaskState,
+    TaskTree,
 )
 from site_engine.process import Clock
 from strategy_lib.outcome import REFUSED_BY_PREPARE, Evidence, NodeCondition
@@ -183,6 +184,37 @@ class FakeProvisioner:
         if (phase is not None and _ACTIONS[phase] != _ACTIONS[task.phase]) or reference not in (None, task.reference):
             raise ProvisionerProtocolError(f"task {task_id} is another one")
         return self._shown(task)
+
+    def task_tree(
+        self,
+        task_id: str,
+        node: str | None = None,
+        *,
+        phase: Phase | None = None,
+        reference: str | None = None,
+    ) -> TaskTree:
+        """Show a task, and one for each node below it; none for a task of one node."""
+        self._answer("task_tree")
+        root = self.task(task_id, phase=phase, reference=reference)
+        task = self._known(task_id)
+        alone = len(task.nodes) < 2
+        said = root.messages if alone else ()
+        names = [name for name in task.nodes if node in (None, name)]
+        below = () if alone else tuple(self._child(root, task, name) for name in names)
+        return TaskTree(replace(root, messages=said), frozenset(task.nodes), children=below)
+
+    def _child(self, root: ProvisionerTask, task: _Task, name: str) -> TaskTree:
+        well = task.children.get(name)
+        child = replace(
+            root,
+            task_id=f"{root.task_id}-{name}",
+            state=root.state if well is None else TaskState.COMPLETE,
+            result=TaskResult.INCOMPLETE if well is None else TaskResult.SUCCESS if well else TaskResult.FAILURE,
+            successes=frozenset({name} if well else ()),
+            failures=frozenset({name} if well is False else ()),
+            messages=tuple(message for message in root.messages if message.context == name),
+        )
+        return TaskTree(child, frozenset({name}))
 
     def evidence(
         self,

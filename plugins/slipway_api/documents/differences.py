@@ -152,7 +152,7 @@ def _documents(changes: Iterable[DocumentChange]) -> Iterable[dict[str, Any]]:
             "name": change.name,
             "layer": change.layer,
             "change": change.change.value,
-            "fields": [_field(field) for field in islice(change.fields, left)],
+            "fields": [shown_field(field) for field in islice(change.fields, left)],
         }
         if change.moved_from is not None:
             entry["moved_from"] = change.moved_from
@@ -162,7 +162,8 @@ def _documents(changes: Iterable[DocumentChange]) -> Iterable[dict[str, Any]]:
         yield entry
 
 
-def _field(field: FieldChange) -> dict[str, Any]:
+def shown_field(field: FieldChange) -> dict[str, Any]:
+    """Return a field that differs as `ChangedField` describes it."""
     shown: dict[str, Any] = {"path": field.path, "change": field.change.value}
     if field.change is not Change.ADDED:
         shown["from"] = field.before

@@ -6,6 +6,8 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
@@ -71,6 +73,30 @@ def _in_own_thread(function: Callable[..., Any]) -> Callable[..., Any]:
 async def in_thread(function: Callable[[], T]) -> T:
     """Call what may block, within a route that is a coroutine."""
     return await to_thread.run_sync(function, limiter=_limiter.get())
+
+
+def answer_within(seconds: float, name: str, work: Callable[[], T]) -> T:
+    """Return what a work that waits for another server comes to; what it raises is raised here.
+
+    It runs in a thread of its own, which goes on where it takes too long: each of its requests ends by itself, but
+    there may be several. A daemon: a server that stops does not wait for it.
+
+    Raises `TimeoutError`: it takes longer than that.
+    """
+    answer: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            result = work()
+        except Exception as error:  # noqa: BLE001 - raised again in the waiting thread
+            answer.set_exception(error)
+        else:
+            answer.set_result(result)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    if not wait_for((answer,), timeout=seconds).done:
+        raise TimeoutError(f"{name} takes more than {seconds:g} s")
+    return answer.result()
 
 
 LONGEST_WAIT = 120.0

@@ -58,6 +58,11 @@ class Failure:
     nodes: Sequence[FailedNode]
     more: bool
 
+    @property
+    def spared(self) -> bool:
+        """Whether it is a group that met its criteria, although nodes of it failed."""
+        return self.entry.group is not None and self.entry.group.state == "success"
+
 
 @router.get("/actions/{action_id}", dependencies=[access.may_read])
 def action(request: Request, action_id: str, store: Store, caller: access.CallerDep) -> Response:
@@ -133,12 +138,14 @@ def _action_values(store: SiteStore, record: ActionRecord, root: str) -> dict[st
     ended = datetime.fromisoformat(header["ended"]) if header["ended"] else None
     operations = store.operations.of_action(record.id) if groups else []
     page = f"{root}/ui/actions/{record.id}/group?name="
+    wrong = failures(tree.root, groups, failed_nodes(troubled), record, root)
     return {
         "tree": tree,
         "steps": [child for child in tree.root.children if child.kind in (EntryKind.STEP, EntryKind.STAGE)],
         "groups": groups,
         "headline": headline(tree, groups),
-        "failures": failures(tree.root, groups, failed_nodes(troubled), record, root),
+        "failures": [one for one in wrong if not one.spared],
+        "spared": [one for one in wrong if one.spared],
         "not_run": [each for each in groups if _did_not_run(each)],
         "waiting": [each for each in groups if _asks(each)],
         "graph_drawn": group_graph.draw(groups, lambda name: page + segment(name)),

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from site_engine.actions.kinds import KINDS
 from site_engine.trees.nodes import node_history, site_nodes
 from site_store import NodeQuery, SiteStore
 from slipway_api import airflow_access as access
-from slipway_api.documents.differences import differences
+from slipway_api.documents.node_differences import node_differences
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
@@ -25,10 +24,12 @@ from strategy_lib.status.words import Status
 
 router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
 
+TARGETED = {kind.name: kind for kind in KINDS.values() if kind.targeted}
+"""Kinds of actions on named nodes."""
 NODES_SHOWN = 50
 ACTIONS_SHOWN = 30
-MOST_FIELDS = 100
-"""Differing fields on the page of a node."""
+COMPARING = 1.5
+"""Seconds for which the page of a node waits for the comparison of two revisions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def nodes(request: Request, site: str, store: Store) -> Response:
 @router.get("/sites/{site}/nodes/{node:path}", dependencies=[access.may_read])
 def node(request: Request, site: str, node: str, store: Store, caller: access.CallerDep) -> Response:
     """Show a node: what is wanted, what was done, and everything that ever happened to it."""
-    may = frozenset(kind for kind in ("redeploy_server", "update_site") if caller.may_create(kind))
+    may = frozenset(kind for kind in TARGETED if caller.may_create(kind))
     token = store.trees.site_token(site)
     before = request.query_params.get("before")
 
@@ -86,7 +87,7 @@ def node(request: Request, site: str, node: str, store: Store, caller: access.Ca
         if found is None:
             raise ApiError(404, f"nothing is known of a node {node[:64]!r} of site {site[:64]!r}", "Node not found")
         readable = [action for action in found["actions"] if caller.may_read(action["kind"])]
-        return {"history": {**found, "actions": readable}, "changes": _changes(store, site, found["node"])}
+        return {"history": {**found, "actions": readable}, **_differing(store, site, found["node"])}
 
     fresh = {"site": site, "name": node, "may": may}
     # A running action of the site changes the past of its nodes, and not the token of the site: nothing is kept.
@@ -96,34 +97,12 @@ def node(request: Request, site: str, node: str, store: Store, caller: access.Ca
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedField:
-    """A field of a node's documents that is wanted otherwise than it was done."""
-
-    path: str
-    wanted: str
-    done: str
-
-
-def _changes(store: SiteStore, site: str, node: Mapping[str, Any] | None) -> Sequence[ChangedField]:
-    if node is None or node["as_wanted"]:
-        return ()
-    done, wanted = node["done_revision"], node["wanted_revision"]
-    if done is None or wanted is None or done == wanted:
-        return ()
-    return _changed_fields(store, site, node["node"], done, wanted)
-
-
-# Revisions never change.
-@lru_cache(maxsize=256)
-def _changed_fields(store: SiteStore, site: str, node: str, done: int, wanted: int) -> Sequence[ChangedField]:
-    found = []
-    for document in differences(store, site, done, wanted, rendered=False)["documents"]:
-        if document["name"] == node:
-            for field in document["fields"]:
-                sides = [json.dumps(field[side]) if side in field else "" for side in ("to", "from")]
-                found.append(ChangedField(field["path"], *sides))
-    return tuple(found[:MOST_FIELDS])
+def _differing(store: SiteStore, site: str, node: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what differs between done and wanted; None while it is compared: an open page shows it then."""
+    try:
+        return {"differing": node_differences(store, site, node, COMPARING), "incomparable": ""}
+    except ApiError as error:
+        return {"differing": [], "incomparable": error.message}
 
 
 def asked(request: Request) -> dict[str, str]:

@@ -48,7 +48,14 @@ def _environment() -> Environment:
     )
     for filter_ in (
         *(wording.badge, wording.clock, wording.counted, wording.criterion, wording.duration, wording.elapsed),
-        *(wording.number, wording.segment, wording.symbol, wording.web_link, status_bar.legend, status_bar.segments),
+        *(
+            wording.number,
+            wording.segment,
+            wording.short_criterion,
+            wording.symbol,
+            status_bar.legend,
+            status_bar.segments,
+        ),
     ):
         made.filters[filter_.__name__] = filter_
     made.globals["static_version"] = static_version

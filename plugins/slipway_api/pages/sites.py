@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from site_engine.actions.kinds import KINDS
@@ -43,15 +43,22 @@ def sites(request: Request, store: Store) -> Response:
 
 
 @router.get("/sites/{site}", dependencies=[access.may_read])
-def site(request: Request, site: str, store: Store, caller: access.CallerDep) -> Response:
-    """Show a site."""
+def site(
+    request: Request,
+    site: str,
+    store: Store,
+    caller: access.CallerDep,
+    actions_before: Annotated[str | None, Query(max_length=64)] = None,
+    revisions_before: Annotated[int | None, Query()] = None,
+) -> Response:
+    """Show a site; with the newest actions and revisions, or those that are older than the ones that are named."""
     require_site(store, site)
     may = frozenset(kind for kind in KINDS if caller.may_create(kind))
     readable = frozenset(kind for kind in KINDS if caller.may_read(kind))
     root = request.scope.get("root_path", "")
 
     def values() -> dict[str, Any]:
-        return _site_values(store, site, readable, root)
+        return _site_values(store, site, readable, root, actions_before, revisions_before)
 
     reader = " ".join((*sorted(may), *sorted(readable)))
     fresh = {"site": site, "may": may}
@@ -94,16 +101,29 @@ def require_site(store: SiteStore, site: str) -> None:
         raise ApiError(404, f"there is no site {site[:64]!r}", "Site not found")
 
 
-def _site_values(store: SiteStore, site: str, readable: frozenset[str], root: str) -> dict[str, Any]:
+def _site_values(
+    store: SiteStore,
+    site: str,
+    readable: frozenset[str],
+    root: str,
+    actions_before: str | None,
+    revisions_before: int | None,
+) -> dict[str, Any]:
     tree = site_tree(store, site)
     groups = list(tree.root.children)
-    listed = [one.action for one in store.actions.newest(site, ACTIONS_SHOWN) if one.action.dag_id in readable]
+    newest = [one.action for one in store.actions.newest(site, ACTIONS_SHOWN, actions_before)]
+    listed = [action for action in newest if action.dag_id in readable]
     statuses = {one.header["id"]: one for one in action_trees(store, [action.id for action in listed])}
+    revisions = store.revisions.newest(site, REVISIONS_SHOWN, revisions_before)
     place = f"{root}/ui/sites/{segment(site)}?group="
     return {
         "tree": tree,
         "groups": groups,
         "graph_drawn": group_graph.draw(groups, lambda name: f"{place}{segment(name)}#nodes"),
         "actions": [(action, statuses.get(action.id)) for action in listed],
-        "revisions": store.revisions.newest(site, REVISIONS_SHOWN),
+        "older_actions": newest[-1].id if len(newest) == ACTIONS_SHOWN else None,
+        "actions_before": actions_before,
+        "revisions": revisions,
+        "older_revisions": revisions[-1].number if len(revisions) == REVISIONS_SHOWN else None,
+        "revisions_before": revisions_before,
     }

@@ -101,4 +101,4 @@ def draw(groups: Sequence[Entry], operations: Sequence[Operation], begun: dateti
     if not lanes:
         return None
     marks = [(LABEL + part * SCALE, duration(part * whole)) for part in (0, 0.25, 0.5, 0.75, 1)]
-    return Timeline(LABEL + SCALE + 70, TOP + len(lanes) * LANE + 8, lanes, marks)
+    return Timeline(LABEL + SCALE + 16, TOP + len(lanes) * LANE + 8, lanes, marks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from markupsafe import Markup
 
@@ -35,6 +35,19 @@ def criterion(result: Mapping[str, Any]) -> str:
     asked = _CRITERIA.get(result["criterion"])
     needed = asked.format(result["needed"]) if asked else f"{result['criterion']} {result['needed']}"
     return f"{result['phase']}: {needed}; {str(result['actual']).replace('/', ' of ')} did"
+
+
+_SHORT = {
+    "percent_successful_nodes": "{} % needed, {}",
+    "minimum_successful_nodes": "{} needed, {}",
+    "maximum_failed_nodes": "{} may fail, {}",
+}
+
+
+def short_criterion(result: Mapping[str, Any]) -> str:
+    """Return a criterion that is met in few words, needed and actual: `deploy: 90 % needed, 4 of 4`."""
+    asked = _SHORT.get(result["criterion"], f"{result['criterion']} {{}} needed, {{}}")
+    return f"{result['phase']}: {asked.format(result['needed'], str(result['actual']).replace('/', ' of '))}"
 
 
 def duration(seconds: float | None) -> str:
@@ -107,17 +120,6 @@ def badge(status: str | None) -> Markup:
     return Markup('<span class="badge s-{}"><span aria-hidden="true">{}</span> {}</span>').format(
         kind, symbol(status), word
     )
-
-
-def web_link(address: object) -> str | None:
-    """Return an address that a provisioner gave if it is http or https, else None: nothing else may be followed."""
-    if not isinstance(address, str) or not address.isprintable():
-        return None
-    try:
-        parts = urlsplit(address.strip())
-    except ValueError:
-        return None
-    return address.strip() if parts.scheme in ("http", "https") and parts.netloc else None
 
 
 def segment(text: object) -> str:

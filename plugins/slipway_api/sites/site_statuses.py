@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as TookTooLong
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +17,7 @@ from site_engine.redaction import redact_for_site
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.concurrency import BlockingRoute
+from slipway_api.http.concurrency import BlockingRoute, answer_within
 from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, open_store, provisioners
 
 if TYPE_CHECKING:
@@ -77,22 +74,14 @@ def provisioner_check(site: SiteName = DEFAULT_SITE) -> JSONResponse:
     store = open_store()
     connection = provisioners().for_site(site).hurried
     provisioner = connection.connect(redact_for_site(store, site), observer=ProvisionerObserver(store, connection))
-    answer: Future[str] = Future()
 
-    def work() -> None:
-        try:
-            with closing(provisioner):
-                said = provisioner.check()
-        except Exception as error:  # noqa: BLE001 - raised again in the waiting thread
-            answer.set_exception(error)
-        else:
-            answer.set_result(said)
+    def work() -> str:
+        with closing(provisioner):
+            return provisioner.check()
 
-    # Each request ends by itself soon, but there may be several. A daemon: a server that stops does not wait for it.
-    threading.Thread(target=work, name="provisioner-check", daemon=True).start()
     try:
-        return JSONResponse({"message": answer.result(timeout=PATIENCE)})
-    except TookTooLong:
+        return JSONResponse({"message": answer_within(PATIENCE, "provisioner-check", work)})
+    except TimeoutError:
         said = f"{connection.backend} has not answered for {PATIENCE:g} s (connection {connection.id!r})"
         raise ProvisionerUnavailable(said, timed_out=True) from None
 

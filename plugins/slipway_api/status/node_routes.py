@@ -18,6 +18,7 @@ from site_store import NodeQuery
 from site_store.site_nodes import NODE_COLUMNS
 from slipway_api import airflow_access as access
 from slipway_api.actions.lookup import ActionId, find_action
+from slipway_api.documents.node_differences import NodeDifference, node_differences
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
@@ -89,6 +90,11 @@ class NodeHistory(BaseModel):
         description="Newest first, each with its phases and events.",
     )
     before: str | None = Field(examples=[None], description="For the next page; null: there is none.")
+    differences: list[NodeDifference] | None = Field(
+        default_factory=list,
+        description="The documents that make the node and differ between what is done and what is wanted; null unless "
+        "`differences` was asked for.",
+    )
 
 
 def _text(what: str) -> Any:
@@ -163,11 +169,15 @@ def get_node(
     store: Store,
     limit: Annotated[int, Query(ge=1, le=200, description="How many actions at most.")] = 50,
     before: Annotated[str | None, _text("`before` of the page before.")] = None,
+    differences: Annotated[
+        bool, Query(description="Also compare what is done with what is wanted; it may take seconds.")
+    ] = False,
 ) -> Response:
     """Return how a node stands, and each phase of each action on it, newest first."""
     found = node_history(store, site, node, limit, before)
     if found is None:
         raise ApiError(404, f"site {site} has no node {node[:80]!r}, and never had", "Node not found")
+    found["differences"] = node_differences(store, site, found["node"]) if differences else None
     return Response(msgspec.json.encode(found), media_type="application/json")
 
 

@@ -58,6 +58,7 @@ ROUTES = {
     "GET /api/v1.0/actions/{action_id}/retry": READ,
     "POST /api/v1.0/actions/{action_id}/retry": WRITE,
     "POST /api/v1.0/actions/{action_id}/approvals/{group}": READ,
+    "GET /api/v1.0/actions/{action_id}/operations/{op}/tasks": READ,
     "GET /api/v1.0/sites/{site}/reporters": WRITE,
     "POST /api/v1.0/sites/{site}/reporters": WRITE,
     "DELETE /api/v1.0/sites/{site}/reporters/{reporter_id}": WRITE,

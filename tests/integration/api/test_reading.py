@@ -9,6 +9,7 @@ import pytest
 
 from site_store import ActionState, SiteStore, StoreError
 from slipway_api.http.dependencies import open_store
+from strategy_lib.phase import Phase
 from tests.integration.api.airflow_runs import AirflowRuns, commit, create, plan, run_of
 from tests.integration.api.test_access import NAMES
 
@@ -44,6 +45,8 @@ def dead(user: httpx.Client, store: SiteStore, airflow_runs: AirflowRuns) -> str
     commit(store)
     made = str(create(user)["id"])
     plan(store, made)
+    store.groups.open_attempt(made, "control", "first")
+    store.operations.begin(made, "default", "control", 1, Phase.PREPARE, ("n1",), "file:///d")
     airflow_runs.end("deploy_site", made)
     return made
 
@@ -52,6 +55,7 @@ def test_no_get_writes(op: httpx.Client, store: SiteStore, dead: str, monkeypatc
     token = store.revisions.get("default", 1).design_token
     names = PLACES | {"action_id": dead, "note_id": dead, "validation_id": dead, "token": token, "run_id": run_of(dead)}
     names["workflow_id"] = _workflow(op)
+    names["op"] = str(store.operations.of_action(dead)[0].op)
     monkeypatch.setattr(open_store()._database, "write", _refuse)
     routes = [name.removeprefix("GET ") for name in NAMES if name.startswith("GET ")]
     wrong = {}

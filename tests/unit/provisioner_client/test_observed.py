@@ -31,6 +31,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "submit": (Phase.PREPARE, DesignSource("d"), ("n1",), "r"),
     "find": ("r",),
     "task": ("t",),
+    "task_tree": ("t", "n1"),
     "evidence": ("t", ("n1",)),
     "is_dead": ("t",),
     "nodes": (),

@@ -16,9 +16,11 @@ from provisioner_client.protocol import (
     ListedNode,
     Provisioner,
     ProvisionerTask,
+    TaskLink,
     TaskMessage,
     TaskResult,
     TaskState,
+    TaskTree,
 )
 from provisioner_client.redacting import RedactingProvisioner
 from strategy_lib.outcome import Evidence, NodeCondition
@@ -51,6 +53,16 @@ def test_tasks_and_evidence() -> None:
     assert found is not None
     assert [message.text for message in found.messages] == ["worse ***"]
     assert said.evidence("t", ["n1"]).messages == {"n1": "IPMI refuses ***"}
+
+
+def test_a_tree_of_tasks_down_to_its_leaves() -> None:
+    links = (TaskLink(f"log {SECRET}", f"http://logs/{SECRET}"),)
+    leaf = TaskTree(talking_task(f"worse {SECRET}"), frozenset({"n1"}), links=links)
+    root = TaskTree(talking_task(f"bad {SECRET}"), frozenset(), children=(leaf,))
+    said = redacting(task_tree=lambda *_, **__: root).task_tree("t", "n1")
+    assert [message.text for message in said.task.messages] == ["bad ***"]
+    assert [message.text for message in said.children[0].task.messages] == ["worse ***"]
+    assert said.children[0].links == (TaskLink("log ***", "http://logs/***"),)
 
 
 def test_remarks_on_a_design() -> None:

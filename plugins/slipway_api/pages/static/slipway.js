@@ -152,8 +152,20 @@
     typing = setTimeout(() => filter(form), 250);
   });
 
+  /* --- A graph that is larger than its box begins with the group at work, else with the first that failed. */
+  function showWork() {
+    for (const box of document.querySelectorAll(".drawing:has(.graph)")) {
+      const found = box.querySelector(".group-processing") || box.querySelector(".group-error:not(.victim)");
+      if (!found) continue;
+      const here = box.getBoundingClientRect(), there = found.getBoundingClientRect();
+      box.scrollLeft += there.left + there.width / 2 - here.left - here.width / 2;
+      box.scrollTop += there.top + there.height / 2 - here.top - here.height / 2;
+    }
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
     htmx.config.history = false;
+    showWork();
     count();
     setInterval(count, 1000);
     waiting = setTimeout(round, EVERY);

@@ -56,7 +56,7 @@ def test_the_table_follows_what_is_typed(open_page: Open, store: SiteStore) -> N
 
 
 def test_a_node_has_all_that_happened_to_it_and_what_differs(
-    pages: dict[str, httpx.Client], begin: Begin, fake: FakeProvisioner, store: SiteStore
+    pages: dict[str, httpx.Client], viewer: httpx.Client, begin: Begin, fake: FakeProvisioner, store: SiteStore
 ) -> None:
     fake.script("n2", "deploy", "fail")
     begin(DESIGN).group("control")
@@ -66,10 +66,18 @@ def test_a_node_has_all_that_happened_to_it_and_what_differs(
     assert past.index("prepare ✓ success") < past.index("deploy ✗ error")
     done = text_of(pages["viewer"].get("/sites/alpha/nodes/n1"))
     assert "It is as wanted." in done
-    commit_design(store, "alpha", DESIGN.replace("name: n1\n", "name: n1\n").replace("rack: r1", "rack: r9"))
-    changed = text_of(pages["viewer"].get("/sites/alpha/nodes/n1"))
-    assert "$.data.metadata.rack" in changed
-    assert '"r9"' in changed.replace("&#34;", '"')
+    commit_design(store, "alpha", DESIGN.replace("rack: r1", "rack: r9").replace("role: compute", "role: storage"))
+    shown = viewer.get("/api/v1.0/sites/alpha/nodes/n1", params={"differences": "true"}).json()
+    assert [(one["name"], one["fields"]) for one in shown["differences"]] == [
+        ("n1", [{"path": "$.data.metadata.rack", "change": "modified", "from": "r1", "to": "r9"}]),
+        (
+            "compute",
+            [{"path": "$.data.metadata.owner_data.role", "change": "modified", "from": "compute", "to": "storage"}],
+        ),
+    ]
+    changed = text_of(pages["viewer"].get("/sites/alpha/nodes/n1")).replace("&#34;", '"')
+    assert '$.data.metadata.rack "r9" "r1"' in changed
+    assert 'drydock/HostProfile/v1 compute $.data.metadata.owner_data.role "storage" "compute"' in changed
     assert pages["viewer"].get("/sites/alpha/nodes/nobody").status_code == 404
 
 

@@ -154,6 +154,58 @@ def test_what_happened_to_a_node(slipway: Slipway, server: Server) -> None:
     ]
 
 
+def task_entry(name: str, status: str, *messages: str, **more: Any) -> dict[str, Any]:
+    said = {"task": f"t-{name}", "state": "complete", "result": "x", "attempt": 1, "nodes": 1, "links": []}
+    return {
+        "type": "task", "kind": "provisioner_task", "name": name, "status": status, "last_status": status,
+        "last_status_age": None, "first_updated": None, "last_updated": None, "leaves": 1, "messages": [*messages],
+        "provisioner": said | {"created": None, "updated": None},
+    } | more  # fmt: skip
+
+
+def asked_tasks(**more: Any) -> dict[str, Any]:
+    leaf = task_entry("deploy_node", "error", "no PXE answer")
+    return {
+        "action": ID, "op": 17, "phase": "deploy", "group": "control", "attempt": 1, "node": "n1", "nodes": 2,
+        "connection": "slipway_provisioner", "provisioner_task": "t-17", "read_at": AT, "reason": "",
+        "root": task_entry("deploy_nodes", "error", "n1 is lost", children=[leaf]),
+    } | more  # fmt: skip
+
+
+def test_the_provisioners_own_tasks_of_the_newest_operation_on_a_node(slipway: Slipway, server: Server) -> None:
+    server.on("GET", "/sites/default/nodes/n1", history())
+    server.on("GET", f"/actions/{ID}/operations/17/tasks", asked_tasks())
+    assert slipway("describe", "node/n1", "--tasks").stdout.splitlines() == [
+        "operation 17: deploy of n1",
+        f"  Action: action/{ID}",
+        "  Group: control",
+        "  Task: t-17",
+        "  Connection: slipway_provisioner",
+        "  Asked: 2026-03-01 12:00:00 UTC",
+        "✗ deploy_nodes  error",
+        "│  n1 is lost",
+        "└─ ✗ deploy_node  error",
+        "      no PXE answer",
+    ]
+
+
+def test_that_the_provisioner_does_not_answer_is_said_in_its_place(slipway: Slipway, server: Server) -> None:
+    server.on("GET", "/sites/default/nodes/n1", history())
+    body = asked_tasks(root=None, reason="The provisioner cannot be reached: no route")
+    server.on("GET", f"/actions/{ID}/operations/17/tasks", body)
+    said = slipway("describe", "node/n1", "--tasks", "--op", "17").stdout.splitlines()
+    assert said[-1] == "The provisioner cannot be reached: no route"
+
+
+def test_an_operation_that_was_not_on_the_node(slipway: Slipway, server: Server) -> None:
+    server.on("GET", "/sites/default/nodes/n1", history())
+    said = slipway("describe", "node/n1", "--tasks", "--op", "18").stderr
+    assert "there was no operation 18 on n1; the newest is 17" in said
+    server.on("GET", "/sites/default/nodes/n2", history(actions=[], name="n2"))
+    assert "nothing was submitted for n2 yet" in slipway("describe", "node/n2", "--tasks").stderr
+    assert "--op is about --tasks" in slipway("describe", "node/n1", "--op", "18").stderr
+
+
 def test_a_node_that_nothing_is_stored_of_any_more(slipway: Slipway, server: Server) -> None:
     server.on("GET", "/sites/default/nodes/n1", history(node=None, before="x"))
     lines = slipway("describe", "node", "n1").stdout.splitlines()
