@@ -22,8 +22,7 @@ class SitePart(StrEnum):
     TO_BE_REMOVED = "to be removed"
 
 
-@dataclass(frozen=True, slots=True)
-class StatusCount:
+class StatusCount(NamedTuple):
     """How many records of a scope share all of this.
 
     `group` "" is the whole, in which each record counts once. `phase` is that of an action's tasks; of a site it is a

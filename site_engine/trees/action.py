@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from site_engine.actions.kinds import DEPLOY_GROUP, kind_of
 from site_engine.trees.action_groups import Groups
 from site_engine.trees.action_steps import Steps
+from site_engine.trees.action_tasks import Tasks
 from site_engine.trees.owners import Owners
 from site_engine.trees.reported import with_reported
 from site_store import ActionState
@@ -29,7 +30,7 @@ def judges_of(facts: ActionFacts) -> tuple[Steps, Groups]:
     """Return what judges the parts of an action."""
     owners = Owners(facts.owners, facts.read_at, facts.action.created, facts.leased)
     steps = Steps(facts, owners)
-    return steps, Groups(steps)
+    return steps, Groups(Tasks(steps))
 
 
 def action_entry(facts: ActionFacts) -> Entry:
@@ -64,7 +65,7 @@ def _node_step(steps: Steps, groups: Groups, phase: Phase) -> Entry:
     """Return the stage of a step on nodes, with the nodes directly under it (rule 31)."""
     step = steps.of_action().get(phase.value)
     entry = steps.entry(phase.value)
-    if entry.status is None or ("", phase.value) not in groups.cells:
+    if entry.status is None or ("", phase.value) not in groups.tasks.cells:
         return replace(entry, kind=EntryKind.STAGE, leaves=0, own_leaves=0, counts={})
     below = groups.phase_entry("", phase)
     records = steps.records(phase.value, step)

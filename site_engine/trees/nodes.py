@@ -106,7 +106,7 @@ def action_nodes(
         "read_at": now.isoformat(),
         "after": list(page.after) if page.after is not None else None,
         "nodes": [
-            {"group": leaf.group, "phase": leaf.phase, **entry_to_dict(groups.leaf_entry(leaf), now=now)}
+            {"group": leaf.group, "phase": leaf.phase, **entry_to_dict(groups.tasks.leaf_entry(leaf), now=now)}
             for leaf in page.facts.leaves
         ],
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from site_store import OwnerCheckIn
@@ -17,7 +17,7 @@ GRACE = 60.0
 AIRFLOW = "airflow:"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Owners:
     """The owners as they are at one moment.
 
@@ -33,9 +33,16 @@ class Owners:
     now: datetime
     expected: datetime | None = None
     at_work: bool = False
+    _there: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
 
     def is_there(self, name: str) -> bool:
         """Whether an owner has checked in within its interval. One without a name cannot be missed."""
+        there = self._there.get(name)
+        if there is None:
+            there = self._there[name] = self._has_checked_in(name)
+        return there
+
+    def _has_checked_in(self, name: str) -> bool:
         if not name or (self.at_work and name.startswith(AIRFLOW)):
             return True
         found = self.known.get(name)

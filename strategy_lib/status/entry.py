@@ -54,6 +54,9 @@ _TYPES = {
     EntryKind.REPORTED: EntryType.TASK,
     EntryKind.PROVISIONER_TASK: EntryType.TASK,
 }
+# Looked up for each of thousands of entries; to ask an enumeration for the value takes much longer.
+_WORDS: dict[Status | None, str | None] = {None: None, **{status: status.value for status in Status}}
+_KIND_WORDS = {kind: (kind.type.value, kind.value, kind.type is EntryType.TASK) for kind in EntryKind}
 
 
 class Role(StrEnum):
@@ -175,20 +178,21 @@ def entry_to_dict(entry: Entry, *, now: datetime, depth: int | None = None) -> d
     now : for the age of what its owners wrote last, in seconds.
     depth : how many levels below it are included; None: all.
     """
+    its_type, kind, is_task = _KIND_WORDS[entry.kind]
     shown: dict[str, Any] = {
-        "type": entry.kind.type.value,
-        "kind": entry.kind.value,
+        "type": its_type,
+        "kind": kind,
         "name": entry.name,
-        "status": _word(entry.status),
-        "last_status": _word(entry.last_status),
+        "status": _WORDS[entry.status],
+        "last_status": _WORDS[entry.last_status],
         "last_status_age": (now - entry.last_updated).total_seconds() if entry.last_updated is not None else None,
         "first_updated": _moment(entry.first_updated),
         "last_updated": _moment(entry.last_updated),
         "leaves": entry.leaves,
         "messages": list(entry.messages),
     }
-    if entry.kind.type is not EntryType.TASK:
-        shown["counts"] = {status.value: number for status, number in entry.counts.items() if number}
+    if not is_task:
+        shown["counts"] = {_WORDS[status]: number for status, number in entry.counts.items() if number}
     if entry.reason:
         shown["reason"] = entry.reason
     if entry.processed_by is not None:
@@ -207,7 +211,7 @@ def entry_to_dict(entry: Entry, *, now: datetime, depth: int | None = None) -> d
         shown["fixed"] = entry.fixed
     if entry.provisioner is not None:
         shown["provisioner"] = dict(entry.provisioner)
-    if depth != 0 and (entry.children or entry.kind.type is not EntryType.TASK):
+    if depth != 0 and (entry.children or not is_task):
         below = None if depth is None else depth - 1
         shown["children"] = [entry_to_dict(child, now=now, depth=below) for child in entry.children]
         if entry.left_out:
@@ -221,7 +225,7 @@ def _owner(seen: OwnerSeen) -> dict[str, Any]:
         "alive": seen.alive,
         "last_seen": _moment(seen.last_seen),
         "interval": seen.interval,
-        "status": _word(seen.status),
+        "status": _WORDS[seen.status],
     }
 
 
@@ -239,10 +243,6 @@ def _group(details: GroupDetails) -> dict[str, Any]:
         "started": _moment(details.started),
         "ended": _moment(details.ended),
     }
-
-
-def _word(status: Status | None) -> str | None:
-    return None if status is None else status.value
 
 
 def _moment(time: datetime | None) -> str | None:

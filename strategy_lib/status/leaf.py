@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from strategy_lib.node import TaskStatus
-from strategy_lib.status.words import ENDED, Status, shown_status, status_from, status_of_parent
+from strategy_lib.status.words import ENDED, Status, judged, status_from, status_of_parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,9 @@ def superseded_by(revision: int, committed: int) -> str:
     return f"superseded by revision {committed}" if committed > revision else ""
 
 
+_TASK_WORDS = {status.value: status for status in TaskStatus}
+
+
 def status_of_task(
     stored: str,
     *,
@@ -57,9 +60,9 @@ def status_of_task(
     done_for : of a node that was as wanted already: the version that it was done for (rule 21).
     unknown_because : why the outcome of an `unknown` task is not known.
     """
-    if stored not in tuple(TaskStatus):
+    status = _TASK_WORDS.get(stored)
+    if status is None:
         return Shown(Status.UNDEFINED, f"unknown stored value {stored!r}")
-    status = TaskStatus(stored)
     if status is TaskStatus.PENDING:
         if blocked:
             return Shown(Status.ERROR, blocked)
@@ -70,7 +73,7 @@ def status_of_task(
         return Shown(Status.ERROR, f"{unknown_because}: {note}" if note else str(unknown_because))
     if status is TaskStatus.SUCCESS and done_for is not None:
         return Shown(Status.SUCCESS, f"as wanted already, done for version {done_for}")
-    return Shown(Status(status.value), note)
+    return Shown(status_from(stored), note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +185,7 @@ def status_of_record(record: OwnerRecord, *, over: bool = False) -> Status:
     """
     if over:
         return Status.ERROR if record.stored is None else status_from(record.stored)
-    return Status(shown_status(record.stored, owner_alive=record.alive, current=record.current)["shown"])
+    return judged(record.stored, owner_alive=record.alive, current=record.current)
 
 
 def status_of_records(records: Sequence[OwnerRecord], *, over: bool = False) -> Status:

@@ -44,6 +44,7 @@ class Status(StrEnum):
 
 
 _RANKS = {status: rank for rank, status in enumerate(Status)}
+_BY_WORD = {status.value: status for status in Status}
 
 
 class _Look(NamedTuple):
@@ -77,10 +78,7 @@ class ShownStatus(TypedDict):
 
 def status_from(stored: str) -> Status:
     """Return the status of this name; `Status.UNDEFINED` for a value that this version does not know."""
-    try:
-        return Status(stored)
-    except ValueError:
-        return Status.UNDEFINED
+    return _BY_WORD.get(stored, Status.UNDEFINED)
 
 
 def highest(statuses: Iterable[Status]) -> Status:
@@ -137,10 +135,18 @@ def shown_status(stored: str | None, *, owner_alive: bool, current: bool) -> Sho
     >>> shown_status("success", owner_alive=False, current=True)
     {'shown': 'unresponsive', 'owner_reads': 'success'}
     """
+    status = read_by_owner(stored, current=current)
+    shown = judged(stored, owner_alive=owner_alive, current=current)
+    return {"shown": shown.value, "owner_reads": None if status is Status.UNDEFINED else status.value}
+
+
+def read_by_owner(stored: str | None, *, current: bool) -> Status:
+    """Return what an owner reads of its own status: undefined for a value that this version does not know."""
     status = Status.PENDING if stored is None else status_from(stored)
-    if status is Status.UNDEFINED:
-        return {"shown": Status.UNDEFINED.value, "owner_reads": None}
-    if stored is None or not current:
-        status = Status.PENDING
-    shown = status if owner_alive else Status.UNRESPONSIVE
-    return {"shown": shown.value, "owner_reads": status.value}
+    return status if current or status is Status.UNDEFINED else Status.PENDING
+
+
+def judged(stored: str | None, *, owner_alive: bool, current: bool) -> Status:
+    """Return what `shown_status` shows, as a value."""
+    status = read_by_owner(stored, current=current)
+    return status if owner_alive or status is Status.UNDEFINED else Status.UNRESPONSIVE

@@ -1,0 +1,264 @@
+"""The tasks of an action's nodes as they are shown: cells of the roll-up, and single leaves (rules 28, 30 and 34)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from site_engine.trees.action_steps import PENDING, Steps
+from site_store import OperationStatus
+from strategy_lib.node import TaskStatus
+from strategy_lib.phase import GroupState, Phase, Reason
+from strategy_lib.status.entry import Blame, Entry, Role
+from strategy_lib.status.leaf import OwnerRecord, Shown, UnknownCause, status_of_task
+from strategy_lib.status.tree import GroupStanding, blame_groups, task_entry
+from strategy_lib.status.words import Status
+
+if TYPE_CHECKING:
+    from site_store import ApprovalRecord, GroupFacts, LeafFacts, StatusCount
+
+_BEGUN = (GroupState.RUNNING, GroupState.SUCCESS)
+JUDGED = (GroupState.SUCCESS, GroupState.FAILURE)
+"""States of a group that has its verdict."""
+# Of a node that waits for its deploy these are not shown of its prepare.
+_OF_DEPLOY = (Status.PENDING, Status.DELETED, Status.SUCCESS)
+
+
+class Tally(NamedTuple):
+    """How many nodes show which status, and for each status the first sentence that explains it."""
+
+    numbers: Mapping[Status, int]
+    explained: Mapping[Status, str]
+
+
+class _Standstill(NamedTuple):
+    """Why the pending nodes of a group do not begin: what blocks them, and why they never will; "" where nothing."""
+
+    blocked: str
+    never: str
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """Judges the tasks of one action: those of its groups, and those of its step on nodes (the group "")."""
+
+    steps: Steps
+    _judged: dict[StatusCount, Shown] = field(default_factory=dict)
+    _standing_still: dict[str, _Standstill] = field(default_factory=dict)
+
+    @cached_property
+    def blames(self) -> Mapping[str, Blame]:
+        """Why groups fail: culprits, and those behind them."""
+        return blame_groups(
+            GroupStanding(
+                group.name,
+                group.depends_on,
+                GroupState(group.state or GroupState.PENDING),
+                None if group.reason is None else Reason(group.reason),
+                _explanation(group),
+            )
+            for group in self.steps.facts.groups
+        )
+
+    @cached_property
+    def cells(self) -> Mapping[tuple[str, str], Sequence[StatusCount]]:
+        """The roll-up by group and phase."""
+        found: defaultdict[tuple[str, str], list[StatusCount]] = defaultdict(list)
+        for cell in self.steps.facts.counts:
+            found[cell.group, cell.phase].append(cell)
+        return found
+
+    @cached_property
+    def by_name(self) -> Mapping[str, GroupFacts]:
+        """The groups by their names."""
+        return {group.name: group for group in self.steps.facts.groups}
+
+    @cached_property
+    def leaves(self) -> Mapping[tuple[str, str], Sequence[LeafFacts]]:
+        """The nodes that were read, by group and phase."""
+        found: defaultdict[tuple[str, str], list[LeafFacts]] = defaultdict(list)
+        for leaf in self.steps.facts.leaves:
+            found[leaf.group, leaf.phase].append(leaf)
+        return found
+
+    @cached_property
+    def gates(self) -> Mapping[str, ApprovalRecord]:
+        """What each group has asked a person last."""
+        found: dict[str, ApprovalRecord] = {}
+        for gate in sorted(self.steps.facts.approvals, key=lambda gate: (gate.attempt, gate.asked)):
+            found[gate.group] = gate
+        return found
+
+    @cached_property
+    def turn(self) -> str | None:
+        """The group whose turn it is to begin; None where one is at work, or the plan is not made yet."""
+        for group in self.steps.facts.groups:
+            if group.state == GroupState.RUNNING:
+                return None
+            if group.state == GroupState.PENDING and group.name not in self.blames:
+                return group.name
+        return None
+
+    def is_waiting(self, group: str) -> bool:
+        """Whether a group waits by design: for a person's answer, or because the action is paused before it."""
+        gate = self.gates.get(group)
+        asked = gate is not None and gate.answered is None
+        facts = self.by_name.get(group)
+        paused = self.steps.facts.action.paused is not None
+        return asked or (paused and facts is not None and facts.state == GroupState.PENDING)
+
+    @cached_property
+    def over(self) -> bool:
+        """Whether the action is over."""
+        return self.steps.over
+
+    def tally(self, group: str, phase: Phase) -> Tally:
+        """Return how the nodes of a group stand in a phase."""
+        numbers: dict[Status, int] = {}
+        explained: dict[Status, str] = {}
+        for cell in self.cells.get((group, phase.value), ()):
+            shown = self.judge_cell(cell)
+            numbers[shown.status] = numbers.get(shown.status, 0) + cell.records
+            if shown.message:
+                explained.setdefault(shown.status, shown.message)
+        return Tally(numbers, explained)
+
+    def judge_cell(self, cell: StatusCount) -> Shown:
+        """Return what is shown of the records of a cell."""
+        shown = self._judged.get(cell)
+        if shown is None:
+            shown = self._judged[cell] = self.judge(cell.group, cell.phase, cell.status, cell.owner)
+        return shown
+
+    def standstill(self, group: str) -> _Standstill:
+        """Return why pending nodes of a group do not begin."""
+        known = self._standing_still.get(group)
+        if known is not None:
+            return known
+        facts = self.by_name.get(group)
+        blame = self.blames.get(group)
+        # The task of a blocked group opens an attempt too, only to judge it.
+        begun = facts is None or (facts.reason != Reason.DEPENDENCY and (facts.state in _BEGUN or bool(facts.started)))
+        blocked = blame.message if blame is not None and blame.role is Role.VICTIM and not begun else ""
+        never = ""
+        if self.over:
+            never = self.steps.why_over()
+        elif facts is not None and facts.state in JUDGED:
+            never = f"its group ended with {facts.state}"
+        found = self._standing_still[group] = _Standstill(blocked, never)
+        return found
+
+    def judge(
+        self,
+        group: str,
+        phase: str,
+        stored: str,
+        owner: str,
+        note: str = "",
+        unknown_because: UnknownCause = UnknownCause.LOST,
+    ) -> Shown:
+        """Return what is shown of a stored status of nodes of a group, or ("") of a step on nodes."""
+        blocked, never = self.standstill(group)
+        if self.over and stored == TaskStatus.PROCESSING:
+            return Shown(Status.ERROR, f"interrupted: {never}")
+        shown = status_of_task(stored, note=note, blocked=blocked, never_begins=never, unknown_because=unknown_because)
+        expected = owner or self.steps.provisioner
+        if self.over or self.steps.owners.is_there(expected):
+            return shown
+        pending = shown.status is Status.PENDING
+        turn = not pending or self.is_due(group, phase)
+        return self.steps.owners.judge(expected, shown, turn=turn, waiting=pending and self.is_waiting(group))
+
+    def is_due(self, group: str, phase: str) -> bool:
+        """Whether it is the turn of a phase: its group has begun, and nothing of the phase before it is to be done."""
+        facts = self.by_name.get(group)
+        if facts is not None and facts.state != GroupState.RUNNING:
+            return False
+        if phase == Phase.PREPARE.value:
+            return True
+        if phase == Phase.DEPLOY.value:
+            before = self.cells.get((group, Phase.PREPARE.value), ())
+            return not any(
+                cell.records and cell.status in (TaskStatus.PENDING, TaskStatus.PROCESSING) for cell in before
+            )
+        step = self.steps.of_action().get(phase)
+        return step is not None and step.state != PENDING
+
+    def leaf_entry(self, leaf: LeafFacts) -> Entry:
+        """Return the entry of a node in a phase."""
+        owner = leaf.owner or self.steps.provisioner
+        shown = self.judge(
+            leaf.group,
+            leaf.phase,
+            leaf.status,
+            owner,
+            leaf.message or "",
+            unknown_because=cause_of(leaf.operation_status),
+        )
+        unresponsive = shown.status is Status.UNRESPONSIVE
+        stored: str | None = shown.status.value
+        if shown.status is Status.PENDING or (unresponsive and leaf.status == TaskStatus.PENDING):
+            stored = None
+        elif unresponsive:
+            stored = leaf.status
+        record = OwnerRecord(
+            owner,
+            stored,
+            alive=not unresponsive,
+            messages=(shown.message,) if shown.message else (),
+            first_updated=leaf.started,
+            last_updated=leaf.ended or leaf.started,
+        )
+        elsewhere = leaf.owner_group if leaf.owner_group not in (None, leaf.group) else None
+        return task_entry(
+            leaf.node,
+            [record],
+            processed_by=elsewhere if leaf.group else None,
+            owners=(self.steps.owners.seen(owner, shown.status),) if owner else (),
+            op=leaf.op,
+            provisioner_task=leaf.provisioner_task,
+            fixed=leaf.fixed or "",
+        )
+
+    def node_counts(self, group: str) -> dict[Status, int]:
+        """Return how many nodes show which status, both phases together.
+
+        A node is where its deploy is; while that is pending, where its prepare is.
+        """
+        counts = dict(self.tally(group, Phase.DEPLOY).numbers)
+        prepare: dict[Status, int] = {}
+        for cell in self.cells.get((group, Phase.PREPARE.value), ()):
+            if cell.status != TaskStatus.WITHHELD:
+                status = self.judge_cell(cell).status
+                prepare[status] = prepare.get(status, 0) + cell.records
+        for status in sorted(prepare.keys() - _OF_DEPLOY, key=lambda status: -status.rank):
+            begun = prepare[status]
+            if status is Status.UNDEFINED:
+                begun = max(0, begun - counts.get(status, 0))
+            moved = min(begun, counts.get(Status.PENDING, 0))
+            counts[status] = counts.get(status, 0) + moved
+            counts[Status.PENDING] = counts.get(Status.PENDING, 0) - moved
+        return {status: counts[status] for status in Status if counts.get(status)}
+
+
+@cache
+def stored_status(word: str) -> Status:
+    """Return what the stored word of a task says by itself."""
+    return status_of_task(word).status
+
+
+def cause_of(operation_status: str | None) -> UnknownCause:
+    """Return why a task is unknown, by how its operation ended."""
+    return UnknownCause.TIMEOUT if operation_status == OperationStatus.TIMED_OUT else UnknownCause.LOST
+
+
+def _explanation(group: GroupFacts) -> str:
+    missed = [
+        f"{criterion['phase']}: {criterion['criterion']} needed {criterion['needed']}, actual {criterion['actual']}"
+        for criterion in group.criteria
+        if not criterion["met"]
+    ]
+    return "; ".join(missed)
