@@ -205,7 +205,9 @@ class Actions(Repository):
 
         def work(tx: Connection) -> list[ActionListing]:
             rows = tx.execute(
-                newest.add_columns(json_rows(tx, groups).label("groups"), json_rows(tx, steps).label("steps"))
+                newest.add_columns(
+                    json_rows(tx.dialect.name, groups).label("groups"), json_rows(tx.dialect.name, steps).label("steps")
+                )
             )
             return [
                 ActionListing(action_record(row), _group_states(row.groups), _step_states(row.steps)) for row in rows

@@ -58,9 +58,9 @@ def database_time(tx: Connection) -> datetime:
     return found.astimezone(UTC)
 
 
-def clock(tx: Connection) -> ColumnElement[Any]:
+def clock(dialect: str) -> ColumnElement[Any]:
     """Return a column with the time of the database's machine, for a statement that reads more than that."""
-    if tx.dialect.name == "sqlite":
+    if dialect == "sqlite":
         return func.strftime("%Y-%m-%d %H:%M:%f000", "now")
     return func.clock_timestamp()
 
@@ -81,11 +81,11 @@ def whole_joins(tx: Connection) -> Iterator[None]:
     tx.execute(text("SET LOCAL enable_nestloop = on"))
 
 
-def json_rows(tx: Connection, query: Select[Any]) -> ColumnElement[str]:
+def json_rows(dialect: str, query: Select[Any]) -> ColumnElement[str]:
     """Return a column with the rows of a correlated query as one JSON list of lists, in no order; NULL for no row."""
     columns = query.selected_columns
     made: ColumnElement[str] = func.json_group_array(func.json_array(*columns))
-    if tx.dialect.name != "sqlite":
+    if dialect != "sqlite":
         made = func.json_agg(func.json_build_array(*columns)).cast(Text)
     return query.with_only_columns(made).scalar_subquery()
 

@@ -50,15 +50,18 @@ class SiteNodes(Repository):
         if query.sort not in NODE_COLUMNS:
             raise ValueRefused(f"nodes cannot be sorted by {query.sort!r}: name one of {', '.join(NODE_COLUMNS)}")
         limit = max(1, min(query.limit, MOST_NODES))
-        found = _filtered(site, query)
+        dialect = self._database.engine.dialect.name
+        found = _filtered(dialect, site, query)
         keys = _ordered(found.with_only_columns(node.c.site, node.c.name, *_sorted_by(query)), query)
-        ranges = _behind(keys, query) if query.after is not None else [keys.offset(query.offset)]
+        if query.sort == "node" and not query.text:
+            keys = _by_its_index(keys, query)
+        ranges = _behind(keys, query) if query.after is not None else _from_the_start(keys, query)
         in_groups = (
             select(site_group_node.c.group_name)
             .where(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
             .correlate(node)
         )
-        counted = found.with_only_columns(node.c.name).limit(MOST_COUNTED + 1).subquery()
+        counted = _by_its_index(found.with_only_columns(node.c.name), query).limit(MOST_COUNTED + 1).subquery()
         total = select(func.count()).select_from(counted).scalar_subquery()
         touched = changes("", literal(site)).label("changes")
 
@@ -68,12 +71,12 @@ class SiteNodes(Repository):
                 if len(rows) <= limit:
                     page = keys.limit(limit + 1 - len(rows)).subquery()
                     same = and_(page.c.site == node.c.site, page.c.name == node.c.name)
-                    facts = select(*node.c, json_rows(tx, in_groups).label("groups")).join(page, same)
+                    facts = select(*node.c, json_rows(tx.dialect.name, in_groups).label("groups")).join(page, same)
                     rows += tx.execute(_ordered(facts, query)).all()
             # Where the page is not full, what it has is all there is, and nothing need be counted.
             known = len(rows) if query.after is None and not query.offset and len(rows) <= limit else None
             number = literal(known) if known is not None else _of_roll_up(site) if _is_whole(query) else total
-            about = tx.execute(select(number.label("total"), touched, *owners_now(tx))).one()
+            about = tx.execute(select(number.label("total"), touched, *owners_now(tx.dialect.name))).one()
             given = self._database.given_time()
             now = moment(about.now) if given is None else given
             owners = owners_by_name(about.owners)
@@ -97,7 +100,7 @@ class SiteNodes(Repository):
         )
 
         def work(tx: Connection) -> SiteNodeFacts | None:
-            query = select(*node.c, json_rows(tx, in_groups).label("groups"))
+            query = select(*node.c, json_rows(tx.dialect.name, in_groups).label("groups"))
             row = tx.execute(query.where(node.c.site == site, node.c.name == name)).one_or_none()
             return None if row is None else site_node_facts(row, _groups(row))
 
@@ -133,7 +136,7 @@ class SiteNodes(Repository):
                     operation.c.provisioner_task,
                     operation.c.attempt,
                     operation.c.status.label("operation_status"),
-                    json_rows(tx, in_groups).label("groups"),
+                    json_rows(tx.dialect.name, in_groups).label("groups"),
                 )
                 .select_from(chosen)
                 .join(action, action.c.id == chosen.c.id)
@@ -163,7 +166,18 @@ class SiteNodes(Repository):
         return self._database.read(work)
 
 
-def _filtered(site: str, query: NodeQuery) -> Select[Any]:
+def _contains(dialect: str, column: ColumnElement[Any], part: str) -> ColumnElement[bool]:
+    """Whether a text has this part, in upper or lower case.
+
+    SQLite's LIKE takes both. PostgreSQL takes long over it in any language but "C".
+    """
+    if dialect == "sqlite" or part.lower() == part.upper():
+        return column.contains(part, autoescape=True)
+    escaped = part.replace("/", "//").replace("%", "/%").replace("_", "/_")
+    return column.collate("C").ilike(f"%{escaped}%", escape="/")
+
+
+def _filtered(dialect: str, site: str, query: NodeQuery) -> Select[Any]:
     """Select the nodes that a query means, in no order."""
     found = select(node.c.name).where(node.c.site == site)
     if query.standing is None or query.standing == Status.DELETED:
@@ -198,8 +212,20 @@ def _filtered(site: str, query: NodeQuery) -> Select[Any]:
             raise ValueRefused(f"nodes cannot be filtered by {name!r}: name one of {', '.join(NODE_COLUMNS)}")
     for name, part in text.items():
         if part:
-            found = found.where(NODE_COLUMNS[name].icontains(part, autoescape=True))
+            found = found.where(_contains(dialect, NODE_COLUMNS[name], part))
     return found
+
+
+def _by_its_index(found: Select[Any], query: NodeQuery) -> Select[Any]:
+    """Have SQLite look nodes up by what they are filtered by: without statistics it goes through all of the site.
+
+    The first of these columns is the one that `_filtered` leaves to an index.
+    """
+    values = {"rack": query.rack, "standing": query.standing, **query.columns}
+    narrowed = next((name for name in values if name in _EQUAL and values[name] is not None), None)
+    if query.group is not None or narrowed is None:
+        return found
+    return found.with_hint(node, f"INDEXED BY ix_node_site_{narrowed}_name", "sqlite")
 
 
 def _sorted_by(query: NodeQuery) -> list[ColumnElement[Any]]:
@@ -225,6 +251,17 @@ def _of_roll_up(site: str) -> ColumnElement[int]:
     return select(records).where(*whole, status_count.c.phase != TOUCH).scalar_subquery()
 
 
+def _from_the_start(keys: Select[Any], query: NodeQuery) -> list[Select[Any]]:
+    """Return what selects the nodes of the first page, or those behind so many: ranges of indexes, as `_behind` does.
+
+    Few nodes have an error, and only they are in its index.
+    """
+    if query.sort != "error" or query.offset:
+        return [keys.offset(query.offset)]
+    ranges = [keys.where(node.c.error.is_not(None)), keys.where(node.c.error.is_(None))]
+    return ranges[::-1] if query.descending else ranges
+
+
 def _behind(keys: Select[Any], query: NodeQuery) -> list[Select[Any]]:
     """Return what selects the nodes behind the one that `after` names: ranges of an index, one after the other.
 
@@ -238,10 +275,12 @@ def _behind(keys: Select[Any], query: NodeQuery) -> list[Select[Any]]:
     if query.descending:
         if value is None:
             return [keys.where(column.is_(None), node.c.name < name), keys.where(column.is_not(None))]
-        return [keys.where(this < tuple_(literal(value, column.type), literal(name)))]
+        return [keys.where(column.is_not(None), this < tuple_(literal(value, column.type), literal(name)))]
     if value is None:
         return [keys.where(column.is_(None), node.c.name > name)]
-    return [keys.where(this > tuple_(literal(value, column.type), literal(name))), keys.where(column.is_(None))]
+    later = this > tuple_(literal(value, column.type), literal(name))
+    # SQLite sees by the first of these alone that the index on nodes with an error will do.
+    return [keys.where(column.is_not(None), later), keys.where(column.is_(None))]
 
 
 def _place(query: NodeQuery) -> tuple[Any, str]:

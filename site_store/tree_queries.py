@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
-    Connection,
     Select,
     and_,
+    bindparam,
     case,
     exists,
     func,
@@ -52,16 +53,25 @@ _TROUBLED: list[ColumnElement[str]] = [
     literal_column(f"'{status.value}'") for status in (TaskStatus.ERROR, TaskStatus.UNKNOWN)
 ]
 _MOST_SITE_TROUBLES = 2000
+# To make these statements takes longer than to carry them out: each is made once, and has parameters.
+_THIS_SITE = bindparam("site", type_=site_group.c.site.type)
+_THESE_ACTIONS = bindparam("action_ids", type_=action.c.id.type, expanding=True)
 _EARLIER_ACTIONS = 5
 
 
-def owners_now(tx: Connection) -> list[ColumnElement[Any]]:
+def owners_now(dialect: str) -> list[ColumnElement[Any]]:
     """Return columns with all owners, and the time by the database's clock."""
     query = select(owner.c.name, owner.c.last_seen, owner.c.interval_seconds, owner.c.detail)
-    return [json_rows(tx, query).label("owners"), clock(tx).label("now")]
+    return [json_rows(dialect, query).label("owners"), clock(dialect).label("now")]
 
 
-def action_query(tx: Connection, now: ColumnElement[Any], action_ids: Iterable[str]) -> Select[Any]:
+@cache
+def action_query(dialect: str, given_clock: bool) -> Select[Any]:
+    """Select actions with all that their trees are judged from beside counts and leaves.
+
+    Parameters of the statement: `action_ids`; `now` where a clock of tests is given.
+    """
+    now = bindparam("now", type_=operation.c.lease_until.type) if given_clock else clock(dialect)
     steps = (
         select(*(action_step.c[name] for name in STEP)).where(action_step.c.action_id == action.c.id).correlate(action)
     )
@@ -96,7 +106,7 @@ def action_query(tx: Connection, now: ColumnElement[Any], action_ids: Iterable[s
             group_run.c.criteria,
             group_run.c.started,
             group_run.c.ended,
-            json_rows(tx, troubles),
+            json_rows(dialect, troubles),
         )
         .where(group_run.c.action_id == action.c.id)
         .correlate(action)
@@ -145,20 +155,23 @@ def action_query(tx: Connection, now: ColumnElement[Any], action_ids: Iterable[s
             *FACTS,
             committed.scalar_subquery().label("committed"),
             leased.label("leased"),
-            json_rows(tx, sent).label("sent"),
-            json_rows(tx, steps).label("steps"),
-            json_rows(tx, groups).label("groups"),
-            json_rows(tx, gates).label("gates"),
-            json_rows(tx, said).label("said"),
-            json_rows(tx, durations).label("durations"),
-            *owners_now(tx),
+            json_rows(dialect, sent).label("sent"),
+            json_rows(dialect, steps).label("steps"),
+            json_rows(dialect, groups).label("groups"),
+            json_rows(dialect, gates).label("gates"),
+            json_rows(dialect, said).label("said"),
+            json_rows(dialect, durations).label("durations"),
+            *owners_now(dialect),
         )
-        .where(action.c.id.in_(action_ids))
+        .where(action.c.id.in_(_THESE_ACTIONS))
         .order_by(action.c.id.desc())
     )
 
 
-def site_query(tx: Connection, site: str) -> Select[Any]:
+@cache
+def site_query(dialect: str) -> Select[Any]:
+    """Select what the tree of a site is judged from beside counts and nodes; a parameter: `site`."""
+    site = _THIS_SITE
     brief = [action.c[name] for name in BRIEF]
     newest = (
         select(*brief)
@@ -201,14 +214,15 @@ def site_query(tx: Connection, site: str) -> Select[Any]:
         committed.scalar_subquery().label("committed"),
         done.scalar_subquery().label("done"),
         connection.scalar_subquery().label("owner"),
-        json_rows(tx, select(*actions.c)).label("actions"),
-        json_rows(tx, groups).label("groups"),
-        json_rows(tx, said).label("said"),
-        *owners_now(tx),
+        json_rows(dialect, select(*actions.c)).label("actions"),
+        json_rows(dialect, groups).label("groups"),
+        json_rows(dialect, said).label("said"),
+        *owners_now(dialect),
     )
 
 
-def changes(action_id: str, site: ColumnElement[Any]) -> ColumnElement[int]:
+def changes(action_id: Any, site: Any) -> ColumnElement[int]:
+    """Select how often a scope was changed."""
     return (
         select(func.coalesce(func.sum(status_count.c.records), 0))
         .where(
@@ -221,13 +235,38 @@ def changes(action_id: str, site: ColumnElement[Any]) -> ColumnElement[int]:
     )
 
 
-def cells(tx: Connection, *conditions: ColumnElement[bool]) -> Select[Any]:
-    """Select the cells of scopes, summed over their parts, as one list in JSON."""
+@cache
+def action_token_query(dialect: str) -> Select[Any]:
+    """Select what the change token of an action is made of; a parameter: `action_id`."""
+    action_id = bindparam("action_id", type_=action.c.id.type)
+    site = select(action.c.site).where(action.c.id == action_id).scalar_subquery()
+    return select(site.label("site"), changes(action_id, site).label("changes"), *owners_now(dialect))
+
+
+@cache
+def site_token_query(dialect: str) -> Select[Any]:
+    """Select what the change token of a site is made of; a parameter: `site`."""
+    return select(changes("", _THIS_SITE).label("changes"), *owners_now(dialect))
+
+
+@cache
+def cells_of_actions(dialect: str) -> Select[Any]:
+    """Select the cells of actions, summed over their parts, as one list in JSON; a parameter: `action_ids`."""
+    return _cells(dialect, status_count.c.action_id.in_(_THESE_ACTIONS))
+
+
+@cache
+def cells_of_site(dialect: str) -> Select[Any]:
+    """Select the cells of a site's standing view in the same way; a parameter: `site`."""
+    return _cells(dialect, status_count.c.action_id == "", status_count.c.site == _THIS_SITE)
+
+
+def _cells(dialect: str, *conditions: ColumnElement[bool]) -> Select[Any]:
     cell = status_count.c
     key = (cell.action_id, cell.group_name, cell.phase, cell.owner, cell.status, cell.fresh)
     # A number that may be large is a decimal in PostgreSQL, and that is a text in JSON.
     summed = select(*key, func.sum(cell.records).cast(BigInteger).label("records")).where(*conditions).group_by(*key)
-    return select(json_rows(tx, select(*summed.subquery().c)))
+    return select(json_rows(dialect, select(*summed.subquery().c)))
 
 
 _WORST = {"error": 0, "unknown": 1, "undefined": 1, "withheld": 2, "processing": 3, "pending": 4}
@@ -237,17 +276,21 @@ def _rank(status: ColumnElement[str]) -> ColumnElement[int]:
     return case(*((status == word, place) for word, place in _WORST.items()), else_=len(_WORST))
 
 
-def leaf_query() -> Select[Any]:
-    """Select tasks of actions, under each group that their node is in; those of a step have the group ""."""
+def leaf_query(*, of_groups: bool = False) -> Select[Any]:
+    """Select tasks of actions, under each group that their node is in; those of a step have the group "".
+
+    Parameters
+    ----------
+    of_groups : only nodes of groups.
+    """
     under = func.coalesce(group_node.c.group_name, "").label("group_name")
-    joined = task.outerjoin(
-        group_node,
-        and_(
-            group_node.c.action_id == task.c.action_id,
-            group_node.c.node == task.c.node,
-            task.c.phase.in_(GROUP_PHASES),
-        ),
-    ).outerjoin(operation, operation.c.op == task.c.op)
+    member = and_(
+        group_node.c.action_id == task.c.action_id,
+        group_node.c.node == task.c.node,
+        task.c.phase.in_(GROUP_PHASES),
+    )
+    joined = group_node.join(task, member) if of_groups else task.outerjoin(group_node, member)
+    joined = joined.outerjoin(operation, operation.c.op == task.c.op)
     facts = [task.c[name] for name in ("action_id", "node", "phase", "status", "owner", "owner_group", "op")]
     more = [task.c.error, task.c.fixed, task.c.started, task.c.ended]
     of_operation = [operation.c.provisioner_task, operation.c.status.label("operation_status")]
@@ -262,9 +305,13 @@ def leaf_page(
     after: tuple[str, str, str] | None,
 ) -> Select[Any]:
     """Select tasks of an action in the order of `Trees.group_nodes`, behind one of them."""
-    under = func.coalesce(group_node.c.group_name, "")
+    under: ColumnElement[str] = func.coalesce(group_node.c.group_name, "")
     query = leaf_query().where(task.c.action_id == action_id)
-    if group is not None:
+    if group:
+        # The nodes of one group are found by it, and not among the tasks of all.
+        under = group_node.c.group_name
+        query = leaf_query(of_groups=True).where(group_node.c.action_id == action_id, under == group)
+    elif group is not None:
         query = query.where(under == group)
     if phase is not None:
         query = query.where(task.c.phase == phase)
@@ -287,8 +334,13 @@ def worst_leaves(action_ids: Iterable[str], most: int) -> Select[Any]:
     return select(*ranked.c).where(ranked.c.place <= most).order_by(ranked.c.group_name, ranked.c.place)
 
 
-def site_troubles(site: str) -> Select[Any]:
-    """Select failed nodes of a site under each group that they are in, as many as are enough for the messages."""
+@cache
+def site_troubles(dialect: str) -> Select[Any]:
+    """Select failed nodes of a site with the groups that they are in, as many as are enough for the messages.
+
+    As one list in JSON. The groups are looked up for each node: a join would go through all members of all groups.
+    """
+    site = _THIS_SITE
     failed = (
         select(node.c.name, node.c.standing, node.c.error)
         .where(node.c.site == site, node.c.standing.in_(TROUBLED))
@@ -296,9 +348,12 @@ def site_troubles(site: str) -> Select[Any]:
         .limit(_MOST_SITE_TROUBLES)
         .subquery()
     )
-    member = and_(site_group_node.c.site == site, site_group_node.c.node == failed.c.name)
-    under = func.coalesce(site_group_node.c.group_name, "").label("under")
-    return select(under, *failed.c).select_from(failed.outerjoin(site_group_node, member))
+    in_groups = (
+        select(site_group_node.c.group_name)
+        .where(site_group_node.c.site == site, site_group_node.c.node == failed.c.name)
+        .correlate(failed)
+    )
+    return select(json_rows(dialect, select(*failed.c, json_rows(dialect, in_groups).label("groups"))))
 
 
 def worst_nodes(site: str, most: int) -> Select[Any]:

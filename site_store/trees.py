@@ -10,24 +10,23 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, literal, select
+from sqlalchemy import Connection, Row
 
 from site_store.action_rows import OPEN, action_record
 from site_store.database import Repository
-from site_store.dialects import clock, json_rows
 from site_store.errors import ActionNotFound
 from site_store.status_records import StatusCount
-from site_store.tables import action, operation, status_count
 from site_store.tree_facts import ActionFacts, LeafFacts, LeafPage, SiteFacts, SiteNodeFacts, TroubleFacts
 from site_store.tree_queries import (
     MOST_TROUBLES,
     TROUBLED,
     action_query,
-    cells,
-    changes,
+    action_token_query,
+    cells_of_actions,
+    cells_of_site,
     leaf_page,
-    owners_now,
     site_query,
+    site_token_query,
     site_troubles,
     worst_leaves,
     worst_nodes,
@@ -57,12 +56,9 @@ class Trees(Repository):
 
         Raises `ActionNotFound`: no action has this id.
         """
-        site = select(action.c.site).where(action.c.id == action_id).scalar_subquery()
 
         def work(tx: Connection) -> str:
-            row = tx.execute(
-                select(site.label("site"), changes(action_id, site).label("changes"), *owners_now(tx))
-            ).one()
+            row = tx.execute(action_token_query(tx.dialect.name), {"action_id": action_id}).one()
             if row.site is None:
                 raise _unknown(action_id)
             return change_token(row.changes, owners_by_name(row.owners), self._moment(row.now))
@@ -73,7 +69,7 @@ class Trees(Repository):
         """Return the change token of a site's standing view; also the beginning and end of its actions change it."""
 
         def work(tx: Connection) -> str:
-            row = tx.execute(select(changes("", literal(site)).label("changes"), *owners_now(tx))).one()
+            row = tx.execute(site_token_query(tx.dialect.name), {"site": site}).one()
             return change_token(row.changes, owners_by_name(row.owners), self._moment(row.now))
 
         return self._database.read(work)
@@ -98,8 +94,8 @@ class Trees(Repository):
         """Return the same of several actions, in the same statements, newest first; unknown ids are left out."""
 
         def work(tx: Connection) -> list[ActionFacts]:
-            rows = tx.execute(action_query(tx, self._clock(tx), action_ids)).all()
-            counts, touched = counts_by_scope(tx.scalar(cells(tx, status_count.c.action_id.in_(action_ids))))
+            rows = self._action_rows(tx, action_ids)
+            counts, touched = _counts(tx, action_ids)
             found: defaultdict[str, list[LeafFacts]] = defaultdict(list)
             if leaves:
                 for row in tx.execute(worst_leaves(action_ids, leaves)):
@@ -157,15 +153,15 @@ class Trees(Repository):
         query = leaf_page(action_id, group, phase, statuses, after).limit(limit + 1)
 
         def work(tx: Connection) -> LeafPage:
-            row = tx.execute(action_query(tx, self._clock(tx), [action_id])).one_or_none()
-            if row is None:
+            rows = self._action_rows(tx, [action_id])
+            if not rows:
                 raise _unknown(action_id)
-            counts, touched = counts_by_scope(tx.scalar(cells(tx, status_count.c.action_id == action_id)))
+            counts, touched = _counts(tx, [action_id])
             found = [leaf_facts(leaf) for leaf in tx.execute(query)]
             more = len(found) > limit
             last = found[limit - 1] if more else None
             return LeafPage(
-                self._action(row, counts.get(action_id, []), touched.get(action_id, 0), found[:limit]),
+                self._action(rows[0], counts.get(action_id, []), touched.get(action_id, 0), found[:limit]),
                 (last.node, last.group, last.phase) if last is not None else None,
             )
 
@@ -180,16 +176,21 @@ class Trees(Repository):
         """
 
         def work(tx: Connection) -> SiteFacts:
-            row = tx.execute(site_query(tx, site)).one()
-            of_site = (status_count.c.action_id == "", status_count.c.site == site)
-            counts, touched = counts_by_scope(tx.scalar(cells(tx, *of_site)))
+            dialect, this = tx.dialect.name, {"site": site}
+            row = tx.execute(site_query(dialect), this).one()
+            counts, touched = counts_by_scope(tx.scalar(cells_of_site(dialect), this))
             found: list[tuple[str, SiteNodeFacts]] = []
             troubles: defaultdict[str, list[TroubleFacts]] = defaultdict(list)
             if nodes:
                 found = [(item.under, site_node_facts(item, ())) for item in tx.execute(worst_nodes(site, nodes)).all()]
                 said = [(under, one.node, one.standing, one.error) for under, one in found if one.standing in TROUBLED]
             else:
-                said = json_list(tx.scalar(select(json_rows(tx, site_troubles(site)))))
+                listed = json_list(tx.scalar(site_troubles(dialect), this))
+                said = [
+                    (under, name, standing, message)
+                    for name, standing, message, groups in listed
+                    for under in [group for (group,) in json_list(groups)] or [""]
+                ]
             for under, name, standing, message in sorted(said, key=lambda one: one[1]):
                 if len(troubles[under]) < MOST_TROUBLES:
                     troubles[under].append(TroubleFacts(name, "", standing, message, None))
@@ -214,13 +215,19 @@ class Trees(Repository):
 
         return self._database.read(work)
 
-    def _clock(self, tx: Connection) -> ColumnElement[Any]:
+    def _action_rows(self, tx: Connection, action_ids: Collection[str]) -> Sequence[Row[*tuple[Any, ...]]]:
         given = self._database.given_time()
-        return clock(tx) if given is None else literal(given, operation.c.lease_until.type)
+        query = action_query(tx.dialect.name, given is not None)
+        clock = {} if given is None else {"now": given}
+        return tx.execute(query, {"action_ids": list(action_ids), **clock}).all()
 
     def _moment(self, now: Any) -> datetime:
         given = self._database.given_time()
         return moment(now) if given is None else given
+
+
+def _counts(tx: Connection, action_ids: Collection[str]) -> tuple[dict[str, list[StatusCount]], dict[str, int]]:
+    return counts_by_scope(tx.scalar(cells_of_actions(tx.dialect.name), {"action_ids": list(action_ids)}))
 
 
 def _unknown(action_id: str) -> ActionNotFound:

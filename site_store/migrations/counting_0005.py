@@ -58,16 +58,10 @@ def first_counts() -> Iterator[str]:
         yield f"INSERT INTO status_count ({_COLUMNS}) {query}"
 
 
-def node_touches(dialect: str, more: tuple[str, ...]) -> Iterator[str]:
-    """Return what has changes of more columns of `node` touch their site too; for later schemas."""
-    shown = (*_SHOWN, *more)
-    if dialect == "sqlite":
-        yield "DROP TRIGGER IF EXISTS touch_node_update"
-        yield _sqlite_node_touch("UPDATE", shown)
-        return
-    work = [*_postgresql_nodes("UPDATE"), _touch_sites("UPDATE", "new_rows", shown)]
-    function, _trigger = _by_statement("node", "UPDATE", work, "new_rows")
-    yield function.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION", 1)
+def node_touches(more: tuple[str, ...]) -> Iterator[str]:
+    """Return what has changes of more columns of `node` touch their site in SQLite; for later schemas."""
+    yield "DROP TRIGGER IF EXISTS touch_node_update"
+    yield _sqlite_node_touch("UPDATE", (*_SHOWN, *more))
 
 
 def _all_tasks() -> str:
@@ -247,6 +241,19 @@ _TRANSITIONS = {
     "DELETE": "OLD TABLE AS old_rows",
     "UPDATE": "OLD TABLE AS old_rows NEW TABLE AS new_rows",
 }
+
+
+def counting_functions(moment: str, more: tuple[str, ...]) -> Iterator[str]:
+    """Return what makes PostgreSQL's functions that count changed tasks and nodes; for later schemas.
+
+    Parameters
+    ----------
+    more : columns of `node` whose changes touch their site, beside those of this schema.
+    """
+    rows = "old_rows" if moment == "DELETE" else "new_rows"
+    yield next(_by_statement("task", moment, [*_postgresql_tasks(moment), _touch_actions(rows)], rows))
+    touches = _touch_sites(moment, rows, (*_SHOWN, *more))
+    yield next(_by_statement("node", moment, [*_postgresql_nodes(moment), touches], rows))
 
 
 def _postgresql() -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from site_store.migrations import counting_0005
+from site_store.migrations import counting_0006
 from site_store.migrations.digests_0006 import DIGESTS, StoredDesigns, insert_objects, with_labels
 
 revision = "0006"
@@ -49,7 +49,7 @@ def upgrade() -> None:
         _create_errors()
         _number_versions()
         _compute_digests()
-    for statement in counting_0005.node_touches(
+    for statement in counting_0006.statements(
         op.get_bind().dialect.name,
         ("wanted_version", "touched", "done_version", "error_version", "failures", "next_try"),
     ):
@@ -94,6 +94,8 @@ def _change_nodes() -> None:
     computed = sa.Computed(STANDING, persisted=op.get_bind().dialect.name == "postgresql")
     op.add_column("node", sa.Column("standing", sa.String(), computed, nullable=False))
     op.create_index("ix_node_site_standing_name", "node", ["site", "standing", "name"])
+    has_error = sa.text("error IS NOT NULL")
+    op.create_index("ix_node_with_error", "node", ["site", "name"], sqlite_where=has_error, postgresql_where=has_error)
 
 
 def _change_operations() -> None:
