@@ -15,7 +15,7 @@ from site_engine.trees.site import site_entry, site_header
 from strategy_lib.status.entry import Entry, entry_to_dict
 
 if TYPE_CHECKING:
-    from site_store import SiteStore
+    from site_store import SiteFacts, SiteStore
 
 SITE_DEPTH = 1
 """Levels below a site down to its groups; its nodes are one further down."""
@@ -58,13 +58,16 @@ def site_tree(store: SiteStore, site: str, depth: int | None = SITE_DEPTH) -> St
         leaves = WHOLE
     elif depth > SITE_DEPTH:
         leaves = MOST_LEAVES
-    facts = store.trees.site(site, nodes=leaves)
-    return StatusTree(facts.token, facts.read_at, site_header(facts), site_entry(facts))
+    return _of_site(store.trees.site(site, nodes=leaves))
 
 
 def site_trees(store: SiteStore, sites: Collection[str]) -> list[StatusTree]:
-    """Return how several sites stand, without their nodes, in the same order."""
-    return [site_tree(store, site) for site in sites]
+    """Return how several sites stand, without their nodes, in the same order and by the same few statements."""
+    return [_of_site(facts) for facts in store.trees.sites(sites)]
+
+
+def _of_site(facts: SiteFacts) -> StatusTree:
+    return StatusTree(facts.token, facts.read_at, site_header(facts), site_entry(facts))
 
 
 def action_tree(store: SiteStore, action_id: str, depth: int | None = ACTION_DEPTH) -> StatusTree:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -9,16 +10,17 @@ import time
 import weakref
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg.abc import PQGen
 from psycopg.pq import TransactionStatus
-from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy import URL, Connection, Engine, Pool, Table, create_engine, event
+from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, OperationalError
 
 from site_store.address import describe, sqlite_file
-from site_store.dialects import database_time
+from site_store.dialects import analyse, database_time, known_rows
 from site_store.errors import StoreError, StoreNotConfigured, StoreUnavailable, ValueRefused
 
 T = TypeVar("T")
@@ -41,15 +43,18 @@ STATEMENT_SECONDS = 60
 """So long a statement may take, with its waiting for others; the largest need some seconds."""
 ANSWER_SECONDS = 75
 """So long an answer is waited for: a server that is silent does not end its statements either."""
+_FEW_ROWS = 1000
 _RETRIED_SQLSTATES = frozenset({"40001", "40P01"})  # serialization failure, deadlock
 _LIMIT_EXCEEDED = "54"
 
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
+_inherited: list[Pool] = []
 
 
 def _forget_inherited_connections() -> None:
-    """After a fork: the child must not talk on its parent's connections, nor close them."""
+    """After a fork: the child must not talk on its parent's connections, nor close them, nor have them collected."""
     for engine in list(_engines):
+        _inherited.append(engine.pool)
         engine.dispose(close=False)
 
 
@@ -115,6 +120,23 @@ class Database:
 
         return self._run(self._migrating, checked, keep=True)
 
+    def refresh_statistics(self, rows: int, *tables: Table) -> None:
+        """Let the database look at tables that have just grown by so many rows: it plans by what it knows of them.
+
+        PostgreSQL does so by itself a minute later, and SQLite never does. Tables that it knows to be about as large
+        are left alone, and so are small ones.
+        """
+        if rows < _FEW_ROWS:
+            return
+
+        def work(tx: Connection) -> None:
+            if known_rows(tx, tables) * 2 < rows:
+                analyse(tx, tables)
+
+        # What was added is there, whether or not this succeeds.
+        with contextlib.suppress(StoreError):
+            self.write(work)
+
     def machine_time(self) -> datetime:
         """Return the time of this machine: for what people read."""
         return self._given_clock() if self._given_clock else datetime.now(UTC)
@@ -135,6 +157,9 @@ class Database:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 with engine.connect() as connection:
+                    if connection.get_execution_options().get(_MIGRATION) and connection.dialect.name == "sqlite":
+                        # What is set for a migration stays with its connection: no other transaction gets that.
+                        connection.detach()
                     result = work(connection)
                     if keep:
                         connection.commit()
@@ -226,11 +251,18 @@ def _postgresql_engine(url: URL, bounded: bool) -> Engine:
 def _sqlite_engine(url: URL) -> Engine:
     file = sqlite_file(url)
     assert file is not None
-    # No pool: opening a file is cheap, and a connection must not outlive a fork.
-    engine = create_engine(url, hide_parameters=True, json_serializer=_dump_json, poolclass=NullPool)
+    # To open a file takes longer than most of what is asked: all tables and triggers are read each time.
+    engine = create_engine(url, hide_parameters=True, json_serializer=_dump_json, pool_size=2, max_overflow=-1)
+
+    @event.listens_for(engine, "checkout")
+    def taken(_connection: Any, record: Any, _proxy: Any) -> None:
+        if record.info["file"] != _identity(file):
+            # Somebody has put another file in its place, such as a backup.
+            raise DisconnectionError
 
     @event.listens_for(engine, "connect")
-    def connected(connection: Any, _record: Any) -> None:
+    def connected(connection: Any, record: Any) -> None:
+        record.info["file"] = _identity(file)
         # The driver must not begin transactions on its own: that is done below, in the right mode.
         connection.isolation_level = None
         connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
@@ -242,12 +274,21 @@ def _sqlite_engine(url: URL) -> Engine:
     def begun(connection: Connection) -> None:
         options = connection.get_execution_options()
         if options.get(_MIGRATION):
-            # Inside of a transaction this would do nothing. No other transaction gets this connection.
+            # Inside of a transaction this would do nothing.
             connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
         # A write takes its lock at the start: a read that turned into a write could only fail.
         connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(_WRITE) else "BEGIN")
 
     return engine
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another one of the same name; None where there is none."""
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def create_sqlite_file(url: URL) -> None:

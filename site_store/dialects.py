@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -20,6 +20,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     Select,
+    Subquery,
     Table,
     Text,
     bindparam,
@@ -65,6 +66,27 @@ def clock(dialect: str) -> ColumnElement[Any]:
     return func.clock_timestamp()
 
 
+def known_rows(tx: Connection, tables: Sequence[Table]) -> int:
+    """Return how many rows the database believes to be in the least known of these tables."""
+    if tx.dialect.name != "sqlite":
+        sizes = text("SELECT min(reltuples) FROM pg_class WHERE oid = ANY(CAST(:tables AS regclass[]))")
+        return int(tx.scalar(sizes, {"tables": [f'"{table.name}"' for table in tables]}) or 0)
+    if not tx.scalar(text("SELECT count(*) FROM sqlite_master WHERE name = 'sqlite_stat1'")):
+        return 0
+    # It begins with the number of rows.
+    known = text("SELECT max(CAST(stat AS INTEGER)) FROM sqlite_stat1 WHERE tbl = :table")
+    return min(tx.scalar(known, {"table": table.name}) or 0 for table in tables)
+
+
+def analyse(tx: Connection, tables: Iterable[Table]) -> None:
+    """Have the database look at tables: how much there is in them, and how it is spread."""
+    if tx.dialect.name == "sqlite":
+        # So many rows of each index are enough.
+        tx.execute(text("PRAGMA analysis_limit = 1000"))
+    for table in tables:
+        tx.execute(text(f'ANALYZE "{table.name}"'))
+
+
 @contextmanager
 def whole_joins(tx: Connection) -> Iterator[None]:
     """Have tables joined as wholes, and not row by row.
@@ -104,6 +126,15 @@ def among(tx: Connection, column: ColumnElement[str], values: Iterable[str]) -> 
     if tx.dialect.name == "sqlite":
         return column.in_(names(tx, values))
     return column == func.any(literal(list(values), _array_type(tx)))
+
+
+def names_table(dialect: str, key: str) -> Subquery:
+    """Return a table with the column `value` of the names in a parameter `key`, as `names_value` makes it."""
+    kind: TypeEngine[Any] = Text() if dialect == "sqlite" else postgresql.ARRAY(Text())
+    parameter: BindParameter[Any] = bindparam(key, type_=kind)
+    if dialect == "sqlite":
+        return select(func.json_each(parameter).table_valued("value").c.value).subquery()
+    return select(func.unnest(parameter).table_valued("value").render_derived().c.value).subquery()
 
 
 def names_parameter(tx: Connection, key: str) -> Select[str]:

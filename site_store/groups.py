@@ -83,7 +83,9 @@ class Groups(Repository):
                 plan_steps(tx, action_id, owner, {step: place}, [planned.group.name for planned in groups])
             return written
 
-        return self._database.write(work)
+        written = self._database.write(work)
+        self._database.refresh_statistics(sum(len(planned.nodes) for planned in groups), task, group_node)
+        return written
 
     def of_action(self, action_id: str) -> list[GroupRecord]:
         """Return all groups of an action in processing order; empty before it has a plan."""

@@ -25,7 +25,7 @@ from site_store.objects import CommittedObjects, write_objects
 from site_store.records import PlannedGroup
 from site_store.site_groups import write_racks, write_site_groups
 from site_store.storable import plain, require_names
-from site_store.tables import candidate, content, document, revision, revision_collection
+from site_store.tables import candidate, content, document, node, revision, revision_collection, site_group_node
 from site_store.tables import site as site_table
 
 #: For how long a candidate can be read. The one who adds it also removes it; this is for those who died before.
@@ -160,7 +160,9 @@ class Revisions(Repository):
             clear(tx, now, site, user, version)
             return _record(_read(tx, site, (number or 0) + 1), wanted, rendered, created=True)
 
-        return self._database.write(work)
+        record = self._database.write(work)
+        self._database.refresh_statistics(len(digests or ()), node, site_group_node)
+        return record
 
     def get(self, site: str, number: int | None = None) -> RevisionRecord:
         """Return a revision with its rendered design; None is the newest.

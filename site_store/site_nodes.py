@@ -53,15 +53,13 @@ class SiteNodes(Repository):
         dialect = self._database.engine.dialect.name
         found = _filtered(dialect, site, query)
         keys = _ordered(found.with_only_columns(node.c.site, node.c.name, *_sorted_by(query)), query)
-        if query.sort == "node" and not query.text:
-            keys = _by_its_index(keys, query)
         ranges = _behind(keys, query) if query.after is not None else _from_the_start(keys, query)
         in_groups = (
             select(site_group_node.c.group_name)
             .where(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
             .correlate(node)
         )
-        counted = _by_its_index(found.with_only_columns(node.c.name), query).limit(MOST_COUNTED + 1).subquery()
+        counted = found.with_only_columns(node.c.name).limit(MOST_COUNTED + 1).subquery()
         total = select(func.count()).select_from(counted).scalar_subquery()
         touched = changes("", literal(site)).label("changes")
 
@@ -214,18 +212,6 @@ def _filtered(dialect: str, site: str, query: NodeQuery) -> Select[Any]:
         if part:
             found = found.where(_contains(dialect, NODE_COLUMNS[name], part))
     return found
-
-
-def _by_its_index(found: Select[Any], query: NodeQuery) -> Select[Any]:
-    """Have SQLite look nodes up by what they are filtered by: without statistics it goes through all of the site.
-
-    The first of these columns is the one that `_filtered` leaves to an index.
-    """
-    values = {"rack": query.rack, "standing": query.standing, **query.columns}
-    narrowed = next((name for name in values if name in _EQUAL and values[name] is not None), None)
-    if query.group is not None or narrowed is None:
-        return found
-    return found.with_hint(node, f"INDEXED BY ix_node_site_{narrowed}_name", "sqlite")
 
 
 def _sorted_by(query: NodeQuery) -> list[ColumnElement[Any]]:

@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from site_store.action_rows import FACTS, OPEN
-from site_store.dialects import clock, json_rows
+from site_store.dialects import clock, json_rows, names_table
 from site_store.records import ActionState, OperationStatus
 from site_store.status_records import TOUCH, SitePart
 from site_store.tables import (
@@ -169,23 +169,14 @@ def action_query(dialect: str, given_clock: bool) -> Select[Any]:
 
 
 @cache
-def site_query(dialect: str) -> Select[Any]:
-    """Select what the tree of a site is judged from beside counts and nodes; a parameter: `site`."""
-    site = _THIS_SITE
+def sites_query(dialect: str) -> Select[Any]:
+    """Select what the trees of sites are judged from beside counts and nodes; a parameter: `sites`."""
+    these = names_table(dialect, "sites")
+    site = these.c.value
     brief = [action.c[name] for name in BRIEF]
-    newest = (
-        select(*brief)
-        .where(action.c.site == site, action.c.state.not_in(OPEN), action.c.dry_run.is_(False))
-        .order_by(action.c.id.desc())
-        .limit(1)
-    )
-    running = (
-        select(*brief)
-        .where(action.c.site == site, action.c.state.in_(OPEN), action.c.dry_run.is_(False))
-        .order_by(action.c.id)
-        .limit(1)
-    )
-    actions = newest.subquery().select().union_all(running.subquery().select()).subquery()
+    of_site = (action.c.site == site, action.c.dry_run.is_(False))
+    ended = select(*brief).where(*of_site, action.c.state.not_in(OPEN)).order_by(action.c.id.desc()).limit(1)
+    running = select(*brief).where(*of_site, action.c.state.in_(OPEN)).order_by(action.c.id).limit(1)
     groups = select(site_group.c.name, site_group.c.position, site_group.c.critical, site_group.c.depends_on).where(
         site_group.c.site == site
     )
@@ -193,9 +184,8 @@ def site_query(dialect: str) -> Select[Any]:
     done = (
         select(action.c.revision)
         .where(
-            action.c.site == site,
+            *of_site,
             action.c.state == ActionState.SUCCESS,
-            action.c.dry_run.is_(False),
             action.c.targeted.is_(False),
             action.c.revision.is_not(None),
             action.c.started.is_not(None),
@@ -211,14 +201,20 @@ def site_query(dialect: str) -> Select[Any]:
     )
     committed = select(func.max(revision.c.number)).where(revision.c.site == site)
     return select(
-        committed.scalar_subquery().label("committed"),
-        done.scalar_subquery().label("done"),
-        connection.scalar_subquery().label("owner"),
-        json_rows(dialect, select(*actions.c)).label("actions"),
-        json_rows(dialect, groups).label("groups"),
-        json_rows(dialect, said).label("said"),
+        site.label("site"),
+        committed.correlate(these).scalar_subquery().label("committed"),
+        done.correlate(these).scalar_subquery().label("done"),
+        connection.correlate(these).scalar_subquery().label("owner"),
+        _one_row(dialect, ended.correlate(these)).label("ended"),
+        _one_row(dialect, running.correlate(these)).label("running"),
+        json_rows(dialect, groups.correlate(these)).label("groups"),
+        json_rows(dialect, said.correlate(these)).label("said"),
         *owners_now(dialect),
     )
+
+
+def _one_row(dialect: str, query: Select[Any]) -> ColumnElement[str]:
+    return json_rows(dialect, select(*query.subquery().c))
 
 
 def changes(action_id: Any, site: Any) -> ColumnElement[int]:
@@ -252,18 +248,19 @@ def site_token_query(dialect: str) -> Select[Any]:
 @cache
 def cells_of_actions(dialect: str) -> Select[Any]:
     """Select the cells of actions, summed over their parts, as one list in JSON; a parameter: `action_ids`."""
-    return _cells(dialect, status_count.c.action_id.in_(_THESE_ACTIONS))
+    return _cells(dialect, status_count.c.action_id, status_count.c.action_id.in_(_THESE_ACTIONS))
 
 
 @cache
-def cells_of_site(dialect: str) -> Select[Any]:
-    """Select the cells of a site's standing view in the same way; a parameter: `site`."""
-    return _cells(dialect, status_count.c.action_id == "", status_count.c.site == _THIS_SITE)
+def cells_of_sites(dialect: str) -> Select[Any]:
+    """Select the cells of the standing views of sites in the same way; a parameter: `sites`."""
+    these = select(names_table(dialect, "sites").c.value)
+    return _cells(dialect, status_count.c.site, status_count.c.action_id == "", status_count.c.site.in_(these))
 
 
-def _cells(dialect: str, *conditions: ColumnElement[bool]) -> Select[Any]:
+def _cells(dialect: str, scope: ColumnElement[str], *conditions: ColumnElement[bool]) -> Select[Any]:
     cell = status_count.c
-    key = (cell.action_id, cell.group_name, cell.phase, cell.owner, cell.status, cell.fresh)
+    key = (scope, cell.group_name, cell.phase, cell.owner, cell.status, cell.fresh)
     # A number that may be large is a decimal in PostgreSQL, and that is a text in JSON.
     summed = select(*key, func.sum(cell.records).cast(BigInteger).label("records")).where(*conditions).group_by(*key)
     return select(json_rows(dialect, select(*summed.subquery().c)))
@@ -336,24 +333,28 @@ def worst_leaves(action_ids: Iterable[str], most: int) -> Select[Any]:
 
 @cache
 def site_troubles(dialect: str) -> Select[Any]:
-    """Select failed nodes of a site with the groups that they are in, as many as are enough for the messages.
+    """Select failed nodes of sites with the groups that they are in, as many as are enough for the messages.
 
-    As one list in JSON. The groups are looked up for each node: a join would go through all members of all groups.
+    As one list in JSON; a parameter: `sites`. The groups are looked up for each node: a join would go through all
+    members of all groups.
     """
-    site = _THIS_SITE
+    these = names_table(dialect, "sites")
     failed = (
-        select(node.c.name, node.c.standing, node.c.error)
-        .where(node.c.site == site, node.c.standing.in_(TROUBLED))
+        select(node.c.site, node.c.name, node.c.standing, node.c.error)
+        .where(node.c.site == these.c.value, node.c.standing.in_(TROUBLED))
         .order_by(node.c.standing, node.c.name)
         .limit(_MOST_SITE_TROUBLES)
+        .correlate(these)
         .subquery()
     )
     in_groups = (
         select(site_group_node.c.group_name)
-        .where(site_group_node.c.site == site, site_group_node.c.node == failed.c.name)
+        .where(site_group_node.c.site == failed.c.site, site_group_node.c.node == failed.c.name)
         .correlate(failed)
     )
-    return select(json_rows(dialect, select(*failed.c, json_rows(dialect, in_groups).label("groups"))))
+    facts = (failed.c.name, failed.c.standing, failed.c.error)
+    listed = select(*facts, json_rows(dialect, in_groups).label("groups"))
+    return select(these.c.value.label("site"), json_rows(dialect, listed).label("nodes"))
 
 
 def worst_nodes(site: str, most: int) -> Select[Any]:

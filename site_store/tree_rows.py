@@ -124,6 +124,15 @@ def site_group_facts(item: Sequence[Any], troubles: Iterable[TroubleFacts]) -> G
     return GroupFacts(name, position, bool(critical), tuple(json_value(depends_on) or ()), troubles=tuple(troubles))
 
 
+def site_trouble_facts(value: Any) -> list[tuple[str, TroubleFacts]]:
+    """Return failed nodes of a site, each under every group that it is in; under "" where it is in none."""
+    return [
+        (group, TroubleFacts(name, "", standing, message, None))
+        for name, standing, message, groups in json_list(value)
+        for group in [name for (name,) in json_list(groups)] or [""]
+    ]
+
+
 def approval_facts(action_id: str, item: Sequence[Any]) -> ApprovalRecord:
     """Return the columns `APPROVAL` of an action."""
     group, attempt, when, text, approvers, asked, deadline, answered, answer, answered_by, comment = item

@@ -12,8 +12,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from site_store.action_rows import OPEN, action_record
+from site_store.action_rows import action_record
 from site_store.database import Repository
+from site_store.dialects import names_value
 from site_store.errors import ActionNotFound
 from site_store.status_records import StatusCount
 from site_store.tree_facts import ActionFacts, LeafFacts, LeafPage, SiteFacts, SiteNodeFacts, TroubleFacts
@@ -23,11 +24,11 @@ from site_store.tree_queries import (
     action_query,
     action_token_query,
     cells_of_actions,
-    cells_of_site,
+    cells_of_sites,
     leaf_page,
-    site_query,
     site_token_query,
     site_troubles,
+    sites_query,
     worst_leaves,
     worst_nodes,
 )
@@ -44,6 +45,7 @@ from site_store.tree_rows import (
     reported_facts,
     site_group_facts,
     site_node_facts,
+    site_trouble_facts,
     step_facts,
 )
 
@@ -174,46 +176,67 @@ class Trees(Repository):
         ----------
         nodes : how many nodes of each group are included, the worst first.
         """
+        return self._sites([site], nodes)[0]
 
-        def work(tx: Connection) -> SiteFacts:
-            dialect, this = tx.dialect.name, {"site": site}
-            row = tx.execute(site_query(dialect), this).one()
-            counts, touched = counts_by_scope(tx.scalar(cells_of_site(dialect), this))
+    def sites(self, sites: Collection[str]) -> list[SiteFacts]:
+        """Return the same of several sites, without nodes, in the same statements and in the order of the names."""
+        return self._sites(sites, 0) if sites else []
+
+    def _sites(self, sites: Collection[str], nodes: int) -> list[SiteFacts]:
+        def work(tx: Connection) -> list[SiteFacts]:
+            dialect, these = tx.dialect.name, {"sites": names_value(tx, sites)}
+            rows = {row.site: row for row in tx.execute(sites_query(dialect), these)}
+            counts, touched = counts_by_scope(tx.scalar(cells_of_sites(dialect), these))
             found: list[tuple[str, SiteNodeFacts]] = []
-            troubles: defaultdict[str, list[TroubleFacts]] = defaultdict(list)
+            troubles: dict[str, list[tuple[str, TroubleFacts]]] = {}
             if nodes:
+                (site,) = sites
                 found = [(item.under, site_node_facts(item, ())) for item in tx.execute(worst_nodes(site, nodes)).all()]
-                said = [(under, one.node, one.standing, one.error) for under, one in found if one.standing in TROUBLED]
-            else:
-                listed = json_list(tx.scalar(site_troubles(dialect), this))
-                said = [
-                    (under, name, standing, message)
-                    for name, standing, message, groups in listed
-                    for under in [group for (group,) in json_list(groups)] or [""]
+                troubles[site] = [
+                    (under, TroubleFacts(one.node, "", one.standing, one.error, None))
+                    for under, one in found
+                    if one.standing in TROUBLED
                 ]
-            for under, name, standing, message in sorted(said, key=lambda one: one[1]):
-                if len(troubles[under]) < MOST_TROUBLES:
-                    troubles[under].append(TroubleFacts(name, "", standing, message, None))
-            owners, now = owners_by_name(row.owners), self._moment(row.now)
-            actions = sorted((action_brief(item) for item in json_list(row.actions)), key=lambda one: one.id)
-            groups = [site_group_facts(item, troubles[item[0]]) for item in json_list(row.groups)]
-            return SiteFacts(
-                token=change_token(touched.get("", 0), owners, now),
-                read_at=now,
-                site=site,
-                committed=row.committed,
-                done=row.done,
-                owner=row.owner,
-                running=next((one for one in actions if one.state in OPEN), None),
-                last=next((one for one in reversed(actions) if one.state not in OPEN), None),
-                counts=counts.get("", []),
-                owners=owners,
-                groups=sorted(groups, key=lambda group: group.position),
-                reported=[reported_facts(site, "", item) for item in json_list(row.said)],
-                nodes=found,
-            )
+            else:
+                troubles = {
+                    row.site: site_trouble_facts(row.nodes) for row in tx.execute(site_troubles(dialect), these)
+                }
+            return [
+                self._site(rows[site], counts.get(site, []), touched.get(site, 0), troubles[site], found)
+                for site in sites
+            ]
 
         return self._database.read(work)
+
+    def _site(
+        self,
+        row: Row[*tuple[Any, ...]],
+        counts: Sequence[StatusCount],
+        touched: int,
+        troubles: Sequence[tuple[str, TroubleFacts]],
+        nodes: Sequence[tuple[str, SiteNodeFacts]],
+    ) -> SiteFacts:
+        owners, now = owners_by_name(row.owners), self._moment(row.now)
+        by_group: defaultdict[str, list[TroubleFacts]] = defaultdict(list)
+        for group, trouble in sorted(troubles, key=lambda one: one[1].node):
+            if len(by_group[group]) < MOST_TROUBLES:
+                by_group[group].append(trouble)
+        groups = [site_group_facts(item, by_group[item[0]]) for item in json_list(row.groups)]
+        return SiteFacts(
+            token=change_token(touched, owners, now),
+            read_at=now,
+            site=row.site,
+            committed=row.committed,
+            done=row.done,
+            owner=row.owner,
+            running=next((action_brief(item) for item in json_list(row.running)), None),
+            last=next((action_brief(item) for item in json_list(row.ended)), None),
+            counts=counts,
+            owners=owners,
+            groups=sorted(groups, key=lambda group: group.position),
+            reported=[reported_facts(row.site, "", item) for item in json_list(row.said)],
+            nodes=nodes,
+        )
 
     def _action_rows(self, tx: Connection, action_ids: Collection[str]) -> Sequence[Row[*tuple[Any, ...]]]:
         given = self._database.given_time()

@@ -16,7 +16,7 @@ from strategy_lib.phase import GROUP_PHASES, GroupState, Phase
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails, Role
 from strategy_lib.status.leaf import OwnerRecord, Shown, status_of_record, status_of_task
 from strategy_lib.status.tree import MOST_MESSAGES, parent_entry, unrecorded_entry
-from strategy_lib.status.words import Status, highest, status_of_parent
+from strategy_lib.status.words import Status, highest, in_order, status_of_parent
 
 if TYPE_CHECKING:
     from site_store import ApprovalRecord, GroupFacts
@@ -55,16 +55,14 @@ class Groups:
         per_group = self.steps.of_groups()
         children = tuple(self.entry(group, per_group.get(group.name)) for group in facts.groups)
         stage = parent_entry(EntryKind.STAGE, DEPLOY_GROUP, children, counts=self.counts(children))
-        whole = sum(cell.records for phase in GROUP_PHASES for cell in self.tasks.cells.get(("", phase.value), ()))
+        whole = sum(cell.records for phase in GROUP_PHASES for cell in self.tasks.cells.get(("", phase), ()))
         leaves = min(stage.leaves, whole)
         return replace(stage, leaves=leaves, own_leaves=leaves)
 
     def entry(self, group: GroupFacts, step: Any) -> Entry:
         """Return the entry of a group, with its phases."""
         phases = tuple(
-            self.phase_entry(group.name, phase)
-            for phase in GROUP_PHASES
-            if (group.name, phase.value) in self.tasks.cells
+            self.phase_entry(group.name, phase) for phase in GROUP_PHASES if (group.name, phase) in self.tasks.cells
         )
         blame = self.tasks.blames.get(group.name)
         if blame is not None and blame.role is Role.CULPRIT and group.state != GroupState.FAILURE:
@@ -118,8 +116,8 @@ class Groups:
         """Return the entry of a phase of a group from the roll-up, with the nodes that were read."""
         tally, explained = self.tasks.tally(group, phase)
         status = status_of_parent(status for status, number in tally.items() if number)
-        children = tuple(self.tasks.leaf_entry(leaf) for leaf in self.tasks.leaves.get((group, phase.value), ()))
-        cells = self.tasks.cells[group, phase.value]
+        children = tuple(self.tasks.leaf_entry(leaf) for leaf in self.tasks.leaves.get((group, phase), ()))
+        cells = self.tasks.cells[group, phase]
         stored = {stored_status(cell.status) for cell in cells if cell.records and cell.status != TaskStatus.PENDING}
         total = sum(tally.values())
         shown_children = len(children)
@@ -132,7 +130,7 @@ class Groups:
             last_updated=max((leaf.last_updated for leaf in children if leaf.last_updated), default=None),
             leaves=total,
             own_leaves=total,
-            messages=self.messages(group, phase.value, status, explained.get(status)),
+            messages=self.messages(group, phase, status, explained.get(status)),
             counts=tally,
             children=children,
             left_out=total - shown_children,
@@ -162,7 +160,7 @@ class Groups:
         total: Counter[Status] = Counter()
         for group in groups:
             total.update(group.counts)
-        whole = sum(cell.records for cell in self.tasks.cells.get(("", Phase.DEPLOY.value), ()))
+        whole = sum(cell.records for cell in self.tasks.cells.get(("", Phase.DEPLOY), ()))
         surplus = sum(total.values()) - whole
         if surplus > 0:
             # Nodes of several groups: what is stored of each of them is the same in all, but for what never begins.
@@ -172,7 +170,7 @@ class Groups:
             moved = max(0, min(blocked, total[Status.PENDING] - pending))
             total[Status.PENDING] -= moved
             total[Status.ERROR] += moved
-        return {status: total[status] for status in Status if total[status]}
+        return in_order(total)
 
     def details(self, group: GroupFacts) -> GroupDetails:
         """Return what rule 20 says of a group."""
@@ -185,7 +183,7 @@ class Groups:
             criteria=group.criteria,
             position=group.position,
             attempt=group.attempt,
-            nodes=sum(cell.records for cell in self.tasks.cells.get((group.name, Phase.DEPLOY.value), ())),
+            nodes=sum(cell.records for cell in self.tasks.cells.get((group.name, Phase.DEPLOY), ())),
             approval=None if gate is None else approval_to_dict(gate),
             started=group.started,
             ended=group.ended,

@@ -15,7 +15,7 @@ from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.status.entry import Blame, Entry, Role
 from strategy_lib.status.leaf import OwnerRecord, Shown, UnknownCause, status_of_task
 from strategy_lib.status.tree import GroupStanding, blame_groups, task_entry
-from strategy_lib.status.words import Status
+from strategy_lib.status.words import Status, in_order
 
 if TYPE_CHECKING:
     from site_store import ApprovalRecord, GroupFacts, LeafFacts, StatusCount
@@ -48,6 +48,7 @@ class Tasks:
     steps: Steps
     _judged: dict[StatusCount, Shown] = field(default_factory=dict)
     _standing_still: dict[str, _Standstill] = field(default_factory=dict)
+    _tallies: dict[tuple[str, str], Tally] = field(default_factory=dict)
 
     @cached_property
     def blames(self) -> Mapping[str, Blame]:
@@ -117,14 +118,18 @@ class Tasks:
 
     def tally(self, group: str, phase: Phase) -> Tally:
         """Return how the nodes of a group stand in a phase."""
+        known = self._tallies.get((group, phase))
+        if known is not None:
+            return known
         numbers: dict[Status, int] = {}
         explained: dict[Status, str] = {}
-        for cell in self.cells.get((group, phase.value), ()):
+        for cell in self.cells.get((group, phase), ()):
             shown = self.judge_cell(cell)
             numbers[shown.status] = numbers.get(shown.status, 0) + cell.records
             if shown.message:
                 explained.setdefault(shown.status, shown.message)
-        return Tally(numbers, explained)
+        found = self._tallies[group, phase] = Tally(numbers, explained)
+        return found
 
     def judge_cell(self, cell: StatusCount) -> Shown:
         """Return what is shown of the records of a cell."""
@@ -180,7 +185,7 @@ class Tasks:
         if phase == Phase.PREPARE.value:
             return True
         if phase == Phase.DEPLOY.value:
-            before = self.cells.get((group, Phase.PREPARE.value), ())
+            before = self.cells.get((group, Phase.PREPARE), ())
             return not any(
                 cell.records and cell.status in (TaskStatus.PENDING, TaskStatus.PROCESSING) for cell in before
             )
@@ -230,18 +235,21 @@ class Tasks:
         """
         counts = dict(self.tally(group, Phase.DEPLOY).numbers)
         prepare: dict[Status, int] = {}
-        for cell in self.cells.get((group, Phase.PREPARE.value), ()):
+        for cell in self.cells.get((group, Phase.PREPARE), ()):
             if cell.status != TaskStatus.WITHHELD:
                 status = self.judge_cell(cell).status
                 prepare[status] = prepare.get(status, 0) + cell.records
-        for status in sorted(prepare.keys() - _OF_DEPLOY, key=lambda status: -status.rank):
+        begun_only = prepare.keys() - _OF_DEPLOY
+        if not begun_only:
+            return in_order(counts)
+        for status in sorted(begun_only, key=lambda status: -status.rank):
             begun = prepare[status]
             if status is Status.UNDEFINED:
                 begun = max(0, begun - counts.get(status, 0))
             moved = min(begun, counts.get(Status.PENDING, 0))
             counts[status] = counts.get(status, 0) + moved
             counts[Status.PENDING] = counts.get(Status.PENDING, 0) - moved
-        return {status: counts[status] for status in Status if counts.get(status)}
+        return in_order(counts)
 
 
 @cache

@@ -13,7 +13,7 @@ from site_engine.trees.reported import with_reported
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails
 from strategy_lib.status.leaf import OwnerRecord, Shown, SiteNode, status_in_site
 from strategy_lib.status.tree import MOST_MESSAGES, NO_GROUP, TO_BE_REMOVED, parent_entry, task_entry, unrecorded_entry
-from strategy_lib.status.words import Status, highest, status_from, status_of_parent
+from strategy_lib.status.words import Status, highest, in_order, status_from, status_of_parent
 
 if TYPE_CHECKING:
     from site_store import ActionBrief, GroupFacts, SiteFacts, SiteNodeFacts, StatusCount
@@ -90,7 +90,7 @@ class SiteView:
             tally[self.judge(cell.status, cell.owner).status] += cell.records
             if cell.status != Status.PENDING:
                 stored.add(status_from(cell.status))
-        return {status: tally[status] for status in Status if tally[status]}, stored
+        return in_order(tally), stored
 
     def messages(
         self, name: str, group: GroupFacts | None, status: Status, children: Sequence[Entry]

@@ -6,7 +6,7 @@ missed what happened since, and a status of an older design says nothing about t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple, TypedDict
 
@@ -84,6 +84,11 @@ def status_from(stored: str) -> Status:
 def highest(statuses: Iterable[Status]) -> Status:
     """Return the highest of these statuses; success where there is none (rule 27)."""
     return max(statuses, key=_RANKS.__getitem__, default=Status.SUCCESS)
+
+
+def in_order(counts: Mapping[Status, int]) -> dict[Status, int]:
+    """Return counts from the lowest status to the highest, without those of nothing."""
+    return {status: counts[status] for status in sorted(counts, key=_RANKS.__getitem__) if counts[status]}
 
 
 def status_of_parent(statuses: Iterable[Status]) -> Status:
