@@ -71,39 +71,6 @@ class AirflowClient:
         """Return a token for a user; `ApiRefused` with status 401 when Airflow does not accept them."""
         return _persist(lambda: self.session.log_in(user, password, headers))
 
-    def component_problems(self) -> dict[str, str | None]:
-        """Return what is wrong with each component in a sentence, None where it is well. Needs no permission."""
-        problems: dict[str, str | None] = {}
-        for name, part in self._get("asking for Airflow's health", "/api/v2/monitor/health").items():
-            # One that this Airflow does not have, such as a triggerer, has no status.
-            status = part.get("status")
-            if status is not None:
-                beat = part.get(f"latest_{name}_heartbeat")
-                said = f"Airflow says {status}" + (f", its last sign of life was at {beat}" if beat else "")
-                problems[name.replace("_", "-")] = None if status == "healthy" else said
-        return problems
-
-    def unhealthy_components(self, since: datetime) -> list[str]:
-        """Return the components that are not (yet) healthy, or do not serve tasks yet. Needs no permission.
-
-        Parameters
-        ----------
-        since : a heartbeat older than this (aware) is not counted: it is of a process that was killed.
-        """
-        try:
-            # Airflow builds the API for tasks at its first request, which takes seconds: no task shall wait for that.
-            self.session.request("asking for the health of the API for tasks", "GET", "/execution/health")
-            health = self._get("asking for Airflow's health", "/api/v2/monitor/health")
-        except ApiError:
-            return ["api-server"]
-        bad = [] if health.get("metadatabase", {}).get("status") == "healthy" else ["api-server"]
-        for key in ("scheduler", "triggerer", "dag_processor"):
-            part = health.get(key) or {}
-            beat = part.get(f"latest_{key}_heartbeat")
-            if part.get("status") != "healthy" or not beat or _aware(beat) < since:
-                bad.append(key.replace("_", "-"))
-        return bad
-
     # DAGs
 
     def wait_for_dag(self, dag_id: str, timeout: float = 60.0, interval: float = 0.3) -> None:
@@ -379,11 +346,6 @@ def _persist(attempt: Callable[[], T]) -> T:
                 raise
         time.sleep(pause)
     return attempt()
-
-
-def _aware(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _quoted(part: str) -> str:

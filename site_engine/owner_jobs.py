@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from site_engine.actions.kinds import KINDS
 from site_engine.controller import Job
@@ -29,8 +29,21 @@ NEVER_SEEN: Final = 60.0
 """Seconds after which an owner that work is expected of, and that was never seen, counts as missing."""
 _CARRY_OUT = ("scheduler", "triggerer")
 
-AirflowHealth = Callable[[], Mapping[str, str | None]]
-"""Asks Airflow how its components are; returns what is wrong with each in a sentence, None where it is well."""
+
+class ComponentHealth(Protocol):
+    """How one of Airflow's components is, by what Airflow says."""
+
+    @property
+    def problem(self) -> str | None:
+        """What is wrong with it, in a sentence; None where it is well."""
+
+    @property
+    def silent_for(self) -> float:
+        """Seconds since its last sign of life, 0 where Airflow does not say."""
+
+
+AirflowHealth = Callable[[], Mapping[str, ComponentHealth]]
+"""Asks Airflow how its components are; by their names."""
 CheckProvisioner = Callable[[str], str | None]
 """Asks the provisioner of a site; returns what is wrong in a sentence, None where it answers."""
 
@@ -38,16 +51,19 @@ CheckProvisioner = Callable[[str], str | None]
 def check_owners(health: AirflowHealth) -> Job:
     """Return the job that looks at the owners of what is under way: Airflow's components, which run the actions.
 
-    While those that carry actions out are well, the tasks of every kind of action are there (rule 30).
+    While those that carry actions out are well, the tasks of every kind of action are there (rule 30). They were last
+    seen when the most silent of these gave its sign of life: Airflow calls a dead one healthy for a while.
     """
 
     def work(controller: Controller) -> None:
         found = health()
-        for component, problem in found.items():
-            controller.note(f"airflow: {component}", problem)
-        if "scheduler" in found and all(found.get(component) is None for component in _CARRY_OUT):
+        for component, its_health in found.items():
+            controller.note(f"airflow: {component}", its_health.problem)
+        needed = [found[component] for component in _CARRY_OUT if component in found]
+        if "scheduler" in found and all(each.problem is None for each in needed):
+            silent_for = max(each.silent_for for each in needed)
             for kind in KINDS:
-                controller.store.owners.check_in(airflow_owner(kind), AIRFLOW_INTERVAL)
+                controller.store.owners.check_in(airflow_owner(kind), AIRFLOW_INTERVAL, ago=silent_for)
 
     return Job("airflow: api-server", OWNERS_EVERY, work)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, or_, select, update
+from sqlalchemy import Connection, Row, case, func, or_, select, update
 
 from site_store.action_rows import OPEN
 from site_store.database import Repository
@@ -57,22 +57,27 @@ class Owners(Repository):
         *,
         alive: bool = True,
         detail: str | None = None,
+        ago: float = 0.0,
     ) -> None:
         """Note that an owner is there, and what was asked of it since this process noted it last.
 
         Parameters
         ----------
-        interval : seconds; it counts as alive for so long from now on.
+        interval : seconds; it counts as alive for so long after its sign of life.
         calls : calls to a provisioner, by what they have in common.
         alive : False: it was asked and gave no sign of life; only calls and detail are kept.
         detail : what it said of itself, or why it could not be reached; without secrets.
+        ago : seconds since it gave its sign of life. What was seen later than that is not forgotten.
         """
 
         def work(tx: Connection) -> None:
-            now = self._shared_now(tx)
             if alive:
-                row = insert(tx, owner).values(name=name, last_seen=now, interval_seconds=interval, detail=detail)
-                seen = {key: row.excluded[key] for key in ("last_seen", "interval_seconds", "detail")}
+                at = self._shared_now(tx) - timedelta(seconds=ago)
+                row = insert(tx, owner).values(name=name, last_seen=at, interval_seconds=interval, detail=detail)
+                seen = {key: row.excluded[key] for key in ("interval_seconds", "detail")}
+                seen["last_seen"] = case(
+                    (row.excluded.last_seen > owner.c.last_seen, row.excluded.last_seen), else_=owner.c.last_seen
+                )
                 tx.execute(row.on_conflict_do_update(index_elements=["name"], set_=seen))
             else:
                 tx.execute(update(owner).where(owner.c.name == name).values(detail=detail))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from api_client.airflow import AirflowClient
+from api_client.airflow_health import AirflowHealth
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
 from slipway_cli.options import examples
@@ -110,12 +111,13 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     def session(answer: float) -> ApiSession:
         return sessions.enter_context(contextlib.closing(ApiSession(url, account.user, account.password, answer)))
 
-    airflow, slipway = AirflowClient(session(_ANSWER)), SlipwayClient(session(_CHECK_ANSWER))
+    asking = session(_ANSWER)
+    airflow, slipway = AirflowClient(asking), SlipwayClient(session(_CHECK_ANSWER))
     # Slipway's API asks the provisioners: it knows the connections, and keeps their secrets.
     return [
         close_dead_actions(airflow),
         note_verdicts(airflow),
-        check_owners(airflow.component_problems),
+        check_owners(AirflowHealth(asking).components),
         watch_owners(),
         send_notifications(courier(airflow, slipway)),
         merge_counts(),

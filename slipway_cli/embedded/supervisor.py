@@ -13,7 +13,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from types import FrameType
 
-from api_client.airflow import AirflowClient
+from api_client.airflow_health import AirflowHealth
 from api_client.session import ApiSession
 from slipway_cli.embedded.component import (
     COMPONENTS,
@@ -193,8 +193,9 @@ class Supervisor:
         for component in others:
             self._start(component)
         self._runtime.write()
-        with contextlib.closing(AirflowClient(ApiSession.with_token(self._runtime.url, "", None, _ANSWER))) as client:
-            while bad := client.unhealthy_components(began):
+        with contextlib.closing(ApiSession.with_token(self._runtime.url, "", None, _ANSWER)) as session:
+            health = AirflowHealth(session)
+            while bad := health.unhealthy(began):
                 self._look_after()
                 self._pause(end, next(c for c in self._airflow if c.name == bad[0]))
         while not store.is_over():

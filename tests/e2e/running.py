@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from api_client.airflow import AirflowClient, TaskInstance
+from api_client.airflow_health import AirflowHealth
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
 from site_engine.status_trees import action_tree, site_tree
@@ -173,8 +174,9 @@ class RunningSlipway:
     def wait_healthy(self, since: datetime | None = None, timeout: float = HANGS) -> None:
         """Wait until every component has given a sign of life since then (default: now)."""
         moment = since or datetime.now(UTC)
-        with contextlib.closing(AirflowClient(ApiSession.with_token(self.url, "", None, 5.0))) as airflow:
-            wait_until(lambda: not airflow.unhealthy_components(moment), "all components healthy", timeout)
+        with contextlib.closing(ApiSession.with_token(self.url, "", None, 5.0)) as session:
+            health = AirflowHealth(session)
+            wait_until(lambda: not health.unhealthy(moment), "all components healthy", timeout)
 
 
 def _lives(pid: int | None) -> bool:

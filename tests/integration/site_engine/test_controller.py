@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from api_client.airflow_health import ComponentHealth
 from site_engine.controller import (
     AIRFLOW,
     LEASE_SECONDS,
@@ -276,9 +277,10 @@ def test_a_defect_in_one_job_is_told_and_does_not_stop_the_others(
 
 
 def test_owners_are_looked_at_and_a_silent_airflow_is_one_of_them(store: SiteStore, clock: Clock) -> None:
-    answers: list[dict[str, str | None]] = [{"scheduler": None, "triggerer": "Airflow says unhealthy"}]
+    found = {"scheduler": ComponentHealth(None, 1), "triggerer": ComponentHealth("Airflow says unhealthy", 40)}
+    answers = [found]
 
-    def health() -> dict[str, str | None]:
+    def health() -> dict[str, ComponentHealth]:
         if not answers:
             raise AirflowApiError("Airflow does not answer")
         return answers.pop()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from api_client.airflow_health import ComponentHealth
 from site_engine.actions.kinds import KINDS
 from site_engine.controller import LEASE_SECONDS, Controller, Job
 from site_engine.errors import AccountRefused, AirflowApiError
@@ -186,17 +187,34 @@ def told(store: SiteStore) -> list[tuple[str, str]]:
 
 
 def test_rule_30_airflow_is_there_while_scheduler_and_triggerer_are_well(store: SiteStore, clock: Clock) -> None:
-    health: dict[str, str | None] = {"metadatabase": None, "scheduler": None, "triggerer": None}
+    well = ComponentHealth(None, 2)
+    health = {"metadatabase": ComponentHealth(None, 0), "scheduler": well, "triggerer": well}
     controller = leader(store, clock, check_owners(lambda: health), watch_owners())
     go_on(controller, clock, 120)
     alive = {view.name for view in list_owners(store) if view.alive}
     assert {airflow_owner(kind) for kind in KINDS} <= alive
-    health["triggerer"] = "Airflow says unhealthy"
+    health["triggerer"] = ComponentHealth("Airflow says unhealthy", 40)
     go_on(controller, clock, AIRFLOW_INTERVAL + CHANGES_EVERY + 15)
     assert told(store) == [("owner_unresponsive", "airflow:deploy_site")]
-    health["triggerer"] = None
+    health["triggerer"] = well
     go_on(controller, clock, 30)
     assert told(store)[1:] == [("owner_back", "airflow:deploy_site")]
+
+
+def test_rule_30_a_triggerer_that_airflow_still_calls_healthy_was_seen_when_it_gave_its_last_sign_of_life(
+    store: SiteStore, clock: Clock
+) -> None:
+    beat = clock.monotonic()
+    well = ComponentHealth(None, 1)
+    controller = leader(
+        store,
+        clock,
+        check_owners(lambda: {"scheduler": well, "triggerer": ComponentHealth(None, clock.monotonic() - beat)}),
+    )
+    go_on(controller, clock, 30)
+    now, seen = store.owners.all()
+    (deploy,) = [owner for owner in seen if owner.name == "airflow:deploy_site"]
+    assert (now - deploy.last_seen).total_seconds() == clock.monotonic() - beat
 
 
 def test_rule_30_an_idle_provisioner_is_asked_and_is_there(store: SiteStore, clock: Clock) -> None:

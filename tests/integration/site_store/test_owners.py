@@ -62,6 +62,20 @@ def test_an_owner_is_alive_for_its_interval(store: SiteStore, clock: FakeClock) 
     assert alive(store)[DEPLOY] is True
 
 
+def test_a_sign_of_life_of_a_while_ago_counts_from_then_and_takes_back_no_newer_one(
+    store: SiteStore, clock: FakeClock
+) -> None:
+    store.owners.check_in(DEPLOY, 30, ago=20)
+    clock.move(10)
+    assert alive(store) == {DEPLOY: True}
+    clock.move(1)
+    assert alive(store) == {DEPLOY: False}
+    store.owners.check_in(DEPLOY, 30)
+    store.owners.check_in(DEPLOY, 30, ago=25)
+    clock.move(30)
+    assert alive(store) == {DEPLOY: True}
+
+
 def test_one_that_gave_no_sign_of_life_is_not_seen_by_that(store: SiteStore, clock: FakeClock) -> None:
     store.owners.check_in(DRYDOCK, 60, {}, alive=False, detail="unavailable")
     assert alive(store) == {}

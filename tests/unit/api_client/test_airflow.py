@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 import responses
@@ -36,21 +34,6 @@ def test_the_states_of_many_runs(wire: responses.RequestsMock, session: ApiSessi
     assert AirflowClient(session).run_states(wanted) == {
         ("deploy_site", "alpha__001"): "running",
         ("deploy_site", "alpha__100"): "success",
-    }
-
-
-def test_what_is_wrong_with_airflows_components(wire: responses.RequestsMock, session: ApiSession) -> None:
-    health = {
-        "metadatabase": {"status": "healthy"},
-        "scheduler": {"status": "unhealthy", "latest_scheduler_heartbeat": "2026-01-01T00:00:00"},
-        "triggerer": {"status": None, "latest_triggerer_heartbeat": None},
-        "dag_processor": {"status": "healthy", "latest_dag_processor_heartbeat": "2026-01-01T00:00:00"},
-    }
-    wire.get(f"{URL}/api/v2/monitor/health", json=health)
-    assert AirflowClient(session).component_problems() == {
-        "metadatabase": None,
-        "scheduler": "Airflow says unhealthy, its last sign of life was at 2026-01-01T00:00:00",
-        "dag-processor": None,
     }
 
 
@@ -112,39 +95,3 @@ def test_a_dag_that_never_comes_is_explained_by_import_errors(
     wire.get(f"{URL}/api/v2/importErrors", json={"import_errors": errors})
     with pytest.raises(ApiError, match=r"deploy_site\.py: ImportError: no module x"):
         AirflowClient(session).wait_for_dag("deploy_site", timeout=0)
-
-
-BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
-BEATING = {"scheduler": "scheduler", "triggerer": "triggerer", "dag_processor": "dag-processor"}
-
-
-def health(**changes: Any) -> dict[str, Any]:
-    beat = (BEGAN + timedelta(seconds=5)).isoformat()
-    parts = {key: {"status": "healthy", f"latest_{key}_heartbeat": beat} for key in BEATING}
-    return {"metadatabase": {"status": "healthy"}, **parts, **changes}
-
-
-def unhealthy(said: dict[str, Any], tasks: int = 200) -> list[str]:
-    with responses.RequestsMock(assert_all_requests_are_fired=False) as server:
-        server.get(f"{URL}/execution/health", status=tasks, json={})
-        server.get(f"{URL}/api/v2/monitor/health", json=said)
-        return AirflowClient(ApiSession.with_token(URL, "", None)).unhealthy_components(BEGAN)
-
-
-def test_all_are_healthy() -> None:
-    assert unhealthy(health()) == []
-
-
-def test_an_api_server_that_serves_no_tasks_yet_is_not() -> None:
-    assert unhealthy(health(), tasks=503) == ["api-server"]
-
-
-def test_one_without_its_database_is_not() -> None:
-    assert unhealthy(health(metadatabase={"status": "unhealthy"})) == ["api-server"]
-
-
-@pytest.mark.parametrize(("key", "name"), BEATING.items())
-def test_a_heartbeat_of_a_process_that_was_killed_does_not_count(key: str, name: str) -> None:
-    old = (BEGAN - timedelta(seconds=1)).isoformat()
-    assert unhealthy(health(**{key: {"status": "healthy", f"latest_{key}_heartbeat": old}})) == [name]
-    assert unhealthy(health(**{key: {"status": "unhealthy", f"latest_{key}_heartbeat": None}})) == [name]
