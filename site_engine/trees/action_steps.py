@@ -111,7 +111,8 @@ class Steps:
     def records(self, name: str, step: StepFacts | None, *, turn: bool | None = None) -> list[OwnerRecord]:
         """Return the records of all who are expected to work on a step.
 
-        While its provisioner task is under way the provisioner's counts, and Airflow only waits.
+        While its provisioner task is under way the provisioner's counts, and Airflow only waits. It needs both: where
+        Airflow is gone, nobody reads what comes of it.
         """
         shown = self.shown(name, step)
         own = (step.owner if step is not None else None) or self.airflow
@@ -122,7 +123,9 @@ class Steps:
         if shown.status is not Status.PROCESSING or name not in self.facts.at_provisioner or self.over:
             return [record]
         theirs = self.owners.record(self.provisioner, shown, first=first, last=last)
-        return [theirs] if record.alive else [record, theirs]
+        if record.alive:
+            return [theirs]
+        return [record] if theirs.alive else [record, theirs]
 
     def shown(self, name: str, step: StepFacts | None) -> Shown:
         """Return what a step's stored state is, before the owner is looked at."""

@@ -170,12 +170,15 @@ class Tasks:
         if self.over and stored == TaskStatus.PROCESSING:
             return Shown(Status.ERROR, f"interrupted: {never}")
         shown = status_of_task(stored, note=note, blocked=blocked, never_begins=never, unknown_because=unknown_because)
-        expected = owner or self.steps.provisioner
-        if self.over or self.steps.owners.is_there(expected):
+        if self.over:
             return shown
+        expected, owners = owner or self.steps.provisioner, self.steps.owners
+        if owners.is_there(expected):
+            # What is under way there needs Airflow too: nobody else than its task reads what comes of it.
+            return owners.judge(self.steps.airflow, shown) if shown.status is Status.PROCESSING else shown
         pending = shown.status is Status.PENDING
         turn = not pending or self.is_due(group, phase)
-        return self.steps.owners.judge(expected, shown, turn=turn, waiting=pending and self.is_waiting(group))
+        return owners.judge(expected, shown, turn=turn, waiting=pending and self.is_waiting(group))
 
     def is_due(self, group: str, phase: str) -> bool:
         """Whether it is the turn of a phase: its group has begun, and nothing of the phase before it is to be done."""
@@ -218,11 +221,12 @@ class Tasks:
             last_updated=leaf.ended or leaf.started,
         )
         elsewhere = leaf.owner_group if leaf.owner_group not in (None, leaf.group) else None
+        gone = [self.steps.airflow] if unresponsive and not self.steps.owners.is_there(self.steps.airflow) else []
         return task_entry(
             leaf.node,
             [record],
             processed_by=elsewhere if leaf.group else None,
-            owners=(self.steps.owners.seen(owner, shown.status),) if owner else (),
+            owners=tuple(self.steps.owners.seen(name, shown.status) for name in (owner, *gone) if name),
             op=leaf.op,
             provisioner_task=leaf.provisioner_task,
             fixed=leaf.fixed or "",

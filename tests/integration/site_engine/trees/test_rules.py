@@ -99,7 +99,8 @@ def test_rule_27_what_a_stored_word_shows(site: Scenario, word: str, alive: bool
         # Its deploy waits for its prepare: the provisioner is not at it yet.
         known = "pending"
     assert shown == ("undefined" if word == "never heard of" else known)
-    site.store.owners.check_in(PROVISIONER, 30)
+    for owner in (AIRFLOW, PROVISIONER):
+        site.store.owners.check_in(owner, 30)
     assert group(tree(site, action), "one")["children"][1]["children"][0]["status"] != "unresponsive"
 
 
@@ -229,6 +230,36 @@ def test_rule_30_a_provisioner_that_is_gone_shows_at_the_root_and_comes_back(sit
     assert tree(site, action)["status"] == "processing"
 
 
+def test_rule_30_what_is_under_way_is_unresponsive_while_airflow_that_reads_its_end_is_gone(site: Scenario) -> None:
+    action = site.running({"one": ["n1"]})
+    owned(site, action)
+    site.submit(site.begin(site.open(action, "one"), Phase.PREPARE))
+    for owner in (AIRFLOW, PROVISIONER):
+        site.store.owners.check_in(owner, 30)
+    assert tree(site, action)["status"] == "processing"
+    # Past the lease of the task too.
+    site.clock.move(61)
+    site.store.owners.check_in(PROVISIONER, 30)
+    root = tree(site, action)
+    silence = f"{AIRFLOW} has not checked in since 2026-11-21 12:00:00 UTC"
+    assert (root["status"], root["messages"]) == ("unresponsive", [silence, f"n1: {silence}"])
+    leaf = child(group(root, "one"), "prepare", "n1")
+    assert (leaf["status"], leaf["messages"]) == ("unresponsive", [silence])
+    assert [(owner["name"], owner["alive"]) for owner in leaf["owners"]] == [(PROVISIONER, True), (AIRFLOW, False)]
+    site.store.owners.check_in(AIRFLOW, 30)
+    assert tree(site, action)["status"] == "processing"
+
+
+def test_rule_30_a_step_at_the_provisioner_is_unresponsive_while_airflow_is_gone(site: Scenario) -> None:
+    action = destroying(site, done=False)
+    for owner in ("airflow:destroy_nodes", PROVISIONER):
+        site.store.owners.check_in(owner, 30)
+    assert tree(site, action)["status"] == "processing"
+    site.clock.move(61)
+    site.store.owners.check_in(PROVISIONER, 30)
+    assert tree(site, action)["status"] == child(tree(site, action), "destroy_nodes")["status"] == "unresponsive"
+
+
 def test_rule_30_who_owes_nothing_is_not_missed(site: Scenario) -> None:
     action = site.running({"one": ["n1"], "two": ["n2"]})
     owned(site, action)
@@ -262,8 +293,8 @@ def test_rule_31_all_is_pending_from_the_plan_on_with_its_owners(site: Scenario)
             assert (leaf["status"], leaf["owners"][0]["name"], leaf["last_status"]) == ("pending", PROVISIONER, None)
 
 
-def destroying(site: Scenario) -> ActionRecord:
-    """An action that has destroyed one of its nodes, and not the other."""
+def destroying(site: Scenario, *, done: bool = True) -> ActionRecord:
+    """An action that has destroyed one of its nodes, and not the other; or, if not `done`, is still at both."""
     store = site.store
     targets = {"target_nodes": ["n1", "n2"]}
     action = store.actions.ensure(
@@ -274,8 +305,9 @@ def destroying(site: Scenario) -> ActionRecord:
     store.steps.begin(action.id, "destroy_nodes", 1)
     begun = store.operations.begin(action.id, SITE, None, 1, Phase.DESTROY, ["n1", "n2"], "file:///design", None)
     site.submit(begun)
-    came = outcome(["n1"], ["n2"], notes={"n2": "disk is locked"})
-    store.operations.record_outcome(begun.op, came, status=OperationStatus.COMPLETE, result="failure")
+    if done:
+        came = outcome(["n1"], ["n2"], notes={"n2": "disk is locked"})
+        store.operations.record_outcome(begun.op, came, status=OperationStatus.COMPLETE, result="failure")
     return action
 
 
