@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
@@ -14,7 +14,9 @@ from site_engine.reports import dry_run_verdict
 from slipway_api import airflow_access as access
 from slipway_api.actions.preview import ShownPreview, messages_of, preview
 from slipway_api.actions.request import (
+    ActionBody,
     ActionRequest,
+    WantedAction,
     design_of,
     kind_of_request,
     parameters_of_request,
@@ -22,14 +24,12 @@ from slipway_api.actions.request import (
     revision_of_request,
     settle_owner,
 )
-from slipway_api.actions.routes import ActionBody
 from slipway_api.airflow_client import Airflow, longest_mapping
 from slipway_api.http.answers import Moment, answers
 from slipway_api.http.api_errors import ApiError, Finding
-from slipway_api.http.bodies import JsonObject, json_body_of
+from slipway_api.http.bodies import json_body_of
 from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, Store
-from slipway_api.shipyard.headers import context_marker
+from slipway_api.http.dependencies import Store
 from slipway_api.sites.site_statuses import read_list
 from strategy_lib.warnings import group_count_problem
 
@@ -93,30 +93,13 @@ Fresh = Annotated[bool, Query(description="Ask the provisioner for a new list fi
     responses=answers(PlannedAction),
 )
 def plan_route(
-    request: Request,
-    body: JsonObject,
-    store: Store,
-    airflow: Airflow,
-    caller: access.CallerDep,
-    site: SiteName = DEFAULT_SITE,
-    fresh: Fresh = False,
-    allow_intermediate: Annotated[
-        bool,
-        Query(alias="allow-intermediate-commits", description="As for creating the action."),
-    ] = False,
+    wanted: WantedAction, store: Store, airflow: Airflow, caller: access.CallerDep, fresh: Fresh = False
 ) -> JSONResponse:
     """Say what an action would submit, group by group, if every node succeeded. Nothing is created.
 
     It goes by the list of nodes that anybody read last, and says how old that is. Where none was ever read,
     the provisioner is asked. The design is not judged.
     """
-    wanted = ActionRequest(
-        kind=body.get("name"),
-        parameters=body.get("parameters"),
-        site=site,
-        allow_intermediate=allow_intermediate,
-        context_marker=context_marker(request),
-    )
     return JSONResponse(dry_run(wanted, store, airflow, caller, fresh=fresh))
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import Depends, Query, Request
+from pydantic import BaseModel, Field
 
 from design_rendering.design import read_design
 from site_engine.actions.admission import Ground, Refusal, judge_parameters, judge_revision, requested_kind
@@ -14,6 +17,9 @@ from site_engine.dead_actions import reconcile
 from site_engine.designs import read_revision
 from site_engine.errors import AirflowApiError, StepError
 from slipway_api.http.api_errors import ApiError, plain_message
+from slipway_api.http.bodies import JsonObject
+from slipway_api.http.dependencies import DEFAULT_SITE, SiteName
+from slipway_api.shipyard.headers import context_marker
 from strategy_lib.errors import StrategyLibError
 
 if TYPE_CHECKING:
@@ -45,6 +51,38 @@ class ActionRequest:
     site: str
     allow_intermediate: bool
     context_marker: str
+
+
+class ActionBody(BaseModel):
+    """The kind of action, and its parameters."""
+
+    name: str = Field(examples=["redeploy_server"])
+    parameters: dict[str, Any] | None = Field(default=None, examples=[{"target_nodes": ["r1-control-1"]}])
+
+
+def _wanted_action(
+    request: Request,
+    body: JsonObject,
+    site: SiteName = DEFAULT_SITE,
+    allow_intermediate: Annotated[
+        bool,
+        Query(
+            alias="allow-intermediate-commits",
+            description="Go on although revisions were committed since the last site action and never deployed.",
+        ),
+    ] = False,
+) -> ActionRequest:
+    return ActionRequest(
+        kind=body.get("name"),
+        parameters=body.get("parameters"),
+        site=site,
+        allow_intermediate=allow_intermediate,
+        context_marker=context_marker(request),
+    )
+
+
+WantedAction = Annotated[ActionRequest, Depends(_wanted_action)]
+"""What a request asks for whose body is an `ActionBody`."""
 
 
 def parameters_of_request(kind: ActionKind, request: ActionRequest) -> ActionParameters:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, Field
 
 from slipway_api import airflow_access as access
 from slipway_api.actions.control import COMMANDS, give_command
 from slipway_api.actions.creation import create, previewed
 from slipway_api.actions.lookup import ID_LENGTH, ActionId, actions_of_run, find_action
 from slipway_api.actions.preview import PreviewedAction, messages_of
-from slipway_api.actions.request import ActionRequest
+from slipway_api.actions.request import ActionBody, WantedAction
 from slipway_api.actions.steps import Step, describe_step, step_log
 from slipway_api.actions.view import (
     CreatedAction,
@@ -29,11 +28,10 @@ from slipway_api.actions.view import (
 from slipway_api.airflow_client import Airflow
 from slipway_api.http.answers import PlainText, answers, text_answer
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.bodies import JsonObject, json_body_of
+from slipway_api.http.bodies import json_body_of
 from slipway_api.http.concurrency import BlockingRoute, in_thread
 from slipway_api.http.dependencies import DEFAULT_SITE, DEFAULT_VERBOSITY, SiteName, Store, Verbosity, link_to_next
 from slipway_api.http.long_polls import LONG_POLLS, Since, Wait
-from slipway_api.shipyard.headers import context_marker
 
 router = APIRouter(tags=["actions"], route_class=BlockingRoute)
 
@@ -41,13 +39,6 @@ _LONGEST_PAGE = 1000
 _MOST_JUDGED = 100
 # Airflow keeps it in a column of 32 bits.
 _LARGEST_TRY = 2**31 - 1
-
-
-class ActionBody(BaseModel):
-    """The kind of action, and its parameters."""
-
-    name: str = Field(examples=["redeploy_server"])
-    parameters: dict[str, Any] | None = Field(default=None, examples=[{"target_nodes": ["r1-control-1"]}])
 
 
 Limit = Annotated[int, Query(ge=1, le=_LONGEST_PAGE, description="How many actions at most.")]
@@ -134,31 +125,12 @@ async def list_actions(
     responses=answers(CreatedAction, 201),
 )
 def create_action(
-    request: Request,
-    body: JsonObject,
-    store: Store,
-    airflow: Airflow,
-    caller: access.CallerDep,
-    site: SiteName = DEFAULT_SITE,
-    allow_intermediate: Annotated[
-        bool,
-        Query(
-            alias="allow-intermediate-commits",
-            description="Go on although revisions were committed since the last site action and never deployed.",
-        ),
-    ] = False,
+    request: Request, wanted: WantedAction, store: Store, airflow: Airflow, caller: access.CallerDep
 ) -> JSONResponse:
     """Validate what is asked for, write the action down, and trigger the DAG run of the same name and id.
 
     An answer that is lost leaves no run without an action: asking again says that the site is busy with it (409).
     """
-    wanted = ActionRequest(
-        kind=body.get("name"),
-        parameters=body.get("parameters"),
-        site=site,
-        allow_intermediate=allow_intermediate,
-        context_marker=context_marker(request),
-    )
     created = create(wanted, store, airflow, caller)
     shown = created_view(created.action) | {"warnings": list(created.warnings)}
     return JSONResponse(shown, 201, headers={"Location": f"{request.url.path}/{created.action.id}"})
@@ -171,34 +143,16 @@ def create_action(
     openapi_extra=json_body_of(ActionBody),
     responses=answers(PreviewedAction),
 )
-def preview_action(
-    request: Request,
-    body: JsonObject,
-    store: Store,
-    airflow: Airflow,
-    caller: access.CallerDep,
-    site: SiteName = DEFAULT_SITE,
-    allow_intermediate: Annotated[
-        bool,
-        Query(alias="allow-intermediate-commits", description="As for creating the action."),
-    ] = False,
-) -> JSONResponse:
+def preview_action(wanted: WantedAction, store: Store, airflow: Airflow, caller: access.CallerDep) -> JSONResponse:
     """Say which nodes an action would submit, take down, or leave alone, if every node succeeded. Nothing is created.
 
     The design is not judged, and the provisioner is asked for its list of nodes alone.
     """
-    wanted = ActionRequest(
-        kind=body.get("name"),
-        parameters=body.get("parameters"),
-        site=site,
-        allow_intermediate=allow_intermediate,
-        context_marker=context_marker(request),
-    )
     revision, found = previewed(wanted, store, airflow, caller)
     kind = str(wanted.kind)
     preview = None if found is None else found.to_data()
     notes = messages_of(kind, found)
-    return JSONResponse({"name": kind, "site": site, "revision": revision, "preview": preview, "notes": notes})
+    return JSONResponse({"name": kind, "site": wanted.site, "revision": revision, "preview": preview, "notes": notes})
 
 
 @router.get(

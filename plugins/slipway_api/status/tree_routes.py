@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from site_engine.status_trees import ACTION_DEPTH, SITE_DEPTH, action_tree, site_tree
@@ -34,6 +35,23 @@ Depth = Annotated[
     ),
 ]
 TouchedOnly = Annotated[bool, Query(description="Leave out entries that nobody has written anything about yet.")]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeReading:
+    """How a tree is asked for: the parameters of both routes."""
+
+    depth: Depth = None
+    since: Since = None
+    wait: Wait = 0.0
+    touched_only: TouchedOnly = False
+
+    def levels(self, usual: int) -> int:
+        """Return how many levels below the root are wanted; `usual` where nothing is said."""
+        return usual if self.depth is None else int(self.depth)
+
+
+Reading = Annotated[TreeReading, Depends()]
 
 _TREE: dict[str, Any] = {
     "token": "17-2-3.5f1e6a0b9c2d4e8f",
@@ -77,30 +95,21 @@ TREE_ANSWERS: dict[int | str, dict[str, Any]] = {
     response_class=Response,
     responses=TREE_ANSWERS,
 )
-async def get_site_tree(
-    request: Request,
-    site: SitePath,
-    store: Store,
-    depth: Depth = None,
-    since: Since = None,
-    wait: Wait = 0.0,
-    touched_only: TouchedOnly = False,
-) -> Response:
+async def get_site_tree(request: Request, site: SitePath, store: Store, reading: Reading) -> Response:
     """Return how a site stands without any action: its groups and nodes, what is wanted against what is done.
 
     The provisioner is not asked. With `since` and `wait` the answer comes as soon as something is different.
     """
-    if depth == ALL:
-        return await stream(walk_site(store, site), touched_only=touched_only)
-    levels = SITE_DEPTH if depth is None else int(depth)
+    if reading.depth == ALL:
+        return await stream(walk_site(store, site), touched_only=reading.touched_only)
+    levels = reading.levels(SITE_DEPTH)
     return await live(
         request,
         (store, "site", site),
         lambda: store.trees.site_token(site),
-        lambda: render_tree(site_tree(store, site, levels), levels, touched_only=touched_only),
-        (levels, touched_only),
-        since,
-        wait,
+        lambda: render_tree(site_tree(store, site, levels), levels, touched_only=reading.touched_only),
+        levels,
+        reading,
     )
 
 
@@ -116,10 +125,7 @@ async def get_action_tree(
     action_id: ActionId,
     store: Store,
     caller: access.CallerDep,
-    depth: Depth = None,
-    since: Since = None,
-    wait: Wait = 0.0,
-    touched_only: TouchedOnly = False,
+    reading: Reading,
 ) -> Response:
     """Return how an action stands: its steps, groups, phases and nodes.
 
@@ -127,17 +133,16 @@ async def get_action_tree(
     different.
     """
     action = await in_thread(lambda: find_action(store, caller, action_id).id)
-    if depth == ALL:
-        return await stream(walk_action(store, action), touched_only=touched_only)
-    levels = ACTION_DEPTH if depth is None else int(depth)
+    if reading.depth == ALL:
+        return await stream(walk_action(store, action), touched_only=reading.touched_only)
+    levels = reading.levels(ACTION_DEPTH)
     return await live(
         request,
         (store, "action", action),
         lambda: store.trees.action_token(action),
-        lambda: render_tree(action_tree(store, action, levels), levels, touched_only=touched_only),
-        (levels, touched_only),
-        since,
-        wait,
+        lambda: render_tree(action_tree(store, action, levels), levels, touched_only=reading.touched_only),
+        levels,
+        reading,
     )
 
 
@@ -146,20 +151,20 @@ async def live(
     scope: Hashable,
     read_token: Callable[[], str],
     render: Callable[[], Rendered],
-    parameters: Hashable,
-    since: str | None,
-    wait: float,
+    levels: int,
+    reading: TreeReading,
 ) -> Response:
     """Answer with what is rendered, after a wait for a change where one is asked for.
 
     Parameters
     ----------
     scope : what the change token is about.
-    parameters : what else tells one answer from another.
+    levels : how many are rendered.
     """
-    if since is not None and wait > 0:
-        await LONG_POLLS.get().wait(scope, read_token, token_of_tag(since), wait)
-    shown = await in_thread(lambda: RENDERED.get((scope, parameters), read_token, render))
+    since = reading.since
+    if since is not None and reading.wait > 0:
+        await LONG_POLLS.get().wait(scope, read_token, token_of_tag(since), reading.wait)
+    shown = await in_thread(lambda: RENDERED.get((scope, (levels, reading.touched_only)), read_token, render))
     headers = {"ETag": f'"{shown.tag}"', "Cache-Control": "private, no-cache"}
     if since == shown.tag:
         return Response(status_code=204, headers=headers)
