@@ -19,19 +19,27 @@ AIRFLOW_HOME = Path(tempfile.mkdtemp(prefix="slipway-tests-"))
 
 # Two embedded Airflows serve all end-to-end tests that can share one: each worker of pytest-xdist would start its own.
 # So it is with the DAGs that are run in the test's process, and with the API server of the tests below `api`.
+_TOGETHER = {
+    "tests/e2e": {
+        "one": ("blueprint", "demo", "operating", "pages", "up", "walkthrough"),
+        "two": (
+            "after_success",
+            "approvals",
+            "commit_kills",
+            "controller",
+            "kills",
+            "retry",
+            "secrets",
+            "unresponsive",
+        ),
+    },
+    "tests/integration": {"dags": ("dags", "deployed_nodes", "new_step", "notify", "server_dags")},
+}
 SHARED = {
-    "test_dags.py": "dags",
-    "test_deployed_nodes.py": "dags",
-    "test_server_dags.py": "dags",
-    "test_blueprint.py": "one",
-    "test_demo.py": "one",
-    "test_operating.py": "one",
-    "test_pages.py": "one",
-    "test_up.py": "one",
-    "test_walkthrough.py": "one",
-    "test_commit_kills.py": "two",
-    "test_kills.py": "two",
-    "test_secrets.py": "two",
+    f"{folder}/test_{name}.py": group
+    for folder, groups in _TOGETHER.items()
+    for group, names in groups.items()
+    for name in names
 }
 
 for name in [name for name in os.environ if name.startswith(("AIRFLOW", "SLIPWAY")) and name != "SLIPWAY_CHROMIUM"]:
@@ -71,8 +79,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     file_of = scheduler._split_scope
 
     def group_of(node_id: str) -> str:
-        folder, _, name = file_of(node_id).rpartition("/")
-        return "api" if folder.endswith("integration/api") else SHARED.get(name, f"{folder}/{name}")
+        file = file_of(node_id)
+        return "api" if file.startswith("tests/integration/api/") else SHARED.get(file, file)
 
     scheduler._split_scope = group_of
     return scheduler

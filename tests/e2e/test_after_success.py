@@ -23,6 +23,7 @@ def named(*groups: dict[str, object]) -> str:
     )
 
 
+@pytest.mark.endurance
 def test_what_comes_after_a_deployment_is_its_last_stage(
     slipway: RunningSlipway, start_simulator: StartSimulator
 ) -> None:

@@ -36,6 +36,7 @@ def answer(slipway: RunningSlipway, store: SiteStore, run_id: str, name: str, *,
     return answer_gate(store, slipway.airflow, action, name, "admin", approved=approved, comment="seen")
 
 
+@pytest.mark.endurance
 def test_a_group_waits_for_a_person_and_goes_on_with_the_answer(
     slipway: RunningSlipway, start_simulator: StartSimulator
 ) -> None:
@@ -62,6 +63,7 @@ def test_a_group_waits_for_a_person_and_goes_on_with_the_answer(
     assert simulator.double() == {}
 
 
+@pytest.mark.endurance
 def test_a_refusal_in_airflows_own_page_fails_the_group(
     slipway: RunningSlipway, start_simulator: StartSimulator
 ) -> None:

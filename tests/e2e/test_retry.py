@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from site_engine.retry import RETRY, retry_action
 from tests.e2e.conftest import StartSimulator
 from tests.e2e.running import DAG, HANGS, RunningSlipway
@@ -10,6 +12,7 @@ from tests.support.sites import group, node, site
 NODES = [node(name) for name in "abc"]
 
 
+@pytest.mark.endurance
 def test_a_retry_tries_the_failed_and_the_skipped_groups_again(
     slipway: RunningSlipway, start_simulator: StartSimulator
 ) -> None:

@@ -70,6 +70,7 @@ def test_an_outage_of_slipways_route_does_not_outlast_its_action(
         assert runs.run()[0] == "success"
 
 
+@pytest.mark.endurance
 def test_rule_19_a_failed_critical_group_fails_the_run_and_stops_no_other(
     runs: Runs, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -178,6 +179,7 @@ def test_rule_21_target_nodes_are_one_critical_group(runs: Runs) -> None:
     assert [g["name"] for g in report["groups"]] == ["target-group"]
 
 
+@pytest.mark.endurance
 def test_rule_21_unknown_target_nodes_are_named(runs: Runs) -> None:
     runs.commit(PLAIN)
     assert runs.run(target_nodes=["b", "bb"])[0] == "failed"

@@ -90,6 +90,7 @@ def test_a_new_step_has_its_status_without_code_for_it(new_step: Runs) -> None:
         assert statuses(store, done.id)[STEP] is Status.SUCCESS
 
 
+@pytest.mark.endurance
 def test_what_a_new_step_raises_is_its_error_and_its_message(new_step: Runs) -> None:
     new_step.commit(PLAIN)
     problem.append("rack r1 has no power")

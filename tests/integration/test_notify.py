@@ -55,6 +55,7 @@ def test_a_notifier_sends_it_and_takes_nothing_for_a_template(
     assert "deploy_site is failed: {{ conn.slipway_provisioner.host }} failed" in json.loads(line)
 
 
+@pytest.mark.endurance
 def test_a_notifier_that_nobody_has_listed_is_a_failure(runs: Runs) -> None:
     with SiteStore.open() as store:
         event_id = written(store, {"name": "subprocess:run"})

@@ -176,6 +176,7 @@ def looks(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
+@pytest.mark.endurance
 def test_rule_26_a_paused_action_begins_no_group_until_it_goes_on(runs: Runs, looks: list[int]) -> None:
     runs.commit(PLAIN)
     assert runs.run()[0] == "success"
@@ -219,6 +220,7 @@ def test_a_secret_that_would_be_the_name_of_a_group_is_shown_to_nobody(runs: Run
     )
 
 
+@pytest.mark.endurance
 def test_secrets_of_the_design_are_in_no_log_and_in_no_report(runs: Runs, capfd: pytest.CaptureFixture[str]) -> None:
     passphrase = document("deckhand/Passphrase/v1", "ipmi", SECRET, storagePolicy="encrypted")
     # A host profile that is missing: the provisioner's remark about it quotes its name.

@@ -65,7 +65,7 @@ class ShipyardClient:
             data=data or {},
             params={**(query or {}), "verbosity": self.verbosity},
             headers=self._headers() | {"content-type": content_type},
-            timeout=30,
+            timeout=300,
         )
         if answer.status_code in (400, 401, 403, 409):
             raise Refused(answer)
@@ -76,7 +76,7 @@ class ShipyardClient:
             f"{self.endpoint()}/{path}",
             params={**(query or {}), "verbosity": self.verbosity},
             headers=self._headers(),
-            timeout=30,
+            timeout=300,
         )
         if answer.status_code in (401, 403):
             raise Refused(answer)
