@@ -74,10 +74,9 @@ class Owners(Repository):
             if alive:
                 at = self._shared_now(tx) - timedelta(seconds=ago)
                 row = insert(tx, owner).values(name=name, last_seen=at, interval_seconds=interval, detail=detail)
-                seen = {key: row.excluded[key] for key in ("interval_seconds", "detail")}
-                seen["last_seen"] = case(
-                    (row.excluded.last_seen > owner.c.last_seen, row.excluded.last_seen), else_=owner.c.last_seen
-                )
+                new = row.excluded
+                newest = case((new.last_seen > owner.c.last_seen, new.last_seen), else_=owner.c.last_seen)
+                seen = {"last_seen": newest, "interval_seconds": new.interval_seconds, "detail": new.detail}
                 tx.execute(row.on_conflict_do_update(index_elements=["name"], set_=seen))
             else:
                 tx.execute(update(owner).where(owner.c.name == name).values(detail=detail))

@@ -19,7 +19,7 @@ AIRFLOW_HOME = Path(tempfile.mkdtemp(prefix="slipway-tests-"))
 
 # Two embedded Airflows serve all end-to-end tests that can share one: each worker of pytest-xdist would start its own.
 # So it is with the DAGs that are run in the test's process, and with the API server of the tests below `api`.
-_TOGETHER = {
+_TOGETHER: dict[str, dict[str, tuple[str, ...]]] = {
     "tests/e2e": {
         "one": ("blueprint", "demo", "operating", "pages", "up", "walkthrough"),
         "two": (

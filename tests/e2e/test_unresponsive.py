@@ -111,7 +111,7 @@ def now(slipway: RunningSlipway) -> datetime:
 def test_rule_30_a_provisioner_that_stops_is_unresponsive_and_comes_back_by_itself(
     slipway: RunningSlipway, start_simulator: StartSimulator
 ) -> None:
-    simulator = start_simulator()
+    simulator = start_simulator("--restart-mode", "resume")
     owner = "provisioner:slipway_provisioner_silent"
     action = watched(slipway, simulator, "silent", owner, check_in_interval=15)
     simulator.kill()
