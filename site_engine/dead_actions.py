@@ -7,15 +7,17 @@ An action that no DAG run carries out is left alone by all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from site_engine.actions.admission import busy_site
 from site_engine.errors import AirflowRefused, StepError
+from site_engine.measurements import measure_abandoned, measure_action, measure_group
 from site_engine.process import STOP
 from site_store import ActionState, SiteBusy
+from strategy_lib.phase import GroupState
 
 if TYPE_CHECKING:
     from site_engine.process import TaskLog
@@ -144,7 +146,23 @@ def close_without_report(store: SiteStore, action_id: str, by: str | None = None
 
     The verdict names who stopped it last, where somebody did.
     """
-    return store.actions.close(action_id, ActionState.CANCELLED, _verdict(store, action_id), by)
+    was_over = store.actions.get(action_id).state.is_end
+    at_work = [one.name for one in store.groups.standings(action_id) if one.state is GroupState.RUNNING]
+    if not store.actions.close(action_id, ActionState.CANCELLED, _verdict(store, action_id), by):
+        return False
+    if not was_over:
+        _measure_closed(store, store.actions.get(action_id), at_work)
+    return True
+
+
+def _measure_closed(store: SiteStore, action: ActionRecord, groups: Iterable[str]) -> None:
+    """Measure an action and the groups that its end interrupted."""
+    if action.dry_run:
+        return
+    measure_abandoned(store.operations.of_action(action.id), action.ended)
+    for name in groups:
+        measure_group(action.site, store.groups.get(action.id, name))
+    measure_action(action)
 
 
 def action_for_display(store: SiteStore, action_id: str, run_state: str | None) -> ActionRecord:

@@ -9,6 +9,7 @@ from provisioner_client.errors import ProvisionerError
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
 from site_engine.errors import ConnectionLookupFailed, SettingsError
+from site_engine.groups import interrupt_group
 from site_engine.measurements import measure_action
 from site_engine.operations.reconcile import record_late_results
 from site_engine.operations.run import OperationRun
@@ -44,7 +45,7 @@ def finalize_action(
     provisioners : leads to the provisioner that is asked for late results.
     """
     for standing in store.groups.standings(action.id):
-        if not standing.is_judged and store.groups.interrupt(action.id, standing.name):
+        if not standing.is_judged and interrupt_group(store, action, standing.name):
             log.warning("The task of group %s ended without a verdict.", standing.name)
     step = kind_of(action.kind).node_step
     # Before anything comes late: that never changes a verdict (rule 14).

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from site_engine import log_messages
 from site_engine.approvals import refusal
 from site_engine.differences import node_differences
-from site_engine.measurements import measure_group
+from site_engine.measurements import measure_abandoned, measure_group
 from site_engine.operations.reconcile import OperationOwner, list_nodes
 from site_engine.operations.resume import NextOperation, begun_operation
 from site_engine.planning import judge_deployed
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode
     from site_engine.operations.run import OperationRun
     from site_engine.operations.wait import PhaseTimes
-    from site_store import ApprovalRecord, GroupRecord, GroupStanding, PlannedGroup, SiteStore
+    from site_store import ActionRecord, ApprovalRecord, GroupRecord, GroupStanding, PlannedGroup, SiteStore
     from strategy_lib.deployment import GroupView, Step
     from strategy_lib.strategy import Group
 
@@ -150,8 +150,7 @@ class GroupSubject:
         record, approval = self.record, self.record.definition.approval
         if approval is None:
             return None
-        operations = self._store.operations.of_action(record.action_id, record.name)
-        begun = any(self.owner.owns(operation) for operation in operations)
+        begun = _has_operation(self._store, self.owner)
         if approval.moment is ApprovalMoment.BEFORE:
             asks = not isinstance(due, Finished) and not begun
         else:
@@ -247,6 +246,25 @@ class GroupSubject:
         for line in log_messages.withheld(deployed.withheld):
             self._log.warning("%s", line)
         return [name for name in nodes if name not in deployed.as_wanted and name not in deployed.withheld]
+
+
+def submitted(store: SiteStore, action: ActionRecord, group: str) -> bool:
+    """Whether the present attempt of a group has begun an operation."""
+    return _has_operation(store, OperationOwner.of_group(store.groups.get(action.id, group), action.site))
+
+
+def _has_operation(store: SiteStore, owner: OperationOwner) -> bool:
+    return any(owner.owns(operation) for operation in store.operations.of_action(owner.action_id, owner.group))
+
+
+def interrupt_group(store: SiteStore, action: ActionRecord, group: str) -> bool:
+    """Judge a group whose task ended without a verdict: failure, `interrupted`; False where it has one."""
+    if not store.groups.interrupt(action.id, group):
+        return False
+    judged = store.groups.get(action.id, group)
+    measure_abandoned(store.operations.of_action(action.id, group), judged.ended)
+    measure_group(action.site, judged)
+    return True
 
 
 def is_final(record: GroupRecord, attempt_key: str) -> bool:

@@ -6,7 +6,8 @@ What takes them is set by who starts the engine: this room knows no Airflow.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from site_engine.metrics import (
@@ -18,6 +19,7 @@ from site_engine.metrics import (
     Metric,
     Sample,
 )
+from site_store import OperationStatus
 
 if TYPE_CHECKING:
     from site_store import ActionRecord, GroupRecord, Operation
@@ -50,6 +52,13 @@ def measure_operation(operation: Operation) -> None:
         measure(QUEUE_SECONDS, labels, max(0.0, (begun - operation.submitted).total_seconds()))
     if begun is not None and operation.ended is not None:
         measure(PHASE_SECONDS, labels, max(0.0, (operation.ended - begun).total_seconds()))
+
+
+def measure_abandoned(operations: Iterable[Operation], at: datetime | None) -> None:
+    """Measure those of these operations that were given up at this time, with the group or action that they are of."""
+    for operation in operations:
+        if operation.status is OperationStatus.ABANDONED and operation.ended == at:
+            measure_operation(operation)
 
 
 def measure_group(site: str, group: GroupRecord) -> None:

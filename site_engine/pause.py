@@ -6,7 +6,7 @@ is held back is started again later by Airflow, and holds no worker meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -27,7 +27,11 @@ def hold_back(action: ActionRecord) -> timedelta | None:
 
 
 def hold_group_back(
-    action: ActionRecord, standings: Iterable[GroupStanding], group: str, attempt_key: str
+    action: ActionRecord,
+    standings: Iterable[GroupStanding],
+    group: str,
+    attempt_key: str,
+    submitted: Callable[[], bool],
 ) -> timedelta | None:
     """Return after how long to look again whether a group may begin or go on; None: it may now.
 
@@ -35,6 +39,7 @@ def hold_group_back(
     ----------
     standings : all groups of the action.
     attempt_key : differs from that of a failed group when a person has cleared it: then it begins anew (rule 23).
+    submitted : whether an attempt that is open has submitted anything; one that waits for an approval has not.
     """
     if action.paused is None:
         return None
@@ -42,6 +47,6 @@ def hold_group_back(
     (ours,) = (standing for standing in order if standing.name == group)
     is_cleared = ours.state is GroupState.FAILURE and ours.attempt_key != attempt_key
     if ours.state is not GroupState.PENDING and not is_cleared:
-        return None
+        return LOOK_AGAIN if ours.state is GroupState.RUNNING and not submitted() else None
     is_first = all(standing.is_judged for standing in order if standing.position < ours.position)
     return LOOK_AGAIN if is_first else LOOK_AGAIN_BEHIND_OTHERS

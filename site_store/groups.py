@@ -302,7 +302,7 @@ def _start_again(tx: Connection, now: datetime, site: str, found: GroupRecord) -
     tx.execute(
         update(task)
         .where(task.c.action_id == found.action_id, task.c.status == TaskStatus.WITHHELD, task.c.node.in_(members))
-        .values(status=TaskStatus.PENDING, error=None)
+        .values(status=TaskStatus.PENDING, error=None, started=None, ended=None)
     )
     verdict = NewEvent(
         EventKind.NEW_ATTEMPT,

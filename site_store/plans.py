@@ -132,7 +132,7 @@ def write_plan(
             .where(task.c.action_id == action_id, among(tx, task.c.node, done))
             .values(status=TaskStatus.SUCCESS, started=now, ended=now)
         )
-    withhold(tx, action_id, GROUP_PHASES, withheld)
+    withhold(tx, now, action_id, GROUP_PHASES, withheld)
     return True
 
 

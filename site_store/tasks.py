@@ -90,13 +90,15 @@ def _task(row: Row[*tuple[Any, ...]], phase: str, provisioner_tasks: dict[int | 
     return TaskRecord(**facts, provisioner_task=provisioner_tasks.get(facts["op"]))
 
 
-def withhold(tx: Connection, action_id: str, phases: Collection[Phase], reasons: Mapping[str, str]) -> None:
+def withhold(
+    tx: Connection, now: datetime, action_id: str, phases: Collection[Phase], reasons: Mapping[str, str]
+) -> None:
     """Keep these nodes from being submitted for these phases, where they are still to be; the reason is kept."""
     by_reason: defaultdict[str, list[str]] = defaultdict(list)
     for name, reason in reasons.items():
         by_reason[reason].append(name)
     for reason, nodes in by_reason.items():
-        _settle_pending(tx, action_id, phases, nodes, TaskStatus.WITHHELD, reason)
+        _settle_pending(tx, action_id, phases, nodes, TaskStatus.WITHHELD, reason, now)
 
 
 def _settle_pending(
@@ -106,7 +108,7 @@ def _settle_pending(
     nodes: Collection[str],
     status: TaskStatus,
     error: str | None,
-    at: datetime | None = None,
+    at: datetime,
 ) -> None:
     """Give these nodes a status for these phases, where they are still to be submitted."""
     tx.execute(
@@ -239,9 +241,9 @@ class Tasks(Repository):
         phases = GROUP_PHASES[GROUP_PHASES.index(phase) :]
 
         def work(tx: Connection) -> None:
-            withhold(tx, action_id, phases, withheld)
+            now = self._shared_now(tx)
+            withhold(tx, now, action_id, phases, withheld)
             if as_wanted:
-                now = self._shared_now(tx)
                 _settle_pending(tx, action_id, phases, as_wanted, TaskStatus.SUCCESS, None, now)
 
         self._database.write(work)

@@ -87,7 +87,10 @@ def record_end(store: SiteStore, op: int, end: OperationEnd, log: TaskLog, prefi
 
 
 def record_late_result(store: SiteStore, operation: Operation, end: OperationEnd, log: TaskLog) -> None:
-    """Record the end of an operation that nobody waits for any more, without touching any verdict (rule 14)."""
+    """Record the end of an operation that nobody waits for any more, without touching any verdict (rule 14).
+
+    It is measured here where nobody has seen it end in time.
+    """
     if operation.nodes:
         outcome = outcome_of(store, operation, end.evidence)
         known = store.operations.record_late_outcome(
@@ -101,6 +104,8 @@ def record_late_result(store: SiteStore, operation: Operation, end: OperationEnd
         )
     else:
         store.operations.finish(operation.op, OperationStatus.COMPLETE, end.kind.value)
+    if operation.ended is None:
+        measure_operation(store.operations.get(operation.op))
 
 
 def record_late_results(store: SiteStore, operations: OperationRun, action_id: str, log: TaskLog) -> None:

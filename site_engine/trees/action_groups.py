@@ -21,6 +21,9 @@ from strategy_lib.status.words import Status, highest, in_order, status_of_paren
 if TYPE_CHECKING:
     from site_store import ApprovalRecord, GroupFacts
 
+# States of the task of a group that only looks whether its turn has come.
+_LOOKS = (StepState.RUNNING, StepState.DEFERRED, StepState.AWAITING)
+
 
 @dataclass(frozen=True)
 class Groups:
@@ -93,8 +96,8 @@ class Groups:
             if step is not None and step.state == StepState.FAILED and group.state not in JUDGED:
                 return self.steps.records(DEPLOY_GROUP, step, turn=False)
             return []
-        at_work = group.state == GroupState.RUNNING or (step is not None and step.state not in (PENDING, "success"))
         turn = self.tasks.turn == group.name
+        at_work = group.state == GroupState.RUNNING or (step is not None and _is_at_work(step.state, turn=turn))
         waiting = self.tasks.is_waiting(group.name)
         shown = Shown(Status.PENDING)
         if at_work and (step is None or step.state == PENDING or step.state == StepState.SKIPPED):
@@ -188,6 +191,14 @@ class Groups:
             started=group.started,
             ended=group.ended,
         )
+
+
+def _is_at_work(state: str, *, turn: bool) -> bool:
+    """Whether Airflow's task has anything to say of a group that has not begun: it waits until its turn comes."""
+    if state in _LOOKS:
+        return turn
+    return state not in (PENDING, StepState.SUCCESS, StepState.RESCHEDULED)
+
 
 
 def approval_to_dict(gate: ApprovalRecord) -> dict[str, Any]:

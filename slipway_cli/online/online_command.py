@@ -88,7 +88,11 @@ def show_answer(answer: requests.Response, output: str, show_table: Callable[[An
         if answer.text:
             click.echo(answer.text, nl=not answer.text.endswith("\n"))
         return
-    data = answer.json()
+    show_data(answer.json(), output, show_table)
+
+
+def show_data(data: Any, output: str, show_table: Callable[[Any], None]) -> None:
+    """Print what was put together from several answers, in the form that was asked for."""
     if output == OutputFormat.TABLE:
         show_table(data)
     else:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 import click
-import requests
 from rich.text import Text
 
 from slipway_cli.online.completion import GROUP_OF_SITE
-from slipway_cli.online.online_command import format_duration, format_time, online, show_answer
+from slipway_cli.online.online_command import format_duration, format_time, online, show_answer, show_data
 from slipway_cli.online.server import SiteServer
 from slipway_cli.options import examples
 from slipway_cli.output import OutputFormat, console, counted, listed, printable, table
@@ -22,6 +22,8 @@ from strategy_lib.status.words import Status, status_from
 
 _MOST = 1000
 """Nodes in one answer."""
+_ROWS = 100
+"""Nodes in a table, unless more are asked for."""
 
 
 def status_text(value: str | None, sheet: Sheet) -> Text:
@@ -43,13 +45,16 @@ def new_sheet() -> Sheet:
 def get_sites(server: SiteServer, output: str) -> None:
     """List all sites: revision committed and done, nodes as wanted, the running action and the last verdict."""
     answer = server.get("/sites")
+    found = answer.json()
+    while "next" in answer.links:
+        answer = server.get("/sites", after=found[-1]["name"])
+        found += answer.json()
 
     def show(sites: Any) -> None:
         sheet = new_sheet()
-        found = list(sites) + _further(server, answer)
         columns = ("Site", "Status", "Committed", "Done", "As wanted", "Nodes", "Running", "Last action")
         rows = table(*columns, right=("Committed", "Done"), folds=("Nodes", "Last action"))
-        for site in found:
+        for site in sites:
             running, last = site["running"], site["last"]
             verdict = f"{last['kind']}: {last['verdict'] or last['state']}" if last else ""
             rows.add_row(
@@ -62,19 +67,9 @@ def get_sites(server: SiteServer, output: str) -> None:
                 f"action/{running['id']}" if running else "",
                 printable(verdict),
             )
-        console().print(rows if found else Text("there is no site yet: slipway create configdocs --help"))
+        console().print(rows if sites else Text("there is no site yet: slipway create configdocs --help"))
 
-    show_answer(answer, output, show)
-
-
-def _further(server: SiteServer, answer: requests.Response) -> list[Any]:
-    """Return the rest of a list whose first page this is."""
-    found: list[Any] = []
-    while "next" in answer.links:
-        after = (found or answer.json())[-1]["name"]
-        answer = server.get("/sites", after=after)
-        found += answer.json()
-    return found
+    show_data(found, output, show)
 
 
 @click.command(
@@ -86,7 +81,7 @@ def _further(server: SiteServer, answer: requests.Response) -> list[Any]:
 @click.option("--status", type=click.Choice([status.value for status in Status]), help="Only those that stand so.")
 @click.option("--where", "filters", multiple=True, metavar="COLUMN=TEXT", help="Only where a column has this text.")
 @click.option("--sort", metavar="COLUMN", help="By this column; with a minus before it, from its end.  [node]")
-@click.option("--limit", type=click.IntRange(1, 100_000), default=100, show_default=True, help="How many at most.")
+@click.option("--limit", type=click.IntRange(min=1), help=f"How many at most.  [a table: {_ROWS}; else all]")
 @online
 def get_nodes(
     server: SiteServer,
@@ -97,7 +92,7 @@ def get_nodes(
     status: str | None,
     filters: tuple[str, ...],
     sort: str | None,
-    limit: int,
+    limit: int | None,
 ) -> None:
     """List the nodes of the site: how they stand, what is wanted and done, and what the provisioner said last.
 
@@ -105,17 +100,17 @@ def get_nodes(
     """
     query = {"group": group, "rack": rack, "status": status, "q": name, "where": list(filters) or None, "sort": sort}
     path = f"/sites/{quote(server.where.site, safe='')}/nodes"
-    answer = server.get(path, **query, limit=min(limit, _MOST))
-    body = answer.json()
-    nodes = list(body["nodes"])
-    while output == OutputFormat.TABLE and body["after"] is not None and len(nodes) < limit:
-        body = server.get(path, **query, limit=min(limit - len(nodes), _MOST), after=body["after"]).json()
-        nodes += body["nodes"]
-    show_answer(answer, output, lambda first: _show_nodes(nodes, first, more=body["after"] is not None))
+    most = limit or (_ROWS if output == OutputFormat.TABLE else sys.maxsize)
+    found = server.get(path, **query, limit=min(most, _MOST)).json()
+    while found["after"] is not None and len(found["nodes"]) < most:
+        rest = min(most - len(found["nodes"]), _MOST)
+        page = server.get(path, **query, limit=rest, after=found["after"]).json()
+        found |= {"nodes": found["nodes"] + page["nodes"], "after": page["after"]}
+    show_data(found, output, _show_nodes)
 
 
-def _show_nodes(nodes: Sequence[Mapping[str, Any]], first: Mapping[str, Any], *, more: bool) -> None:
-    sheet, target = new_sheet(), console()
+def _show_nodes(found: Mapping[str, Any]) -> None:
+    sheet, target, nodes = new_sheet(), console(), found["nodes"]
     columns = ("Node", "Status", "Rack", "Wanted", "Done", "Provisioner", "Power", "Groups", "Message")
     rows = table(*columns, right=("Wanted", "Done"), folds=("Groups", "Message"))
     for node in nodes:
@@ -131,8 +126,8 @@ def _show_nodes(nodes: Sequence[Mapping[str, Any]], first: Mapping[str, Any], *,
             Text(printable(node["message"] or node["error"] or "")),
         )
     target.print(rows if nodes else Text("no node is like that"))
-    if more:
-        total = first["total"]
+    if found["after"] is not None:
+        total = found["total"]
         of = f"of {total}" if total <= _MOST else f"of more than {_MOST}"
         target.print(Text(f"the first {counted(len(nodes), 'node')} {of}: see --limit", style="dim"))
 

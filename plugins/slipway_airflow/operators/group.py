@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk.exceptions import (
@@ -22,7 +23,7 @@ from site_engine.actions.parameters import parameters_of
 from site_engine.approvals import COMMENT, OPTIONS, NotAsked, record_answer, refusal, time_left, waiting_approval
 from site_engine.culprits import culprit_of
 from site_engine.dead_actions import take_site
-from site_engine.groups import GroupRequest, GroupSubject, whose_turn
+from site_engine.groups import GroupRequest, GroupSubject, interrupt_group, submitted, whose_turn
 from site_engine.operations.resume import Subject, SubjectDriver
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning
@@ -81,7 +82,8 @@ class DeployGroupOperator(WaitingOperator):
         # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
         attempt_key = str(context["ti"].max_tries)
         standings = store.groups.standings(action.id)
-        self.wait_while_paused(action, hold_group_back(action, standings, self.group, attempt_key))
+        has_submitted = partial(submitted, store, action, self.group)
+        self.wait_while_paused(action, hold_group_back(action, standings, self.group, attempt_key, has_submitted))
         if not self._is_our_turn(context, store, action):
             raise AirflowRescheduleException(datetime.now(UTC) + _WAIT_FOR_TURN)
         parameters = parameters_of(action)
@@ -159,7 +161,7 @@ class DeployGroupOperator(WaitingOperator):
             return False
         for name in turn.interrupted:
             self.log.warning("The task of group %s ended without a verdict: the group counts as failed.", name)
-            store.groups.interrupt(action.id, name)
+            interrupt_group(store, action, name)
         return True
 
 

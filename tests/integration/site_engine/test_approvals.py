@@ -21,9 +21,10 @@ from site_engine.approvals import (
     waiting_approval,
 )
 from site_engine.errors import AirflowApiError, AirflowRefused
+from site_engine.groups import submitted
 from site_engine.reports import STEP_WARNING
 from site_store import ApprovalAnswer, ApprovalRecord, GroupRecord
-from strategy_lib.phase import GroupState, Reason
+from strategy_lib.phase import GroupState, Phase, Reason
 from tests.support.driving import Begin, Driving
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_provisioner import FakeProvisioner
@@ -76,6 +77,17 @@ def test_a_group_asks_before_anything_is_submitted(begin: Begin, fake: FakeProvi
     driving.store.approvals.answer(asked, ApprovalAnswer.APPROVED, "ann")
     assert ended(driving).state is GroupState.SUCCESS
     assert [phase for phase, _ in fake.submissions()] == ["prepare_nodes", "deploy_nodes"]
+
+
+def test_rule_26_a_group_that_was_approved_has_submitted_nothing_yet(begin: Begin) -> None:
+    driving = begin(site(AB, [asking("a")]))
+    driving.store.approvals.answer(waiting(driving), ApprovalAnswer.APPROVED, "ann")
+    assert not submitted(driving.store, driving.action, "one"), "a pause holds it back"
+    record = driving.store.groups.get(driving.action.id, "one")
+    driving.store.operations.begin(
+        record.action_id, driving.action.site, "one", record.attempt, Phase.PREPARE, ["a"], "file:///design"
+    )
+    assert submitted(driving.store, driving.action, "one"), "it goes on"
 
 
 def test_a_group_asks_before_its_verdict(begin: Begin, fake: FakeProvisioner) -> None:

@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
+from site_engine import measurements
 from site_engine.actions.admission import busy_site
 from site_engine.dead_actions import (
     GONE_TIME,
@@ -24,8 +25,11 @@ from site_engine.dead_actions import (
     take_site,
 )
 from site_engine.errors import AirflowRefused, StepError
-from site_store import ActionState, SiteStore, StepState
+from site_engine.metrics import ACTION_OUTCOMES, GROUP_OUTCOMES, GROUP_SECONDS, PHASE_SECONDS, QUEUE_SECONDS, Sample
+from site_store import ActionState, PlannedGroup, SiteStore, StepState
 from slipway_airflow.operators import action, base
+from strategy_lib.phase import Phase
+from strategy_lib.strategy import Group
 from tests.support.stores import new_store
 
 LOG = logging.getLogger("site-lock")
@@ -85,6 +89,30 @@ def test_a_request_without_a_run_is_left_alone_while_its_trigger_may_be_on_the_w
     clock.ago = timedelta()
     reconcile(store, action_id, no_run)
     assert store.actions.get(action_id).state is state
+
+
+def test_an_action_that_is_closed_is_measured_once_with_the_groups_that_it_interrupts(
+    store: SiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[Sample] = []
+    monkeypatch.setattr(measurements, "_sinks", [taken.append])
+    action_id = ask(store)
+    store.locks.acquire(action_id)
+    groups = [PlannedGroup(Group(name, critical=True), ("n1",)) for name in ("one", "two")]
+    store.groups.save_plan(action_id, groups, (), {})
+    opened = store.groups.open_attempt(action_id, "one", "6")
+    begun = store.operations.begin(action_id, "alpha", "one", opened.attempt, Phase.PREPARE, ["n1"], "file:///design")
+    store.operations.mark_submitted(begun.op, "task-1")
+    store.operations.mark_running(begun.op)
+    assert close_without_report(store, action_id)
+    assert close_without_report(store, action_id)
+    assert [(sample.metric, sample.labels) for sample in taken] == [
+        (QUEUE_SECONDS, ("alpha", "prepare")),
+        (PHASE_SECONDS, ("alpha", "prepare")),
+        (GROUP_OUTCOMES, ("alpha", "failure", "interrupted", "true")),
+        (GROUP_SECONDS, ("alpha",)),
+        (ACTION_OUTCOMES, ("alpha", "deploy_site", "cancelled")),
+    ]
 
 
 @pytest.mark.parametrize("run", ["success", "failed"])

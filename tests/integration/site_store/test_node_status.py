@@ -109,6 +109,26 @@ def test_who_is_expected_is_known_from_the_plan_on_and_follows_the_connection(st
     assert _nodes(store)["n1"].owner == "provisioner:drydock_north"
 
 
+def test_rule_35_a_node_that_is_withheld_says_when_and_begins_anew_with_its_group(
+    site: Scenario, clock: FakeClock
+) -> None:
+    ran = site.running({"a": ["n1", "n2"]})
+    record = site.open(ran, "a")
+    clock.move(5)
+    site.store.tasks.settle_deployed(ran.id, Phase.PREPARE, [], {"n2": "design changed"})
+    times = [
+        (task.status, task.started, task.ended)
+        for phase in (Phase.PREPARE, Phase.DEPLOY)
+        for name, task in site.store.tasks.of_step(ran.id, phase)
+        if name == "n2"
+    ]
+    assert times == [("withheld", clock.time, clock.time)] * 2
+    site.fail(record)
+    site.store.groups.open_attempt(ran.id, "a", "again")
+    (_, n2) = site.store.tasks.of_step(ran.id, Phase.DEPLOY)
+    assert (n2[1].status, n2[1].started, n2[1].ended) == ("pending", None, None)
+
+
 def test_rule_35_a_node_that_is_as_wanted_already_has_its_times_and_owner(site: Scenario, clock: FakeClock) -> None:
     ran = site.running({"a": ["n1", "n2"]}, done=["n1"])
     planned = clock.time

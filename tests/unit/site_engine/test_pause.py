@@ -31,8 +31,14 @@ def test_rule_26_what_has_not_begun_is_held_back(
     first: GroupState, state: GroupState, key: str, held: timedelta | None
 ) -> None:
     standings = [GroupStanding("first", 0, first, "6"), GroupStanding("ours", 1, state, "6")]
-    assert hold_group_back(record(paused=AT), standings, "ours", key) == held
-    assert hold_group_back(record(), standings, "ours", key) is None, "nothing is held back without a pause"
+    assert hold_group_back(record(paused=AT), standings, "ours", key, lambda: True) == held
+    free = hold_group_back(record(), standings, "ours", key, lambda: False)
+    assert free is None, "nothing is held back without a pause"
+
+
+def test_rule_26_a_group_that_was_approved_during_a_pause_is_held_back_too() -> None:
+    standings = [GroupStanding("ours", 0, RUNNING, "6")]
+    assert hold_group_back(record(paused=AT), standings, "ours", "6", lambda: False) == LOOK_AGAIN
 
 
 def test_rule_26_a_step_on_nodes_is_held_back() -> None:

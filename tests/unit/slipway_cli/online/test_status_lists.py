@@ -64,6 +64,13 @@ def test_sites_on_several_pages(slipway: Slipway, server: Server) -> None:
     assert server.request.params["after"] == "a"
 
 
+def test_programs_get_all_sites(slipway: Slipway, server: Server) -> None:
+    more = {"Link": '</slipway/api/v1.0/sites?after=a>; rel="next"'}
+    server.on("GET", "/sites", [listed_site("a")], headers=more)
+    server.on("GET", "/sites", [listed_site("b")])
+    assert json.loads(slipway("get", "sites", "-o", "json").stdout) == [listed_site("a"), listed_site("b")]
+
+
 def test_there_is_no_site(slipway: Slipway, server: Server) -> None:
     server.on("GET", "/sites", [])
     assert "there is no site yet" in slipway("get", "sites").stdout
@@ -90,6 +97,18 @@ def test_nodes_on_several_pages(slipway: Slipway, server: Server) -> None:
     assert [line.split()[0] for line in lines[2:4]] == ["n1", "n2"]
     assert lines[-1] == "the first 2 nodes of 3: see --limit"
     assert (server.request.params["after"], server.request.params["limit"]) == ("x", "1")
+
+
+def test_programs_get_all_nodes_or_as_many_as_they_ask_for(slipway: Slipway, server: Server) -> None:
+    server.on("GET", "/sites/default/nodes", page(node("n1"), total=3, after="x"))
+    server.on("GET", "/sites/default/nodes", page(node("n2"), total=3, after="y"))
+    server.on("GET", "/sites/default/nodes", page(node("n3"), total=3))
+    whole = page(node("n1"), node("n2"), node("n3"))
+    assert json.loads(slipway("get", "nodes", "-o", "json").stdout) == whole
+    assert (server.request.params["after"], server.request.params["limit"]) == ("y", "1000")
+    server.on("GET", "/sites/default/nodes", page(node("n1"), total=3, after="x"))
+    first = json.loads(slipway("get", "nodes", "-o", "json", "--limit", "1").stdout)
+    assert (first["after"], server.request.params["limit"]) == ("x", "1"), "the rest can be asked for"
 
 
 def test_no_node_is_like_that(slipway: Slipway, server: Server) -> None:
