@@ -124,7 +124,8 @@ def plan_retry(store: SiteStore, action_id: str, groups: Collection[str] = ()) -
         found = [_retried(group, states, by) for group, by in _groups_again(action, planned, groups)]
         if not found and step is None:
             which = f"group {', '.join(sorted(groups))}" if groups else "it"
-            raise RetryRefused(f"action {action.id}: nothing of {which} has failed")
+            hint = "; update_site tries nodes again whose failure the criteria forgave" if action.state.is_end else ""
+            raise RetryRefused(f"action {action.id}: nothing of {which} has failed{hint}")
         if found:
             begin = behind_groups
             tasks = (*((DEPLOY_GROUP, group.position) for group in found), *order[behind_groups:])

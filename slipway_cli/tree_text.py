@@ -158,8 +158,11 @@ def notes_of(entry: Data, sheet: Sheet) -> list[Text]:
     children, status, blame = entry.get("children"), status_of(entry), entry.get("blame")
     said = _first_words(entry)
     if children and not entry.get("provisioner"):
-        # What its children say stands with them; a provisioner's task says only its own.
-        said = said[:1] if blame or entry.get("reason") else []
+        # What its children say stands with them; a provisioner's task says only its own. A node below which a reporter
+        # has leaves has words of its own too.
+        theirs = {str(words) for child in children for words in child.get("messages") or ()}
+        own = [words for words in said if words not in theirs] if entry.get("type") == "task" else []
+        said = said[:1] if blame or entry.get("reason") else own
     elif len(said) > _MOST_MESSAGES and entry.get("type") != "task":
         said = [*said[:_MOST_MESSAGES], f"and {len(said) - _MOST_MESSAGES} more messages"]
     style = status_style(status) if status in _TROUBLE and status is not None else "dim"

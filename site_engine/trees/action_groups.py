@@ -200,7 +200,6 @@ def _is_at_work(state: str, *, turn: bool) -> bool:
     return state not in (PENDING, StepState.SUCCESS, StepState.RESCHEDULED)
 
 
-
 def approval_to_dict(gate: ApprovalRecord) -> dict[str, Any]:
     """Return a gate as plain data."""
     return {

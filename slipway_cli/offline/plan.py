@@ -244,6 +244,11 @@ def _show(target: Console, wanted: StrategyInput, result: Plan, warnings: list[P
             overlaps.add_row(Text(listed(overlap.nodes)), Text(listed(overlap.groups)))
         target.print()
         target.print(overlaps)
+    asking = [group.approval.announcement(group.name) for group in result.groups if group.approval is not None]
+    if asking:
+        target.print()
+    for said in asking:
+        target.print(Text(printable(said), style="yellow"), soft_wrap=True)
     if warnings:
         target.print()
         print_problems(target, warnings)

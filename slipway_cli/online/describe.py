@@ -242,7 +242,7 @@ def _show_steps(target: Console, action: Any) -> None:
     target.print(rows)
     target.print(Text(f"Log of a step: slipway logs step/{action['id']}/STEP", style="dim"), soft_wrap=True)
     if action["ended"]:
-        text = f"The whole report: slipway describe action/{action['id']} --follow"
+        text = f"The whole report: slipway report action/{action['id']}"
         target.print(Text(text, style="dim"), soft_wrap=True)
 
 

@@ -106,7 +106,10 @@ class DeployGroupOperator(WaitingOperator):
             self._ask(context, store, action, result)
         self.finalize_cleared_task(context, store, action)
         if result.reason is Reason.DEPENDENCY:
-            raise AirflowSkipException(log_messages.blocked(result, culprit_of(store, result)))
+            blocked = log_messages.blocked(result, culprit_of(store, result))
+            # Airflow's log of a task that is skipped does not say why.
+            self.log.error("%s", blocked)
+            raise AirflowSkipException(blocked)
         if result.state is GroupState.FAILURE:
             asked = store.approvals.of_action(action.id, self.group) if result.reason is Reason.APPROVAL else []
             why = f" ({refusal(asked)})" if asked else ""

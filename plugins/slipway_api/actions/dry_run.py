@@ -12,7 +12,7 @@ from site_engine.actions.admission import judge_critical_groups, judge_design
 from site_engine.node_lists import last_list
 from site_engine.reports import dry_run_verdict
 from slipway_api import airflow_access as access
-from slipway_api.actions.preview import ShownPreview, messages_of, preview
+from slipway_api.actions.preview import ShownPreview, gates_of, messages_of, preview
 from slipway_api.actions.request import (
     ActionBody,
     ActionRequest,
@@ -164,5 +164,5 @@ def dry_run(
             for submission in found.rehearsal.submissions
         ],
         "preview": found.to_data(),
-        "notes": [*notes, *messages_of(kind.name, found)],
+        "notes": [*notes, *messages_of(kind.name, found), *gates_of(found)],
     }

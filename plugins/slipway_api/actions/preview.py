@@ -183,6 +183,18 @@ def messages_of(kind: str, found: Preview | None) -> list[dict[str, Any]]:
     return [_note(text, level) for text, level in _sentences(kind, found)]
 
 
+def gates_of(found: Preview) -> list[dict[str, Any]]:
+    """Return a message for each group that would ask a person: one with nothing to submit asks nobody."""
+    asking = (
+        {submission.group for submission in found.rehearsal.submissions if submission.nodes} if found.rehearsal else ()
+    )
+    return [
+        _note(planned.group.approval.announcement(planned.group.name), "Info")
+        for planned in found.groups
+        if planned.group.approval is not None and planned.group.name in asking
+    ]
+
+
 def _sentences(kind: str, found: Preview) -> Iterable[tuple[str, str]]:
     if found.submitted or not kind_of(kind).has_groups:
         yield f"{count(len(found.submitted), 'node')} would be submitted: {names(found.submitted)}", "Info"

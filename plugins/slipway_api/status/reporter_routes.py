@@ -19,6 +19,7 @@ from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import JsonObject, json_body_of
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import SitePath, Store
+from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.status.words import Status
 
 router = APIRouter(tags=["reporters"], route_class=BlockingRoute)
@@ -154,6 +155,7 @@ def put_reported(
 
     They roll up. They never count for criteria or outcomes. At most one request a second (429).
     """
+    _require_known(body, ReportedBody, "")
     action_id = body.get("action_id") or ""
     leaves, gone = _leaves(body), _gone(body)
     interval = body.get("interval", _INTERVAL)
@@ -188,6 +190,7 @@ def _leaves(body: Mapping[str, Any]) -> list[NewLeaf]:
     for place, leaf in enumerate(given):
         where = f"leaves[{place}]"
         parent, name = _place(leaf, where)
+        _require_known(leaf, ReportedLeaf, f"{where}.")
         status, message, revision = leaf.get("status"), leaf.get("message"), leaf.get("revision")
         if status not in tuple(Status):
             raise ApiError(400, f"{where}.status must be one of {', '.join(Status)}", "Bad Request")
@@ -206,6 +209,15 @@ def _gone(body: Mapping[str, Any]) -> list[tuple[str, str]]:
     if not isinstance(given, list) or len(given) > _MOST_AT_ONCE:
         raise ApiError(400, f"gone must be a list of at most {_MOST_AT_ONCE}", "Bad Request")
     return [_place(leaf, f"gone[{place}]") for place, leaf in enumerate(given)]
+
+
+def _require_known(given: Mapping[str, Any], fields: type[BaseModel], where: str) -> None:
+    """Refuse (400) what is no field: its writer means something by it."""
+    known = list(fields.model_fields)
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(name, known, f"its fields are {', '.join(known)}")
+            raise ApiError(400, f"{where}{name[:80]} is no field; {hint}", "Bad Request")
 
 
 def _place(leaf: Any, where: str) -> tuple[str, str]:

@@ -12,7 +12,9 @@ import requests
 from site_store import SiteStore
 from tests.integration.api.airflow_runs import ACTIONS, DESIGN, commit
 from tests.integration.api.test_service import assert_failure
+from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator
+from tests.support.sites import group, node, site
 
 pytestmark = pytest.mark.usefixtures("dags")
 
@@ -53,6 +55,15 @@ def test_what_would_be_submitted_in_order(user: httpx.Client, store: SiteStore) 
     assert found["listed"]["connection"] == "slipway_provisioner"
     assert (found["listed"]["nodes"], found["listed"]["age"] >= 0) == (3, True)
     assert store.actions.newest("default") == [], "nothing was created"
+
+
+def test_groups_that_ask_a_person_are_announced(user: httpx.Client, store: SiteStore, known: Simulator) -> None:
+    groups = [asking | {"approval": "before"} for asking in (group("control", ["n1", "n2"]), group("again", ["n1"]))]
+    commit_design(store, "default", site([node("n1"), node("n2")], groups))
+    found = planned(user, query="?allow-intermediate-commits=true")
+    assert [note["message"] for note in found["notes"]] == [
+        "Group control asks for approval before it begins; while it waits no other group starts."
+    ], "a group with nothing to submit asks nobody"
 
 
 def test_it_goes_by_the_list_that_was_read_last_until_a_new_one_is_asked_for(

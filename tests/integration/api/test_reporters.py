@@ -120,6 +120,8 @@ def test_a_revoked_token_opens_nothing(user: httpx.Client, anonymous: httpx.Clie
         ({"leaves": [], "interval": 0}, "interval must be seconds"),
         ({"leaves": [], "gone": [{}]}, "gone[0].parent"),
         ({"leaves": [], "action_id": 3}, "action_id must be"),
+        ({"leaves": [], "action": "x"}, "action is no field; did you mean 'action_id'?"),
+        ({"leaves": [leaf(messages=["x"])]}, "leaves[0].messages is no field; did you mean 'message'?"),
     ],
 )
 def test_what_is_wrong_is_said(user: httpx.Client, anonymous: httpx.Client, wrong: dict[str, Any], said: str) -> None:

@@ -127,6 +127,17 @@ def test_a_value_that_nobody_knows_is_undefined() -> None:
     assert lines(node("n1", "bananas"))[0] == "‽ n1  undefined"
 
 
+def test_a_node_below_which_a_reporter_has_leaves_tells_its_own_words_too() -> None:
+    leaf = node("memory", "error", "memory: 48 of 64 GiB")
+    shown = node("n1", "error", "no PXE answer", "memory: 48 of 64 GiB", children=[leaf], leaves=2)
+    assert [line.strip(" │") for line in lines(shown)] == [
+        "✗ n1  error",
+        "no PXE answer",
+        "└─ ✗ memory  error",
+        "memory: 48 of 64 GiB",
+    ]
+
+
 def test_what_nothing_is_kept_about_says_why() -> None:
     shown = node("deploy_site", None, reason="it is from before Slipway kept this")
     assert lines(shown) == ["  deploy_site  not known", "   it is from before Slipway kept this"]

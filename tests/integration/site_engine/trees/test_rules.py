@@ -338,6 +338,17 @@ def test_rules_32_and_33_what_left_the_design_is_to_be_removed_and_then_deleted(
     assert root["counts"] == {"success": 1, "pending": 1}
 
 
+def test_rule_30_a_group_whose_task_only_waits_for_its_turn_is_pending(site: Scenario) -> None:
+    action = site.running({"one": ["n1"], "two": ["n2"], "three": ["n3"]})
+    for name in ("one", "two", "three"):
+        site.store.steps.begin(action.id, "deploy_group", 1, name)
+    site.store.steps.leave(action.id, "deploy_group", 1, StepState.RESCHEDULED, group="three")
+    shown = {name: group(tree(site, action), name)["status"] for name in ("one", "two", "three")}
+    assert shown == {"one": "processing", "two": "pending", "three": "pending"}
+    site.store.steps.leave(action.id, "deploy_group", 1, StepState.RETRIED, "the store is away", group="two")
+    assert group(tree(site, action), "two")["messages"] == ["the store is away"]
+
+
 def test_rule_34_a_node_of_two_groups_stands_under_each_and_counts_once(site: Scenario) -> None:
     commit(site, 1, {"n1": "a", "n2": "a"}, one=["n1", "n2"], two=["n2"])
     assert standing(site)["counts"] == {"pending": 2}

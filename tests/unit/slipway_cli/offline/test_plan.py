@@ -44,6 +44,14 @@ def _plan(result: Result) -> dict[str, object]:
     return data
 
 
+def test_a_group_that_asks_a_person_is_announced(slipway: Slipway, write: Write) -> None:
+    asking = (
+        STRATEGY.replace("critical: true\n", "critical: true\n    approval: before\n    approvers: [ann]\n") % "mine"
+    )
+    lines = slipway("plan", write("strategy.yaml", asking)).stdout.splitlines()
+    assert "Group first asks for approval by ann before it begins; while it waits no other group starts." in lines
+
+
 def test_plan_as_data(slipway: Slipway, write: Write) -> None:
     strategy, nodes = write("strategy.yaml", STRATEGY % "mine"), write("nodes.json", NODES)
     data = _plan(slipway("plan", strategy, "--site", nodes, "-o", "json"))

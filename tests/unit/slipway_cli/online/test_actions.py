@@ -83,7 +83,7 @@ def test_an_action_is_described(slipway: Slipway, server: Server, arguments: tup
     assert "control  yes       failure (deploy_criteria)      3          1       1        1" in lines
     assert "control, after deploy: minimum_successful_nodes needed 3, actual 1" in lines
     assert "n2    failure  control  no PXE answer" in lines
-    assert f"The whole report: slipway describe action/{ID} --follow" in lines
+    assert f"The whole report: slipway report action/{ID}" in lines
     assert "7  deploy_group.control  failed" in lines
     assert lines[-5:] == [
         f"2026-03-01 12:00:00  acquired  (notedetails/{'0' * 26})",
