@@ -249,6 +249,24 @@ class SlipwayClient:
         problem = read_json(what, self.request(what, "POST", path, json=body)).get("problem")
         return None if problem is None else str(problem)
 
+    def follow(self, site: str, owner: str, epoch: int) -> tuple[int, int, str | None]:
+        """Have provisioner tasks looked at that nobody waits for any more.
+
+        Parameters
+        ----------
+        owner, epoch : the lease of the controller that asks.
+
+        Returns
+        -------
+        tuple
+            How many were looked at, how many are over now, and what could not be asked.
+        """
+        what = f"looking at unfinished provisioner tasks of site {site}"
+        body = {"owner": owner, "epoch": epoch}
+        data = read_json(what, self.request(what, "POST", f"/sites/{_quoted(site)}/unfinished", json=body))
+        problem = data.get("problem")
+        return int(data["looked"]), int(data["over"]), None if problem is None else str(problem)
+
     def stop(self, action_id: str) -> None:
         """End an action; `ApiRefused` with status 409 when it is over, or not there yet."""
         self.request(f"stopping action {action_id}", "POST", f"/actions/{_quoted(action_id)}/control/stop")

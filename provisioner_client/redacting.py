@@ -115,7 +115,10 @@ class RedactingProvisioner:
         with self._redacted_errors():
             evidence = self.provisioner.evidence(task_id, sent, phase=phase, reference=reference)
         return replace(
-            evidence, messages=self._words(evidence.messages), status_names=self._words(evidence.status_names)
+            evidence,
+            messages=self._words(evidence.messages),
+            texts=self._words(evidence.texts),
+            status_names=self._words(evidence.status_names),
         )
 
     def is_dead(self, task_id: str) -> bool:

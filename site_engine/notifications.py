@@ -21,6 +21,8 @@ LONGEST_PAUSE: Final = 3600.0
 UNKNOWN_PAUSE: Final = timedelta(seconds=60)
 """The longest pause while Airflow or Slipway's API is away."""
 GIVEN_UP_AFTER: Final = timedelta(days=3)
+MOST_NAMED: Final = 10
+"""So many nodes are named in the headline of a report; all stand in its data."""
 LONGEST_LOOK: Final = 10.0
 """Seconds that one look sends for at most: other jobs wait meanwhile."""
 
@@ -47,6 +49,10 @@ def headline(event: OutboxRecord) -> str:
             said = f"{data.get('owner')} is unresponsive"
         case NotificationKind.OWNER_BACK:
             said = f"{data.get('owner')} is back"
+        case NotificationKind.NODE_REPORT:
+            failed = [str(report["node"]) for report in data.get("reports", ())]
+            more = f" and {len(failed) - MOST_NAMED} more" if len(failed) > MOST_NAMED else ""
+            said = f"{len(failed)} nodes have failed: {', '.join(failed[:MOST_NAMED])}{more}"
         case _:
             said = event.kind
     about = f" [action {action}]" if action else ""

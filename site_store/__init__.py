@@ -35,6 +35,7 @@ from site_store.errors import (
     StoreUnavailable,
     TooManyReports,
     ValueRefused,
+    VersionChanged,
     VersionNotFound,
 )
 from site_store.objects import CommittedObjects, ObjectChange, ObjectRecord
@@ -178,5 +179,6 @@ __all__ = [
     "TroubleFacts",
     "ValueRefused",
     "Version",
+    "VersionChanged",
     "VersionNotFound",
 ]

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, delete, func, update
 
 from site_store.action_rows import OPEN, read_action, write_audit
 from site_store.events import EventKind, NewEvent, write_events
+from site_store.node_errors import write_errors
 from site_store.node_status import follow_tasks
 from site_store.operations import abandon_operations
 from site_store.outbox import write_notification
@@ -35,7 +36,7 @@ def close_action(
     decided = tx.execute(
         update(action)
         .where(action.c.id == action_id, action.c.state.in_(allowed))
-        .values(state=state, verdict=verdict, ended=now, paused=None, noted=None)
+        .values(state=state, verdict=verdict, ended=now, paused=None, noted=None, version=action.c.version + 1)
     ).rowcount
     interrupt_work(tx, now, action_id)
     interrupt_groups(tx, now, closing.site, action_id)
@@ -66,6 +67,7 @@ def interrupt_work(tx: Connection, now: datetime, action_id: str, group: str | N
         )
     )
     these = [task.c.action_id == action_id, task.c.status == TaskStatus.UNKNOWN, node.c.status == Status.PROCESSING]
+    write_errors(tx, now, *these)
     follow_tasks(tx, now, *these)
 
 

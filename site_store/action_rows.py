@@ -52,6 +52,7 @@ def action_record(row: Row[*tuple[Any, ...]]) -> ActionRecord:
         paused=row.paused,
         connection=row.connection,
         design_fetch=row.design_fetch,
+        version=row.version,
     )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, func, select, update
 from ulid import ULID
 
 from site_store.abort import close_action
@@ -15,7 +16,7 @@ from site_store.action_rows import FACTS, OPEN, action_record, new_action, read_
 from site_store.contents import newest_number
 from site_store.database import Repository
 from site_store.dialects import insert, json_rows, one_at_a_time
-from site_store.errors import SiteBusy
+from site_store.errors import SiteBusy, VersionChanged
 from site_store.leases import require_lease
 from site_store.node_status import expect_provisioner
 from site_store.records import ActionListing, ActionRecord, ActionState, AuditRecord, Lease, LockOwner, StepState
@@ -73,7 +74,6 @@ class Actions(Repository):
         ------
         SiteBusy : another action is pending or running on the site, or holds it; the error names it.
         """
-        action_id = str(ULID.from_datetime(self._now()))
         require_names("the node", nodes)
 
         def work(tx: Connection) -> ActionRecord:
@@ -81,6 +81,7 @@ class Actions(Repository):
                 # Two who ask at the same moment go one after the other from here.
                 one_at_a_time(tx, f"actions of {site}")
                 _require_free(tx, site)
+            action_id = self._next_id(tx)
             row = new_action(
                 action_id=action_id,
                 kind=kind,
@@ -136,12 +137,11 @@ class Actions(Repository):
         whole_site : whether it brings its whole site to the revision.
         steps, node_step, nodes : as for `create`.
         """
-        action_id = str(ULID.from_datetime(self._now()))
         require_names("the node", nodes)
 
         def work(tx: Connection) -> ActionRecord:
             row = new_action(
-                action_id=action_id,
+                action_id=self._next_id(tx),
                 kind=kind,
                 site=site,
                 revision=newest_number(tx, site) if revision is None else revision,
@@ -159,6 +159,13 @@ class Actions(Repository):
             return made
 
         return self._database.write(work)
+
+    def _next_id(self, tx: Connection) -> str:
+        """Return an id behind that of every action, also where the clock stands still or runs backwards (rule 45)."""
+        now, newest = self._now(), tx.scalar(select(func.max(action.c.id)))
+        if newest is not None:
+            now = max(now, ULID.from_str(newest).datetime + timedelta(milliseconds=1))
+        return str(ULID.from_datetime(now))
 
     def get(self, action_id: str) -> ActionRecord:
         """Return an action. Raises `ActionNotFound`: no action has this id."""
@@ -259,9 +266,22 @@ class Actions(Repository):
             known = read_action(tx, action_id)
             since = (known.paused or self._shared_now(tx)) if paused else None
             change = update(action).where(action.c.id == action_id, action.c.state.in_(OPEN))
-            return bool(tx.execute(change.values(paused=since)).rowcount)
+            return bool(tx.execute(change.values(paused=since, version=action.c.version + 1)).rowcount)
 
         return self._database.write(work)
+
+    def take_version(self, action_id: str, version: int) -> None:
+        """Have an action leave this version, before a command that was meant for it; of two who ask, one succeeds.
+
+        Raises `VersionChanged`: it has another one by now; `ActionNotFound`: no action has this id.
+        """
+
+        def work(tx: Connection) -> None:
+            same = update(action).where(action.c.id == action_id, action.c.version == version)
+            if not tx.execute(same.values(version=version + 1)).rowcount:
+                raise VersionChanged(f"action {action_id}", version, read_action(tx, action_id).version)
+
+        self._database.write(work)
 
     def mark_step(self, action_id: str, step: str) -> None:
         """Note which step of an action was begun last."""
@@ -304,6 +324,7 @@ class Actions(Repository):
 
         def work(tx: Connection) -> AuditRecord:
             read_action(tx, action_id)
+            tx.execute(update(action).where(action.c.id == action_id).values(version=action.c.version + 1))
             return write_audit(tx, self._shared_now(tx), action_id, command, user)
 
         return self._database.write(work)

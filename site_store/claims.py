@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Text, and_, case, exists, func, literal, or_, select, true, update
+from sqlalchemy import Connection, Text, and_, case, exists, func, literal, select, true, update
 
 from site_store import dialects
 from site_store.dialects import pairs
 from site_store.errors import AttemptNotOpen, SiteNotHeld
 from site_store.events import EventKind, NewEvent, write_events
+from site_store.if_newest import NODES
 from site_store.node_status import planned_version, provisioner_owner
 from site_store.records import OperationStatus
 from site_store.tables import action, group_run, node, operation, site_lock, task
@@ -226,7 +227,7 @@ def _touch_nodes(
     tx.execute(
         touched.on_conflict_do_update(
             index_elements=["site", "name"],
-            set_={**new, "left_as": None, **(_NOT_DONE if undone else {})},
-            where=or_(node.c.op.is_(None), node.c.op < touched.excluded.op),
+            set_={**new, "left_as": None, "version": node.c.version + 1, **(_NOT_DONE if undone else {})},
+            where=NODES.start(touched.excluded.op),
         )
     )

@@ -29,6 +29,7 @@ from sqlalchemy import (
     select,
     text,
 )
+from sqlalchemy import cast as cast_to
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
@@ -153,6 +154,14 @@ def pairs(tx: Connection, values: Mapping[str, str]) -> Any:
         return func.json_each(literal(json.dumps(dict(values)), Text())).table_valued("key", "value")
     keys, texts = (literal(list(column), _array_type(tx)) for column in (values.keys(), values.values()))
     return func.unnest(keys, texts).table_valued("key", "value").render_derived()
+
+
+def moments(tx: Connection, values: Mapping[str, datetime]) -> tuple[Any, ColumnElement[Any]]:
+    """Return such a FROM element whose values are moments, and the moment as both databases store it."""
+    given = pairs(tx, {name: f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}" for name, moment in values.items()})
+    if tx.dialect.name == "sqlite":
+        return given, given.c.value
+    return given, func.timezone("UTC", cast_to(given.c.value, DateTime()))
 
 
 def _array_type(tx: Connection) -> TypeEngine[Any]:

@@ -58,6 +58,24 @@ class CollectionInBuffer(StoreError):
     """The collection is in the buffer already: commit or discard the buffer, or replace it."""
 
 
+class VersionChanged(StoreError):
+    """It was changed since it was read: look at it again, then repeat.
+
+    Attributes
+    ----------
+    what : what was to be changed, in words.
+    wanted, version : the version that it was to have, and the one that it has.
+    """
+
+    def __init__(self, what: str, wanted: int, version: int) -> None:
+        super().__init__(f"{what} is at version {version} now, and not at {wanted}: look at it again, then repeat")
+        self.what, self.wanted, self.version = what, wanted, version
+
+    def __reduce__(self) -> tuple[type[VersionChanged], tuple[str, int, int]]:
+        """Pickle by its facts, so that the error survives the way between processes."""
+        return (type(self), (self.what, self.wanted, self.version))
+
+
 class CollectionUnchanged(StoreError):
     """The collection is the same as in the newest revision: there is nothing to change."""
 

@@ -14,6 +14,7 @@ from site_store.claims import to_be_fixed
 from site_store.database import Repository
 from site_store.dialects import among, whole_joins
 from site_store.events import EventKind, NewEvent, write_events
+from site_store.if_newest import GROUPS
 from site_store.operations import LIVE, abandon_operations
 from site_store.plans import read_group, read_groups, write_plan
 from site_store.records import GroupRecord, GroupStanding, PlannedGroup
@@ -22,6 +23,7 @@ from site_store.storable import require_names
 from site_store.tables import action, group_node, group_run, operation, task
 from site_store.tasks import both_tasks, deploy, prepare
 from strategy_lib.criteria import CriterionResult
+from strategy_lib.goals.op_transitions import Event
 from strategy_lib.node import NodeState, TaskStatus, node_state
 from strategy_lib.phase import GroupState, Reason
 
@@ -218,7 +220,7 @@ class Groups(Repository):
             this = (group_run.c.action_id == action_id, group_run.c.name == group, group_run.c.attempt == attempt)
             judged = tx.execute(
                 update(group_run)
-                .where(*this, group_run.c.state.in_(_OPEN))
+                .where(*this, GROUPS.take(Event.END, attempt))
                 .values(state=state, reason=reason, criteria=data, counts=dict(counts or {}), ended=now)
                 .returning(group_run.c.critical)
             ).one_or_none()

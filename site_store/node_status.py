@@ -12,8 +12,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Text, and_, case, exists, func, literal, null, or_, select, update
 
 from site_store.dialects import among, pairs
+from site_store.node_errors import clear_errors, write_errors, write_unsent
 from site_store.records import Operation, OperationStatus
 from site_store.tables import action, node, operation, task
+from site_store.tries import FRESH, count_failures
 from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import UNPROVABLE_BY_DEPLOY, Outcome
 from strategy_lib.phase import Phase
@@ -64,6 +66,9 @@ def follow_operation(tx: Connection, now: datetime, this: Operation, outcome: Ou
         proven = and_(task.c.status == TaskStatus.SUCCESS, provable, among(tx, task.c.node, outcome.succeeded))
     if names:
         follow_tasks(tx, now, *these, proven=proven, late=late)
+        if outcome.failed or outcome.unknown:
+            write_errors(tx, now, *these, texts=outcome.texts)
+        clear_errors(tx, this, outcome.succeeded)
     if this.phase is Phase.RELEASE:
         # Those that were released have no operation any more: they wait to be prepared.
         held = exists().where(task.c.op == this.op, task.c.node == node.c.name).correlate(node)
@@ -109,6 +114,7 @@ def follow_tasks(
             "done_at": case((proven, literal(now, node.c.done_at.type)), else_=node.c.done_at),
             "doubt": case((proven, null()), else_=node.c.doubt),
         }
+    count_failures(tx, now, *which, node.c.op == task.c.op)
     tx.execute(
         update(node)
         .where(
@@ -132,6 +138,8 @@ def follow_tasks(
             error_version=case((failed, task.c.wanted_version), (ended, null()), else_=node.c.error_version),
             error_action=case((failed, task.c.action_id), (ended, null()), else_=node.c.error_action),
             fixed=case((repeated, node.c.error + done_again(now)), (ended, null()), else_=node.c.fixed),
+            **{fact: case((done, fresh), else_=node.c[fact]) for fact, fresh in FRESH.items()},
+            version=node.c.version + 1,
             first_updated=func.coalesce(node.c.first_updated, now),
             last_updated=now,
             **values,
@@ -143,6 +151,9 @@ def fail_nodes(tx: Connection, now: datetime, site: str, action_id: str, reasons
     """Note with nodes that nothing could be sent for them, each with its reason."""
     if not reasons:
         return
+    write_unsent(tx, now, site, action_id, Phase.PREPARE, reasons)
+    unsent = (task.c.action_id == action_id, task.c.phase == Phase.PREPARE, among(tx, task.c.node, reasons))
+    count_failures(tx, now, node.c.site == site, *unsent)
     why = pairs(tx, reasons)
     revision = select(action.c.revision).where(action.c.id == action_id).scalar_subquery()
     tx.execute(
@@ -154,6 +165,7 @@ def fail_nodes(tx: Connection, now: datetime, site: str, action_id: str, reasons
             error_revision=revision,
             error_version=node.c.wanted_version,
             error_action=literal(action_id, Text()),
+            version=node.c.version + 1,
             first_updated=func.coalesce(node.c.first_updated, now),
             last_updated=now,
         )

@@ -19,7 +19,7 @@ from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
 
 LIVE = (OperationStatus.INTENDED, OperationStatus.SUBMITTED)
-_UNFINISHED = (OperationStatus.SUBMITTED, OperationStatus.TIMED_OUT, OperationStatus.ABANDONED)
+UNFINISHED = (OperationStatus.SUBMITTED, OperationStatus.TIMED_OUT, OperationStatus.ABANDONED)
 
 
 def read_operation(tx: Connection, op: int) -> Operation:
@@ -333,7 +333,7 @@ class Operations(Repository):
             .where(
                 operation.c.site == site,
                 operation.c.over.is_(None),
-                or_(operation.c.status.in_(_UNFINISHED), lost),
+                or_(operation.c.status.in_(UNFINISHED), lost),
             )
             .order_by(operation.c.op)
         )

@@ -10,21 +10,23 @@ from sqlalchemy import ColumnElement, Connection, and_, select, update
 from design_rendering.digests import with_labels_of
 from site_store.dialects import among, pairs
 from site_store.events import EventKind, NewEvent, write_events
+from site_store.if_newest import TASKS
 from site_store.node_status import done_again
 from site_store.records import Operation
 from site_store.tables import action, node, task
+from strategy_lib.goals.op_transitions import Event
 from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
 
-_UNPROVEN = (TaskStatus.PROCESSING, TaskStatus.UNKNOWN)
+_STATUS = {Event.END: TaskStatus.SUCCESS, Event.ERROR: TaskStatus.ERROR, Event.TIMEOUT: TaskStatus.UNKNOWN}
 
 
 def apply_outcome(tx: Connection, now: datetime, this: Operation, outcome: Outcome, note: str) -> frozenset[str]:
     """Apply an outcome (`Operations.record_outcome`) in the caller's transaction; the caller ends the operation."""
     settled = _succeed(tx, now, this, outcome.succeeded, fixed=task.c.fixed + done_again(now))
-    settled |= _settle(tx, now, this, TaskStatus.ERROR, outcome.failed, _UNPROVEN)
-    settled |= _settle(tx, now, this, TaskStatus.UNKNOWN, outcome.unknown, (TaskStatus.PROCESSING,))
+    settled |= _settle(tx, now, this, Event.ERROR, outcome.failed)
+    settled |= _settle(tx, now, this, Event.TIMEOUT, outcome.unknown)
     _explain(tx, this, outcome.notes, settled)
     _mark_relabelled(tx, this)
     superseded, contradicted = _left_over(tx, this, outcome, settled)
@@ -50,8 +52,8 @@ def apply_late_outcome(tx: Connection, now: datetime, this: Operation, outcome: 
     """Apply an outcome that is known late (`Operations.record_late_outcome`); the caller ends the operation."""
     known = _succeed(tx, now, this, outcome.succeeded)
     _clear_errors(tx, this, known)
-    known |= _settle(tx, now, this, TaskStatus.ERROR, outcome.failed, _UNPROVEN)
-    lost = _settle(tx, now, this, TaskStatus.UNKNOWN, outcome.unknown, (TaskStatus.PROCESSING,))
+    known |= _settle(tx, now, this, Event.ERROR, outcome.failed)
+    lost = _settle(tx, now, this, Event.TIMEOUT, outcome.unknown)
     _explain(tx, this, outcome.notes, known | lost)
     _mark_relabelled(tx, this)
     events = _node_events(EventKind.LATE_RESULT, note or "learnt late", this, outcome, known)
@@ -69,13 +71,13 @@ def _succeed(
     fixed : what had to be repeated; nothing where something is merely learnt late.
     """
     if this.phase is not Phase.RELEASE:
-        return _settle(tx, now, this, TaskStatus.SUCCESS, nodes, _UNPROVEN, fixed)
+        return _settle(tx, now, this, Event.END, nodes, fixed)
     if not nodes:
         return frozenset()
     return frozenset(
         tx.scalars(
             update(task)
-            .where(task.c.op == this.op, among(tx, task.c.node, nodes), task.c.status.in_(_UNPROVEN))
+            .where(TASKS.take(Event.END, this.op), among(tx, task.c.node, nodes))
             .values(status=TaskStatus.PENDING, op=None, owner_group=None, error=None, started=None, ended=None)
             .returning(task.c.node)
         )
@@ -86,19 +88,18 @@ def _settle(
     tx: Connection,
     now: datetime,
     this: Operation,
-    status: TaskStatus,
+    event: Event,
     nodes: Collection[str],
-    unproven: tuple[TaskStatus, ...],
     fixed: ColumnElement[str] | None = None,
 ) -> frozenset[str]:
-    """Give these nodes a status where the operation is still the newest; return those that took it."""
+    """Apply what is told of these nodes where the operation is still the newest; return those that took it."""
     if not nodes:
         return frozenset()
     return frozenset(
         tx.scalars(
             update(task)
-            .where(task.c.op == this.op, among(tx, task.c.node, nodes), task.c.status.in_(unproven))
-            .values(status=status, ended=now, fixed=fixed)
+            .where(TASKS.take(event, this.op), among(tx, task.c.node, nodes))
+            .values(status=_STATUS[event], ended=now, fixed=fixed)
             .returning(task.c.node)
         )
     )

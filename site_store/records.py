@@ -84,7 +84,8 @@ class ActionRecord:
     was begun last, `paused` since when no further group is to start. `design_fetch` says at which address of its
     design the provisioner finds it: the first is 0. `connection` is the Airflow connection of its provisioner,
     None before it was decided. `run_id` is None where no DAG run carries the action out; `dag_id` then only names its
-    kind. The report itself is large, and read by `Reports.get` alone.
+    kind. `version` grows with each command and each change of its state. The report itself is large, and read by
+    `Reports.get` alone.
     """
 
     id: str
@@ -108,6 +109,7 @@ class ActionRecord:
     paused: datetime | None
     connection: str | None = None
     design_fetch: int = 0
+    version: int = 1
 
 
 @dataclass(frozen=True, slots=True)

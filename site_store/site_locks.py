@@ -110,7 +110,13 @@ def _run(tx: Connection, wanted: ActionRecord, now: datetime) -> bool:
     tx.execute(
         update(action)
         .where(action.c.id == wanted.id, action.c.state != ActionState.RUNNING)
-        .values(state=ActionState.RUNNING, started=func.coalesce(action.c.started, now), ended=None, verdict=None)
+        .values(
+            state=ActionState.RUNNING,
+            started=func.coalesce(action.c.started, now),
+            ended=None,
+            verdict=None,
+            version=action.c.version + 1,
+        )
     )
     return wanted.state.is_end
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Text, and_, case, cast, func, literal, select, update
+from sqlalchemy import Connection, Row, Text, and_, case, cast, func, literal, or_, select, update
 
 from site_store.database import Repository
 from site_store.dialects import insert
+from site_store.if_newest import STEPS
 from site_store.node_status import done_again
 from site_store.records import StepRecord, StepState
 from site_store.tables import action, action_step
@@ -76,7 +77,7 @@ class Steps(Repository):
                         "message": None,
                         "fixed": case((and_(~same, failed), why), (same, action_step.c.fixed)),
                     },
-                    where=action_step.c.attempt <= row.excluded.attempt,
+                    where=or_(STEPS.start(row.excluded.attempt), STEPS.own(row.excluded.attempt)),
                 )
             )
 
@@ -102,7 +103,7 @@ class Steps(Repository):
             action_step.c.action_id == action_id,
             action_step.c.name == name,
             action_step.c.group_name == (group or ""),
-            action_step.c.attempt == attempt,
+            STEPS.own(attempt),
         )
 
         def work(tx: Connection) -> None:

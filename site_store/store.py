@@ -17,9 +17,12 @@ from site_store.events import Events
 from site_store.groups import Groups
 from site_store.leases import Checks, Leases
 from site_store.metrics import Metrics
+from site_store.node_errors import NodeErrors
+from site_store.node_reports import NodeReports
 from site_store.nodes import Nodes
 from site_store.objects import Objects
 from site_store.operations import Operations
+from site_store.orphans import Orphans
 from site_store.outbox import Outbox
 from site_store.owners import Owners
 from site_store.provisioner_lists import ProvisionerLists
@@ -50,6 +53,8 @@ class SiteStore:
         self.buffers = Buffers(database)
         self.nodes = Nodes(database)
         self.objects = Objects(database)
+        self.node_errors = NodeErrors(database)
+        self.node_reports = NodeReports(database)
         self.locks = SiteLocks(database)
         self.actions = Actions(database)
         self.steps = Steps(database)
@@ -58,6 +63,7 @@ class SiteStore:
         self.approvals = Approvals(database)
         self.tasks = Tasks(database)
         self.operations = Operations(database)
+        self.orphans = Orphans(database)
         self.events = Events(database)
         self.leases = Leases(database)
         self.checks = Checks(database)

@@ -21,7 +21,7 @@ from slipway_cli.service_account import MISSING, ServiceAccount, service_account
 
 if TYPE_CHECKING:
     from site_engine.controller import Job
-    from site_store import SiteStore
+    from site_store import Lease, SiteStore
 
 log = logging.getLogger("slipway.controller")
 
@@ -102,6 +102,8 @@ def _open(stopped: StopSignal) -> SiteStore | None:
 
 def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> list[Job]:
     from site_engine.controller import close_dead_actions
+    from site_engine.follow import Followed, follow_unfinished
+    from site_engine.node_reports import report_nodes
     from site_engine.notifications import send_notifications
     from site_engine.owner_jobs import check_owners, check_provisioners, watch_owners
     from site_engine.run_notes import note_verdicts
@@ -113,13 +115,19 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
 
     asking = session(_ANSWER)
     airflow, slipway = AirflowClient(asking), SlipwayClient(session(_CHECK_ANSWER))
+
+    def follow(site: str, held: Lease) -> Followed:
+        return Followed(*slipway.follow(site, held.owner, held.epoch))
+
     # Slipway's API asks the provisioners: it knows the connections, and keeps their secrets.
     return [
         close_dead_actions(airflow),
         note_verdicts(airflow),
         check_owners(AirflowHealth(asking).components),
         watch_owners(),
+        report_nodes(),
         send_notifications(courier(airflow, slipway)),
+        follow_unfinished(follow),
         merge_counts(),
         forget_notifications(),
         check_provisioners(slipway.provisioner_problem),

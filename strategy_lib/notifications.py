@@ -27,6 +27,11 @@ class NotificationKind(StrEnum):
     GATE_WAITING = "gate_waiting"
     OWNER_UNRESPONSIVE = "owner_unresponsive"
     OWNER_BACK = "owner_back"
+    NODE_REPORT = "node_report"
+
+
+UNLESS_NAMED = frozenset(NotificationKind) - {NotificationKind.NODE_REPORT}
+"""What a target is told whose document names no events: reports of nodes, which may be many, have to be named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,7 @@ class Target:
 
     name: str
     way: Webhook | Notifier
-    events: frozenset[NotificationKind] = frozenset(NotificationKind)
+    events: frozenset[NotificationKind] = UNLESS_NAMED
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +123,7 @@ def _meaning(entries: Sequence[Mapping[str, Any]], document: Origin | None) -> l
 
 
 def _target(entry: Mapping[str, Any]) -> Target:
-    events = frozenset(map(NotificationKind, entry["events"])) if "events" in entry else frozenset(NotificationKind)
+    events = frozenset(map(NotificationKind, entry["events"])) if "events" in entry else UNLESS_NAMED
     webhook, notifier = entry.get("webhook"), entry.get("notifier")
     if webhook is not None:
         return Target(entry["name"], Webhook(webhook["connection"]), events)

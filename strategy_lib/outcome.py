@@ -39,7 +39,8 @@ class Evidence:
     condition_before : the same right before the task was submitted, as far as it was noted: `NOT_LISTED` where the list
         was read and did not have the node, nothing where no list was read.
     as_wanted_before : nodes that had been done in the very design that they were sent for (rule 21).
-    messages : the provisioner's words about a node.
+    messages : the provisioner's words about a node: the message that says most.
+    texts : all of its error messages about a node in their order, where there are several.
     listed : the list of nodes could be read, or could tell nothing yet (the task is queued); without it a false success
         cannot be seen.
     """
@@ -54,6 +55,7 @@ class Evidence:
     condition_before: Mapping[str, NodeCondition] = field(default_factory=dict)
     as_wanted_before: frozenset[str] = frozenset()
     messages: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
     listed: bool = False
 
 
@@ -66,6 +68,7 @@ class Outcome:
     succeeded, failed, unknown : a partition of the nodes that were sent.
     ignored : names that the provisioner reported though they were not sent.
     notes : for nodes that failed, are unknown, or succeeded on other proof than the report: why.
+    texts : for nodes that failed or are unknown: all messages about them, where they are more than the note.
     """
 
     succeeded: frozenset[str]
@@ -73,6 +76,7 @@ class Outcome:
     unknown: frozenset[str]
     ignored: frozenset[str] = frozenset()
     notes: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 NEEDS_REDEPLOY = "needs redeploy (redeploy_server)"
@@ -137,7 +141,8 @@ def judge(phase: Phase, sent: Collection[str], evidence: Evidence) -> Outcome:
         if why:
             notes[name] = why
     named = evidence.reported_success | evidence.reported_failure | evidence.child_success | evidence.child_failure
-    return Outcome(frozenset(succeeded), frozenset(failed), frozenset(unknown), named.difference(sent), notes)
+    texts = {name: text for name, text in evidence.texts.items() if name in failed or name in unknown}
+    return Outcome(frozenset(succeeded), frozenset(failed), frozenset(unknown), named.difference(sent), notes, texts)
 
 
 def _judge_untouched(name: str, evidence: Evidence) -> tuple[bool | None, str]:

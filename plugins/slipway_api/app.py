@@ -21,13 +21,13 @@ from slipway_api.notifications import deliveries
 from slipway_api.pages import routes as pages
 from slipway_api.shipyard import workflows
 from slipway_api.shipyard.headers import ShipyardHeaders
-from slipway_api.sites import site_statuses
-from slipway_api.status import node_routes, reporter_routes, site_routes, task_routes, tree_routes
+from slipway_api.sites import site_statuses, unfinished
+from slipway_api.status import node_routes, report_routes, reporter_routes, site_routes, task_routes, tree_routes
 
 if TYPE_CHECKING:
     from site_engine.provisioners import Provisioners
 
-_STATUS = (tree_routes, site_routes, node_routes, task_routes, reporter_routes)
+_STATUS = (tree_routes, site_routes, node_routes, task_routes, report_routes, reporter_routes)
 _ROUTERS = (
     configdocs,
     commit,
@@ -41,6 +41,7 @@ _ROUTERS = (
     site_statuses,
     run_view,
     deliveries,
+    unfinished,
     *_STATUS,
 )
 

@@ -18,6 +18,7 @@ from provisioner_client.protocol import (
     TaskResult,
     TaskState,
 )
+from strategy_lib.goals.node_errors import join_messages
 from strategy_lib.outcome import Evidence, NodeCondition
 from strategy_lib.phase import Phase
 
@@ -178,6 +179,7 @@ def evidence_from(data: object, task_id: str, sent: Collection[str]) -> tuple[Pr
             failed |= child.failures
     errors = tree.get("subtask_errors")
     voices.extend(errors.values() if isinstance(errors, dict) else ())
+    names, design = frozenset(sent), _design_of(_mapping(raw_root, "a task"))
     return root, Evidence(
         over=over,
         # Empty until the task is complete; should they ever not be, they are not final.
@@ -185,7 +187,8 @@ def evidence_from(data: object, task_id: str, sent: Collection[str]) -> tuple[Pr
         reported_failure=root.failures if over else frozenset(),
         child_success=frozenset(succeeded - failed),
         child_failure=frozenset(failed),
-        messages=_causes(voices, frozenset(sent), _design_of(_mapping(raw_root, "a task"))),
+        messages=_causes(voices, names, design),
+        texts=_texts(voices, names, design),
     )
 
 
@@ -267,6 +270,20 @@ def _causes(results: list[Any], names: frozenset[str], design: HiddenAddress) ->
             if known is None or (max(entry, known) if cause or known[0] else min(entry, known)) == entry:
                 causes[message.context] = entry
     return {name: text for name, (_, _, text) in sorted(causes.items())}
+
+
+def _texts(results: list[Any], names: frozenset[str], design: HiddenAddress) -> dict[str, str]:
+    """Return all error messages about each of these nodes by their times, one a line; of nodes with several only."""
+    said: dict[str, list[tuple[str, str]]] = {}
+    for result in results:
+        for message in _messages(result, design) if isinstance(result, dict) else ():
+            if message.error and message.text and message.context in names:
+                said.setdefault(message.context, []).append(((message.at or "").replace("T", " "), message.text))
+    # Sorted by time alone: those of one moment, or without one, stay in the order in which they were given.
+    joined = {
+        name: join_messages(text for _, text in sorted(one, key=lambda item: item[0])) for name, one in said.items()
+    }
+    return {name: text for name, text in sorted(joined.items()) if "\n" in text}
 
 
 def _message_list(holder: dict[str, Any]) -> Iterator[dict[str, Any]]:

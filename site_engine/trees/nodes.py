@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from site_store import NodeEvent, NodePast, SiteNodeFacts, SiteStore
+    from site_store.node_errors import NodeErrorRecord
 
 TROUBLED = (TaskStatus.ERROR.value, TaskStatus.UNKNOWN.value, TaskStatus.WITHHELD.value)
 """Stored statuses of tasks that failed, are lost or were not submitted."""
@@ -68,6 +69,9 @@ def node_to_dict(node: SiteNodeFacts, owners: Owners) -> dict[str, Any]:
         "doubt": node.doubt,
         "op": node.op,
         "owner": owners.seen(node.owner, shown.status).name if node.owner else None,
+        "version": node.version,
+        "failures": node.failures,
+        "next_try": _iso(node.next_try),
         "first_updated": _iso(node.first_updated),
         "last_updated": _iso(node.last_updated),
     }
@@ -142,6 +146,7 @@ def node_history(
         "read_at": now.isoformat(),
         "node": None if facts is None else node_to_dict(facts, owners),
         "actions": list(actions.values()),
+        "errors": [_error(record) for record in store.node_errors.of_node(site, name, limit)],
         "before": past.before,
     }
 
@@ -182,6 +187,24 @@ def _phase(one: NodePast, now: datetime) -> dict[str, Any]:
         "started": _iso(one.started),
         "ended": _iso(one.ended),
         "duration": (end - one.started).total_seconds() if one.started is not None and end is not None else None,
+    }
+
+
+def _error(record: NodeErrorRecord) -> dict[str, Any]:
+    error = record.error
+    return {
+        "op": error.op,
+        "code": error.code.value,
+        "text": error.text,
+        "phase": error.phase.value,
+        "action": error.action,
+        "provisioner_task": error.provisioner_task,
+        "wanted_version": error.wanted_version,
+        "time": error.time.isoformat(),
+        "standing": record.standing.value,
+        "report": record.state.value,
+        "acknowledged_by": record.acknowledged_by,
+        "acknowledged_at": _iso(record.acknowledged_at),
     }
 
 

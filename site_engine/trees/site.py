@@ -143,7 +143,7 @@ def node_entry(node: SiteNodeFacts, owners: Owners, default_owner: str = "") -> 
         owner,
         None if node.standing == Status.PENDING else node.standing,
         alive=judged.status is not Status.UNRESPONSIVE,
-        messages=(judged.message,) if judged.message else (),
+        messages=tuple(said for said in (judged.message, next_try(node)) if said),
         first_updated=node.first_updated,
         last_updated=node.last_updated or node.done_at,
     )
@@ -154,6 +154,14 @@ def node_entry(node: SiteNodeFacts, owners: Owners, default_owner: str = "") -> 
         op=node.op,
         fixed=node.fixed or "",
     )
+
+
+def next_try(node: SiteNodeFacts) -> str:
+    """Say how often a failed node has failed, and when it may be tried again; "" where it has not failed."""
+    if node.standing != Status.ERROR or not node.failures or node.next_try is None:
+        return ""
+    times = "once" if node.failures == 1 else f"in {node.failures} actions in a row"
+    return f"failed {times}; the next try is due at {node.next_try:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def shown_in_site(node: SiteNodeFacts) -> Shown:

@@ -66,6 +66,8 @@ node = Table(
     # Tries since the last success, new version or touch; and when the next one is due.
     Column("failures", Integer, nullable=False, server_default="0"),
     Column("next_try", UtcDateTime),
+    # The action whose failure was counted last: an action counts once.
+    Column("tried_action", String(26)),
     # Of the record itself: for whoever changes it with `If-Match`.
     Column("version", Integer, nullable=False, server_default="1"),
     Column("condition", String),

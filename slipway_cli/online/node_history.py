@@ -104,6 +104,7 @@ def _lines(body: Mapping[str, Any], sheet: Sheet) -> Iterator[Text]:
     for action in body["actions"]:
         yield Text()
         yield from _action(action, sheet)
+    yield from _errors(body["errors"])
     if body["before"] is not None:
         yield Text("older actions are left out: see --limit", "dim")
 
@@ -118,6 +119,7 @@ def _standing(node: Mapping[str, Any]) -> Iterator[Text]:
         ("Rack", node["rack"]),
         ("Error", node["error"] if node["error"] != node["message"] else None),
         ("Of", f"action/{node['error_action']}, revision {node['error_revision']}" if node["error_action"] else None),
+        ("Tries", _tries(node)),
         ("Had to be fixed", node["fixed"]),
         ("In doubt", node["doubt"]),
         ("Provisioner", _seen(node)),
@@ -136,6 +138,27 @@ def _differing(documents: Sequence[Mapping[str, Any]]) -> Iterator[Text]:
             yield Text(printable(f"    {field['path']}: {sides[0]} -> {sides[1]}"))
         if document.get("fields_left_out"):
             yield Text(f"    and {document['fields_left_out']} more fields", "dim")
+
+
+def _tries(node: Mapping[str, Any]) -> str | None:
+    if not node["failures"] or node["next_try"] is None:
+        return None
+    times = "once" if node["failures"] == 1 else f"in {node['failures']} actions in a row"
+    return f"failed {times}; the next one is due at {format_time(node['next_try'])} UTC"
+
+
+def _errors(errors: Sequence[Mapping[str, Any]]) -> Iterator[Text]:
+    """Show each error with its operation; one that says nothing about today any more is dim."""
+    if errors:
+        yield Text()
+        yield Text("Errors", "bold")
+    for error in errors:
+        marks = [error["code"], error["standing"] if error["standing"] != "shown" else "", error["report"]]
+        by = f" by {error['acknowledged_by']}" if error["acknowledged_by"] else ""
+        head = f"  {format_time(error['time'])}  op {error['op']}  {error['phase']}  "
+        style = "" if error["standing"] == "shown" else "dim"
+        yield Text(printable(f"{head}{', '.join(mark for mark in marks if mark)}{by}"), style)
+        yield from (Text(printable(f"    {line}"), style) for line in error["text"].splitlines())
 
 
 def _seen(node: Mapping[str, Any]) -> str | None:

@@ -112,7 +112,8 @@ class ReportState(StrEnum):
 class ErrorReport:
     """The report of one node's newest operation. A change is written before it is carried out: a crash loses none.
 
-    `event_id` is fixed by node, operation and error, so that a report that is sent twice carries the same id.
+    `event_id` is fixed by node, operation and kind of error, so that a report that is sent twice carries the same id,
+    and the truth that corrects a timeout another one.
     """
 
     node: str
@@ -123,7 +124,7 @@ class ErrorReport:
     @property
     def event_id(self) -> str:
         """The id that the receiver sees."""
-        return f"{self.node}/{self.op}/error"
+        return report_id(self.node, self.op, self.error)
 
     @property
     def to_send(self) -> bool:
@@ -149,6 +150,11 @@ class ErrorReport:
         return replace(self, state=ReportState.CLEARED, error=None) if op == self.op else self
 
 
+def report_id(node: str, op: int, error: NodeError | None) -> str:
+    """Return the id of a node's report: the same for a repeat, another one for another error."""
+    return f"{node}/{op}/{error.code if error is not None else 'none'}"
+
+
 @dataclass(frozen=True, slots=True)
 class RemovalProgress:
     """How far the removal of a node is: the step it is at, and whether that is the end."""
@@ -170,7 +176,8 @@ class NodeReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data; a part that is not there has no key."""
-        report: dict[str, Any] = {"site": self.site, "node": self.node, "op": self.op}
+        report: dict[str, Any] = {"id": report_id(self.node, self.op, self.error)}
+        report |= {"site": self.site, "node": self.node, "op": self.op}
         if self.state is not None:
             report["state"] = self.state
         if self.removal is not None:

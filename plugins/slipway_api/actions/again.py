@@ -12,13 +12,14 @@ from site_engine.approvals import answer_gate, require_approver, waiting_approva
 from site_engine.retry import RetryPlan, plan_retry, retry_action
 from site_store import ApprovalRecord
 from slipway_api import airflow_access as access
-from slipway_api.actions.lookup import ActionId, find_action
+from slipway_api.actions.lookup import ActionId, find_action, take_version
 from slipway_api.airflow_client import Airflow
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import JsonObject, json_body_of
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
+from slipway_api.http.etags import IfMatch, etag_headers
 
 router = APIRouter(tags=["actions"], route_class=BlockingRoute)
 
@@ -105,7 +106,12 @@ def get_retry(action_id: ActionId, store: Store, caller: access.CallerDep, group
     responses=answers(Retry, 202),
 )
 def post_retry(
-    action_id: ActionId, body: JsonObject, store: Store, airflow: Airflow, caller: access.CallerDep
+    action_id: ActionId,
+    body: JsonObject,
+    store: Store,
+    airflow: Airflow,
+    caller: access.CallerDep,
+    if_match: IfMatch = None,
 ) -> JSONResponse:
     """Clear the groups that failed, those that were skipped because of them, and the tasks behind them (rule 23).
 
@@ -113,7 +119,10 @@ def post_retry(
     """
     action = find_action(store, caller, action_id)
     caller.require_control(action.dag_id)
-    return JSONResponse(shown_retry(retry_action(store, airflow, action.id, caller.name, _names(body))), 202)
+    names = _names(body)
+    take_version(store, action, if_match)
+    plan = retry_action(store, airflow, action.id, caller.name, names)
+    return JSONResponse(shown_retry(plan), 202, headers=etag_headers(store.actions.get(action.id).version))
 
 
 @router.post(
@@ -124,7 +133,13 @@ def post_retry(
     responses=answers(Approval),
 )
 def post_approval(
-    action_id: ActionId, group: GroupName, body: JsonObject, store: Store, airflow: Airflow, caller: access.CallerDep
+    action_id: ActionId,
+    group: GroupName,
+    body: JsonObject,
+    store: Store,
+    airflow: Airflow,
+    caller: access.CallerDep,
+    if_match: IfMatch = None,
 ) -> JSONResponse:
     """Approve or refuse what a group waits for. A refusal fails the group, with the comment as its reason.
 
@@ -141,6 +156,7 @@ def post_approval(
     if not asked.approvers:
         caller.require_control(access.COMMIT_DAG)
         caller.require_create(action.kind)
+    take_version(store, action, if_match)
     given = answer_gate(
         store, airflow, action.id, group, caller.name, approved=answer == APPROVED, comment=comment or None
     )

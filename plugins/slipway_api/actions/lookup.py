@@ -9,6 +9,7 @@ from fastapi import Path
 
 from slipway_api.http.answers import EXAMPLE_ID
 from slipway_api.http.api_errors import ApiError
+from slipway_api.http.etags import require_match
 
 if TYPE_CHECKING:
     from site_store import ActionRecord, SiteStore
@@ -40,6 +41,16 @@ def find_action(store: SiteStore, caller: Caller, action_id: str) -> ActionRecor
     (action,) = found
     caller.require_read(action.dag_id)
     return action
+
+
+def take_version(store: SiteStore, action: ActionRecord, if_match: str | None) -> None:
+    """Have an action leave the version that a command is meant for; without a condition the last command wins.
+
+    Raises `ApiError` or `site_store.VersionChanged`, both 412: it has another version by now.
+    """
+    version = require_match(if_match, action.version, f"action {action.id}")
+    if version is not None:
+        store.actions.take_version(action.id, version)
 
 
 def actions_of_run(store: SiteStore, run_id: str) -> list[ActionRecord]:

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, Response
 from slipway_api import airflow_access as access
 from slipway_api.actions.control import COMMANDS, give_command
 from slipway_api.actions.creation import create, previewed
-from slipway_api.actions.lookup import ID_LENGTH, ActionId, actions_of_run, find_action
+from slipway_api.actions.lookup import ID_LENGTH, ActionId, actions_of_run, find_action, take_version
 from slipway_api.actions.preview import PreviewedAction, messages_of
 from slipway_api.actions.request import ActionBody, WantedAction
 from slipway_api.actions.steps import Step, describe_step, step_log
@@ -31,6 +31,7 @@ from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import json_body_of
 from slipway_api.http.concurrency import BlockingRoute, in_thread
 from slipway_api.http.dependencies import DEFAULT_SITE, DEFAULT_VERBOSITY, SiteName, Store, Verbosity, link_to_next
+from slipway_api.http.etags import IfMatch, etag_headers
 from slipway_api.http.long_polls import LONG_POLLS, Since, Wait
 
 router = APIRouter(tags=["actions"], route_class=BlockingRoute)
@@ -170,7 +171,8 @@ def get_action(
 ) -> JSONResponse:
     """Return an action with its steps, groups, notes, and the commands that were given to it."""
     action = find_action(store, caller, action_id)
-    return JSONResponse(describe(store, airflow, action, verbosity))
+    # Read before the rest: what changes meanwhile makes the version old.
+    return JSONResponse(describe(store, airflow, action, verbosity), headers=etag_headers(action.version))
 
 
 @router.get(
@@ -231,7 +233,12 @@ def get_validation(action_id: ActionId, validation_id: str, store: Store, caller
     response_class=Response,
 )
 def control_action(
-    action_id: ActionId, verb: Verb, store: Store, airflow: Airflow, caller: access.CallerDep
+    action_id: ActionId,
+    verb: Verb,
+    store: Store,
+    airflow: Airflow,
+    caller: access.CallerDep,
+    if_match: IfMatch = None,
 ) -> Response:
     """Give a command to an action: `stop`, `pause` (no new group starts, the one at work ends), `unpause`."""
     if verb not in COMMANDS:
@@ -239,6 +246,8 @@ def control_action(
         raise ApiError(404, text, "Control not supported")
     action = find_action(store, caller, action_id)
     caller.require_control(action.dag_id)
+    take_version(store, action, if_match)
     give_command(store, airflow, action, verb, caller.name)
     # Shipyard's client reads the header before it looks whether there is a body.
-    return Response(status_code=202, media_type="text/plain")
+    headers = etag_headers(store.actions.get(action.id).version)
+    return Response(status_code=202, media_type="text/plain", headers=headers)

@@ -18,11 +18,12 @@ from site_store import BufferChanged, CommittedObjects, RevisionRecord, SiteStor
 from slipway_api import airflow_access as access
 from slipway_api.documents.revisions import LARGEST_NUMBER, Digest
 from slipway_api.documents.validation import Validated, validate
-from slipway_api.documents.versions import IfMatch, changed_meanwhile, etag_headers, require_match
+from slipway_api.documents.versions import changed_meanwhile, require_buffer
 from slipway_api.http.answers import Responses, answers
 from slipway_api.http.api_errors import ApiError, ErrorBody, StatusBody, code_text, status
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, Store
+from slipway_api.http.etags import IfMatch, etag_headers
 
 log = logging.getLogger(__name__)
 router = APIRouter(tags=["configdocs"], route_class=BlockingRoute)
@@ -74,7 +75,7 @@ def commit_configdocs(
     has `status` say what it was.
     """
     buffer, collections = store.buffers.preview(site)
-    require_match(if_match, buffer.version)
+    require_buffer(if_match, buffer.version)
     if buffer.is_empty:
         raise ApiError(
             409,
@@ -109,7 +110,7 @@ def roll_back(
     """
     texts = {record.name: record.text for record in store.sites.collections(site, number)}
     buffer, newest = store.buffers.preview(site)
-    require_match(if_match, buffer.version)
+    require_buffer(if_match, buffer.version)
     if not buffer.is_empty:
         held = ", ".join(sorted(buffer.posted))
         raise ApiError(

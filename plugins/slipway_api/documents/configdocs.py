@@ -16,10 +16,8 @@ from slipway_api.documents.differences import CollectionStatus, collection_statu
 from slipway_api.documents.site_documents import collection_text
 from slipway_api.documents.validation import read_collection
 from slipway_api.documents.versions import (
-    IfMatch,
     Requested,
     changed_meanwhile,
-    etag_headers,
     etag_headers_of,
     require_current,
     two_versions,
@@ -29,6 +27,7 @@ from slipway_api.http.api_errors import ApiError, StatusBody, message_of, plain_
 from slipway_api.http.bodies import YAML_BODY, RawBody
 from slipway_api.http.concurrency import READING, BlockingRoute
 from slipway_api.http.dependencies import DEFAULT_SITE, LONGEST_NAME, NAME_PATTERN, SiteName, Store
+from slipway_api.http.etags import IfMatch, etag_headers
 
 
 class Buffer(BaseModel):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Depends, Header, Query
+from fastapi import Depends, Query
 from fastapi.responses import Response
 
 from site_store import BufferChanged, SiteStore, Version, VersionNotFound
@@ -14,12 +14,14 @@ from slipway_api.airflow_access import CallerDep
 from slipway_api.http.answers import YAML_TYPE
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, Store
+from slipway_api.http.etags import etag_headers, mismatch, require_match
 from strategy_lib.did_you_mean import did_you_mean
 
 NAMES = tuple(version.value for version in Version)
 # From the oldest to the newest; a comparison goes in this order.
 ORDER = (Version.SUCCESSFUL_SITE_ACTION, Version.LAST_SITE_ACTION, Version.COMMITTED, Version.BUFFER)
 _LONGEST_NUMBER = 9
+BUFFER = "the buffer"
 
 
 def parse_version(text: str) -> Version | int:
@@ -76,62 +78,27 @@ def two_versions(given: Collection[str]) -> tuple[Version, Version]:
     return older, newer
 
 
-IfMatch = Annotated[
-    str | None,
-    Header(
-        alias="If-Match",
-        description="Only if the buffer still has this version: the `ETag` of an earlier answer. Otherwise 412.",
-        examples=['"7"'],
-    ),
-]
-"""A route's parameter ``if_match: IfMatch = None``."""
-
-
-def etag_headers(version: int) -> dict[str, str]:
-    """Return the headers of an answer about the buffer at this version."""
-    return {"ETag": f'"{version}"'}
-
-
 def etag_headers_of(store: SiteStore, site: str, *versions: Version | int) -> dict[str, str]:
     """Return the headers of an answer about these versions: the buffer's tag if it is one of them."""
     return etag_headers(store.buffers.version(site)) if Version.BUFFER in versions else {}
 
 
-def require_match(if_match: str | None, version: int) -> int | None:
-    """Return the version that the buffer has to keep, None when the request sets no condition.
-
-    Parameters
-    ----------
-    if_match : the header: ``*``, or entity tags separated by commas.
-    version : the version that the buffer has now.
-
-    Raises
-    ------
-    ApiError : 412: no tag is that of this version.
-    """
-    if if_match is None:
-        return None
-    tags = {tag.strip() for tag in if_match.split(",")}
-    if "*" not in tags and f'"{version}"' not in tags:
-        raise _mismatch(f"the buffer is at version {version} now", version)
-    return version
+def require_buffer(if_match: str | None, version: int) -> int | None:
+    """Return the version that the buffer has to keep, None without a condition. Raises `ApiError` 412: it has not."""
+    return require_match(if_match, version, BUFFER)
 
 
 def require_current(store: SiteStore, site: str, if_match: str | None) -> int | None:
-    """As `require_match`, with the version that the site's buffer has now."""
-    return None if if_match is None else require_match(if_match, store.buffers.version(site))
+    """As `require_buffer`, with the version that the site's buffer has now."""
+    return None if if_match is None else require_buffer(if_match, store.buffers.version(site))
 
 
 def changed_meanwhile(error: BufferChanged, store: SiteStore, site: str, if_match: str | None) -> ApiError:
     """Return the answer to a request that another one overtook: 412 if it set a condition, else 409."""
     version = store.buffers.version(site)
     if if_match is not None:
-        return _mismatch(str(error), version)
+        return mismatch(BUFFER, version, if_match)
     return ApiError(409, str(error), "Buffer Changed", retry=True, headers=etag_headers(version))
-
-
-def _mismatch(text: str, version: int) -> ApiError:
-    return ApiError(412, f"{text}: look at it again, then repeat", "Buffer Changed", headers=etag_headers(version))
 
 
 VersionText = Annotated[

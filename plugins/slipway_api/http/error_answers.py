@@ -39,9 +39,11 @@ from site_store import (
     StoreUnavailable,
     TooManyReports,
     ValueRefused,
+    VersionChanged,
 )
 from slipway_api.http.api_errors import ApiError, failure, is_keystone, keystone_failure, plain_message
 from slipway_api.http.dependencies import LONGEST_NAME, NAME_PATTERN
+from slipway_api.http.etags import etag_headers
 from slipway_api.pages.errors import is_page, page_failure
 from slipway_api.shipyard.headers import request_id
 
@@ -68,6 +70,7 @@ _STORE_ERRORS: dict[type[BaseException], tuple[int, bool]] = {
     CollectionUnchanged: (400, False),
     DocumentElsewhere: (409, False),
     ValueRefused: (400, False),
+    VersionChanged: (412, False),
 }
 
 
@@ -97,6 +100,8 @@ def as_api_error(error: Exception) -> ApiError:
             return ApiError(502, str(error), "Provisioner")
         case TooManyReports(retry_after=int(seconds)):
             return ApiError(429, str(error), retry=True, headers={"Retry-After": str(seconds)})
+        case VersionChanged(version=int(version)):
+            return ApiError(412, str(error), "Changed Meanwhile", headers=etag_headers(version))
         case StoreError():
             status, retry = next(_STORE_ERRORS[kind] for kind in type(error).__mro__ if kind in _STORE_ERRORS)
             return ApiError(status, str(error), retry=retry)

@@ -29,7 +29,7 @@ _ASKS_THE_PROVISIONER = (
     "post /actions/plan",
 )
 
-_MISMATCH = "The buffer is not as `If-Match` says any more."
+_MISMATCH = "It has another version than `If-Match` says."
 
 
 def describe(app: FastAPI) -> None:

@@ -16,7 +16,6 @@ from pydantic import BaseModel, Field
 from api_client.webhook import Webhook as WebhookAddress
 from api_client.webhook import WebhookFailed
 from provisioner_client.connection import ConnectionValues
-from site_engine.controller import NAME
 from site_engine.notifications import message_of
 from site_store import SiteStore
 from slipway_api import airflow_access as access
@@ -24,6 +23,7 @@ from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store, provisioners
+from slipway_api.http.leader import Leader, require_leader
 from strategy_lib.notifications import Webhook
 
 router = APIRouter(tags=["notifications"], route_class=BlockingRoute)
@@ -31,12 +31,10 @@ router = APIRouter(tags=["notifications"], route_class=BlockingRoute)
 CONNECTION_TYPE = "http"
 
 
-class Delivery(BaseModel):
+class Delivery(Leader):
     """Which target is to get the notification, and the lease of the controller that asks."""
 
     target: str = Field(max_length=64, examples=["chat"])
-    owner: str = Field(max_length=500)
-    epoch: int = Field(ge=0)
 
 
 class Delivered(BaseModel):
@@ -55,9 +53,7 @@ def deliver(
     event_id: Annotated[str, Path(max_length=26, description="The notification's id.")], body: Delivery, store: Store
 ) -> JSONResponse:
     """Send a notification once. That the receiver does not take it is an answer: the controller tries again."""
-    held = store.leases.get(NAME)
-    if held is None or (held.owner, held.epoch) != (body.owner, body.epoch) or held.expires_at <= store.now():
-        raise ApiError(403, "only the controller that leads has notifications sent")
+    require_leader(store, body)
     event = store.outbox.get(event_id)
     target = store.outbox.targets(event.site).get(body.target)
     if target is None or not isinstance(target.way, Webhook):

@@ -23,6 +23,7 @@ from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import SitePath, Store
+from slipway_api.http.etags import etag_headers
 
 router = APIRouter(tags=["status"], route_class=BlockingRoute)
 
@@ -52,6 +53,9 @@ class NodeStanding(BaseModel):
     doubt: str | None = Field(examples=[None])
     op: int | None = Field(examples=[17])
     owner: str | None = Field(examples=["provisioner:slipway_provisioner"])
+    version: int = Field(examples=[4], description="Of this record: the `ETag` of the node.")
+    failures: int = Field(examples=[0], description="In how many actions in a row it failed.")
+    next_try: Moment | None = Field(examples=[None], description="When a failed node may be tried again.")
     first_updated: Moment | None
     last_updated: Moment | None
 
@@ -78,6 +82,23 @@ class ActionNodePage(BaseModel):
     )
 
 
+class PastError(BaseModel):
+    """An error of one operation on a node."""
+
+    op: int = Field(examples=[17])
+    code: str = Field(examples=["provisioner"])
+    text: str = Field(examples=["reported failed: Node node-1 failed deployment"])
+    phase: str = Field(examples=["deploy"])
+    action: str = Field(examples=[EXAMPLE_ID])
+    provisioner_task: str | None = Field(examples=["11111111-2222-3333-4444-555555555555"])
+    wanted_version: int = Field(examples=[3])
+    time: Moment
+    standing: str = Field(examples=["shown"], description="`shown`, `superseded` or `history`.")
+    report: str = Field(examples=["failed"], description="`failed`, `reported` or `cleared`.")
+    acknowledged_by: str | None = Field(examples=[None])
+    acknowledged_at: Moment | None = Field(examples=[None])
+
+
 class NodeHistory(BaseModel):
     """Everything that is known of a node."""
 
@@ -89,6 +110,7 @@ class NodeHistory(BaseModel):
         examples=[[{"id": EXAMPLE_ID, "kind": "deploy_site", "phases": [{"phase": "deploy", "status": "success"}]}]],
         description="Newest first, each with its phases and events.",
     )
+    errors: list[PastError] = Field(description="Its errors, newest first, also those of older versions and actions.")
     before: str | None = Field(examples=[None], description="For the next page; null: there is none.")
     differences: list[NodeDifference] | None = Field(
         default_factory=list,
@@ -173,12 +195,13 @@ def get_node(
         bool, Query(description="Also compare what is done with what is wanted; it may take seconds.")
     ] = False,
 ) -> Response:
-    """Return how a node stands, and each phase of each action on it, newest first."""
+    """Return how a node stands, and each phase of each action on it, newest first. `ETag` is its record's version."""
     found = node_history(store, site, node, limit, before)
     if found is None:
         raise ApiError(404, f"site {site} has no node {node[:80]!r}, and never had", "Node not found")
     found["differences"] = node_differences(store, site, found["node"]) if differences else None
-    return Response(msgspec.json.encode(found), media_type="application/json")
+    headers = {} if found["node"] is None else etag_headers(found["node"]["version"])
+    return Response(msgspec.json.encode(found), media_type="application/json", headers=headers)
 
 
 @router.get(

@@ -43,6 +43,7 @@ def upgrade() -> None:
         _change_nodes()
         _change_operations()
         _change_tasks()
+        op.add_column("action", sa.Column("version", sa.Integer(), nullable=False, server_default="1"))
         op.add_column("revision", sa.Column("settings", sa.JSON()))
         op.add_column("revision", sa.Column("policies", sa.JSON()))
         _create_objects()
@@ -83,6 +84,7 @@ def _change_nodes() -> None:
         "depends_on": sa.JSON(),
         "done_version": sa.Integer(),
         "next_try": MOMENT,
+        "tried_action": sa.String(length=26),
         "error_version": sa.Integer(),
     }
     for name, kind in columns.items():

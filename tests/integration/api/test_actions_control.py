@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from site_store import ActionState, SiteStore
+from site_store import ActionState, SiteStore, VersionChanged
 from tests.integration.api.airflow_runs import ACTIONS, AirflowRuns, commit, create, plan
 
 pytestmark = pytest.mark.usefixtures("dags", "connected")
@@ -135,3 +135,37 @@ def test_who_may_change_runs_may_control(
     monkeypatch.setattr("slipway_api.airflow_access.Caller.may_control", lambda _, dag_id: dag_id != "deploy_site")
     assert control(user, running, "pause").status_code == 403
     assert store.actions.get(running).paused is None
+
+
+def test_a_command_that_is_meant_for_an_older_version_is_refused(
+    user: httpx.Client, store: SiteStore, running: str, airflow_runs: AirflowRuns
+) -> None:
+    airflow_runs.begin(running, "acquire", "running")
+    tag = user.get(f"{ACTIONS}/{running}").headers["ETag"]
+    path = f"{ACTIONS}/{running}/control/pause"
+    paused = user.post(path, headers={"If-Match": tag})
+    assert paused.status_code == 202
+    assert paused.headers["ETag"] != tag
+    # Somebody else saw it run, and wants what nobody has seen since.
+    stale = user.post(f"{ACTIONS}/{running}/control/stop", headers={"If-Match": tag})
+    assert stale.status_code == 412
+    assert stale.headers["ETag"] == paused.headers["ETag"]
+    now, meant = paused.headers["ETag"].strip('"'), tag.strip('"')
+    assert f"is at version {now} now, and not at {meant}" in stale.json()["message"]
+    assert store.actions.get(running).paused is not None
+    assert [audit.command for audit in store.actions.commands(running)] == ["invoke", "pause"]
+    assert user.post(f"{ACTIONS}/{running}/retry", json={}, headers={"If-Match": tag}).status_code == 412
+    approval = f"{ACTIONS}/{running}/approvals/control"
+    assert user.post(approval, json={"answer": "approved"}, headers={"If-Match": tag}).status_code in (409, 412)
+    # Without a condition the last one wins, and with the newest version it is as it was seen.
+    assert control(user, running, "unpause").status_code == 202
+    newest = user.get(f"{ACTIONS}/{running}").headers["ETag"]
+    assert user.post(path, headers={"If-Match": newest}).status_code == 202
+
+
+def test_of_two_commands_for_one_version_one_is_given(store: SiteStore, running: str) -> None:
+    version = store.actions.get(running).version
+    store.actions.take_version(running, version)
+    with pytest.raises(VersionChanged) as caught:
+        store.actions.take_version(running, version)
+    assert (caught.value.wanted, caught.value.version) == (version, version + 1)

@@ -31,6 +31,8 @@ BOTH_ENGINES = {
     "test_owners.py",
     "test_reporters.py",
     "test_storable.py",
+    "test_if_newest.py",
+    "test_node_errors.py",
     "test_node_status.py",
     "test_schema_version.py",
     "test_site_groups.py",

@@ -243,7 +243,7 @@ def test_only_who_asks_for_the_report_reads_it(site: Scenario) -> None:
         event.remove(engine, "before_cursor_execute", note)
     assert found == [site.store.actions.get(action.id)] * 5
     assert site.store.actions.get(action.id).has_report
-    reads = [statement for statement in asked if "FROM action" in statement.replace("\n", " ")]
+    reads = [one for one in asked if "FROM action" in one.replace("\n", " ") and "max(" not in one]
     assert len(reads) == 5
     for statement in reads:
         assert ".report" not in statement

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from site_store import Version
-from slipway_api.documents.versions import parse_version, require_match, two_versions
+from slipway_api.documents.versions import parse_version, require_buffer, two_versions
 from slipway_api.http.api_errors import ApiError
 
 
@@ -29,16 +29,19 @@ def test_two_versions_stand_in_the_order_of_their_making() -> None:
 
 @pytest.mark.parametrize("header", ['"7"', "*", '"1", "7"', ' "7" '])
 def test_a_condition_that_is_met(header: str) -> None:
-    assert require_match(header, 7) == 7
+    assert require_buffer(header, 7) == 7
 
 
 @pytest.mark.parametrize("header", ['"6"', "7", 'W/"7"', "", '"*"', '"77"'])
 def test_a_condition_that_is_not_met(header: str) -> None:
     with pytest.raises(ApiError) as caught:
-        require_match(header, 7)
+        require_buffer(header, 7)
     assert caught.value.status == 412
+    # Both versions: the one that was meant, and the one that there is.
+    assert "is at version 7 now" in caught.value.message
+    assert header.strip().replace('"', "") in caught.value.message
     assert caught.value.headers == {"ETag": '"7"'}
 
 
 def test_no_condition() -> None:
-    assert require_match(None, 7) is None
+    assert require_buffer(None, 7) is None

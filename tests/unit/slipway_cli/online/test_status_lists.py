@@ -37,6 +37,9 @@ def node(name: str, **more: Any) -> dict[str, Any]:
         "doubt": None,
         "op": 17,
         "owner": "provisioner:drydock",
+        "version": 4,
+        "failures": 2,
+        "next_try": AT,
         "first_updated": AT,
         "last_updated": AT,
     } | more
@@ -149,8 +152,17 @@ def history(**more: Any) -> dict[str, Any]:
         "id": ID, "kind": "deploy_site", "revision": 3, "state": "failed", "user": "ann", "created": AT,
         "dry_run": False, "groups": ["control"], "phases": [phase], "events": [event],
     }  # fmt: skip
+    error = {
+        "op": 17, "code": "provisioner", "text": "no PXE answer\nno boot", "phase": "deploy", "action": ID,
+        "provisioner_task": "t-17", "wanted_version": 3, "time": AT, "standing": "shown", "report": "failed",
+        "acknowledged_by": None, "acknowledged_at": None,
+    }  # fmt: skip
+    older = error | {
+        "op": 9, "code": "timeout", "text": "no result", "standing": "history", "report": "cleared",
+        "acknowledged_by": "bob",
+    }  # fmt: skip
     shown = {"site": "default", "name": "n1", "read_at": AT, "node": node("n1"), "actions": [done], "before": None}
-    return shown | more
+    return shown | {"errors": [error, older]} | more
 
 
 def test_what_happened_to_a_node(slipway: Slipway, server: Server) -> None:
@@ -163,6 +175,7 @@ def test_what_happened_to_a_node(slipway: Slipway, server: Server) -> None:
         "  Groups: control, all",
         "  Rack: r1",
         f"  Of: action/{ID}, revision 3",
+        "  Tries: failed in 2 actions in a row; the next one is due at 2026-03-01 12:00:00 UTC",
         "  Provisioner: Failed, power off (2026-03-01 12:00:00 UTC)",
         "  Owner: provisioner:drydock",
         "",
@@ -170,6 +183,13 @@ def test_what_happened_to_a_node(slipway: Slipway, server: Server) -> None:
         "  deploy  ✗ error  took 1 min 05 s, op 17, task t-17",
         "    no PXE answer",
         "  2026-03-01 12:00:00  n1: a late result",
+        "",
+        "Errors",
+        "  2026-03-01 12:00:00  op 17  deploy  provisioner, failed",
+        "    no PXE answer",
+        "    no boot",
+        "  2026-03-01 12:00:00  op 9  deploy  timeout, history, cleared by bob",
+        "    no result",
     ]
 
 

@@ -82,6 +82,7 @@ def test_rule_47_the_three_parts_of_a_report_are_independent(state: bool, remova
         error=FAILED if error else None,
     ).to_dict()
     assert check_data("node_report", report) == []
+    assert report.pop("id") == ("n1/7/provisioner" if error else "n1/7/none")
     assert {name: report.pop(name) for name in ("site", "node", "op")} == {"site": "site", "node": "n1", "op": 7}
     parts = {
         "state": "error",
@@ -99,7 +100,7 @@ def test_rule_48_tracked_failed_reported_cleared() -> None:
     assert (report.state, report.to_send) == (ReportState.FAILED, True)
     sent = report.sent(7)
     assert (sent.state, sent.to_send) == (ReportState.REPORTED, True)
-    assert sent.event_id == report.event_id == "n1/7/error"
+    assert sent.event_id == report.event_id == "n1/7/provisioner"
     cleared = sent.acknowledged(7)
     assert (cleared.state, cleared.to_send) == (ReportState.CLEARED, False)
 

@@ -1,0 +1,111 @@
+"""Provisioner tasks that nobody waits for any more: they are looked at until they are over (rules 14 and 24).
+
+An action may end while nodes of it are `unknown`. The truth about them is learnt by each later action that wants these
+nodes, which waits for it, and by the controller's job here, which has Slipway's API ask the provisioner.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final, Protocol
+
+from provisioner_client.errors import ProvisionerError
+from site_engine.controller import Job
+from site_engine.errors import AccountRefused, EngineError, SettingsError
+from site_engine.operations.reconcile import await_unfinished, record_late_result
+from site_engine.operations.run import OperationRun
+from site_engine.operations.wait import ONE_LOOK, OperationEnd
+from site_engine.process import SystemClock
+
+if TYPE_CHECKING:
+    from provisioner_client.protocol import Provisioner
+    from site_engine.controller import Controller
+    from site_engine.process import Clock, TaskLog
+    from site_store import ActionRecord, Lease, SiteStore
+
+FOLLOW_EVERY: Final = 30.0
+"""Seconds between two looks at all of them."""
+FOLLOWED_FOR: Final = timedelta(hours=24)
+"""So long after nobody waits for it any more a provisioner task is followed, unless the site says otherwise."""
+LONGEST_LOOK: Final = 8.0
+"""Seconds that one look takes at most, but for the answer that it waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What one look has come to: how many provisioner tasks were looked at, and how many are over now.
+
+    `problem` says in a sentence what could not be asked; the rest was looked at.
+    """
+
+    looked: int = 0
+    over: int = 0
+    problem: str | None = None
+
+
+class Follow(Protocol):
+    """Looks once at what is unfinished on a site. Raises `EngineError`: nothing could be looked at."""
+
+    def __call__(self, site: str, held: Lease) -> Followed:
+        """Look, for the controller that holds this lease."""
+
+
+def follow_site(
+    store: SiteStore,
+    site: str,
+    connect: Callable[[ActionRecord], Provisioner],
+    log: TaskLog,
+    clock: Clock | None = None,
+    monotonic: Callable[[], float] = time.monotonic,
+) -> Followed:
+    """Look once at each provisioner task of a site whose action is over, and record those that have ended.
+
+    Verdicts stay, and so does what a later operation has done. What a running action waits for is left to it.
+
+    Parameters
+    ----------
+    connect : gives a client for an action's own connection, which is closed here.
+    """
+    clock = clock or SystemClock()
+    began, looked, over, problem = monotonic(), 0, 0, None
+    for operation in store.orphans.of_site(site, FOLLOWED_FOR):
+        if monotonic() - began > LONGEST_LOOK:
+            break
+        try:
+            provisioner = connect(store.actions.get(operation.action_id))
+            with closing(provisioner):
+                run = OperationRun(store, provisioner, clock, 0.0, log)
+                end = await_unfinished(run, operation, ONE_LOOK, clock.now())
+                looked += 1
+                if isinstance(end, OperationEnd):
+                    record_late_result(store, operation, end, log)
+                    over += 1
+        except (ProvisionerError, SettingsError) as error:
+            problem = f"operation {operation.op}: {error}"
+    return Followed(looked, over, problem)
+
+
+def follow_unfinished(follow: Follow) -> Job:
+    """Return the job that has unknown nodes of ended actions looked at until their truth is known."""
+
+    def work(controller: Controller) -> None:
+        problems = []
+        for site in controller.store.orphans.sites(FOLLOWED_FOR):
+            try:
+                found = follow(site, controller.lease())
+            except AccountRefused:
+                raise
+            except EngineError as error:
+                problems.append(f"site {site}: {error}")
+            else:
+                if found.problem is not None:
+                    problems.append(f"site {site}: {found.problem}")
+        if problems:
+            more = f", and {len(problems) - 1} more sites" if len(problems) > 1 else ""
+            raise EngineError(f"{problems[0]}{more}")
+
+    return Job("unfinished provisioner tasks", FOLLOW_EVERY, work)

@@ -1,0 +1,279 @@
+"""Errors of nodes: each is of one operation, is written wherever an outcome is, and says how far its report is.
+
+An operation that is under way is `tracked` by its own row; a row of an error begins with the error (rules 45 to 48).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Row,
+    Select,
+    and_,
+    case,
+    delete,
+    func,
+    literal,
+    or_,
+    select,
+    update,
+)
+
+from site_store.database import Repository
+from site_store.dialects import among, insert, pairs
+from site_store.if_newest import ERRORS
+from site_store.records import Operation, OperationStatus
+from site_store.tables import action, node, node_error, operation, task
+from strategy_lib.goals.node_errors import ErrorCode, NodeError, ReportState, Standing, read_code, standing_of
+from strategy_lib.goals.op_transitions import Event
+from strategy_lib.node import TaskStatus
+from strategy_lib.phase import Phase
+
+REFUSED = "refused"
+"""The result of an operation that the provisioner did not take."""
+MOST_REPORTS = 1000
+"""So many reports are in an answer or a notification at most; the others follow."""
+_FAILED = (TaskStatus.ERROR, TaskStatus.UNKNOWN)
+_TO_REPORT = (ReportState.FAILED, ReportState.REPORTED)
+_CHANGED = ("code", "text", "provisioner_task")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeErrorRecord:
+    """An error of a node, how far its report is, and whether it still says something about today (rule 46)."""
+
+    error: NodeError
+    state: ReportState
+    standing: Standing
+    acknowledged_at: datetime | None = None
+    acknowledged_by: str | None = None
+
+    @property
+    def to_report(self) -> bool:
+        """Whether it is to be told: it is shown, and nobody has acknowledged it."""
+        return self.standing is Standing.SHOWN and self.state in _TO_REPORT
+
+
+def write_errors(
+    tx: Connection, now: datetime, *which: ColumnElement[bool], texts: Mapping[str, str] | None = None
+) -> None:
+    """Keep in the caller's transaction the errors of these tasks, each under the task's own operation (rule 45).
+
+    Written again with the same words, an error stays as it is. With others, as when the truth is learnt after a
+    timeout, it is to be reported anew.
+
+    Parameters
+    ----------
+    which : conditions on `task` and `node`, of which one finds the tasks by an index.
+    texts : whole texts of nodes of which the task keeps a part.
+    """
+    code = case(
+        (and_(task.c.status == TaskStatus.UNKNOWN, operation.c.status == OperationStatus.TIMED_OUT), ErrorCode.TIMEOUT),
+        (task.c.status == TaskStatus.UNKNOWN, ErrorCode.LOST),
+        (operation.c.result == REFUSED, ErrorCode.REFUSED),
+        else_=ErrorCode.PROVISIONER,
+    )
+    source: FromClause = (
+        task.join(operation, operation.c.op == task.c.op)
+        .join(action, action.c.id == task.c.action_id)
+        .join(node, and_(node.c.site == action.c.site, node.c.name == task.c.node))
+    )
+    said: list[ColumnElement[Any]] = [task.c.error, task.c.phase + " failed"]
+    if texts:
+        whole = pairs(tx, texts)
+        source = source.outerjoin(whole, whole.c.key == task.c.node)
+        said.insert(0, whole.c.value)
+    facts = {
+        "site": node.c.site,
+        "node": node.c.name,
+        "op": task.c.op,
+        "code": code,
+        "text": func.coalesce(*said),
+        "phase": task.c.phase,
+        "action_id": task.c.action_id,
+        "provisioner_task": operation.c.provisioner_task,
+        "wanted_version": func.coalesce(task.c.wanted_version, node.c.wanted_version),
+        "time": literal(now, node_error.c.time.type),
+        "state": literal(str(ReportState.FAILED)),
+    }
+    _write(tx, facts, select(*facts.values()).select_from(source).where(*which, task.c.status.in_(_FAILED)))
+
+
+def write_unsent(
+    tx: Connection, now: datetime, site: str, action_id: str, phase: Phase, reasons: Mapping[str, str]
+) -> None:
+    """Keep in the caller's transaction that nothing could be sent for these nodes: an error with a number of its own.
+
+    The number is taken from the sequence of operations, so that it is newer than all that was done to them; the node
+    stays with the operation that has left it as it is (rule 11).
+    """
+    if not reasons:
+        return
+    op = take_op(tx, now, site, action_id, phase)
+    why = pairs(tx, reasons)
+    facts: dict[str, ColumnElement[Any]] = {
+        "site": node.c.site,
+        "node": node.c.name,
+        "op": literal(op, node_error.c.op.type),
+        "code": literal(str(ErrorCode.REFUSED)),
+        "text": why.c.value,
+        "phase": literal(str(phase)),
+        "action_id": literal(action_id),
+        "wanted_version": func.coalesce(task.c.wanted_version, node.c.wanted_version),
+        "time": literal(now, node_error.c.time.type),
+        "state": literal(str(ReportState.FAILED)),
+    }
+    of_node = and_(task.c.node == node.c.name, task.c.action_id == action_id, task.c.phase == str(phase))
+    source = node.join(why, why.c.key == node.c.name).join(task, of_node)
+    _write(tx, facts, select(*facts.values()).select_from(source).where(node.c.site == site))
+
+
+def take_op(tx: Connection, now: datetime, site: str, action_id: str, phase: Phase) -> int:
+    """Take a number from the sequence of operations, for what is told of nodes that nothing was sent for."""
+    row = {"action_id": action_id, "site": site, "attempt": -1, "phase": phase, "nodes": [], "design_ref": ""}
+    taken = insert(tx, operation).values(**row, created=now, status=OperationStatus.COMPLETE)
+    op = int(tx.scalars(taken.returning(operation.c.op)).one())
+    # Neither database gives the number again.
+    tx.execute(delete(operation).where(operation.c.op == op))
+    return op
+
+
+def clear_errors(tx: Connection, this: Operation, nodes: Collection[str]) -> None:
+    """Note that an operation has succeeded on these nodes after all: only its own errors are over."""
+    own = (node_error.c.action_id == this.action_id, node_error.c.op == this.op)
+    # There is rarely one, and often very many nodes.
+    if nodes and tx.execute(select(node_error.c.node).where(*own).limit(1)).first() is not None:
+        theirs = (among(tx, node_error.c.node, nodes), node_error.c.site == this.site)
+        tx.execute(update(node_error).where(*own, *theirs).values(state=str(ReportState.CLEARED)))
+
+
+def _write(tx: Connection, facts: Mapping[str, ColumnElement[Any]], found: Select[Any]) -> None:
+    rows = insert(tx, node_error).from_select(list(facts), found)
+    new = {name: rows.excluded[name] for name in ("code", "text", "provisioner_task", "time", "state")}
+    forgotten = {"acknowledged_at": None, "acknowledged_by": None}
+    changed = or_(*(node_error.c[name].is_distinct_from(rows.excluded[name]) for name in _CHANGED))
+    tx.execute(
+        rows.on_conflict_do_update(index_elements=["site", "node", "op"], set_={**new, **forgotten}, where=changed)
+    )
+
+
+class NodeErrors(Repository):
+    """Errors of nodes, and their reports to readers outside."""
+
+    def of_node(self, site: str, name: str, limit: int = 100) -> list[NodeErrorRecord]:
+        """Return the errors of a node, newest first, those that are history or superseded too."""
+        query = _with_standing().where(node_error.c.site == site, node_error.c.node == name)
+        query = query.order_by(node_error.c.op.desc()).limit(limit)
+        return self._database.read(lambda tx: [_record(row) for row in tx.execute(query)])
+
+    def to_report(self, site: str, after: str = "", limit: int = MOST_REPORTS) -> list[NodeErrorRecord]:
+        """Return the errors that are to be told, of one moment, by node.
+
+        Parameters
+        ----------
+        after : only of nodes behind this one, for the next page.
+        limit : of how many nodes at most.
+        """
+        return self._database.read(lambda tx: read_reports(tx, site, after, limit))
+
+    def acknowledge(self, site: str, ops: Mapping[str, int], by: str) -> dict[str, bool]:
+        """Note that a reader has taken note of errors, each by node and operation (rule 48).
+
+        Returns
+        -------
+        dict
+            For each node whether the error of this very operation is cleared now; another one stays as it is.
+        """
+
+        def work(tx: Connection) -> dict[str, bool]:
+            now = self._shared_now(tx)
+            cleared: dict[str, bool] = {}
+            for name, op in sorted(ops.items()):
+                this = (node_error.c.site == site, node_error.c.node == name)
+                done = tx.execute(
+                    update(node_error)
+                    .where(*this, ERRORS.take(Event.ACKNOWLEDGE, op))
+                    .values(state=str(ReportState.CLEARED), acknowledged_at=now, acknowledged_by=by)
+                ).rowcount
+                known = select(node_error.c.state).where(*this, node_error.c.op == op)
+                cleared[name] = bool(done) or tx.scalar(known) == ReportState.CLEARED
+                if done:
+                    changed = update(node).where(node.c.site == site, node.c.name == name)
+                    tx.execute(changed.values(version=node.c.version + 1))
+            return cleared
+
+        return self._database.write(work)
+
+
+def read_reports(tx: Connection, site: str, after: str = "", limit: int = MOST_REPORTS) -> list[NodeErrorRecord]:
+    """Return in the caller's transaction the errors of a site that are to be told, by node."""
+    query = (
+        _with_standing()
+        .where(node_error.c.site == site, node_error.c.state.in_(_TO_REPORT))
+        # What is older is history or superseded; there may be years of it.
+        .where(or_(node.c.op.is_(None), node_error.c.op >= node.c.op))
+        .where(or_(node.c.wanted_version.is_(None), node_error.c.wanted_version >= node.c.wanted_version))
+        .order_by(node_error.c.node, node_error.c.op)
+    )
+    if after:
+        query = query.where(node_error.c.node > after)
+    found: list[NodeErrorRecord] = []
+    for row in tx.execute(query):
+        record = _record(row)
+        if record.to_report:
+            found.append(record)
+            if len(found) == limit:
+                break
+    return found
+
+
+def _with_standing() -> Select[Any]:
+    """Select errors with what decides whether they still say something: the node, and the newest action that has it."""
+    newest = (
+        select(func.max(task.c.action_id))
+        .join(action, action.c.id == task.c.action_id)
+        .where(
+            action.c.site == node_error.c.site,
+            action.c.id > node_error.c.action_id,
+            action.c.dry_run.is_(False),
+            task.c.node == node_error.c.node,
+        )
+        .correlate(node_error)
+    )
+    same = and_(node.c.site == node_error.c.site, node.c.name == node_error.c.node)
+    return select(
+        node_error,
+        node.c.wanted_version.label("wanted_now"),
+        node.c.op.label("newest_op"),
+        newest.scalar_subquery().label("newest_action"),
+    ).outerjoin(node, same)
+
+
+def _record(row: Row[*tuple[Any, ...]]) -> NodeErrorRecord:
+    code, text = read_code(row.code or "", row.text or "")
+    error = NodeError(
+        code=code,
+        text=text,
+        site=row.site,
+        node=row.node,
+        phase=Phase(row.phase),
+        action=row.action_id,
+        op=row.op,
+        provisioner_task=row.provisioner_task,
+        wanted_version=row.wanted_version or 0,
+        time=row.time,
+    )
+    standing = standing_of(
+        error,
+        wanted_version=row.wanted_now,
+        newest_action=row.newest_action or row.action_id,
+        newest_op=row.newest_op,
+    )
+    return NodeErrorRecord(error, ReportState(row.state), standing, row.acknowledged_at, row.acknowledged_by)

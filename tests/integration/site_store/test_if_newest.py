@@ -1,0 +1,85 @@
+"""What the database does with each event of an operation is what the one table of transitions says (rule 45)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy import ColumnElement, delete, insert, update
+
+from site_store import SiteStore
+from site_store.if_newest import ERRORS, GROUPS, NODES, STEPS, TASKS, VersionedRows
+from site_store.tables import node, node_error, task
+from strategy_lib.goals.op_transitions import Effect, Event, Row, RowStatus, apply_if_newest
+from strategy_lib.node import TaskStatus
+from tests.integration.site_store.scenario import SITE, Scenario
+
+STORED = {
+    RowStatus.PENDING: TaskStatus.PENDING,
+    RowStatus.PROCESSING: TaskStatus.PROCESSING,
+    RowStatus.SUCCESS: TaskStatus.SUCCESS,
+    RowStatus.ERROR: TaskStatus.ERROR,
+    RowStatus.TIMEOUT: TaskStatus.UNKNOWN,
+}
+OLDER, SAME, NEWER = 9, 10, 11
+CHANGES = (Effect.APPLIED, Effect.CORRECTED)
+
+
+def condition(rows: VersionedRows, event: Event, op: int) -> ColumnElement[bool]:
+    return rows.start(op) if event is Event.START else rows.take(event, op)
+
+
+def changed(
+    store: SiteStore, table: Any, row: dict[str, Any], where: ColumnElement[bool], change: dict[str, Any]
+) -> int:
+    """Store this row alone, and return how many rows the change reaches."""
+
+    def work(tx: Any) -> int:
+        tx.execute(delete(table))
+        tx.execute(insert(table).values(row))
+        return int(tx.execute(update(table).where(where).values(change)).rowcount)
+
+    return store._database.write(work)
+
+
+def test_rule_45_every_cell_of_the_table_holds_for_tasks(site: Scenario) -> None:
+    action = site.running({"a": ["n1"]})
+    cells = 0
+    for status, word in STORED.items():
+        for event in Event:
+            for op in (OLDER, SAME, NEWER):
+                own = None if status is RowStatus.PENDING else SAME
+                row = {"action_id": action.id, "node": "n1", "phase": "deploy", "status": word, "op": own}
+                reached = changed(site.store, task, row, condition(TASKS, event, op), {"error": "told"})
+                said = apply_if_newest(Row(own, status), event, op).effect
+                # An acknowledgement is of the error, and not of the task: see below.
+                expected = said in CHANGES
+                assert reached == int(expected), (status, event, op)
+                cells += 1
+    assert cells == 5 * 5 * 3
+
+
+def test_rule_45_a_start_takes_over_a_node_from_an_older_operation_alone(store: SiteStore) -> None:
+    for own, op, expected in (
+        (None, OLDER, 1),
+        (SAME, OLDER, 0),
+        (SAME, SAME, 0),
+        (SAME, NEWER, 1),
+    ):
+        row = {"site": SITE, "name": "n1", "op": own}
+        assert changed(store, node, row, NODES.start(op), {"error": "told"}) == expected, (own, op)
+
+
+@pytest.mark.parametrize("state", ["failed", "reported", "cleared"])
+def test_rule_48_an_acknowledgement_reaches_the_error_of_its_own_operation_alone(store: SiteStore, state: str) -> None:
+    for op in (OLDER, SAME, NEWER):
+        row = {"site": SITE, "node": "n1", "op": SAME, "code": "lost", "text": "?", "phase": "deploy"}
+        row |= {"action_id": "0" * 26, "time": store.now(), "state": state}
+        reached = changed(store, node_error, row, ERRORS.take(Event.ACKNOWLEDGE, op), {"acknowledged_by": "bob"})
+        assert reached == int(op == SAME and state != "cleared"), (state, op)
+
+
+def test_rule_45_only_a_start_replaces_an_older_operation() -> None:
+    for rows in (TASKS, NODES, GROUPS, STEPS, ERRORS):
+        with pytest.raises(ValueError, match="asked for by `start`"):
+            rows.take(Event.START, SAME)

@@ -1,0 +1,112 @@
+"""Reports of nodes through the outbox: at least once, with fixed ids, until somebody acknowledges them (rule 48)."""
+
+from __future__ import annotations
+
+import pytest
+
+from site_store import ActionState, Lease, LeaseLost, SiteStore
+from site_store.outbox import write_notification
+from strategy_lib.goals.node_errors import ReportState
+from strategy_lib.phase import Phase
+from tests.integration.site_store.desk import Desk, yaml
+from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want
+
+TOLD = {"targets": [{"name": "desk", "events": ["node_report"], "webhook": {"connection": "desk_hook"}}]}
+OTHERS = {"targets": [{"name": "chat", "webhook": {"connection": "chat_hook"}}]}
+
+
+@pytest.fixture
+def held(store: SiteStore) -> Lease:
+    lease = store.leases.take("controller", "me", 3600)
+    assert lease is not None
+    return lease
+
+
+def fail(site: Scenario, run: str, *nodes: str) -> int:
+    """Have nodes fail in an action of their own; return the operation."""
+    action = site.running({"a": nodes}, run)
+    operation = site.do(
+        site.open(action, "a"), Phase.PREPARE, outcome(failed=nodes, notes=dict.fromkeys(nodes, "no disk"))
+    )
+    site.store.actions.close(action.id, ActionState.FAILED, "over")
+    return operation.op
+
+
+def reports(store: SiteStore) -> list[dict[str, str]]:
+    """What was told, oldest first: the id of each report by node."""
+    told = [event for event in reversed(store.outbox.newest(SITE)) if event.kind == "node_report"]
+    return [{report["node"]: report["id"] for report in event.data["reports"]} for event in told]
+
+
+def state(store: SiteStore, name: str) -> ReportState:
+    return store.node_errors.of_node(SITE, name)[0].state
+
+
+@pytest.mark.parametrize("notifications", [None, OTHERS])
+def test_a_site_that_names_nobody_for_it_is_told_nothing(
+    store: SiteStore, site: Scenario, held: Lease, notifications: dict[str, object] | None
+) -> None:
+    desk = Desk(store)
+    desk.put("a", yaml("a"))
+    desk.commit(notifications=notifications)
+    fail(site, "run-1", "n1")
+    assert store.node_reports.notify(held) == 0
+    assert reports(store) == []
+    # A reader of the API finds it all the same.
+    assert (state(store, "n1"), len(store.node_reports.of_site(SITE))) == (ReportState.FAILED, 1)
+
+
+def test_rule_48_what_is_not_acknowledged_is_told_again_with_the_next(
+    store: SiteStore, site: Scenario, held: Lease
+) -> None:
+    desk = Desk(store)
+    desk.put("a", yaml("a"))
+    desk.commit(notifications=TOLD)
+    want(store, 1, {"n1": "v1", "n2": "v1", "n3": "v1"})
+    assert store.node_reports.notify(held) == 0
+    first = fail(site, "run-1", "n1", "n2")
+    assert store.node_reports.notify(held) == 2
+    assert (state(store, "n1"), state(store, "n2")) == (ReportState.REPORTED, ReportState.REPORTED)
+    assert store.node_reports.unacknowledged() == {SITE: 2}
+    # Nothing is new: nothing is told.
+    assert store.node_reports.notify(held) == 0
+    assert store.node_errors.acknowledge(SITE, {"n2": first}, "desk") == {"n2": True}
+    second = fail(site, "run-2", "n3")
+    assert store.node_reports.notify(held) == 2
+    assert reports(store) == [
+        {"n1": f"n1/{first}/provisioner", "n2": f"n2/{first}/provisioner"},
+        # The same id as before: the receiver knows it.
+        {"n1": f"n1/{first}/provisioner", "n3": f"n3/{second}/provisioner"},
+    ]
+    assert store.node_errors.acknowledge(SITE, {"n1": first, "n3": second}, "desk") == {"n1": True, "n3": True}
+    assert store.node_reports.unacknowledged() == {}
+    assert store.node_reports.of_site(SITE) == []
+
+
+def test_rule_48_a_crash_between_any_two_loses_nothing(
+    store: SiteStore, site: Scenario, held: Lease, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = Desk(store)
+    desk.put("a", yaml("a"))
+    desk.commit(notifications=TOLD)
+    op = fail(site, "run-1", "n1")
+    writes = write_notification
+
+    def killed(*arguments: object, **more: object) -> None:
+        writes(*arguments, **more)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("site_store.node_reports.write_notification", killed)
+    with pytest.raises(KeyboardInterrupt):
+        store.node_reports.notify(held)
+    assert (reports(store), state(store, "n1")) == ([], ReportState.FAILED)
+    monkeypatch.setattr("site_store.node_reports.write_notification", writes)
+    assert store.node_reports.notify(held) == 1
+    # Written, and not sent yet: the outbox keeps it until it is.
+    assert store.outbox.route(held) > 0
+    due = [event for event, _ in store.outbox.due() if event.kind == "node_report"]
+    assert [report["id"] for event in due for report in event.data["reports"]] == [f"n1/{op}/provisioner"]
+    assert [event.event_id for event, _ in store.outbox.due()] == [event.event_id for event in due]
+    clock.move(7200)
+    with pytest.raises(LeaseLost):
+        store.node_reports.notify(held)

@@ -1,0 +1,128 @@
+"""Errors that come late, at a real simulator: they stay with their version, and say nothing about a newer one."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import pytest
+
+from site_engine.follow import FOLLOWED_FOR, Followed, follow_site
+from site_engine.operations.wait import StillRunning
+from site_store import ActionState, GroupRecord, SiteStore
+from strategy_lib.goals.node_errors import ErrorCode, Standing
+from strategy_lib.phase import GroupState
+from tests.support.driving import Begin, Driving
+from tests.support.simulators import Simulator
+from tests.support.sites import group, node, site
+
+LOG = logging.getLogger("late")
+SITE = "alpha"
+
+
+def config(tag: str) -> str:
+    return site([node("a", tags=[tag]), node("b", tags=[tag])], [group("all")])
+
+
+def look(driving: Driving) -> Followed:
+    """Look at what nobody waits for, as the controller has it done."""
+    return follow_site(driving.store, SITE, lambda _: driving.connect(), LOG)
+
+
+def left_at_work(begin: Begin, simulator: Simulator) -> Driving:
+    """Have configuration 1 applied: node a fails at once, and the task that says so hangs at node b."""
+    simulator.script("a", "prepare", "fail", attempt=1)
+    simulator.script("b", "prepare", "stuck", attempt=1)
+    first = begin(config("one"))
+    first.patience = 0.0
+    assert isinstance(first.group("all"), StillRunning)
+    first.store.actions.close(first.action.id, ActionState.CANCELLED, "cancelled")
+    return first
+
+
+def until_over(simulator: Simulator) -> None:
+    """Wait until the provisioner has ended its first task."""
+    until = time.monotonic() + 120
+    while simulator.get("tasks")[0]["status"] != "complete":
+        assert time.monotonic() < until, "the first task does not end"
+
+
+def standing(store: SiteStore, name: str) -> str:
+    found = store.site_nodes.get(SITE, name)
+    assert found is not None
+    return found.standing
+
+
+@pytest.mark.parametrize("learnt", ["at the very end", "while the newer one is at work"])
+def test_rule_45_the_error_of_an_older_configuration_comes_late(
+    begin: Begin, simulator: Simulator, learnt: str
+) -> None:
+    # 1. Configuration 1 is received, and applied.
+    first = left_at_work(begin, simulator)
+    store = first.store
+    (older,) = store.operations.unfinished(SITE)
+    # 2. Configuration 2 is received, and applied, while the first is still at work.
+    second = begin(config("two"), "run-2")
+    second.patience = 0.0
+    waiting = second.group("all", ignore_older_tasks=True)
+    assert isinstance(waiting, StillRunning)
+    assert waiting.op > older.op
+    # 3. Applying configuration 1 has failed.
+    simulator.release_stuck()
+    until_over(simulator)
+    if learnt == "while the newer one is at work":
+        assert look(second) == Followed(1, 1)
+        assert [record.standing for record in store.node_errors.of_node(SITE, "a")] == [Standing.SUPERSEDED]
+        assert store.node_reports.of_site(SITE) == []
+        assert standing(store, "a") == "processing"
+    # 4. Configuration 2 is applied without an error.
+    second.patience = 60.0
+    record = second.group("all", ignore_older_tasks=True)
+    assert isinstance(record, GroupRecord)
+    assert record.state is GroupState.SUCCESS
+    if learnt == "at the very end":
+        # The newer action may have looked itself, when it went on.
+        assert look(second) in (Followed(), Followed(1, 1))
+    # 5. Nothing is reported of the stale operation, and its error is kept with it.
+    assert store.node_reports.of_site(SITE) == []
+    assert {standing(store, name) for name in ("a", "b")} == {"success"}
+    (error,) = store.node_errors.of_node(SITE, "a")
+    assert (error.error.op, error.error.code, error.standing) == (older.op, ErrorCode.PROVISIONER, Standing.SUPERSEDED)
+    assert first.states() == {"a": "failure", "b": "prepared"}
+    assert store.operations.unfinished(SITE) == []
+
+
+def test_the_same_story_without_versions_reports_a_stale_error(begin: Begin, simulator: Simulator) -> None:
+    """Why errors have versions: a tracker that keeps the last word on each node tells of what is long over."""
+    first = left_at_work(begin, simulator)
+    store = first.store
+    last_word: dict[str, str | None] = {"a": None}
+    second = begin(config("two"), "run-2")
+    simulator.release_stuck()
+    assert isinstance(second.group("all", ignore_older_tasks=True), GroupRecord)
+    last_word["a"] = None if second.states()["a"] == "success" else "failed"
+    look(second)
+    late = next(one for one in store.node_errors.of_node(SITE, "a") if one.error.action == first.action.id)
+    last_word["a"] = late.error.text
+    assert last_word["a"], "without a version it is the newest that was said"
+    assert store.node_reports.of_site(SITE) == []
+
+
+def test_rule_14_what_became_of_unknown_nodes_is_learnt_without_a_later_action(
+    begin: Begin, simulator: Simulator
+) -> None:
+    first = left_at_work(begin, simulator)
+    store = first.store
+    assert first.states() == {"a": "unknown", "b": "unknown"}
+    assert [record.error.code for record in store.node_errors.of_node(SITE, "a")] == [ErrorCode.LOST]
+    assert look(first) == Followed(1, 0), "it is still at work"
+    assert store.orphans.sites(FOLLOWED_FOR) == [SITE]
+    simulator.release_stuck()
+    until_over(simulator)
+    assert look(first) == Followed(1, 1)
+    assert first.states() == {"a": "failure", "b": "prepared"}
+    (error,) = store.node_errors.of_node(SITE, "a")
+    assert (error.error.code, error.standing) == (ErrorCode.PROVISIONER, Standing.SHOWN)
+    assert [report.node for report in store.node_reports.of_site(SITE)] == ["a"]
+    assert store.orphans.sites(FOLLOWED_FOR) == []
+    assert look(first) == Followed()
