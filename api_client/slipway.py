@@ -72,7 +72,10 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class GroupProgress:
-    """Where a group stands. `counts` has total, prepared, success, failure, unknown and not_started."""
+    """Where a group stands. `counts` has total, prepared, success, failure, unknown and not_started.
+
+    `map_index` is that of its task in Airflow; None where it has none.
+    """
 
     name: str
     state: str
@@ -80,6 +83,7 @@ class GroupProgress:
     critical: bool
     phase: str | None
     counts: Mapping[str, int]
+    map_index: int | None = None
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> GroupProgress:
@@ -90,6 +94,7 @@ class GroupProgress:
             critical=bool(data.get("critical")),
             phase=data.get("phase"),
             counts=data.get("counts") or {},
+            map_index=data.get("map_index"),
         )
 
 

@@ -106,7 +106,7 @@ def answer_gate(
     fields = {COMMENT: comment} if comment else {}
     try:
         option = APPROVE if approved else REFUSE
-        task = (DEPLOY_GROUP, record.position)
+        task = (DEPLOY_GROUP, -1 if record.map_index is None else record.map_index)
         airflow.answer_task(action.dag_id, action.run_id, task, [option], fields)
     except AirflowRefused as refused:
         if refused.status not in (404, 409):

@@ -330,7 +330,7 @@ def whose_turn(group: str, standings: Iterable[GroupStanding], task_state: Calla
     ----------
     group : the group whose task has started.
     standings : all groups of the action, in processing order.
-    task_state : Airflow's state of the task of the group at a position; None: not scheduled yet.
+    task_state : Airflow's state of the mapped task of this index; None: not scheduled yet.
     """
     order = list(standings)
     (ours,) = (standing for standing in order if standing.name == group)
@@ -345,7 +345,8 @@ def whose_turn(group: str, standings: Iterable[GroupStanding], task_state: Calla
             goes_first = standing.state is GroupState.RUNNING
         if not goes_first:
             continue
-        if task_state(standing.position) not in OVER:
+        # One that had nothing to submit has no task: it will not go on.
+        if standing.map_index is not None and task_state(standing.map_index) not in OVER:
             return Turn(standing.name)
         if standing.state not in _JUDGED:
             interrupted.append(standing.name)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from site_engine.actions.kinds import ActionKind, Override
 from site_engine.actions.parameters import ActionParameters
 from site_engine.differences import NodeDifference, node_differences
-from site_store import NodeRecord, PlannedGroup
+from site_store import IdleGroup, NodeRecord, PlannedGroup
 from strategy_lib.deployment import Deployment, Finished
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.goals.update import Change
-from strategy_lib.node import Node
+from strategy_lib.node import Node, NodeState
 from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.report import Submission
@@ -23,8 +23,7 @@ from strategy_lib.verdict import Judgement, verdict_on
 
 if TYPE_CHECKING:
     from design_rendering.design import Design
-    from strategy_lib.node import NodeState
-    from strategy_lib.phase import Phase
+    from strategy_lib.phase import GroupState, Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +134,35 @@ def judge_deployed(differences: Mapping[str, NodeDifference]) -> Deployed:
         frozenset(name for name, each in differences.items() if each.change is Change.NONE),
         {name: each.withheld for name, each in differences.items() if each.withheld is not None},
     )
+
+
+def idle_groups(
+    groups: Sequence[PlannedGroup], done: Collection[str], withheld: Collection[str]
+) -> tuple[IdleGroup, ...]:
+    """Return the groups that have nothing to submit, nor have any that they depend on, with their verdicts.
+
+    Nothing is left to happen to them, so they are judged with the plan. A group that waits for one with something to
+    submit is not among them.
+
+    Parameters
+    ----------
+    groups : in processing order.
+    done : nodes that are as wanted: they succeed without being submitted.
+    withheld : nodes that are not submitted though they are not as wanted.
+    """
+    states = dict.fromkeys(done, NodeState.SUCCESS)
+    verdicts: dict[str, GroupState] = {}
+    found = []
+    for planned in groups:
+        group, name = planned.group, planned.group.name
+        if any(other not in verdicts for other in group.depends_on):
+            continue
+        alone = Deployment([group], {name: planned.nodes}, states, verdicts, withheld=withheld)
+        if isinstance(alone.next(), Finished):
+            view = alone.group(name)
+            verdicts[name] = view.state
+            found.append(IdleGroup(name, view.state, view.reason, view.criteria, asdict(view.counts)))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

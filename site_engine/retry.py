@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from site_engine.actions.admission import busy_site
-from site_engine.actions.kinds import DEPLOY_GROUP, REPORT, VERDICT, kind_of
+from site_engine.actions.kinds import DEPLOY_GROUP, PLAN_GROUPS, REPORT, VERDICT, kind_of
 from site_engine.actions.parameters import parameters_of
 from site_engine.dead_actions import reconcile
 from site_engine.errors import AirflowApiError, AirflowRefused, EngineError
@@ -59,12 +59,15 @@ class RetriedGroup:
     Attributes
     ----------
     nodes : those that go again: all that are not done.
+    map_index : the place of its task among those that Airflow maps; None where it has none, as it had nothing to submit
+        when the plan was made. Then the task that plans is cleared, and all groups get one.
     blocked_by : the group because of which it did not run; None where it failed by itself.
     """
 
     name: str
     position: int
     nodes: tuple[str, ...]
+    map_index: int | None = None
     blocked_by: str | None = None
 
 
@@ -128,10 +131,10 @@ def plan_retry(store: SiteStore, action_id: str, groups: Collection[str] = ()) -
             raise RetryRefused(f"action {action.id}: nothing of {which} has failed{hint}")
         if found:
             begin = behind_groups
-            tasks = (*((DEPLOY_GROUP, group.position) for group in found), *order[behind_groups:])
+            tasks = (*_tasks_of(found), *order[behind_groups:])
     elif DEPLOY_GROUP in order:
         found = [_retried(group, states, None) for group in planned if group.state is not GroupState.SUCCESS]
-    steps = tuple(name for name in order[begin:] if name not in (DEPLOY_GROUP, VERDICT))
+    steps = tuple(name for name in order if name in tasks and name not in (DEPLOY_GROUP, VERDICT))
     nodes = {name for group in found for name in group.nodes}.union(_nodes_of_step(store, action, steps))
     warnings = _warnings(store, action)
     return RetryPlan(action.id, action.site, tuple(found), steps, tuple(sorted(nodes)), tasks, warnings)
@@ -203,8 +206,14 @@ def _require_over(action: ActionRecord, plan: RetryPlan, states: Mapping[tuple[s
             )
 
 
-def _at(plan: RetryPlan, position: int) -> str:
-    return next(group.name for group in plan.groups if group.position == position)
+def _tasks_of(groups: Sequence[RetriedGroup]) -> tuple[Task, ...]:
+    """Return what is cleared for these groups: their tasks; where some have none, the plan and the tasks of all."""
+    mapped = tuple((DEPLOY_GROUP, group.map_index) for group in groups if group.map_index is not None)
+    return mapped if len(mapped) == len(groups) else (PLAN_GROUPS, DEPLOY_GROUP)
+
+
+def _at(plan: RetryPlan, map_index: int) -> str:
+    return next(group.name for group in plan.groups if group.map_index == map_index)
 
 
 def _to_clear(plan: RetryPlan, states: Mapping[tuple[str, int], str | None]) -> tuple[Task, ...]:
@@ -265,7 +274,7 @@ def _groups_again(
 
 def _retried(group: GroupRecord, states: Mapping[str, NodeState], blocked_by: str | None) -> RetriedGroup:
     nodes = tuple(name for name in sorted(group.nodes) if states.get(name) is not NodeState.SUCCESS)
-    return RetriedGroup(group.name, group.position, nodes, blocked_by)
+    return RetriedGroup(group.name, group.position, nodes, group.map_index, blocked_by)
 
 
 def _nodes_of_step(store: SiteStore, action: ActionRecord, tasks: Collection[Task]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, select, update
 
 from site_store.abort import interrupt_groups, interrupt_work, tell_group_failed
 from site_store.action_rows import read_action
@@ -17,8 +17,8 @@ from site_store.events import EventKind, NewEvent, write_events
 from site_store.if_newest import GROUPS
 from site_store.operations import LIVE, abandon_operations
 from site_store.plans import read_group, read_groups, write_plan
-from site_store.records import GroupRecord, GroupStanding, PlannedGroup
-from site_store.steps import AIRFLOW_OWNER, plan_steps
+from site_store.records import GroupRecord, GroupStanding, IdleGroup, PlannedGroup
+from site_store.steps import AIRFLOW_OWNER, end_group_steps, plan_steps
 from site_store.storable import require_names
 from site_store.tables import action, group_node, group_run, operation, task
 from site_store.tasks import both_tasks, deploy, prepare
@@ -46,6 +46,8 @@ class Groups(Repository):
         withheld: Mapping[str, str] | None = None,
         *,
         group_step: tuple[str, int] | None = None,
+        idle: Sequence[IdleGroup] = (),
+        plan_key: str = "",
     ) -> bool:
         """Write down what an action is going to do; if it has a plan already, that one stays.
 
@@ -61,6 +63,9 @@ class Groups(Repository):
         withheld : nodes that are never submitted though they are not as wanted, each with the reason (rule 21).
         group_step : the step that is carried out for each group, and its place: it stands there as pending for each
             group from now on (rule 31).
+        idle : groups that have nothing to submit, with their verdicts, in processing order. Airflow gets no task for
+            them; the others are mapped in processing order.
+        plan_key : what Airflow keeps over its own retries of the task that plans, and changes when a person clears it.
 
         Returns
         -------
@@ -78,16 +83,49 @@ class Groups(Repository):
         def work(tx: Connection) -> bool:
             its = read_action(tx, action_id)
             done, other = frozenset(done_nodes), frozenset(other_nodes)
-            written = write_plan(tx, self._shared_now(tx), action_id, groups, done, digests, other, withheld or {})
+            now, names = self._shared_now(tx), [group.name for group in idle]
+            written = write_plan(tx, now, action_id, groups, done, digests, other, withheld or {}, names)
             if written and group_step is not None:
                 step, place = group_step
                 owner = None if its.run_id is None else f"{AIRFLOW_OWNER}{its.dag_id}"
                 plan_steps(tx, action_id, owner, {step: place}, [planned.group.name for planned in groups])
+                end_group_steps(tx, now, action_id, step, idle)
+            if written:
+                critical = {planned.group.name for planned in groups if planned.group.critical}
+                _judge_idle(tx, now, action_id, its.site, idle, critical, plan_key)
             return written
 
         written = self._database.write(work)
         self._database.refresh_statistics(sum(len(planned.nodes) for planned in groups), task, group_node)
         return written
+
+    def mapped(self, action_id: str, plan_key: str) -> list[str]:
+        """Return the groups that Airflow has tasks for, in the order in which it maps them.
+
+        Where a person has cleared the task that plans, the groups that had nothing to submit get tasks too, behind the
+        others: one that failed begins a new attempt then, and one that succeeded returns at once (rule 23).
+
+        Parameters
+        ----------
+        plan_key : as for `save_plan`.
+        """
+        its = group_run.c.action_id == action_id
+
+        def work(tx: Connection) -> list[str]:
+            rows = tx.execute(
+                select(group_run.c.name, group_run.c.map_index, group_run.c.attempt_key)
+                .where(its)
+                .order_by(group_run.c.position)
+                .with_for_update()
+            ).all()
+            known = sorted((row for row in rows if row.map_index is not None), key=lambda row: row.map_index)
+            names: list[str] = [row.name for row in known]
+            again = [row.name for row in rows if row.map_index is None and row.attempt_key != plan_key]
+            for place, name in enumerate(again, len(names)):
+                tx.execute(update(group_run).where(its, group_run.c.name == name).values(map_index=place))
+            return [*names, *again]
+
+        return self._database.write(work)
 
     def of_action(self, action_id: str) -> list[GroupRecord]:
         """Return all groups of an action in processing order; empty before it has a plan."""
@@ -114,13 +152,19 @@ class Groups(Repository):
         One statement over the groups alone, however many nodes they have: each group's task may ask it.
         """
         query = (
-            select(group_run.c.name, group_run.c.position, group_run.c.state, group_run.c.attempt_key)
+            select(
+                group_run.c.name,
+                group_run.c.position,
+                group_run.c.state,
+                group_run.c.attempt_key,
+                group_run.c.map_index,
+            )
             .where(group_run.c.action_id == action_id)
             .order_by(group_run.c.position)
         )
         return self._database.read(
             lambda tx: [
-                GroupStanding(row.name, row.position, GroupState(row.state), row.attempt_key)
+                GroupStanding(row.name, row.position, GroupState(row.state), row.attempt_key, row.map_index)
                 for row in tx.execute(query)
             ]
         )
@@ -268,6 +312,52 @@ class Groups(Repository):
             return True
 
         return self._database.write(work)
+
+
+def _judge_idle(
+    tx: Connection,
+    now: datetime,
+    action_id: str,
+    site: str,
+    idle: Sequence[IdleGroup],
+    critical: Collection[str],
+    plan_key: str,
+) -> None:
+    """Write the verdicts of groups that have nothing to submit: each is its first attempt."""
+    if not idle:
+        return
+    facts = [
+        {
+            "of_action": action_id,
+            "of_name": group.name,
+            "state": group.state,
+            "reason": group.reason,
+            "criteria": _criteria_data(group.criteria),
+            "counts": dict(group.counts),
+            "attempt": 1,
+            "attempt_key": plan_key,
+            "started": now,
+            "ended": now,
+        }
+        for group in idle
+    ]
+    this = and_(group_run.c.action_id == bindparam("of_action"), group_run.c.name == bindparam("of_name"))
+    columns = ("state", "reason", "criteria", "counts", "attempt", "attempt_key", "started", "ended")
+    tx.execute(update(group_run).where(this).values({name: bindparam(name) for name in columns}), facts)
+    verdicts = [
+        NewEvent(
+            EventKind.GROUP_FINISHED,
+            f"nothing to submit: {group.state}" + (f" ({group.reason})" if group.reason else ""),
+            group.name,
+            data={"criteria": _criteria_data(group.criteria)},
+        )
+        for group in idle
+    ]
+    write_events(tx, now, site, action_id, verdicts)
+    for group in idle:
+        if group.state is GroupState.FAILURE and group.name in critical:
+            told = {"criteria": _criteria_data(group.criteria), "counts": dict(group.counts)}
+            tell_group_failed(tx, now, site, action_id, group.name, group.reason, told)
 
 
 def _start_again(tx: Connection, now: datetime, site: str, found: GroupRecord) -> None:

@@ -6,7 +6,7 @@ It is written once, and read with how far its groups are.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -84,8 +84,9 @@ def write_plan(
     digests: Mapping[str, str],
     other: frozenset[str],
     withheld: Mapping[str, str],
+    idle: Collection[str] = (),
 ) -> bool:
-    """Carry out `Groups.save_plan` in the caller's transaction."""
+    """Carry out `Groups.save_plan` in the caller's transaction, but for the verdicts of `idle` groups."""
     first = tx.execute(
         update(action).where(action.c.id == action_id, action.c.planned.is_(None)).values(planned=now)
     ).rowcount
@@ -94,7 +95,10 @@ def write_plan(
     requested = tx.execute(select(action.c.site, action.c.connection).where(action.c.id == action_id)).one()
     owner = provisioner_owner(requested.connection)
     if groups:
-        tx.execute(insert(group_run), [_group_row(action_id, position, item) for position, item in enumerate(groups)])
+        mapped = [item.group.name for item in groups if item.group.name not in idle]
+        places = {name: place for place, name in enumerate(mapped)}
+        rows = [_group_row(action_id, position, item, places) for position, item in enumerate(groups)]
+        tx.execute(insert(group_run), rows)
         members = names_parameter(tx, "members")
         tx.execute(
             insert(group_node).from_select(
@@ -152,11 +156,12 @@ def _insert_tasks(tx: Connection, action_id: str, site: str, owner: str, phase: 
     )
 
 
-def _group_row(action_id: str, position: int, planned: PlannedGroup) -> dict[str, Any]:
+def _group_row(action_id: str, position: int, planned: PlannedGroup, places: Mapping[str, int]) -> dict[str, Any]:
     return {
         "action_id": action_id,
         "name": planned.group.name,
         "position": position,
+        "map_index": places.get(planned.group.name),
         "critical": planned.group.critical,
         "definition": group_to_data(planned.group),
         "state": GroupState.PENDING,
@@ -185,4 +190,5 @@ def _record(row: Row[*tuple[Any, ...]], nodes: tuple[str, ...], phases_done: fro
         started=row.started,
         ended=row.ended,
         phases_done=phases_done,
+        map_index=row.map_index,
     )

@@ -174,12 +174,24 @@ class PlannedGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class IdleGroup:
+    """A group that has nothing to submit, and so is judged with the plan: its verdict, and what that follows from."""
+
+    name: str
+    state: GroupState
+    reason: Reason | None
+    criteria: tuple[CriterionResult, ...]
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class GroupRecord:
     """A group in an action.
 
     `attempt` is 0 before the group was first opened. `phases_done` are the phases whose operation of this attempt
     has ended (however it ended), so that a resumed attempt does not repeat them. `criteria` and `counts` are those
-    of the verdict; before it, `criteria` are those that were noted so far.
+    of the verdict; before it, `criteria` are those that were noted so far. `map_index` is the place of its task among
+    those that Airflow maps; None where it has none, as it was judged with the plan.
     """
 
     action_id: str
@@ -197,6 +209,7 @@ class GroupRecord:
     started: datetime | None = None
     ended: datetime | None = None
     phases_done: frozenset[Phase] = frozenset()
+    map_index: int | None = None
 
     @property
     def is_judged(self) -> bool:
@@ -206,12 +219,16 @@ class GroupRecord:
 
 @dataclass(frozen=True, slots=True)
 class GroupStanding:
-    """How far a group is, without its nodes and criteria. `position` is its place in the processing order."""
+    """How far a group is, without its nodes and criteria. `position` is its place in the processing order.
+
+    `map_index` is the place of its task among those that Airflow maps; None where it has none.
+    """
 
     name: str
     position: int
     state: GroupState
     attempt_key: str | None
+    map_index: int | None = None
 
     @property
     def is_judged(self) -> bool:

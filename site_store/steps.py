@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Text, and_, case, cast, func, literal, or_, select, update
+from sqlalchemy import Connection, Row, Text, and_, bindparam, case, cast, func, literal, or_, select, update
 
 from site_store.database import Repository
 from site_store.dialects import insert
 from site_store.if_newest import STEPS
 from site_store.node_status import done_again
-from site_store.records import StepRecord, StepState
+from site_store.records import IdleGroup, StepRecord, StepState
 from site_store.tables import action, action_step
+from strategy_lib.phase import GroupState, Reason
 
 AIRFLOW_OWNER = "airflow:"
 
@@ -44,6 +46,32 @@ def plan_steps(
         where=action_step.c.position.is_(None),
     )
     tx.execute(known, rows)
+
+
+def end_group_steps(tx: Connection, now: datetime, action_id: str, name: str, idle: Sequence[IdleGroup]) -> None:
+    """Write in the caller's transaction how the step of groups ended that had nothing to submit."""
+    if not idle:
+        return
+    this = and_(
+        action_step.c.action_id == action_id,
+        action_step.c.name == name,
+        action_step.c.group_name == bindparam("of_group"),
+    )
+    ended = (
+        update(action_step)
+        .where(this)
+        .values(state=bindparam("how"), message=bindparam("said"), started=now, ended=now)
+    )
+    tx.execute(ended, [{"of_group": group.name, "how": _idle_end(group), "said": _IDLE} for group in idle])
+
+
+_IDLE = "nothing to submit: judged with the plan"
+
+
+def _idle_end(group: IdleGroup) -> StepState:
+    if group.reason is Reason.DEPENDENCY:
+        return StepState.SKIPPED
+    return StepState.SUCCESS if group.state is GroupState.SUCCESS else StepState.FAILED
 
 
 class Steps(Repository):

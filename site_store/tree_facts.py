@@ -39,7 +39,10 @@ class TroubleFacts:
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """A group in an action, or of a site (then without state). `troubles` are the first of its failed nodes."""
+    """A group in an action, or of a site (then without state). `troubles` are the first of its failed nodes.
+
+    `map_index` is that of its task in Airflow; None where it has none.
+    """
 
     name: str
     position: int
@@ -52,6 +55,7 @@ class GroupFacts:
     started: datetime | None = None
     ended: datetime | None = None
     troubles: tuple[TroubleFacts, ...] = ()
+    map_index: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,7 @@ def action_query(dialect: str, given_clock: bool) -> Select[Any]:
             group_run.c.criteria,
             group_run.c.started,
             group_run.c.ended,
+            group_run.c.map_index,
             json_rows(dialect, troubles),
         )
         .where(group_run.c.action_id == action.c.id)

@@ -102,7 +102,7 @@ def step_facts(item: Sequence[Any]) -> StepFacts:
 
 def group_facts(item: Sequence[Any]) -> GroupFacts:
     """Return a group of an action."""
-    name, position, critical, depends_on, state, reason, attempt, criteria, started, ended, troubles = item
+    name, position, critical, depends_on, state, reason, attempt, criteria, started, ended, map_index, troubles = item
     return GroupFacts(
         name=name,
         position=position,
@@ -114,6 +114,7 @@ def group_facts(item: Sequence[Any]) -> GroupFacts:
         criteria=tuple(json_value(criteria) or ()),
         started=moment_or_none(started),
         ended=moment_or_none(ended),
+        map_index=map_index,
         troubles=tuple(sorted((TroubleFacts(*trouble) for trouble in json_list(troubles)), key=lambda one: one.node)),
     )
 

@@ -187,6 +187,7 @@ class Groups:
             position=group.position,
             attempt=group.attempt,
             nodes=sum(cell.records for cell in self.tasks.cells.get((group.name, Phase.DEPLOY), ())),
+            map_index=group.map_index,
             approval=None if gate is None else approval_to_dict(gate),
             started=group.started,
             ended=group.ended,

@@ -127,6 +127,8 @@ group_run = Table(
     Column("position", Integer, nullable=False),
     Column("critical", Boolean, nullable=False),
     Column("definition", Json, nullable=False),
+    # The place of its task among those that Airflow maps; NULL: it has none, as there was nothing to submit.
+    Column("map_index", Integer),
     Column("state", String, nullable=False),
     Column("reason", String),
     Column("attempt", Integer, nullable=False),

@@ -198,15 +198,16 @@ def _watch(
 def failed_tasks(tasks: Sequence[TaskInstance], groups: Sequence[GroupProgress]) -> list[str]:
     """Names of the tasks that failed, a group's task by its group; groups that succeeded all the same are left out.
 
-    Airflow names a mapped task only once it has started, so the groups' names come from Slipway: in the order of
-    processing, over which the tasks are mapped.
+    Airflow names a mapped task only once it has started, so the groups' names come from Slipway, by the index of their
+    tasks.
     """
+    mapped = {group.map_index: group for group in groups}
     names = []
     for task in tasks:
         if task.state != "failed":
             continue
-        if task.task_id == GROUP_TASK and 0 <= task.map_index < len(groups):
-            group = groups[task.map_index]
+        group = mapped.get(task.map_index) if task.task_id == GROUP_TASK and task.map_index >= 0 else None
+        if group is not None:
             if group.state != "success":
                 names.append(group.name)
         else:

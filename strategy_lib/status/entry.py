@@ -104,6 +104,7 @@ class GroupDetails:
     criteria : each with `phase`, `criterion`, `needed`, `actual` and `met`.
     position : its place in the order, from 0.
     nodes : how many it has.
+    map_index : of its task in Airflow; None where it has none, as there was nothing to submit.
     approval : what it asks a person for, and the answer; None where it asks for nothing.
     """
 
@@ -115,6 +116,7 @@ class GroupDetails:
     position: int = 0
     attempt: int | None = None
     nodes: int = 0
+    map_index: int | None = None
     approval: Mapping[str, Any] | None = None
     started: datetime | None = None
     ended: datetime | None = None

@@ -152,11 +152,11 @@ class DeployGroupOperator(WaitingOperator):
     def _is_our_turn(self, context: Context, store: SiteStore, action: ActionRecord) -> bool:
         states: dict[str, str | None] | None = None
 
-        def state_of(position: int) -> str | None:
+        def state_of(map_index: int) -> str | None:
             nonlocal states
             if states is None:
                 states = task_states(context, [self.task_id])
-            return states.get(f"{self.task_id}_{position}")
+            return states.get(f"{self.task_id}_{map_index}")
 
         turn = whose_turn(self.group, store.groups.standings(action.id), state_of)
         if turn.wait_for is not None:

@@ -12,35 +12,38 @@ from site_engine.actions.parameters import parameters_of
 from site_engine.errors import StepError
 from site_engine.groups import releases_of
 from site_engine.log_messages import count, names, withheld
+from site_engine.measurements import measure_group
 from site_engine.node_lists import keep_list
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import ONE_LOOK
 from site_engine.owners import ProvisionerObserver
-from site_engine.planning import Plan, plan_action
+from site_engine.planning import Plan, idle_groups, plan_action
 from site_engine.process import SystemClock
 from site_engine.reports import STEP_WARNING
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker
+from strategy_lib.phase import GroupState
 from strategy_lib.strategy_parser import parse_strategy
 from strategy_lib.warnings import group_count_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from airflow.sdk import Context
 
     from design_rendering.design import Design
     from provisioner_client.protocol import ListedNode, Provisioner
     from site_engine.provisioners import ProvisionerConnection
-    from site_store import ActionRecord, SiteStore
+    from site_store import ActionRecord, IdleGroup, SiteStore
 
 
 class PlanGroupsOperator(SiteOperator):
     """Order the groups, resolve their selectors, and write the plan down: one row per node and phase.
 
-    Returns (XCom) the names of the groups in processing order; ``deploy_group`` is mapped over them. A run that is
-    cleared keeps the plan that it has.
+    Returns (XCom) the names of the groups in processing order; ``deploy_group`` is mapped over them. Groups that have
+    nothing to submit are judged here, and get no task, unless a person clears this one. A run that is cleared keeps the
+    plan that it has.
 
     Parameters
     ----------
@@ -55,10 +58,14 @@ class PlanGroupsOperator(SiteOperator):
 
     def run_step(self, context: Context, store: SiteStore) -> list[str]:
         action = self.action(store, context)
-        existing = store.groups.of_action(action.id)
+        # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
+        plan_key = f"plan {context['ti'].max_tries}"
+        existing = store.groups.standings(action.id)
         if existing:
-            self.log.info("The action has its plan already: %s.", count(len(existing), "group"))
-            return [record.name for record in existing]
+            mapped = store.groups.mapped(action.id, plan_key)
+            planned = count(len(existing), "group")
+            self.log.info("The action has its plan already: %s, of which %d get tasks.", planned, len(mapped))
+            return mapped
         _, documents = self.read_revision(store, action.site, self.design["revision"])
         design = read_design(documents)
         strategy = parse_strategy(self.design["strategy"])
@@ -87,10 +94,22 @@ class PlanGroupsOperator(SiteOperator):
         self._tell_approvals(store, action, plan)
         # An action on named nodes considers no other (rule 21): its report names those alone.
         other = () if parameters.target_nodes else plan.other
+        # A dry run judges no group: its report says what would become of each.
+        idle = () if action.dry_run else idle_groups(plan.groups, plan.done, plan.withheld)
         store.groups.save_plan(
-            action.id, plan.groups, plan.done, design.digests, other, plan.withheld, group_step=kind.group_step
+            action.id,
+            plan.groups,
+            plan.done,
+            design.digests,
+            other,
+            plan.withheld,
+            group_step=kind.group_step,
+            idle=idle,
+            plan_key=plan_key,
         )
-        return [planned.group.name for planned in plan.groups]
+        self._tell_idle(store, action, idle)
+        # As it stands now: another try of this task may have been faster.
+        return store.groups.mapped(action.id, plan_key)
 
     def _listed(self, store: SiteStore, action: ActionRecord, design: Design) -> dict[str, ListedNode]:
         """Return what the provisioner says of the design's nodes, and note it."""
@@ -109,6 +128,21 @@ class PlanGroupsOperator(SiteOperator):
             conditions = {name: node.condition.value for name, node in seen.items()}
             store.nodes.record_conditions(action.site, conditions, missing=set(design.digests).difference(seen))
         return seen
+
+    def _tell_idle(self, store: SiteStore, action: ActionRecord, idle: Sequence[IdleGroup]) -> None:
+        """Say what became of the groups that have nothing to submit, and measure them."""
+        if not idle:
+            return
+        good = [group.name for group in idle if group.state is GroupState.SUCCESS]
+        self.log.info("Nothing to submit, judged here: %s.", count(len(idle), "group"))
+        if good:
+            self.log.info("  Successful: %s.", names(good))
+        for group in idle:
+            if group.state is not GroupState.SUCCESS:
+                self.log.error("  %s failed: %s.", group.name, group.reason)
+        for record in store.groups.of_action(action.id):
+            if record.map_index is None:
+                measure_group(action.site, record)
 
     def _tell_releases(
         self, store: SiteStore, action: ActionRecord, plan: Plan, listed: Mapping[str, ListedNode]

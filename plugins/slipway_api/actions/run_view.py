@@ -59,6 +59,9 @@ class ShownGroup(BaseModel):
     criteria: list[Criterion]
     started: Moment | None
     ended: Moment | None = Field(examples=[None])
+    map_index: int | None = Field(
+        examples=[0], description="Of its task in Airflow; without one it had nothing to submit."
+    )
 
 
 class ShownNode(BaseModel):
@@ -276,6 +279,7 @@ def _group(group: GroupRecord, states: Mapping[NodeState, int]) -> dict[str, Any
         ],
         "started": _time(group.started),
         "ended": _time(group.ended),
+        "map_index": group.map_index,
     }
 
 

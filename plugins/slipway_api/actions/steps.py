@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, Field
 
-from site_engine.actions.kinds import AFTER_SUCCESS, DEPLOY_GROUP, KINDS, RELEASE, REPORT, STEPS, VERDICT
+from site_engine.actions.kinds import AFTER_SUCCESS, DEPLOY_GROUP, KINDS, PLAN_GROUPS, RELEASE, REPORT, STEPS, VERDICT
 from site_engine.errors import AirflowApiError, AirflowRefused
 from site_store import ActionState, StepState
 from slipway_api.actions.notes import Note, notes_by_subject
@@ -22,9 +22,10 @@ from strategy_lib.phase import GroupState
 
 if TYPE_CHECKING:
     from api_client.airflow import AirflowClient
-    from site_store import ActionRecord, SiteStore, StepRecord
+    from site_store import ActionRecord, GroupStanding, SiteStore, StepRecord
 
     Groups = Sequence[tuple[str, GroupState]]
+    Places = Mapping[str, int]
 
 log = logging.getLogger(__name__)
 
@@ -175,6 +176,7 @@ def airflow_steps(
     groups: Groups,
     instances: Sequence[Mapping[str, Any]],
     noted: Sequence[StepRecord] = (),
+    mapped: Places | None = None,
 ) -> list[dict[str, Any]]:
     """Return the steps with the states that they have noted, and for the rest with those of Airflow's task instances.
 
@@ -183,11 +185,17 @@ def airflow_steps(
 
     Parameters
     ----------
-    groups : as in `derived_steps`; a group's place is the map index of its task.
+    groups : as in `derived_steps`.
     instances : all task instances of the DAG run, as Airflow's REST API lists them.
     noted : the steps that have begun, as their tasks have noted it.
+    mapped : the map index of each group's task, without the groups that have none: these are what became of them. None:
+        every group has one, in this order.
     """
     rows = {(row.name, row.group): row for row in noted}
+    mapped = {name: index for index, (name, _) in enumerate(groups)} if mapped is None else mapped
+    names = {index: name for name, index in mapped.items()}
+    order = {name: position for position, (name, _) in enumerate(groups)}
+    group_states = dict(groups)
     places = {name: place for place, name in enumerate(_order(action.kind))}
     found = []
     blocked = _blocked(noted)
@@ -199,25 +207,34 @@ def airflow_steps(
             # Not mapped yet: it stands for no group.
             if map_index < 0:
                 continue
-            group = _group_name(groups, map_index, instance)
+            group = names.get(map_index) or str(instance.get("rendered_map_index") or map_index)
             state = _newer_state(rows.get((task_id, group)), instance)
             name = f"{_PREFIX}{group}"
-            if action.state.is_end and map_index < len(groups):
-                state = _group_state(action, groups[map_index][1], group in blocked)
+            map_index = order.get(group, map_index)
+            if action.state.is_end and group in group_states:
+                state = _group_state(action, group_states[group], group in blocked)
         else:
             state = _newer_state(rows.get((task_id, None)), instance)
             name = task_id if map_index < 0 else f"{task_id}.{map_index}"
         found.append((places.get(task_id, len(places)), map_index, name, state))
+    for name, at in groups:
+        if name not in mapped:
+            state = _group_state(action, at, name in blocked)
+            found.append((places.get(DEPLOY_GROUP, len(places)), order[name], f"{_PREFIX}{name}", state))
     found.sort(key=lambda each: each[:3])
     return [step_data(action.id, name, index, state) for index, (_, _, name, state) in enumerate(found, 1)]
 
 
 def shown_steps(
-    action: ActionRecord, groups: Groups, instances: Sequence[Mapping[str, Any]], noted: Sequence[StepRecord]
+    action: ActionRecord,
+    groups: Groups,
+    instances: Sequence[Mapping[str, Any]],
+    noted: Sequence[StepRecord],
+    mapped: Places | None = None,
 ) -> list[dict[str, Any]]:
     """Return the steps by what Airflow says of them, or, where it says nothing, as far as the store knows them."""
     if instances:
-        return airflow_steps(action, groups, instances, noted)
+        return airflow_steps(action, groups, instances, noted, mapped)
     return derived_steps(action, groups, {row.name: row.state for row in noted if row.group is None}, _blocked(noted))
 
 
@@ -233,18 +250,24 @@ def _newer_state(row: StepRecord | None, instance: Mapping[str, Any]) -> str | N
     return row.state.value if row is not None and same_attempt and row.state.is_end and state == "running" else state
 
 
-def _group_name(groups: Groups, map_index: int, instance: Mapping[str, Any]) -> str:
-    if map_index < len(groups):
-        return groups[map_index][0]
-    return str(instance.get("rendered_map_index") or map_index)
+def places_of(standings: Iterable[GroupStanding]) -> dict[str, int]:
+    """Return the map index of each group's task; a group that was judged with the plan has none."""
+    return {group.name: group.map_index for group in standings if group.map_index is not None}
 
 
-def task_of(action: ActionRecord, groups: Groups, step: str) -> StepTask | None:
-    """Return the task that a step is, None when the action has no such step (yet)."""
+def task_of(action: ActionRecord, groups: Groups, step: str, mapped: Places | None = None) -> StepTask | None:
+    """Return the task that a step is, None when the action has no such step (yet).
+
+    That of a group which was judged with the plan is the task that plans: its log says how. `mapped` is as in
+    `airflow_steps`.
+    """
     if step.startswith(_PREFIX):
         names = [name for name, _ in groups]
         name = step.removeprefix(_PREFIX)
-        return StepTask(DEPLOY_GROUP, names.index(name)) if name in names else None
+        if name not in names:
+            return None
+        place = names.index(name) if mapped is None else mapped.get(name)
+        return StepTask(PLAN_GROUPS) if place is None else StepTask(DEPLOY_GROUP, place)
     return StepTask(step) if step in _order(action.kind) and step != DEPLOY_GROUP else None
 
 
@@ -272,8 +295,9 @@ def describe_step(
 
     Raises `ApiError` 404: the action has no such step (yet).
     """
-    groups = [(group.name, group.state) for group in store.groups.standings(action.id)]
-    task = _task(action, groups, step)
+    standings = store.groups.standings(action.id)
+    groups, mapped = [(group.name, group.state) for group in standings], places_of(standings)
+    task = _task(action, groups, step, mapped)
     instances: list[dict[str, Any]] = []
     try:
         if action.run_id is not None:
@@ -281,7 +305,7 @@ def describe_step(
     except AirflowApiError as error:
         log.warning("Step %s of action %s is shown as it stands in the store: %s", step, action.id, error)
     noted = store.steps.of_action(action.id)
-    listed = shown_steps(action, groups, instances, noted)
+    listed = shown_steps(action, groups, instances, noted, mapped)
     place = next((one for one in listed if one["id"] == step), None)
     found = next((one for one in instances if (one["task_id"], one["map_index"]) == (task.task_id, task.map_index)), {})
     name, _, group = step.partition(".")
@@ -327,10 +351,10 @@ def step_log(store: SiteStore, airflow: AirflowClient, action: ActionRecord, ste
     Airflow does not give it.
     """
     groups = store.groups.standings(action.id)
-    task = _task(action, [(group.name, group.state) for group in groups], step)
+    task = _task(action, [(group.name, group.state) for group in groups], step, places_of(groups))
     if action.run_id is None:
         raise ApiError(404, f"no DAG run carries action {action.id} out: its steps have no log", "Step not found")
-    waits = task.map_index >= 0 and groups[task.map_index].attempt_key is None
+    waits = any(group.attempt_key is None for group in groups if group.map_index == task.map_index)
     instances = airflow.task_instances(action.dag_id, action.run_id) if attempt is None else []
     tries = attempt if attempt is not None else _last_try(instances, task, waits=waits)
     if not tries:
@@ -344,8 +368,8 @@ def step_log(store: SiteStore, airflow: AirflowClient, action: ActionRecord, ste
         raise
 
 
-def _task(action: ActionRecord, groups: Sequence[tuple[str, GroupState]], step: str) -> StepTask:
-    task = task_of(action, groups, step)
+def _task(action: ActionRecord, groups: Groups, step: str, mapped: Places) -> StepTask:
+    task = task_of(action, groups, step, mapped)
     if task is None:
         raise ApiError(404, f"action {action.id} has no step {step[:200]!r} (yet)", "Step not found")
     return task

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from site_engine.actions.kinds import DEPLOY_GROUP, kind_of
+from site_engine.actions.kinds import DEPLOY_GROUP, PLAN_GROUPS, kind_of
 from site_engine.status_trees import action_tree
 from site_engine.trees.nodes import action_nodes
 from slipway_api import airflow_access as access
@@ -29,7 +29,7 @@ from strategy_lib.status.words import Status
 if TYPE_CHECKING:
     from site_engine.status_trees import StatusTree
     from site_store import ActionRecord, SiteStore
-    from strategy_lib.status.entry import Entry
+    from strategy_lib.status.entry import Entry, GroupDetails
 
 router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
 
@@ -96,7 +96,7 @@ def group(
         found = next((entry for entry in groups_of(tree.root) if entry.name == name), None)
         if found is None:
             raise ApiError(404, f"action {record.id} has no group {name[:64]!r}")
-        log = task_log(root, record, DEPLOY_GROUP, found.group.position if found.group else None)
+        log = group_log(root, record, found.group)
         listed = action_nodes(store, record.id, group=name, limit=NODES_SHOWN, after=after or None)
         failed = [] if after else action_nodes(store, record.id, group=name, troubled=True, limit=FAILED_SHOWN)["nodes"]
         return {
@@ -150,7 +150,7 @@ def _action_values(store: SiteStore, record: ActionRecord, root: str) -> dict[st
         "waiting": [each for each in groups if _asks(each)],
         "graph_drawn": group_graph.draw(groups, lambda name: page + segment(name)),
         "time_drawn": timeline.draw(groups, operations, begun, ended or tree.read_at),
-        "logs": {each.name: task_log(root, record, DEPLOY_GROUP, each.group.position) for each in groups if each.group},
+        "logs": {each.name: group_log(root, record, each.group) for each in groups},
         "run": run_link(root, record),
         "running": header["state"] in ("pending", "running"),
     }
@@ -234,7 +234,7 @@ def failures(
             continue
         nodes = failed.get(each.name, ())
         if each.status in _BAD or nodes:
-            log = task_log(root, record, DEPLOY_GROUP, each.group.position)
+            log = group_log(root, record, each.group)
             found.append(Failure(each, log, nodes, more=each.counts.get(Status.ERROR, 0) > len(nodes)))
     return sorted(found, key=lambda one: one.entry.kind is EntryKind.GROUP and one.entry.blame is None)
 
@@ -259,6 +259,13 @@ def run_link(root: str, record: ActionRecord) -> str:
     if record.run_id is None:
         return ""
     return f"{root.removesuffix('/slipway')}/dags/{segment(record.dag_id)}/runs/{segment(record.run_id)}"
+
+
+def group_log(root: str, record: ActionRecord, group: GroupDetails | None) -> str:
+    """Return where Airflow shows the log of a group's task; of the plan, where the group was judged with it."""
+    if group is None or group.map_index is None:
+        return task_log(root, record, PLAN_GROUPS, None)
+    return task_log(root, record, DEPLOY_GROUP, group.map_index)
 
 
 def task_log(root: str, record: ActionRecord, step: str, map_index: int | None) -> str:

@@ -8,10 +8,11 @@ from operator import attrgetter
 import pytest
 from sqlalchemy import event, text
 
-from site_store import ActionState, GroupNotFound, GroupStanding, PlannedGroup, SiteStore
-from strategy_lib.criteria import SuccessCriteria
+from site_store import ActionState, GroupNotFound, GroupStanding, IdleGroup, PlannedGroup, SiteStore, StepState
+from site_store.events import EventKind
+from strategy_lib.criteria import CriterionResult, SuccessCriteria
 from strategy_lib.node import NodeState, TaskStatus
-from strategy_lib.phase import GroupState, Phase
+from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import Group, Label, Selector
 from tests.integration.site_store.scenario import Scenario, outcome, want
 
@@ -65,11 +66,54 @@ def test_standings_are_in_processing_order_and_without_nodes(site: Scenario) -> 
     site.fail(site.open(action, "m", "k2"))
     standings = site.store.groups.standings(action.id)
     assert standings == [
-        GroupStanding("z", 0, GroupState.RUNNING, "k1"),
-        GroupStanding("a", 1, GroupState.PENDING, None),
-        GroupStanding("m", 2, GroupState.FAILURE, "k2"),
+        GroupStanding("z", 0, GroupState.RUNNING, "k1", 0),
+        GroupStanding("a", 1, GroupState.PENDING, None, 1),
+        GroupStanding("m", 2, GroupState.FAILURE, "k2", 2),
     ]
     assert [standing.is_judged for standing in standings] == [False, False, True]
+
+
+def test_a_group_with_nothing_to_submit_is_judged_with_the_plan_and_mapped_once_a_person_clears_it(
+    site: Scenario,
+) -> None:
+    made, store = site.action(), site.store
+    store.locks.acquire(made.id)
+    plan = [PlannedGroup(Group(name, critical=True), (f"n-{name}",)) for name in ("good", "works", "bad", "blocked")]
+    unmet = CriterionResult(Phase.PREPARE, "percent_successful_nodes", 100, "0/1", met=False)
+    idle = [
+        IdleGroup("good", GroupState.SUCCESS, None, (), {"success": 1}),
+        IdleGroup("bad", GroupState.FAILURE, Reason.PREPARE_CRITERIA, (unmet,), {"not_started": 1}),
+        IdleGroup("blocked", GroupState.FAILURE, Reason.DEPENDENCY, (), {"not_started": 1}),
+    ]
+    assert store.groups.save_plan(
+        made.id, plan, ["n-good"], {}, group_step=("deploy_group", 6), idle=idle, plan_key="plan 20"
+    )
+    records = {record.name: record for record in store.groups.of_action(made.id)}
+    assert {name: (record.map_index, record.state) for name, record in records.items()} == {
+        "good": (None, GroupState.SUCCESS),
+        "works": (0, GroupState.PENDING),
+        "bad": (None, GroupState.FAILURE),
+        "blocked": (None, GroupState.FAILURE),
+    }
+    bad = records["bad"]
+    assert (bad.reason, bad.criteria, bad.counts) == (Reason.PREPARE_CRITERIA, (unmet,), {"not_started": 1})
+    assert (bad.attempt, bad.started, bad.ended) == (1, site.clock(), site.clock())
+    steps = {step.group: (step.state, step.message) for step in store.steps.of_action(made.id)}
+    said = "nothing to submit: judged with the plan"
+    assert steps == {
+        "good": (StepState.SUCCESS, said),
+        "bad": (StepState.FAILED, said),
+        "blocked": (StepState.SKIPPED, said),
+    }
+    told = [event.group for event in store.events.of_action(made.id) if event.kind == EventKind.GROUP_FINISHED]
+    assert told == ["good", "bad", "blocked"]
+
+    assert store.groups.mapped(made.id, "plan 20") == ["works"], "Airflow tries the same task again"
+    for _ in range(2):
+        assert store.groups.mapped(made.id, "plan 41") == ["works", "good", "bad", "blocked"]
+    assert [standing.map_index for standing in store.groups.standings(made.id)] == [1, 0, 2, 3]
+    assert store.groups.open_attempt(made.id, "good", "20") == store.groups.get(made.id, "good")
+    assert store.groups.open_attempt(made.id, "bad", "20").attempt == 2
 
 
 @pytest.mark.parametrize("first", [["a"], []])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -21,7 +21,7 @@ PENDING, RUNNING, SUCCESS, FAILURE = GroupState
 
 def standings(*states: GroupState) -> list[GroupStanding]:
     """Return groups ``g0``, ``g1``, … in these states."""
-    return [GroupStanding(f"g{position}", position, state, None) for position, state in enumerate(states)]
+    return [GroupStanding(f"g{position}", position, state, None, position) for position, state in enumerate(states)]
 
 
 GOING_ON = [None, "scheduled", "queued", "running", "deferred", "up_for_retry", "up_for_reschedule", "restarting"]
@@ -53,6 +53,14 @@ def test_rule_08_a_later_group_that_has_begun_goes_first() -> None:
     states = standings(FAILURE, PENDING, RUNNING)
     assert whose_turn("g0", states, lambda _: "up_for_retry") == Turn("g2")
     assert whose_turn("g2", states, lambda _: "queued") == Turn(None), "they do not wait for each other"
+
+
+def test_a_group_that_was_judged_with_the_plan_has_no_task_that_could_go_on() -> None:
+    first, *rest = standings(FAILURE, PENDING, PENDING)
+    idle = replace(first, map_index=None)
+    later = [replace(standing, map_index=standing.position - 1) for standing in rest]
+    assert whose_turn("g1", [idle, *later], lambda _: "queued") == Turn(None)
+    assert whose_turn("g2", [idle, *later], {0: "running", 1: "queued"}.get) == Turn("g1"), "by its own index"
 
 
 def test_a_later_group_that_has_not_begun_is_not_waited_for() -> None:

@@ -6,10 +6,13 @@ import pytest
 
 from site_engine.actions.kinds import KINDS
 from site_engine.actions.parameters import parse_parameters
-from site_engine.planning import Deployed, considered_differences, judge_deployed, make_plan
-from site_store import NodeRecord
+from site_engine.planning import Deployed, considered_differences, idle_groups, judge_deployed, make_plan
+from site_store import NodeRecord, PlannedGroup
+from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.node import nodes_from_inventory
 from strategy_lib.outcome import NodeCondition
+from strategy_lib.phase import Reason
+from strategy_lib.strategy import Group
 from strategy_lib.strategy_parser import parse_strategy
 
 NODES = nodes_from_inventory(
@@ -36,6 +39,35 @@ def test_nodes_in_no_group_are_kept_for_the_report() -> None:
 
 def test_rule_21_only_nodes_of_groups_count_as_done() -> None:
     assert make_plan(STRATEGY, NODES, ["a", "c"]).done == {"a"}
+
+
+def a_group(name: str, nodes: str, after: tuple[str, ...] = (), percent: int | None = 100) -> PlannedGroup:
+    criteria = None if percent is None else SuccessCriteria(percent_successful_nodes=percent)
+    return PlannedGroup(Group(name, True, after, criteria=criteria), tuple(nodes))
+
+
+def test_groups_with_nothing_to_submit_are_judged_with_the_plan() -> None:
+    groups = [
+        a_group("done", "ab"),
+        a_group("short", "ac"),
+        a_group("works", "ad"),
+        a_group("behind a failure", "a", ("done", "short")),
+        a_group("behind work", "a", ("works",)),
+        a_group("behind both", "a", ("behind work",)),
+        a_group("empty", ""),
+        a_group("lenient", "abc", percent=60),
+    ]
+    found = idle_groups(groups, done=["a", "b"], withheld=["c"])
+    assert [(group.name, group.state.value, group.reason) for group in found] == [
+        ("done", "success", None),
+        ("short", "failure", Reason.PREPARE_CRITERIA),
+        ("behind a failure", "failure", Reason.DEPENDENCY),
+        ("empty", "success", None),
+        ("lenient", "success", None),
+    ]
+    short = found[1]
+    assert [(one.actual, one.met) for one in short.criteria] == [("1/2", False)]
+    assert (short.counts["total"], short.counts["success"], short.counts["not_started"]) == (2, 1, 1)
 
 
 @pytest.mark.parametrize(

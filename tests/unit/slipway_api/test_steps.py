@@ -161,6 +161,24 @@ def test_airflow_gives_the_states_and_the_plan_the_names() -> None:
     ]
 
 
+def test_a_group_that_was_judged_with_the_plan_has_no_task_of_its_own() -> None:
+    groups = (("control", GroupState.SUCCESS), ("compute", GroupState.RUNNING), ("storage", GroupState.FAILURE))
+    mapped = {"compute": 0}
+    instances = [
+        {"task_id": "plan_groups", "map_index": -1, "state": "success"},
+        {"task_id": "deploy_group", "map_index": 0, "state": "running"},
+    ]
+    found = airflow_steps(record(), groups, instances, (), mapped)
+    assert [(step["id"], step["state"]) for step in found] == [
+        ("plan_groups", "success"),
+        ("deploy_group.control", "success"),
+        ("deploy_group.compute", "running"),
+        ("deploy_group.storage", "failed"),
+    ]
+    assert task_of(record(), groups, "deploy_group.compute", mapped) == StepTask("deploy_group", 0)
+    assert task_of(record(), groups, "deploy_group.storage", mapped) == StepTask("plan_groups")
+
+
 def test_a_group_that_another_one_blocks_is_skipped() -> None:
     groups = (("control", GroupState.FAILURE), ("compute", GroupState.FAILURE))
     over = record(state=ActionState.FAILED, step="report")

@@ -93,8 +93,8 @@ def task(task_id: str, state: str, map_index: int = -1, name: str | None = None)
     return TaskInstance(task_id, map_index, name or task_id, state, 1, None, None, None)
 
 
-def group(name: str, state: str) -> GroupProgress:
-    return GroupProgress(name, state, None, True, None, {})
+def group(name: str, state: str, map_index: int | None = None) -> GroupProgress:
+    return GroupProgress(name, state, None, True, None, {}, map_index)
 
 
 def test_failed_groups_are_named_by_slipway_and_only_those_that_failed() -> None:
@@ -106,5 +106,10 @@ def test_failed_groups_are_named_by_slipway_and_only_those_that_failed() -> None
         task("deploy_group", "success", 2),
         task("deploy_group", "failed", 9, "9"),
     ]
-    groups = [group("ntp", "success"), group("control", "failure"), group("compute", "failure")]
+    groups = [
+        group("ntp", "success", 0),
+        group("idle", "failure"),
+        group("control", "failure", 1),
+        group("compute", "failure", 2),
+    ]
     assert failed_tasks(tasks, groups) == ["report", "control", "9"]
