@@ -27,6 +27,7 @@ from site_store.site_groups import write_racks, write_site_groups
 from site_store.storable import plain, require_names
 from site_store.tables import candidate, content, document, node, revision, revision_collection, site_group_node
 from site_store.tables import site as site_table
+from strategy_lib.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
 
 #: For how long a candidate can be read. The one who adds it also removes it; this is for those who died before.
 CANDIDATE_LIFE = timedelta(hours=1)
@@ -50,6 +51,7 @@ class Revisions(Repository):
         hidden: RevisionSecrets | None = None,
         digests: Mapping[str, str] | None = None,
         notifications: Mapping[str, Any] | None = None,
+        settings: Mapping[str, Any] | None = None,
         groups: Sequence[PlannedGroup] | None = None,
         racks: Mapping[str, str] | None = None,
         objects: CommittedObjects | None = None,
@@ -73,7 +75,8 @@ class Revisions(Repository):
             are wanted, and no others. None where the design cannot be read: what was wanted before stays.
         notifications : who is told what (`strategy_lib.notifications.Notifications.to_data`). None where the design
             cannot be read: who was told before still is.
-
+        settings : how Slipway goes about the site (`strategy_lib.site_settings.SiteSettings.to_data`). None where the
+            design cannot be read: what held before still does.
         groups : the groups of its strategy in processing order, each with its nodes. None where it cannot be read: the
             site keeps those that it has.
         racks : the rack of each node that stands in one; with `digests` only.
@@ -148,6 +151,7 @@ class Revisions(Repository):
                     forced=forced,
                     problems=list(problems),
                     notifications=None if notifications is None else plain(notifications),
+                    settings=None if settings is None else plain(settings),
                 )
                 .returning(revision.c.id)
             ).one()
@@ -188,6 +192,17 @@ class Revisions(Repository):
             return None
         texts, exposed = json.loads(text)
         return RevisionSecrets(frozenset(texts), tuple(exposed))
+
+    def settings(self, site: str) -> SiteSettings:
+        """Return the settings of a site, by its newest revision of which they are known; the defaults without one."""
+        query = (
+            select(revision.c.settings)
+            .where(revision.c.site == site, revision.c.settings.is_not(None))
+            .order_by(revision.c.number.desc())
+            .limit(1)
+        )
+        found = self._database.read(lambda tx: tx.scalar(query))
+        return DEFAULT_SETTINGS if found is None else parse_site_settings(found)
 
     def newest(self, site: str, limit: int = 50, before: int | None = None) -> list[RevisionRecord]:
         """Return the newest revisions of a site, newest first, without their designs.

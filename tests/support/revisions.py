@@ -34,4 +34,5 @@ def commit_design(
         groups=committed_groups(design),
         racks=racks_of(design),
         objects=CommittedObjects(design_objects(read, design.nodes)),
+        settings=design.settings.to_data(),
     )

@@ -166,6 +166,7 @@ class _Making:
                 racks=None if validated.design is None else racks_of(validated.design),
                 objects=_objects(validated),
                 notifications=None if validated.design is None else validated.design.notifications.to_data(),
+                settings=None if validated.design is None else validated.design.settings.to_data(),
             )
         except BufferChanged as error:
             raise changed_meanwhile(error, self.store, self.site, self.if_match) from error

@@ -45,6 +45,9 @@ def upgrade() -> None:
         _change_tasks()
         op.add_column("action", sa.Column("version", sa.Integer(), nullable=False, server_default="1"))
         op.add_column("revision", sa.Column("settings", sa.JSON()))
+        # Until now every group had a task in Airflow, at its place in the order.
+        op.add_column("group_run", sa.Column("map_index", sa.Integer()))
+        op.execute("UPDATE group_run SET map_index = position")
         op.add_column("revision", sa.Column("policies", sa.JSON()))
         _create_objects()
         _create_errors()

@@ -189,6 +189,7 @@ def test_every_node_stands_as_before_and_has_its_versions(upgraded: SiteStore) -
         name: facts[2] for name, facts in NODES.items()
     }
     assert {(one.touched, one.failures, one.next_try, one.version) for one in found.values()} == {(None, 0, None, 1)}
+    assert [group.map_index for group in upgraded.groups.standings(HELD)] == [0]
     assert upgraded.counts.verify().compared > 0
     assert upgraded.counts.verify().differences == ()
     _goes_on(upgraded)
