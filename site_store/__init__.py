@@ -38,6 +38,7 @@ from site_store.errors import (
     VersionChanged,
     VersionNotFound,
 )
+from site_store.goals import GroupGoal, SiteGoals
 from site_store.objects import CommittedObjects, ObjectChange, ObjectRecord
 from site_store.records import (
     ActionListing,
@@ -127,6 +128,7 @@ __all__ = [
     "EventRecord",
     "ExpectedWork",
     "GroupFacts",
+    "GroupGoal",
     "GroupNotFound",
     "GroupRecord",
     "GroupStanding",
@@ -165,6 +167,7 @@ __all__ = [
     "SchemaNotCurrent",
     "SiteBusy",
     "SiteFacts",
+    "SiteGoals",
     "SiteNodeFacts",
     "SiteNotHeld",
     "SitePart",

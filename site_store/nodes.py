@@ -129,7 +129,7 @@ class Nodes(Repository):
     def of_site(self, site: str) -> list[NodeRecord]:
         """Return all nodes that the site has or had, by name."""
         query = select(node).where(node.c.site == site).order_by(node.c.name)
-        found = self._database.read(lambda tx: [_record(row) for row in tx.execute(query)])
+        found = self._database.read(lambda tx: [node_record(row) for row in tx.execute(query)])
         # The database may sort by its own language's rules.
         return sorted(found, key=lambda record: record.name)
 
@@ -168,5 +168,6 @@ class Nodes(Repository):
         return self._database.read(work)
 
 
-def _record(row: Row[*tuple[Any, ...]]) -> NodeRecord:
+def node_record(row: Row[*tuple[Any, ...]]) -> NodeRecord:
+    """Return a row of `node` as a value."""
     return NodeRecord(**{fact: value for fact, value in row._mapping.items() if fact in _FACTS})

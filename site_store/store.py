@@ -14,6 +14,7 @@ from site_store.buffers import Buffers
 from site_store.counting import Counts
 from site_store.database import Database
 from site_store.events import Events
+from site_store.goals import Goals
 from site_store.groups import Groups
 from site_store.leases import Checks, Leases
 from site_store.metrics import Metrics
@@ -53,6 +54,7 @@ class SiteStore:
         self.buffers = Buffers(database)
         self.nodes = Nodes(database)
         self.objects = Objects(database)
+        self.goals = Goals(database)
         self.node_errors = NodeErrors(database)
         self.node_reports = NodeReports(database)
         self.locks = SiteLocks(database)

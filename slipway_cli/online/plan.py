@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from api_client.slipway import VALIDATION_TIMEOUT
+from slipway_cli.node_changes import print_changes
 from slipway_cli.online.completion import NODES
 from slipway_cli.online.online_command import node_names, online, show_answer
 from slipway_cli.online.server import SiteServer, print_messages
@@ -20,7 +21,14 @@ from strategy_lib.duration import duration_words
 from strategy_lib.phase import Verdict
 
 
-@click.command("plan", epilog=examples("slipway plan update_site", "slipway plan deploy_site --site lab-7 --fresh"))
+@click.command(
+    "plan",
+    epilog=examples(
+        "slipway plan update_site",
+        "slipway plan update_site --explain",
+        "slipway plan deploy_site --site lab-7 --fresh",
+    ),
+)
 @click.argument("kind", type=click.Choice(PLANNED_KINDS))
 @click.option("--fresh", is_flag=True, help="Ask the provisioner for its list of nodes; else the last one is used.")
 @click.option(
@@ -28,6 +36,7 @@ from strategy_lib.phase import Verdict
 )
 @click.option("--revision", type=REVISION, metavar="NUMBER", help="The revision to bring about.  [the newest]")
 @click.option("--redo-done", is_flag=True, help="Also nodes that are as wanted.")
+@click.option("--explain", is_flag=True, help="Also every field that differs, and which edges of the order are used.")
 @click.option("--allow-intermediate-commits", is_flag=True, help="Pass over revisions that were never deployed.")
 @online
 def plan_action(
@@ -38,9 +47,10 @@ def plan_action(
     targets: tuple[str, ...],
     revision: int | None,
     redo_done: bool,
+    explain: bool,
     allow_intermediate_commits: bool,
 ) -> None:
-    """Show what an action would do now, group by group, if every node succeeded. Nothing is started.
+    """Show what an action would do now, node by node and group by group, if every node succeeded. Nothing is started.
 
     It goes by the provisioner's list of nodes that was read last, and says how old that is. The exit status is 1
     where the action would fail all the same.
@@ -57,11 +67,11 @@ def plan_action(
     body = {"name": kind} | ({"parameters": parameters} if parameters else {})
     query = {"fresh": True if fresh else None, "allow-intermediate-commits": allow_intermediate_commits}
     answer = server.send("POST", "/actions/plan", query, json=body, timeout=VALIDATION_TIMEOUT)
-    show_answer(answer, output, lambda planned: _show(console(), planned))
+    show_answer(answer, output, lambda planned: _show(console(), planned, explain=explain))
     raise SystemExit(0 if answer.json()["verdict"] == Verdict.SUCCESS else 1)
 
 
-def _show(target: Console, planned: Mapping[str, Any]) -> None:
+def _show(target: Console, planned: Mapping[str, Any], *, explain: bool) -> None:
     used = planned["listed"]
     age = duration_words(used["age"])
     heading = f"{planned['name']} of site {planned['site']}, revision {planned['revision']}"
@@ -76,6 +86,7 @@ def _show(target: Console, planned: Mapping[str, Any]) -> None:
         target.print()
         print_members(target, groups)
         target.print()
+    print_changes(target, planned["changes"], explain=explain)
     for submission in planned["submissions"]:
         if submission["group"] is None:
             target.print(Text(f"{submission['phase']}: {listed(submission['nodes'])}"), soft_wrap=True)

@@ -46,7 +46,7 @@ def test_rule_21_a_rollout_on_deployed_nodes_says_what_it_did_not_do_and_the_sto
         done = records(store)["a"].done_digest
         capfd.readouterr()
         state, tasks = runs.run("update_site")
-        assert (state, tasks["report"]) == ("failed", "failed")
+        assert (state, tasks["report"], tasks["deploy_group"]) == ("failed", "failed", "skipped")
         assert runs.simulator.submissions()[before:] == [], "it would answer with success at once, and touch nothing"
         report = runs.last_report()
         assert [(one["name"], one["state"], one["reason"]) for one in report["groups"]] == [
@@ -77,8 +77,12 @@ def test_rule_21_a_rollout_on_deployed_nodes_says_what_it_did_not_do_and_the_sto
         assert records(store)["a"].is_up_to_date
         runs.commit(CHANGED.replace("role: compute", "role: storage"))
         assert runs.run("relabel_nodes", target_nodes=["a", "b"])[0] == "success"
-        assert runs.run("update_site")[0] == "success"
-        assert all(entry["as_wanted"] for entry in runs.last_report()["nodes"])
+        state, tasks = runs.run("update_site")
+        assert (state, tasks["plan_groups"], tasks["deploy_group"]) == ("success", "success", "skipped")
+        report = runs.last_report()
+        assert all(entry["as_wanted"] for entry in report["nodes"])
+        assert [(one["name"], one["state"]) for one in report["groups"]] == [("one", "success"), ("two", "success")]
+        assert [standing.map_index for standing in store.groups.standings(runs.last_action().id)] == [None, None]
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from design_rendering.design import read_design
 from design_rendering.documents import Document, load_documents
 from design_rendering.objects import design_objects
+from design_rendering.secrets import secret_values
 from site_engine.planning import committed_groups, racks_of
-from site_store import CommittedObjects, RevisionRecord, SiteStore
+from site_store import CommittedObjects, RevisionRecord, RevisionSecrets, SiteStore
 from strategy_lib.errors import StrategyLibError
 
 COLLECTION = "design"
@@ -35,4 +36,5 @@ def commit_design(
         racks=racks_of(design),
         objects=CommittedObjects(design_objects(read, design.nodes)),
         settings=design.settings.to_data(),
+        hidden=RevisionSecrets(frozenset(secret_values(read)), ()),
     )

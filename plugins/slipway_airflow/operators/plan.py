@@ -63,8 +63,8 @@ class PlanGroupsOperator(SiteOperator):
         existing = store.groups.standings(action.id)
         if existing:
             mapped = store.groups.mapped(action.id, plan_key)
-            planned = count(len(existing), "group")
-            self.log.info("The action has its plan already: %s, of which %d get tasks.", planned, len(mapped))
+            groups = count(len(existing), "group")
+            self.log.info("The action has its plan already: %s, of which %d get tasks.", groups, len(mapped))
             return mapped
         _, documents = self.read_revision(store, action.site, self.design["revision"])
         design = read_design(documents)

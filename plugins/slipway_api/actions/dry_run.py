@@ -11,8 +11,10 @@ from pydantic import BaseModel, Field
 from site_engine.actions.admission import judge_critical_groups, judge_design
 from site_engine.node_lists import last_list
 from site_engine.reports import dry_run_verdict
+from site_engine.site_plans import explain
+from site_store import GroupGoal, SiteGoals
 from slipway_api import airflow_access as access
-from slipway_api.actions.preview import ShownPreview, gates_of, messages_of, preview
+from slipway_api.actions.preview import Preview, ShownPreview, gates_of, messages_of, preview
 from slipway_api.actions.request import (
     ActionBody,
     ActionRequest,
@@ -30,10 +32,14 @@ from slipway_api.http.api_errors import ApiError, Finding
 from slipway_api.http.bodies import json_body_of
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
+from slipway_api.sites.site_plans import ChangedGroup, ChangedNode, UsedEdge, shown_changes
 from slipway_api.sites.site_statuses import read_list
+from strategy_lib.goals.update import Change
 from strategy_lib.warnings import group_count_problem
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from api_client.airflow import AirflowClient
     from site_store import SiteStore
     from slipway_api.airflow_access import Caller
@@ -67,6 +73,16 @@ class PlannedSubmission(BaseModel):
     nodes: list[str] = Field(examples=[["node-3"]])
 
 
+class PlannedChanges(BaseModel):
+    """What has to be done to each node that the action considers, and why."""
+
+    counts: dict[Change, int] = Field(examples=[{"change": 20, "none": 80}])
+    groups: list[ChangedGroup]
+    nodes: list[ChangedNode]
+    order: list[list[str]] = Field(examples=[[["r7-compute-01"]]])
+    edges: list[UsedEdge]
+
+
 class PlannedAction(BaseModel):
     """A dry run: what the action would do if every node succeeded."""
 
@@ -78,6 +94,7 @@ class PlannedAction(BaseModel):
     verdict_text: str = Field(examples=["dry run: nothing was submitted"])
     groups: list[PlannedGroup]
     submissions: list[PlannedSubmission]
+    changes: PlannedChanges
     preview: ShownPreview
     notes: list[Finding]
 
@@ -163,6 +180,18 @@ def dry_run(
             {"group": submission.group, "phase": submission.phase, "nodes": [*submission.nodes]}
             for submission in found.rehearsal.submissions
         ],
+        "changes": _changes(store, request.site, revision, found, listed.read_at),
         "preview": found.to_data(),
         "notes": [*notes, *messages_of(kind.name, found), *gates_of(found)],
     }
+
+
+def _changes(store: SiteStore, site: str, revision: int, found: Preview, listed_at: datetime) -> dict[str, Any]:
+    """Return what has to be done to each node, as `PlannedChanges` describes it; none is left out."""
+    groups = tuple(
+        GroupGoal(each.group.name, each.group.critical, each.group.depends_on, len(each.nodes), each.nodes)
+        for each in found.groups
+    )
+    records = {record.name: record for record in store.nodes.of_site(site) if record.name in found.differences}
+    plan = explain(store, site, SiteGoals(revision, {}, records, groups), found.differences, listed_at)
+    return shown_changes(plan, with_unchanged=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from design_rendering.design import Design
     from provisioner_client.protocol import ListedNode
     from site_engine.actions.parameters import ActionParameters
+    from site_engine.differences import NodeDifference
     from site_engine.planning import DryRun
     from site_store import PlannedGroup, SiteStore
 
@@ -82,6 +83,7 @@ class Preview:
     failing : critical groups that would fail all the same.
     groups : the plan's, in processing order.
     rehearsal : every provisioner task that would be submitted, in order.
+    differences : what has to be done to each node that is considered, and to those that left the design.
     """
 
     submitted: tuple[str, ...] = ()
@@ -94,6 +96,7 @@ class Preview:
     failing: tuple[str, ...] = ()
     groups: tuple[PlannedGroup, ...] = ()
     rehearsal: DryRun | None = None
+    differences: Mapping[str, NodeDifference] = field(default_factory=dict)
 
     @property
     def is_notable(self) -> bool:
@@ -168,6 +171,7 @@ def preview(
         failing=rehearsal.judgement.critical,
         groups=plan.groups,
         rehearsal=rehearsal,
+        differences=plan.differences,
     )
 
 

@@ -1,0 +1,252 @@
+"""What an update of a site would do now, from what the store knows: node by node, group by group, in which order.
+
+It reads the newest revision's goals and the provisioner's list that was read last. No design is rendered and nobody is
+asked; `planning.plan_action` comes to the same for the newest design and the same list.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from design_rendering.node_changes import node_changes
+from design_rendering.redaction import Redactor
+from design_rendering.secrets import PLACEHOLDER
+from site_engine.differences import NodeDifference, node_difference
+from site_engine.node_lists import last_list
+from strategy_lib.errors import StrategyLibError
+from strategy_lib.goals.update import TO_DO, Change
+from strategy_lib.goals.waves import find_node_cycles, waves
+from strategy_lib.outcome import NodeCondition
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from design_rendering.document_changes import DocumentChange
+    from site_store import GroupGoal, SiteGoals, SiteStore
+
+MOST_EXPLAINED = 2000
+"""Of so many nodes at most it is said which documents and fields differ."""
+_MOST_REVISIONS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedNode:
+    """A node with something to do.
+
+    Attributes
+    ----------
+    groups : those that it is in, in processing order.
+    documents : what differs between the design that it was done for and the wanted one; None where that is not said.
+    """
+
+    difference: NodeDifference
+    groups: tuple[str, ...] = ()
+    documents: tuple[DocumentChange, ...] | None = None
+
+    @property
+    def is_submitted(self) -> bool:
+        """Whether an update would submit it: it is in a group, and nothing keeps it back."""
+        return bool(self.groups) and self.difference.change in TO_DO and self.difference.withheld is None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupChanges:
+    """What an update has to do in a group: how many of its nodes it would add, change, …; all others are as wanted."""
+
+    name: str
+    critical: bool
+    depends_on: tuple[str, ...]
+    total: int
+    counts: Mapping[Change, int]
+    submitted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An edge of the order that is used: `later` waits for `earlier`; both are groups, or both are nodes."""
+
+    kind: str
+    later: str
+    earlier: str
+
+
+@dataclass(frozen=True, slots=True)
+class SitePlan:
+    """What an update would do.
+
+    Attributes
+    ----------
+    revision : the newest; None before the first commit.
+    listed_at : when the provisioner's list was read that it goes by; None where none was, and nothing counts as
+        deployed.
+    nodes : those with something to do, by name.
+    unchanged : those that are as wanted, by name: the version and the revision that each was done for.
+    groups : in processing order.
+    order : waves of nodes to add, change or redo: each waits for those before.
+    edges : which edges of the order that follows from.
+    """
+
+    site: str
+    revision: int | None
+    listed_at: datetime | None
+    nodes: Mapping[str, PlannedNode] = field(default_factory=dict)
+    unchanged: Mapping[str, tuple[int | None, int | None]] = field(default_factory=dict)
+    groups: tuple[GroupChanges, ...] = ()
+    order: tuple[tuple[str, ...], ...] = ()
+    edges: tuple[Edge, ...] = ()
+
+    @property
+    def counts(self) -> Mapping[Change, int]:
+        """How many nodes it would add, change, …, each node once."""
+        found = Counter(planned.difference.change for planned in self.nodes.values())
+        found[Change.NONE] += len(self.unchanged)
+        return {change: found[change] for change in Change}
+
+
+def plan_site(store: SiteStore, site: str, *, explained: int = MOST_EXPLAINED) -> SitePlan:
+    """Say what an update of a site would do now.
+
+    Parameters
+    ----------
+    explained : of so many nodes it is said which documents and fields differ.
+    """
+    listed = last_list(store, site)
+    conditions = {} if listed is None else {name: node.condition for name, node in listed.nodes.items()}
+    goals = store.goals.of_site(site, lambda name: conditions.get(name) is NodeCondition.DEPLOYED)
+    found = {
+        name: node_difference(name, record.wanted_digest, record, conditions.get(name))
+        for name, record in goals.records.items()
+    }
+    read_at = None if listed is None else listed.read_at
+    return explain(store, site, goals, found, read_at, explained=explained)
+
+
+def explain(
+    store: SiteStore,
+    site: str,
+    goals: SiteGoals,
+    found: Mapping[str, NodeDifference],
+    listed_at: datetime | None,
+    *,
+    explained: int = MOST_EXPLAINED,
+) -> SitePlan:
+    """Say group by group, in which order, and by which documents and fields, what follows from differences of nodes.
+
+    Parameters
+    ----------
+    goals : what is wanted: its `clean` nodes are as wanted, whatever `found` says of others.
+    found : of each other node what has to be done to it.
+    """
+    changed = {name: each for name, each in found.items() if each.change is not Change.NONE}
+    groups_of: dict[str, list[str]] = {}
+    for group in goals.groups:
+        for name in group.nodes:
+            groups_of.setdefault(name, []).append(group.name)
+    documents = _documents(store, site, goals, changed, explained)
+    nodes = {
+        name: PlannedNode(each, tuple(groups_of.get(name, ())), documents.get(name)) for name, each in changed.items()
+    }
+    as_wanted = {name: (each.done_version, each.done_revision) for name, each in found.items() if name not in changed}
+    return SitePlan(
+        site,
+        goals.revision,
+        listed_at,
+        nodes,
+        {**goals.clean, **as_wanted} if as_wanted else goals.clean,
+        tuple(_of_group(group, nodes) for group in goals.groups),
+        *_order(goals, nodes),
+    )
+
+
+def _of_group(group: GroupGoal, nodes: Mapping[str, PlannedNode]) -> GroupChanges:
+    its = [nodes[name] for name in group.nodes if name in nodes]
+    counts = Counter(planned.difference.change for planned in its)
+    counts[Change.NONE] = group.total - len(its)
+    return GroupChanges(
+        group.name,
+        group.critical,
+        group.depends_on,
+        group.total,
+        {change: counts[change] for change in Change},
+        sum(1 for planned in its if planned.is_submitted),
+    )
+
+
+def _order(goals: SiteGoals, nodes: Mapping[str, PlannedNode]) -> tuple[tuple[tuple[str, ...], ...], tuple[Edge, ...]]:
+    """Return the waves of nodes with something to do, and the edges between groups and nodes that lead to them."""
+    to_do = [name for name, planned in nodes.items() if planned.difference.change in TO_DO]
+    doing = frozenset(to_do)
+    active = {group.name for group in goals.groups if not doing.isdisjoint(group.nodes)}
+    depends_on = {name: _waits_for(goals, name) for name in to_do}
+    edges = [
+        Edge("group", group.name, other)
+        for group in goals.groups
+        for other in group.depends_on
+        if group.name in active and other in active
+    ]
+    edges += [Edge("node", name, other) for name in to_do for other in depends_on[name] if other in doing]
+    # A commit refuses cycles; one that was forced has no order.
+    ordered = [] if find_node_cycles(to_do, depends_on) else waves(to_do, to_do, depends_on)
+    return tuple(map(tuple, ordered)), tuple(edges)
+
+
+def _waits_for(goals: SiteGoals, name: str) -> tuple[str, ...]:
+    record = goals.records.get(name)
+    return () if record is None else tuple(record.depends_on or ())
+
+
+def _documents(
+    store: SiteStore, site: str, goals: SiteGoals, changed: Mapping[str, NodeDifference], most: int
+) -> dict[str, tuple[DocumentChange, ...]]:
+    """Return what differs for nodes that were done for another design, of the first of them."""
+    since: dict[int, list[str]] = {}
+    for name, each in changed.items():
+        if each.change in (Change.CHANGE, Change.RELABEL) and each.done_revision is not None and most > 0:
+            since.setdefault(each.done_revision, []).append(name)
+            most -= 1
+    found: dict[str, tuple[DocumentChange, ...]] = {}
+    for number, names in sorted(since.items(), reverse=True)[:_MOST_REVISIONS]:
+        if goals.revision is not None:
+            found.update(_between(store, site, number, goals.revision, names))
+    return found
+
+
+def _between(
+    store: SiteStore, site: str, before: int, after: int, names: Collection[str]
+) -> Mapping[str, tuple[DocumentChange, ...]]:
+    old, new = store.revisions.get(site, before), store.revisions.get(site, after)
+    if old.text is None or new.text is None:
+        return {}
+    secrets = [store.revisions.secrets(site, number) for number in (before, after)]
+    texts = frozenset(text for each in secrets if each is not None for text in each.texts)
+    try:
+        return node_changes(old.text, new.text, names, Hiding(texts) if None not in secrets else _hidden)
+    except StrategyLibError:
+        # What was rendered by an older version, or forced, may not be readable any more.
+        return {}
+
+
+def _hidden(value: Any) -> Any:
+    """Hide a value of a design of which it is not known what in it is secret."""
+    return PLACEHOLDER
+
+
+class Hiding:
+    """Takes secrets out of values, short ones too where they are all of a value."""
+
+    def __init__(self, texts: Collection[str]) -> None:
+        self._texts = frozenset(texts)
+        self._redactor = Redactor(texts, PLACEHOLDER)
+
+    def __call__(self, value: Any) -> Any:
+        """Return the value without the secrets."""
+        if isinstance(value, Mapping):
+            return {key: self(item) for key, item in value.items()}
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            return [self(item) for item in value]
+        if value is None or isinstance(value, bool):
+            return value
+        return PLACEHOLDER if str(value) in self._texts else self._redactor.redact_value(value)

@@ -1,0 +1,106 @@
+"""What is wanted of a site's nodes and what was done: read so that what needs nothing costs little."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, func, or_, select
+
+from site_store.database import Repository
+from site_store.dialects import among
+from site_store.nodes import node_record
+from site_store.records import NodeRecord
+from site_store.tables import node, revision, site_group, site_group_node
+from strategy_lib.status.words import Status
+
+# Beyond so many names the groups of all nodes are read: that is faster than looking them up.
+_MOST_LOOKED_UP = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class GroupGoal:
+    """A group of the committed strategy: how many nodes it has, and which of them may have something to do."""
+
+    name: str
+    critical: bool
+    depends_on: tuple[str, ...]
+    total: int
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SiteGoals:
+    """What is wanted and done, in one snapshot.
+
+    Attributes
+    ----------
+    revision : the newest; None before the first commit.
+    clean : the nodes that are as wanted, by name: the version and the revision that each was done for.
+    records : the other nodes that are wanted, or left the design after something was done to them, by name.
+    groups : in processing order.
+    """
+
+    revision: int | None
+    clean: Mapping[str, tuple[int | None, int | None]]
+    records: Mapping[str, NodeRecord] = field(default_factory=dict)
+    groups: tuple[GroupGoal, ...] = ()
+
+
+class Goals(Repository):
+    """Goals of sites."""
+
+    def of_site(self, site: str, as_it_was_left: Callable[[str], bool]) -> SiteGoals:
+        """Return what is wanted and done. Only nodes that may have something to do are read as a whole.
+
+        Parameters
+        ----------
+        as_it_was_left : whether the provisioner shows a node as deployed.
+        """
+        here = node.c.site == site
+        in_view = or_(node.c.wanted_digest.is_not(None), node.c.done_digest.is_not(None))
+        good = node.c.standing == Status.SUCCESS
+        groups = select(site_group).where(site_group.c.site == site).order_by(site_group.c.position)
+        membership = select(site_group_node.c.group_name, site_group_node.c.node).where(site_group_node.c.site == site)
+        sizes = (
+            select(site_group_node.c.group_name, func.count().label("total"))
+            .where(site_group_node.c.site == site)
+            .group_by(site_group_node.c.group_name)
+        )
+
+        def work(tx: Connection) -> SiteGoals:
+            newest = tx.scalar(select(func.max(revision.c.number)).where(revision.c.site == site))
+            done = select(node.c.name, node.c.done_version, node.c.done_revision).where(here, good)
+            clean = {name: (version, number) for name, version, number in tx.execute(done)}
+            suspects = [name for name in clean if not as_it_was_left(name)]
+            rows = list(tx.execute(select(node).where(here, in_view, node.c.standing != Status.SUCCESS)))
+            if suspects:
+                rows += tx.execute(select(node).where(here, among(tx, node.c.name, suspects)))
+            records = {row.name: node_record(row) for row in rows}
+            for name in suspects:
+                del clean[name]
+            few = membership
+            if len(records) <= _MOST_LOOKED_UP:
+                few = membership.where(among(tx, site_group_node.c.node, records))
+            members: dict[str, list[str]] = {}
+            for group, name in tx.execute(few):
+                if name in records:
+                    members.setdefault(group, []).append(name)
+            totals: dict[str, int] = {row.group_name: row.total for row in tx.execute(sizes)}
+            return SiteGoals(
+                newest,
+                clean,
+                dict(sorted(records.items())),
+                tuple(
+                    GroupGoal(
+                        row.name,
+                        row.critical,
+                        tuple(row.depends_on),
+                        totals.get(row.name, 0),
+                        tuple(sorted(members.get(row.name, ()))),
+                    )
+                    for row in tx.execute(groups)
+                ),
+            )
+
+        return self._database.read(work)

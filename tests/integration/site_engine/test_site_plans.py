@@ -1,0 +1,153 @@
+"""The plan of a site from the store: which nodes it names, with what differs, and that the action's own plan agrees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from design_rendering.design import read_design
+from design_rendering.documents import load_documents
+from provisioner_client.protocol import ListedNode
+from site_engine.actions.kinds import KINDS
+from site_engine.actions.parameters import ActionParameters
+from site_engine.node_lists import keep_list
+from site_engine.planning import plan_action
+from site_engine.site_plans import SitePlan, plan_site
+from site_store import ActionState, SiteStore
+from strategy_lib.goals.update import Change
+from strategy_lib.outcome import NodeCondition
+from tests.support.driving import Begin, Driving
+from tests.support.revisions import commit_design
+from tests.support.sites import document, group, node, site
+
+GROUPS = [group("one", ["a", "b"]), group("two", ["b", "c"], after=["one"], critical=False)]
+NAMES = ("a", "b", "c", "d")
+
+
+def design(image: str = "jammy", role: str = "compute", *, without: str = "", strategy: Any = None) -> str:
+    """Return a site of which a and b are made from the profile `rack`; d is in no group."""
+    profiles = {"a": "rack", "b": "rack"}
+    nodes = [node(name, profile=profiles.get(name, "compute")) for name in NAMES if name not in without]
+    rack = document("drydock/HostProfile/v1", "rack", {"platform": {"image": image}})
+    rack["data"]["metadata"] = {"owner_data": {"role": role}}
+    return site(nodes, strategy or GROUPS) + yaml.safe_dump_all([rack], explicit_start=True)
+
+
+def show(store: SiteStore, **conditions: NodeCondition) -> None:
+    """Have the provisioner's list say this; nodes that are not named are deployed."""
+    said = {**dict.fromkeys(NAMES, NodeCondition.DEPLOYED), **conditions}
+    keep_list(store, "alpha", "drydock", {name: ListedNode(name, how, str(how), "on") for name, how in said.items()})
+
+
+@pytest.fixture
+def done(begin: Begin) -> Driving:
+    """Deploy the site in its first revision; d, in no group, stays new."""
+    driving = begin(design())
+    for name in ("one", "two"):
+        driving.group(name)
+    driving.store.actions.close(driving.action.id, ActionState.SUCCESS, "done")
+    show(driving.store, d=NodeCondition.READY)
+    return driving
+
+
+def changes(plan: SitePlan) -> dict[str, tuple[str, bool]]:
+    """Return of each node what has to be done to it, and whether it would be submitted."""
+    return {name: (each.difference.change.value, each.is_submitted) for name, each in plan.nodes.items()}
+
+
+def agrees(store: SiteStore, plan: SitePlan, text: str) -> None:
+    """Make sure that the plan of an action says the same of each node."""
+    found = read_design(load_documents(text, "site.yaml"))
+    records = store.nodes.of_site("alpha")
+    listed = store.provisioner_lists.get("alpha")
+    assert listed is not None
+    said = {name: NodeCondition(one["condition"]) for name, one in yaml.safe_load(listed.nodes).items()}
+    action = plan_action(KINDS["update_site"], ActionParameters(), found, found.strategy, records, said)
+    ours = {name: each.difference for name, each in plan.nodes.items()}
+    assert {name: each for name, each in action.differences.items() if each.change != "none"} == ours
+    assert {name for name, each in action.differences.items() if each.change == "none"} == plan.unchanged.keys()
+
+
+def test_a_site_that_is_as_wanted_has_nothing_to_do_but_what_is_in_no_group(done: Driving) -> None:
+    plan = plan_site(done.store, "alpha")
+    assert changes(plan) == {"d": ("add", False)}
+    assert plan.unchanged == dict.fromkeys("abc", (1, 1))
+    assert [(one.name, one.total, one.counts[Change.NONE], one.submitted) for one in plan.groups] == [
+        ("one", 2, 2, 0),
+        ("two", 2, 2, 0),
+    ]
+    assert (plan.counts[Change.NONE], plan.counts[Change.ADD]) == (3, 1)
+    agrees(done.store, plan, design())
+
+
+def test_rule_37_a_changed_profile_is_a_change_of_its_nodes_with_the_fields_that_differ(done: Driving) -> None:
+    commit_design(done.store, "alpha", design("noble"))
+    show(done.store, a=NodeCondition.READY)
+    plan = plan_site(done.store, "alpha")
+    assert changes(plan) == {"a": ("change", True), "b": ("change", False), "d": ("add", False)}
+    for name in "ab":
+        (changed,) = plan.nodes[name].documents or ()
+        assert (changed.schema, changed.name) == ("drydock/HostProfile/v1", "rack")
+        assert [(one.path, one.before, one.after) for one in changed.fields] == [
+            ("$.data.platform.image", "jammy", "noble")
+        ]
+        each = plan.nodes[name].difference
+        assert (each.done_version, each.done_revision, each.wanted_version, each.wanted_revision) == (1, 1, 2, 2)
+    assert plan.nodes["b"].groups == ("one", "two")
+    assert [(one.name, one.counts[Change.CHANGE], one.counts[Change.NONE], one.submitted) for one in plan.groups] == [
+        ("one", 2, 0, 1),
+        ("two", 1, 1, 0),
+    ]
+    assert [(edge.kind, edge.later, edge.earlier) for edge in plan.edges] == [("group", "two", "one")]
+    assert plan.order == (("a", "b", "d"),)
+    agrees(done.store, plan, design("noble"))
+
+
+def test_rule_25_labels_are_named_as_such(done: Driving) -> None:
+    text = design(role="storage")
+    commit_design(done.store, "alpha", text)
+    plan = plan_site(done.store, "alpha")
+    assert changes(plan)["a"] == ("relabel", False)
+    (changed,) = plan.nodes["a"].documents or ()
+    assert [one.path for one in changed.fields] == ["$.data.metadata.owner_data.role"]
+    agrees(done.store, plan, text)
+
+
+def test_a_rollback_before_any_run_means_nothing_to_do(done: Driving) -> None:
+    before = changes(plan_site(done.store, "alpha"))
+    commit_design(done.store, "alpha", design("noble"))
+    commit_design(done.store, "alpha", design())
+    assert changes(plan_site(done.store, "alpha")) == before
+
+
+def test_nodes_that_left_the_design_are_named_and_wiped_ones_are_done_again(done: Driving) -> None:
+    text = design(without="c", strategy=[group("one", ["a", "b"])])
+    commit_design(done.store, "alpha", text)
+    show(done.store, a=NodeCondition.READY, d=NodeCondition.READY)
+    plan = plan_site(done.store, "alpha")
+    assert changes(plan) == {"a": ("redo", True), "c": ("remove", False), "d": ("add", False)}
+    assert plan.nodes["a"].difference.reason == "not as it was left: ready"
+    agrees(done.store, plan, text)
+
+
+def test_secrets_of_both_revisions_are_hidden(done: Driving) -> None:
+    secret = document("deckhand/Passphrase/v1", "word", "opensesame")
+    commit_design(done.store, "alpha", design("opensesame") + yaml.safe_dump_all([secret], explicit_start=True))
+    (changed,) = plan_site(done.store, "alpha").nodes["a"].documents or ()
+    assert [(one.path, one.before, one.after) for one in changed.fields] == [
+        ("$.data.platform.image", "[redacted]", "[redacted]")
+    ]
+
+
+def test_a_site_without_a_list_or_a_commit_has_a_plan_too(store: SiteStore) -> None:
+    empty = plan_site(store, "alpha")
+    assert (empty.revision, empty.listed_at, dict(empty.nodes), empty.groups) == (None, None, {}, ())
+    commit_design(store, "alpha", design())
+    assert changes(plan_site(store, "alpha")) == {
+        "a": ("add", True),
+        "b": ("add", True),
+        "c": ("add", True),
+        "d": ("add", False),
+    }
