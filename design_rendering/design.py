@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
 from design_rendering.digests import node_digests
@@ -17,8 +17,9 @@ from strategy_lib.configuration import (
     named_strategy,
     parse_configuration,
 )
-from strategy_lib.errors import Problem, StrategyLibError
+from strategy_lib.errors import Problem, StrategyError, StrategyLibError, problem_at
 from strategy_lib.node import Node
+from strategy_lib.node_order import has_order, node_edges, order_problems, require_order
 from strategy_lib.notifications import NOBODY, NOTIFICATIONS_SCHEMA, Notifications, parse_notifications
 from strategy_lib.site_settings import DEFAULT_SETTINGS, SITE_SETTINGS_SCHEMA, SiteSettings, parse_site_settings
 from strategy_lib.strategy import STRATEGY_SCHEMA, Strategy, default_strategy
@@ -42,6 +43,7 @@ class Design:
     warnings : what deserves a second look (rule 4), and host profiles that are missing.
     notifications : who is told what; nobody where the site has no such document.
     settings : how Slipway goes about the site; the defaults where the site has no such document.
+    edges : node to the nodes that it waits for, as groups and nodes name them (rule 39).
     """
 
     configuration: DeploymentConfiguration
@@ -51,6 +53,7 @@ class Design:
     warnings: tuple[Problem, ...]
     notifications: Notifications = NOBODY
     settings: SiteSettings = DEFAULT_SETTINGS
+    edges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def read_design(documents: Iterable[Document]) -> Design:
@@ -80,13 +83,40 @@ def read_design(documents: Iterable[Document]) -> Design:
     digests = _attempt(errors, no_digests, node_digests, all_documents, nodes)
     notifications = _attempt(errors, NOBODY, read_notifications, all_documents)
     settings = _attempt(errors, DEFAULT_SETTINGS, read_site_settings, all_documents)
+    no_edges: Mapping[str, tuple[str, ...]] = {}
+    edges = no_edges
+    if not errors:
+        edges = _attempt(errors, no_edges, read_edges, all_documents, strategy, nodes, strategy_document)
     if len(errors) == 1:
         raise errors[0]
     if errors:
         raise DocumentError(dict.fromkeys(problem for error in errors for problem in error.problems))
     warnings = [*strategy_warnings(strategy, nodes, strategy_document), *missing_profiles(all_documents)]
     warnings += unused_strategies(all_documents)
-    return Design(configuration, strategy, tuple(nodes), digests, tuple(warnings), notifications, settings)
+    return Design(configuration, strategy, tuple(nodes), digests, tuple(warnings), notifications, settings, edges)
+
+
+def read_edges(
+    documents: Sequence[Document], strategy: Strategy, nodes: Sequence[Node], strategy_document: Document | None
+) -> Mapping[str, tuple[str, ...]]:
+    """Return which nodes wait for which, as groups and nodes name them (rule 39).
+
+    Raises `StrategyError` with names that no node has, and with cycles, each with its path, document and line.
+    """
+    if not has_order(strategy, nodes):
+        return {}
+    node_documents = find_documents(documents, NODE_SCHEMA)
+    problems = [
+        problem_at(found.path, found.message, strategy_document if found.node is None else node_documents[found.node])
+        for found in order_problems(strategy, nodes)
+    ]
+    if problems:
+        raise StrategyError(problems)
+    try:
+        require_order(strategy, nodes)
+    except StrategyError as error:
+        raise StrategyError(problem_at(one.path, one.message, strategy_document) for one in error.problems) from None
+    return node_edges(strategy, nodes)
 
 
 def read_notifications(documents: Iterable[Document]) -> Notifications:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from provisioner_client.errors import ProvisionerError
-from site_engine.actions.kinds import kind_of
+from site_engine.actions.kinds import Override, kind_of
 from site_engine.actions.parameters import parameters_of
 from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_engine.groups import interrupt_group
@@ -63,10 +63,13 @@ def finalize_dry_run(
     """Report what a dry run has found, and close the action; as `finalize_action`, but that nothing was done."""
     data = store.reports.facts(action.id)
     states = {tasks.node: tasks.state for tasks in data.nodes}
-    targets = sorted(parameters_of(action).target_nodes or ())
+    parameters = parameters_of(action)
+    targets = sorted(parameters.target_nodes or ())
     withheld = store.tasks.withheld(action.id)
-    planned = [PlannedGroup(group.definition, group.nodes) for group in data.groups]
-    rehearsal = simulate_plan(planned, states, kind_of(action.kind).node_step, targets, withheld)
+    planned = [PlannedGroup(group.definition, group.nodes, group.plan) for group in data.groups]
+    below_criteria = parameters.allows(Override.BELOW_CRITERIA)
+    step = kind_of(action.kind).node_step
+    rehearsal = simulate_plan(planned, states, step, targets, withheld, below_criteria=below_criteria)
     return _closed(store, action, make_dry_run_report(data, step_states, store.now(), rehearsal), log)
 
 

@@ -16,15 +16,17 @@ from site_engine.approvals import refusal
 from site_engine.differences import node_differences
 from site_engine.measurements import measure_abandoned, measure_group
 from site_engine.operations.reconcile import OperationOwner, list_nodes
-from site_engine.operations.resume import NextOperation, begun_operation
+from site_engine.operations.resume import NextOperation
 from site_engine.planning import judge_deployed
 from site_engine.reports import STEP_WARNING
 from site_store import ApprovalAnswer, AttemptNotOpen
 from strategy_lib.approval import ApprovalMoment
 from strategy_lib.deployment import Deployment, Finished
-from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
+from strategy_lib.node import NodeState
+from strategy_lib.outcome import NEEDS_REDEPLOY, REFUSED_BY_PREPARE, NodeCondition
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.release import ReleasePlan, plan_release
+from strategy_lib.rounds_of_group import Round, Rounds
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from site_engine.operations.wait import PhaseTimes
     from site_store import ActionRecord, ApprovalRecord, GroupRecord, GroupStanding, PlannedGroup, SiteStore
     from strategy_lib.deployment import GroupView, Step
+    from strategy_lib.group_plan import GroupPlan
     from strategy_lib.strategy import Group
 
 
@@ -44,7 +47,8 @@ class GroupRequest:
 
     ``attempt_key`` tells a retry by Airflow (same key) from a person's clear (another key), rule 23.
     ``release_times`` are those of releasing nodes before they are prepared. ``redo_done`` also submits nodes that are
-    deployed by now; ``ignore_older_tasks`` submits nodes although an older provisioner task still holds them.
+    deployed by now; ``ignore_older_tasks`` submits nodes although an older provisioner task still holds them;
+    ``below_criteria`` redeploys nodes of a critical group although its criteria leave no room for that.
     """
 
     action_id: str
@@ -56,6 +60,7 @@ class GroupRequest:
     release_times: PhaseTimes
     redo_done: bool = False
     ignore_older_tasks: bool = False
+    below_criteria: bool = False
 
 
 class GroupSubject:
@@ -119,15 +124,18 @@ class GroupSubject:
             return gate
         if gate is not None and gate.answer is not ApprovalAnswer.APPROVED:
             return self._refused(view, gate)
+        self._keep_back(view)
         if isinstance(due, Finished):
             return self._finish(view)
         if view.criteria and view.criteria != record.criteria:
             self._note_criteria(view)
-        if due.phase is Phase.PREPARE:
-            release = begun_operation(self._store, self.owner, Phase.RELEASE)
-            if release is not None and release.ended is None:
-                return NextOperation(release.phase, release.nodes, self.request.release_times, note=_NOT_RELEASED)
-        return NextOperation(due.phase, due.nodes, self.request.times[due.phase])
+        number = deployment.round_of(due)
+        if due.phase is Phase.RELEASE:
+            return NextOperation(due.phase, due.nodes, self.request.release_times, note=_NOT_RELEASED, number=number)
+        again = [name for name in due.nodes if deployment.state_of(name) is NodeState.FAILURE]
+        if again:
+            self._log.info("Tried again in %s: %s.", due.phase, log_messages.names(again))
+        return NextOperation(due.phase, due.nodes, self.request.times[due.phase], number=number, again=again)
 
     def prepare(self, due: NextOperation, free: Sequence[str]) -> NextOperation:
         """Return the due operation with the nodes that can be sent; or their release, which comes before a prepare."""
@@ -137,9 +145,18 @@ class GroupSubject:
         listed = list_nodes(self._store, self._operations.provisioner, request.action_id, request.site, free)
         found = {name: node.condition for name, node in listed.items()}
         if due.phase is Phase.PREPARE:
-            nodes = self._to_release(listed)
+            rounds = Rounds(self._rounds())
+            nodes = self._to_release(listed, rounds)
             if nodes:
-                return NextOperation(Phase.RELEASE, nodes, request.release_times, found, note=_NOT_RELEASED)
+                return NextOperation(
+                    Phase.RELEASE,
+                    nodes,
+                    request.release_times,
+                    found,
+                    note=_NOT_RELEASED,
+                    number=rounds.next_number(Phase.RELEASE),
+                    again=due.again,
+                )
         return replace(due, nodes=self._without_deployed(due.phase, free, found), found=found)
 
     def _gate(self, due: Step | Finished, view: GroupView) -> ApprovalRecord | None:
@@ -180,14 +197,55 @@ class GroupSubject:
 
     def _deployment(self) -> Deployment:
         record = self.record
+        plan = self._plan()
+        waited_for = self._store.waits.facts(record.action_id, plan.named) if plan.named else {}
+        states = {name: fact.state for name, fact in waited_for.items()}
         return Deployment(
             [record.definition],
             {record.name: record.nodes},
-            self._store.tasks.attempt_states(record.action_id, record.name, record.attempt),
+            states | self._store.tasks.attempt_states(record.action_id, record.name, record.attempt),
             self._store.groups.states(record.action_id, record.definition.depends_on),
-            phases_done=record.phases_done,
             withheld=self._store.tasks.withheld(record.action_id, record.name),
+            plans={record.name: plan},
+            rounds=self._rounds(),
+            errors={name: fact.error for name, fact in waited_for.items() if fact.error is not None},
+            held={name: fact.held for name, fact in waited_for.items() if fact.held is not None},
+            below_criteria=self.request.below_criteria,
         )
+
+    def _plan(self) -> GroupPlan:
+        """Return the plan of the group's nodes; what an earlier attempt has taken away serves no more."""
+        plan = self.record.plan
+        if not plan.redeploy:
+            return plan
+        gone = {
+            name
+            for operation in self._store.operations.of_action(self.record.action_id, self.record.name)
+            if operation.phase is Phase.RELEASE and not self.owner.owns(operation)
+            for name in operation.nodes
+        }
+        return replace(plan, redeploy=plan.redeploy - gone, serving=plan.serving - gone)
+
+    def _rounds(self) -> list[Round]:
+        """Return the operations of this attempt, in order."""
+        operations = self._store.operations.of_action(self.record.action_id, self.record.name)
+        return [
+            Round(operation.phase, operation.nodes, operation.ended is not None, operation.left_out)
+            for operation in operations
+            if self.owner.owns(operation)
+        ]
+
+    def _keep_back(self, view: GroupView) -> None:
+        """Keep why nodes are not sent: for others that they wait for, or because no more may be away (rule 39)."""
+        if view.held:
+            self._store.waits.hold(self.record.action_id, view.held)
+        if view.kept:
+            why = {
+                name: f"design changed, {NEEDS_REDEPLOY}; stays as it is: {said}" for name, said in view.kept.items()
+            }
+            self._store.tasks.settle_deployed(self.record.action_id, Phase.PREPARE, (), why)
+            for line in log_messages.withheld(why):
+                self._log.warning("%s", line)
 
     def _note_criteria(self, view: GroupView) -> None:
         """Keep what was judged after prepare: the nodes move on, and a report after a crash must say the same."""
@@ -210,12 +268,11 @@ class GroupSubject:
         measure_group(self.request.site, judged)
         return judged
 
-    def _to_release(self, listed: Mapping[str, ListedNode]) -> Sequence[str]:
-        """Return the nodes that are released now, once an attempt; those that have to stay as they are fail."""
+    def _to_release(self, listed: Mapping[str, ListedNode], rounds: Rounds) -> Sequence[str]:
+        """Return the nodes that are released now, once before each prepare; those that must stay fail."""
         record = self.record
-        if begun_operation(self._store, self.owner, Phase.RELEASE) is not None:
-            return ()
-        plan = release_of(self._store, self.request.site, record.definition, listed)
+        considered = {name: node for name, node in listed.items() if not rounds.was_released(name)}
+        plan = release_of(self._store, self.request.site, record.definition, considered)
         if plan.refused:
             for name, why in plan.refused.items():
                 self._log.warning("%s is not submitted: %s.", name, why)
@@ -240,6 +297,9 @@ class GroupSubject:
         wanted = {name: digests.get(name, "") for name in nodes}
         differences = node_differences(wanted, self._store.nodes.of_site(self.request.site), found)
         deployed = judge_deployed({name: differences[name] for name in wanted})
+        if phase is Phase.RELEASE:
+            # They are to be redeployed: only what is as wanted by now is left alone.
+            phase, deployed = Phase.PREPARE, replace(deployed, withheld={})
         self._store.tasks.settle_deployed(record.action_id, phase, deployed.as_wanted, deployed.withheld)
         if deployed.as_wanted:
             self._log.info("As wanted by now, not submitted: %s.", log_messages.names(deployed.as_wanted))

@@ -12,7 +12,9 @@ from site_engine.differences import NodeDifference, node_differences
 from site_store import IdleGroup, NodeRecord, PlannedGroup
 from strategy_lib.deployment import Deployment, Finished
 from strategy_lib.errors import StrategyLibError
-from strategy_lib.goals.update import Change
+from strategy_lib.goals.update import TO_DO, Change
+from strategy_lib.goals.waves import order_between_groups
+from strategy_lib.group_plan import plan_of_group
 from strategy_lib.node import Node, NodeState
 from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import NodeCondition
@@ -51,21 +53,57 @@ class Deployed:
     withheld: Mapping[str, str] = field(default_factory=dict)
 
 
-def make_plan(
-    strategy: Strategy, nodes: Sequence[Node], done: Collection[str], withheld: Mapping[str, str] | None = None
-) -> Plan:
-    """Order the groups and resolve their selectors (rules 5-8)."""
+NONE_DEPLOYED = Deployed()
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of nodes, beyond what their selectors say, when a plan is made.
+
+    Attributes
+    ----------
+    deployed : those that are as wanted, and those that an action leaves alone.
+    edges : node to the nodes that it waits for (rule 39).
+    met : nodes that are done as wanted, whether or not the action considers them.
+    redeployable : of the nodes that are left alone, those that a redeploy brings to the wanted design.
+    redeploy : they are redeployed in whatever group; else in groups that allow it.
+    serving : nodes that the provisioner lists as deployed.
+    """
+
+    deployed: Deployed = NONE_DEPLOYED
+    edges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    met: frozenset[str] = frozenset()
+    redeployable: frozenset[str] = frozenset()
+    redeploy: bool = False
+    serving: frozenset[str] = frozenset()
+
+
+NOTHING_KNOWN = Known()
+
+
+def make_plan(strategy: Strategy, nodes: Sequence[Node], known: Known = NOTHING_KNOWN) -> Plan:
+    """Order the groups, resolve their selectors, and order their nodes (rules 5-8 and 39)."""
     members = resolve(strategy, nodes)
-    groups = tuple(PlannedGroup(strategy.group(name), tuple(sorted(members[name]))) for name in order_groups(strategy))
-    grouped = frozenset(name for planned in groups for name in planned.nodes)
+    order = order_groups(strategy, order_between_groups(members, known.edges))
+    grouped = frozenset[str]().union(*members.values())
+    met = known.met - grouped
+    # A node is redeployed by the first of its groups.
+    allowing = [group.name for group in strategy.groups if known.redeploy or group.allow_redeploy]
+    left = known.redeployable.intersection(name for group in allowing for name in members[group])
+    withheld = {name: why for name, why in known.deployed.withheld.items() if name not in left}
+    groups = []
+    for name in order:
+        plan = plan_of_group(members[name], known.edges, met, left, known.serving)
+        left -= plan.redeploy
+        groups.append(PlannedGroup(strategy.group(name), tuple(sorted(members[name])), plan))
     other = frozenset(node.name for node in nodes) - grouped
-    return Plan(groups, grouped.intersection(done), other, dict(withheld or {}))
+    return Plan(tuple(groups), grouped.intersection(known.deployed.as_wanted), other, withheld)
 
 
 def committed_groups(design: Design) -> tuple[PlannedGroup, ...] | None:
     """Return the groups of a design with their nodes in processing order; None where that cannot be said."""
     try:
-        return make_plan(design.strategy, design.nodes, ()).groups
+        return make_plan(design.strategy, design.nodes, Known(edges=design.edges)).groups
     except StrategyLibError:
         return None
 
@@ -91,9 +129,29 @@ def plan_action(
     records : what the store knows of the site's nodes.
     conditions : what the provisioner says of them.
     """
-    differences = considered_differences(kind, parameters, design.digests, records, conditions)
-    deployed = judge_deployed(differences)
-    return replace(make_plan(strategy, design.nodes, deployed.as_wanted, deployed.withheld), differences=differences)
+    of_site = list(records)
+    differences = considered_differences(kind, parameters, design.digests, of_site, conditions)
+    known = Known(
+        deployed=judge_deployed(differences),
+        edges=design.edges,
+        met=_done_of(design, of_site, conditions),
+        redeployable=frozenset(
+            name for name, each in differences.items() if each.withheld is not None and each.change in TO_DO
+        ),
+        redeploy=parameters.allows(Override.ALLOW_REDEPLOY),
+        serving=frozenset(name for name, condition in conditions.items() if condition is NodeCondition.DEPLOYED),
+    )
+    return replace(make_plan(strategy, design.nodes, known), differences=differences)
+
+
+def _done_of(design: Design, records: Iterable[NodeRecord], conditions: Mapping[str, NodeCondition]) -> frozenset[str]:
+    """Return the nodes that others wait for, and that are done as wanted: an action may leave them out (rule 39)."""
+    named = frozenset[str]().union(*frozenset(design.edges.values()))
+    if not named:
+        return frozenset()
+    wanted = {name: design.digests[name] for name in named if name in design.digests}
+    found = node_differences(wanted, (record for record in records if record.name in named), conditions)
+    return frozenset(name for name in wanted if found[name].change is Change.NONE)
 
 
 def considered_differences(
@@ -179,16 +237,21 @@ def simulate_plan(
     step: Phase | None = None,
     targets: Sequence[str] = (),
     withheld: Collection[str] = (),
+    *,
+    below_criteria: bool = False,
 ) -> DryRun:
     """Return every provisioner task that would be submitted, in order, then the groups without any.
 
-    ``step`` is done to the ``targets`` before any group; ``withheld`` nodes are never submitted.
+    ``step`` is done to the ``targets`` before any group; ``withheld`` nodes are never submitted. ``below_criteria`` is
+    the override of the action.
     """
     deployment = Deployment(
         [planned.group for planned in groups],
         {planned.group.name: planned.nodes for planned in groups},
         states,
         withheld=withheld,
+        plans={planned.group.name: planned.plan for planned in groups},
+        below_criteria=below_criteria,
     )
     submissions = [Submission(None, step.value, tuple(targets))] if step is not None else []
     while not isinstance(due := deployment.next(), Finished):

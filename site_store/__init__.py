@@ -95,6 +95,7 @@ from site_store.tree_facts import (
     StepFacts,
     TroubleFacts,
 )
+from site_store.waits import WaitedFor
 
 __all__ = [
     "LONGEST_NAME",
@@ -186,4 +187,5 @@ __all__ = [
     "Version",
     "VersionChanged",
     "VersionNotFound",
+    "WaitedFor",
 ]

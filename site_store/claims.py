@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +18,7 @@ from site_store.records import OperationStatus
 from site_store.tables import action, group_run, node, operation, site_lock, task
 from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import NodeCondition
-from strategy_lib.phase import GroupState, Phase
+from strategy_lib.phase import GROUP_PHASES, GroupState, Phase
 from strategy_lib.status.words import Status
 
 _TO_DO = (TaskStatus.PENDING, TaskStatus.ERROR, TaskStatus.UNKNOWN)
@@ -48,9 +48,12 @@ def claim(
     design_ref: str,
     found: Mapping[str, str] | None,
     digests: Mapping[str, str],
+    number: int,
+    due: Collection[str],
+    again: Collection[str],
 ) -> int:
     """Carry out `Operations.begin` in the caller's transaction; return the operation's number."""
-    key = {"action_id": action_id, "group_name": group, "attempt": attempt, "phase": phase}
+    key = {"action_id": action_id, "group_name": group, "attempt": attempt, "phase": phase, "round": number}
     same = select(operation.c.op).where(*(operation.c[column] == value for column, value in key.items()))
     known: int | None = tx.scalar(same)
     if known is not None:
@@ -71,6 +74,8 @@ def claim(
     if phase.is_node_step:
         claimed = _claim_for_step(tx, now, action_id, phase, op, nodes)
     elif phase.is_of_nodes:
+        if again:
+            _try_again(tx, now, action_id, site, group, sorted(frozenset(again).intersection(nodes)))
         claimed = _claim(tx, now, action_id, group, phase, op, nodes)
     if phase.is_of_nodes:
         _note_found(tx, op, claimed, found)
@@ -83,7 +88,8 @@ def claim(
         owner = provisioner_owner(tx.scalar(select(action.c.connection).where(action.c.id == action_id)))
         _touch_nodes(tx, now, site, op, owner, sorted(kept), undone=False)
         _touch_nodes(tx, now, site, op, owner, [name for name in claimed if name not in kept], undone=True)
-    values: dict[str, Any] = {"reference": reference_of(action_id, op), "nodes": claimed}
+    left_out = sorted(frozenset(due).difference(claimed)) or None
+    values: dict[str, Any] = {"reference": reference_of(action_id, op), "nodes": claimed, "left_out": left_out}
     if phase.is_of_nodes and not claimed:
         values |= {"status": OperationStatus.COMPLETE, "ended": now, "over": now, "result": "nothing to do"}
     tx.execute(update(operation).where(operation.c.op == op).values(values))
@@ -91,7 +97,7 @@ def claim(
         EventKind.OPERATION_BEGUN,
         f"operation {op}: {phase}" + (f" of {len(claimed)} nodes" if phase.is_of_nodes else ""),
         group,
-        data={"op": op, "phase": phase, "attempt": attempt},
+        data={"op": op, "phase": phase, "attempt": attempt, "round": number},
     )
     write_events(tx, now, site, action_id, [begun])
     return op
@@ -148,10 +154,46 @@ def _claim(
     claimed = tx.scalars(
         update(task)
         .where(*eligible)
-        .values(op=op, owner_group=group, status=TaskStatus.PROCESSING, started=now, ended=None, error=None)
+        .values(op=op, owner_group=group, status=TaskStatus.PROCESSING, started=now, ended=None, error=None, held=None)
         .returning(task.c.node)
     )
     return sorted(claimed)
+
+
+def _try_again(tx: Connection, now: datetime, action_id: str, site: str, group: str | None, nodes: list[str]) -> None:
+    """Have nodes that failed wait for their phase again, each with one try more; what came of them is kept (rule 44).
+
+    A node that failed to be deployed is prepared again first.
+    """
+    these = (task.c.action_id == action_id, dialects.among(tx, task.c.node, nodes))
+    failed = tx.execute(
+        select(task.c.node, task.c.phase, task.c.op, task.c.error, task.c.tries).where(
+            *these, task.c.phase.in_(GROUP_PHASES), task.c.status == TaskStatus.ERROR
+        )
+    ).all()
+    fresh = {"status": TaskStatus.PENDING, "op": None, "owner_group": None, "error": None}
+    fresh |= {"started": None, "ended": None, "found": None}
+    tx.execute(
+        update(task)
+        .where(*these, task.c.phase.in_(GROUP_PHASES), task.c.status == TaskStatus.ERROR)
+        .values(**fresh, tries=task.c.tries + 1, fixed=to_be_fixed)
+    )
+    tx.execute(
+        update(task)
+        .where(*these, task.c.phase == Phase.PREPARE, task.c.status == TaskStatus.SUCCESS)
+        .values(**fresh, tries=task.c.tries + 1)
+    )
+    events = [
+        NewEvent(
+            EventKind.EARLIER_RESULT,
+            f"try {row.tries} of {row.phase} failed: {row.error or 'no reason is known'}",
+            group,
+            row.node,
+            {"phase": row.phase, "op": row.op, "try": row.tries, "error": row.error},
+        )
+        for row in failed
+    ]
+    write_events(tx, now, site, action_id, events)
 
 
 def _claim_for_step(

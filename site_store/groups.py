@@ -384,6 +384,8 @@ def _start_again(tx: Connection, now: datetime, site: str, found: GroupRecord) -
             started=None,
             ended=None,
             found=None,
+            held=None,
+            tries=1,
             fixed=to_be_fixed,
         )
     )
@@ -394,7 +396,7 @@ def _start_again(tx: Connection, now: datetime, site: str, found: GroupRecord) -
     tx.execute(
         update(task)
         .where(task.c.action_id == found.action_id, task.c.status == TaskStatus.WITHHELD, task.c.node.in_(members))
-        .values(status=TaskStatus.PENDING, error=None, started=None, ended=None)
+        .values(status=TaskStatus.PENDING, error=None, held=None, started=None, ended=None)
     )
     verdict = NewEvent(
         EventKind.NEW_ATTEMPT,

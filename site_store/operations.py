@@ -95,11 +95,16 @@ class Operations(Repository):
         design_ref: str,
         found: Mapping[str, str] | None = None,
         digests: Mapping[str, str] | None = None,
+        *,
+        number: int = 0,
+        due: Collection[str] = (),
+        again: Collection[str] = (),
     ) -> Operation:
         """Write down the intent to submit something to the provisioner, and claim the nodes for it.
 
-        Asked again for the same action, group, attempt and phase, it returns the operation that there is, whatever
-        the other arguments. Of two that ask for one node at the same time, in whatever groups, exactly one gets it.
+        Asked again for the same action, group, attempt, phase and round, it returns the operation that there is,
+        whatever the other arguments. Of two that ask for one node at the same time, in whatever groups, exactly one
+        gets it.
 
         Parameters
         ----------
@@ -116,6 +121,9 @@ class Operations(Repository):
             what it is done in until something proves otherwise.
         digests : for new labels: the version of each node's design that has them. For a deploy the action's plan has
             it.
+        number : its round: a group's attempt may have several operations of a phase (`Operation.round`).
+        due : nodes that were to be claimed; those that are not are kept as `left_out`.
+        again : of the nodes, those that failed before in this attempt: they are tried once more (rule 44).
 
         Returns
         -------
@@ -132,7 +140,22 @@ class Operations(Repository):
 
         def work(tx: Connection) -> Operation:
             now = self._shared_now(tx)
-            op = claim(tx, now, action_id, site, group, attempt, phase, wanted, design_ref, found, digests or {})
+            op = claim(
+                tx,
+                now,
+                action_id,
+                site,
+                group,
+                attempt,
+                phase,
+                wanted,
+                design_ref,
+                found,
+                digests or {},
+                number,
+                due,
+                again,
+            )
             return read_operation(tx, op)
 
         return self._database.write(work)
@@ -367,4 +390,6 @@ def operation_record(row: Row[*tuple[Any, ...]]) -> Operation:
         over=row.over,
         status=OperationStatus(row.status),
         result=row.result,
+        round=row.round,
+        left_out=tuple(row.left_out or ()),
     )

@@ -31,6 +31,7 @@ from site_store.records import GroupRecord, PlannedGroup
 from site_store.tables import action, group_node, group_run, operation, task
 from site_store.tasks import withhold
 from strategy_lib.criteria import CriterionResult
+from strategy_lib.group_plan import GroupPlan
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, GroupState, Phase, Reason
 from strategy_lib.strategy import group_to_data
@@ -168,6 +169,7 @@ def _group_row(action_id: str, position: int, planned: PlannedGroup, places: Map
         "attempt": 0,
         "criteria": [],
         "counts": {},
+        "plan": planned.plan.to_data(),
     }
 
 
@@ -191,4 +193,5 @@ def _record(row: Row[*tuple[Any, ...]], nodes: tuple[str, ...], phases_done: fro
         ended=row.ended,
         phases_done=phases_done,
         map_index=row.map_index,
+        plan=GroupPlan.from_data(row.plan),
     )

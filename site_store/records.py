@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from strategy_lib.criteria import CriterionResult
+from strategy_lib.group_plan import NO_PLAN, GroupPlan
 from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import Group
@@ -167,10 +168,14 @@ class LockOwner:
 
 @dataclass(frozen=True, slots=True)
 class PlannedGroup:
-    """A group with its nodes resolved, in processing order when in a sequence."""
+    """A group with its nodes resolved, in processing order when in a sequence.
+
+    `plan` is the order of its nodes, and which of them are redeployed.
+    """
 
     group: Group
     nodes: tuple[str, ...]
+    plan: GroupPlan = NO_PLAN
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +215,7 @@ class GroupRecord:
     ended: datetime | None = None
     phases_done: frozenset[Phase] = frozenset()
     map_index: int | None = None
+    plan: GroupPlan = NO_PLAN
 
     @property
     def is_judged(self) -> bool:
@@ -244,6 +250,8 @@ class Operation:
     `reference` travels in the request to the provisioner, so that the task can be found again after a lost answer.
     `sending` is the moment right before it was last sent; None: it certainly never was, and holds nothing.
     `over` is when the provisioner task was seen to be over (None: it may still be at work, rules 14 and 24).
+    `round` counts the operations of a group's attempt for the phase: batches, waves and retries; `left_out` are nodes
+    that were due in it and could not be claimed.
     """
 
     op: int
@@ -266,6 +274,8 @@ class Operation:
     over: datetime | None
     status: OperationStatus
     result: str | None
+    round: int = 0
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from site_store.sites import Sites
 from site_store.steps import Steps
 from site_store.tasks import Tasks
 from site_store.trees import Trees
+from site_store.waits import Waits
 
 
 class SiteStore:
@@ -78,6 +79,7 @@ class SiteStore:
         self.site_nodes = SiteNodes(database)
         self.counts = Counts(database)
         self.site_groups = SiteGroups(database)
+        self.waits = Waits(database)
 
     @classmethod
     def open(cls, url: str | None = None, now: Callable[[], datetime] | None = None) -> SiteStore:

@@ -12,8 +12,11 @@ from dataclasses import dataclass, field, replace
 from itertools import repeat
 
 from strategy_lib.criteria import CriterionResult, evaluate
+from strategy_lib.group_plan import NO_PLAN, GroupPlan
+from strategy_lib.group_steps import Due, GroupRun, Known, next_due, prepare_again, serving_yet
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
+from strategy_lib.rounds_of_group import Round, Rounds
 from strategy_lib.strategy import Group
 from strategy_lib.verdict import SUCCESSFUL, GroupCounts, counts_of, verdict_on
 
@@ -45,16 +48,33 @@ class Deploy:
 
 
 @dataclass(frozen=True, slots=True)
+class Release:
+    """Destroy what stands on these nodes (sorted), on behalf of this group: they are prepared anew afterwards."""
+
+    group: str
+    nodes: tuple[str, ...]
+
+    @property
+    def phase(self) -> Phase:
+        """The phase that the nodes are sent for."""
+        return Phase.RELEASE
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """Nothing is left to do: every group has a verdict."""
 
 
-Step = Prepare | Deploy
+Step = Prepare | Deploy | Release
 
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """A group as it stands: state, reason, what was judged, and its nodes."""
+    """A group as it stands: state, reason, what was judged, and its nodes.
+
+    `held` are nodes that are not sent because of others that they wait for, `kept` nodes that are not redeployed, and
+    serve as they are: each with the reason.
+    """
 
     name: str
     critical: bool
@@ -63,6 +83,8 @@ class GroupView:
     criteria: tuple[CriterionResult, ...]
     nodes: tuple[str, ...]
     counts: GroupCounts
+    held: Mapping[str, str] = field(default_factory=dict)
+    kept: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def failed_criteria(self) -> tuple[CriterionResult, ...]:
@@ -70,22 +92,12 @@ class GroupView:
         return tuple(result for result in self.criteria if not result.met)
 
 
-_IN_FLIGHT = {Phase.PREPARE: NodeState.PREPARING, Phase.DEPLOY: NodeState.DEPLOYING}
-_ELIGIBLE = {Phase.PREPARE: NodeState.NOT_STARTED, Phase.DEPLOY: NodeState.PREPARED}
-_DONE = {Phase.PREPARE: NodeState.PREPARED, Phase.DEPLOY: NodeState.SUCCESS}
+_DONE = {
+    Phase.PREPARE: NodeState.PREPARED,
+    Phase.DEPLOY: NodeState.SUCCESS,
+    Phase.RELEASE: NodeState.NOT_STARTED,
+}
 _JUDGED = (GroupState.SUCCESS, GroupState.FAILURE)
-
-
-@dataclass(slots=True)
-class GroupRun:
-    """What has happened to one group."""
-
-    group: Group
-    nodes: tuple[str, ...]
-    state: GroupState = GroupState.PENDING
-    reason: Reason | None = None
-    criteria: tuple[CriterionResult, ...] = ()
-    over: set[Phase] = field(default_factory=set)
 
 
 class Deployment:
@@ -107,6 +119,12 @@ class Deployment:
     verdicts : groups that have been judged. May name groups outside `groups`, for the dependencies.
     phases_done : phases that are already over for the first group without a verdict.
     withheld : nodes that are never sent, whatever their state (rule 21); in the criteria they count as they are.
+    plans : what the plan says of the nodes of a group: their order, and which are redeployed.
+    rounds : the operations of the attempt of the first group without a verdict, in order; then `phases_done` is not
+        needed.
+    errors : why nodes have failed, or were not sent: what is said to those that wait for them.
+    held : nodes of other groups that were held for others, with the reason.
+    below_criteria : a redeploy may take a critical group below its criteria.
 
     Raises
     ------
@@ -121,6 +139,12 @@ class Deployment:
         verdicts: Mapping[str, GroupState] | None = None,
         phases_done: Collection[Phase] = (),
         withheld: Collection[str] = (),
+        *,
+        plans: Mapping[str, GroupPlan] | None = None,
+        rounds: Sequence[Round] = (),
+        errors: Mapping[str, str] | None = None,
+        held: Mapping[str, str] | None = None,
+        below_criteria: bool = False,
     ) -> None:
         self._withheld = frozenset(withheld)
         self._states: dict[str, NodeState] = dict(states or {})
@@ -132,12 +156,22 @@ class Deployment:
             for other in group.depends_on:
                 if other not in self._runs and other not in self._verdicts:
                     raise ValueError(f"group {group.name!r} stands before {other!r}, which it depends on")
-            run = GroupRun(group, tuple(sorted(set(members.get(group.name, ())))))
+            run = GroupRun(
+                group, tuple(sorted(set(members.get(group.name, ())))), (plans or {}).get(group.name, NO_PLAN)
+            )
             run.state = self._verdicts.get(group.name, GroupState.PENDING)
             self._runs[group.name] = run
         self._waiting = [run for run in reversed(self._runs.values()) if run.state is GroupState.PENDING]
         if self._waiting:
-            self._waiting[-1].over.update(phases_done)
+            _go_on(self._waiting[-1], phases_done, rounds)
+        self._known = Known(
+            self._states,
+            frozenset(self._states).union(*(run.nodes for run in self._runs.values() if plans)),
+            self._withheld,
+            dict(errors or {}),
+            dict(held or {}),
+            below_criteria,
+        )
 
     def next(self) -> Step | Finished:
         """Return the next step; the same one until it has been recorded.
@@ -171,6 +205,7 @@ class Deployment:
         for name in step.nodes:
             if name in bad:
                 states[name] = NodeState.FAILURE
+                self._known.errors.setdefault(name, f"{phase} failed")
             elif name in good:
                 states[name] = done
             else:
@@ -178,7 +213,10 @@ class Deployment:
         if phase is Phase.DEPLOY:
             self._lost_in_deploy.update(name for name in step.nodes if states[name] is not done)
         self._pending = None
-        self._runs[step.group].over.add(phase)
+        run = self._runs[step.group]
+        run.rounds.add(Round(phase, step.nodes))
+        if phase is Phase.PREPARE:
+            run.over.add(phase)
 
     def state_of(self, node: str) -> NodeState:
         """Return the state of a node (rule 10)."""
@@ -190,7 +228,13 @@ class Deployment:
         counts = counts_of(self._states_of(run.nodes))
         if self._lost_in_deploy:
             counts = replace(counts, prepared=counts.prepared + len(self._lost_in_deploy.intersection(run.nodes)))
-        return GroupView(name, run.group.critical, run.state, run.reason, run.criteria, run.nodes, counts)
+        return GroupView(
+            name, run.group.critical, run.state, run.reason, run.criteria, run.nodes, counts, run.held, run.kept
+        )
+
+    def round_of(self, step: Step) -> int:
+        """Return the number of a step among those of its group and phase; the first is 0."""
+        return self._runs[step.group].rounds.next_number(step.phase)
 
     @property
     def groups(self) -> tuple[GroupView, ...]:
@@ -213,41 +257,60 @@ class Deployment:
             self._close(run, GroupState.FAILURE, Reason.DEPENDENCY)
             return
         run.state = GroupState.RUNNING
+        if run.rounds.under_way is not None:
+            self._pending = _step(run.group.name, run.rounds.under_way.phase, run.rounds.under_way.nodes)
+            return
         if Phase.PREPARE not in run.over:
-            self._open(run, Phase.PREPARE)
+            nodes = self._left_in(run, NodeState.PREPARING) or self._eligible(run)
+            if nodes:
+                self._pending = _step(run.group.name, Phase.PREPARE, nodes)
+            else:
+                # Where there is nothing to send, the phase is over at once (rule 18).
+                run.over.add(Phase.PREPARE)
             return
-        if Phase.DEPLOY not in run.over:
-            resumed = self._in_state(run, NodeState.DEPLOYING)
-            # A deploy under way proves that prepare was judged and met; by now its nodes may have moved on.
-            if not resumed and not self._meets(run, Phase.PREPARE):
-                self._close(run, GroupState.FAILURE, Reason.PREPARE_CRITERIA)
-                return
-            self._open(run, Phase.DEPLOY)
+        # A deploy under way proves that prepare was judged and met; by now its nodes may have moved on.
+        resumed = self._left_in(run, NodeState.DEPLOYING)
+        if resumed and Phase.DEPLOY not in run.over:
+            run.deploying = True
+            self._pending = _step(run.group.name, Phase.DEPLOY, resumed)
             return
-        if self._meets(run, Phase.DEPLOY):
-            self._close(run, GroupState.SUCCESS, None)
-        else:
-            self._close(run, GroupState.FAILURE, Reason.DEPLOY_CRITERIA)
+        due = self._due(run)
+        if due is not None:
+            self._pending = _step(run.group.name, due.phase, due.nodes)
+        elif run.state is GroupState.RUNNING:
+            met = self._meets(run, Phase.DEPLOY)
+            self._judge(run, met, Reason.DEPLOY_CRITERIA)
 
-    def _open(self, run: GroupRun, phase: Phase) -> None:
-        """Issue the step of a phase; where there is nothing to send, the phase is over at once (rule 18)."""
-        nodes = self._in_state(run, _IN_FLIGHT[phase]) or self._eligible(run, phase)
-        if nodes:
-            self._pending = _step(run.group.name, phase, nodes)
-        else:
-            run.over.add(phase)
-
-    def _claim(self, run: GroupRun, phase: Phase) -> Step | None:
-        """Take the nodes that a group sends for a phase, so that no group beside it takes them too (rule 11)."""
-        nodes = self._eligible(run, phase)
-        if not nodes:
-            run.over.add(phase)
+    def _due(self, run: GroupRun) -> Due | None:
+        """Return what a group sends once it was sent for prepare; None when it can be judged, or was (rule 18)."""
+        if Phase.DEPLOY in run.over:
             return None
-        self._states.update(dict.fromkeys(nodes, _IN_FLIGHT[phase]))
-        return _step(run.group.name, phase, nodes)
+        if not run.deploying:
+            again = prepare_again(run, self._known)
+            if again:
+                return Due(Phase.PREPARE, again)
+            if not self._meets(run, Phase.PREPARE):
+                self._judge(run, False, Reason.PREPARE_CRITERIA)
+                return None
+            run.deploying = True
+        due = next_due(run, self._known)
+        self._known.held.update(run.held)
+        return due
 
-    def _eligible(self, run: GroupRun, phase: Phase) -> tuple[str, ...]:
-        return tuple(name for name in self._in_state(run, _ELIGIBLE[phase]) if name not in self._withheld)
+    def _judge(self, run: GroupRun, met: bool, reason: Reason) -> None:
+        self._close(run, GroupState.SUCCESS if met else GroupState.FAILURE, None if met else reason)
+
+    def _left_in(self, run: GroupRun, state: NodeState) -> tuple[str, ...]:
+        """Return the nodes whose provisioner task is under way, where nothing is known of rounds."""
+        return () if run.rounds.numbers else self._in_state(run, state)
+
+    def _eligible(self, run: GroupRun) -> tuple[str, ...]:
+        """Return the nodes that are sent for prepare first (rule 11): not those that wait for a batch."""
+        return tuple(
+            name
+            for name in self._in_state(run, NodeState.NOT_STARTED)
+            if name not in self._withheld and name not in run.plan.redeploy
+        )
 
     def _meets(self, run: GroupRun, phase: Phase) -> bool:
         """Judge the criteria of a group after a phase, over all its nodes (rule 15), and keep the results."""
@@ -255,6 +318,9 @@ class Deployment:
             return True
         tally = Counter(self._states_of(run.nodes))
         successful = sum(tally[state] for state in SUCCESSFUL[phase])
+        if phase is Phase.PREPARE and run.plan.redeploy:
+            # They serve, and are prepared when it is their turn.
+            successful += serving_yet(run, self._known)
         results = evaluate(run.group.criteria, phase, len(run.nodes), successful)
         run.criteria += results
         return all(result.met for result in results)
@@ -276,5 +342,17 @@ class Deployment:
         return map(self._states.get, nodes, repeat(NodeState.NOT_STARTED))
 
 
+_STEPS: Mapping[Phase, type[Step]] = {Phase.PREPARE: Prepare, Phase.DEPLOY: Deploy, Phase.RELEASE: Release}
+
+
 def _step(group: str, phase: Phase, nodes: tuple[str, ...]) -> Step:
-    return Prepare(group, nodes) if phase is Phase.PREPARE else Deploy(group, nodes)
+    return _STEPS[phase](group, nodes)
+
+
+def _go_on(run: GroupRun, phases_done: Collection[Phase], rounds: Sequence[Round]) -> None:
+    """Have a group go on from what was done in its attempt."""
+    run.over.update(phases_done)
+    run.rounds = Rounds(rounds)
+    if any(each.phase is Phase.PREPARE and each.ended for each in rounds):
+        run.over.add(Phase.PREPARE)
+    run.deploying = bool(run.rounds.numbers[Phase.DEPLOY] or run.rounds.released & run.plan.redeploy)

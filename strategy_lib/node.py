@@ -11,6 +11,7 @@ from typing import Any
 from strategy_lib.errors import InventoryError, Problem
 from strategy_lib.json_path import extend
 from strategy_lib.schema_check import check_data
+from strategy_lib.strategy import NodeChoice
 
 NO_TAGS: frozenset[str] = frozenset()
 NO_LABELS: Mapping[str, str] = MappingProxyType({})
@@ -38,12 +39,14 @@ class Node:
     tags : tags of the node.
     labels : labels (Airship calls them owner data): key to value.
     rack : name of the rack, None where the design gives none.
+    depends_on_nodes : nodes that it waits for before it is deployed (rule 39).
     """
 
     name: str
     tags: frozenset[str] = frozenset()
     labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS, hash=False)
     rack: str | None = None
+    depends_on_nodes: tuple[NodeChoice, ...] = ()
 
 
 class TaskStatus(StrEnum):
@@ -86,7 +89,7 @@ def node_state(prepare: TaskStatus, deploy: TaskStatus) -> NodeState:
 def nodes_from_inventory(inventory: Sequence[Mapping[str, Any]]) -> list[Node]:
     """Return the nodes of a plain list: `[{"name": "n1", "tags": [], "labels": {"k": "v"}, "rack": "r1"}]`.
 
-    Only `name` is required.
+    Only `name` is required; `depends_on_nodes` names the nodes that one waits for.
 
     Raises `InventoryError` with every problem: wrong types, unknown fields, names that are there twice.
     """
@@ -105,7 +108,8 @@ def nodes_from_inventory(inventory: Sequence[Mapping[str, Any]]) -> list[Node]:
         tag_set = tag_sets.get(tags)
         if tag_set is None:
             tag_set = tag_sets[tags] = frozenset(tags)
-        nodes[name] = Node(name, tag_set, label_texts(entry.get("labels")), entry.get("rack"))
+        needed = tuple(entry.get("depends_on_nodes") or ())
+        nodes[name] = Node(name, tag_set, label_texts(entry.get("labels")), entry.get("rack"), needed)
     if problems:
         raise InventoryError(problems)
     return list(nodes.values())

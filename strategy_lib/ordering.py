@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,12 +15,16 @@ if TYPE_CHECKING:
 MOST_CYCLES = 100
 
 
-def order_groups(strategy: Strategy) -> list[str]:
+def order_groups(strategy: Strategy, before: Mapping[str, Collection[str]] | None = None) -> list[str]:
     """Return the names of all groups in the order in which they are processed (rule 8).
 
     It is made by taking, again and again, the first group in document order whose dependencies are all taken.
     Where groups fail, those that are still processed keep this order among themselves: whether a group is ready
     does not depend on groups that are not its ancestors.
+
+    Parameters
+    ----------
+    before : group to other groups that come first, because of edges between their nodes (`order_between_groups`).
 
     Examples
     --------
@@ -33,7 +37,10 @@ def order_groups(strategy: Strategy) -> list[str]:
 
     names = [group.name for group in strategy.groups]
     position = {name: i for i, name in enumerate(names)}
-    graph = _graph([[position[name] for name in group.depends_on] for group in strategy.groups])
+    first = before or {}
+    graph = _graph(
+        [[position[name] for name in (*group.depends_on, *first.get(group.name, ()))] for group in strategy.groups]
+    )
     return [names[i] for i in nx.lexicographical_topological_sort(graph.reverse(copy=False))]
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
-from strategy_lib.deployment import Deployment, Finished, GroupRun, Step
+from strategy_lib.deployment import Deploy, Deployment, Finished, Prepare, Step
+from strategy_lib.group_plan import GroupPlan
+from strategy_lib.group_steps import GroupRun, prepare_again
+from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import Group
 
@@ -25,6 +28,8 @@ class RoundDeployment(Deployment):
     members : names of each group's nodes.
     at_once : how many groups run side by side, at least 1.
     document_order : names of all groups as they stand in the document.
+    plans : the order of the nodes of each group.
+    before : group to the groups that are judged before it, however (rule 39).
 
     Raises
     ------
@@ -37,17 +42,25 @@ class RoundDeployment(Deployment):
         members: Mapping[str, Collection[str]],
         at_once: int,
         document_order: Sequence[str],
+        plans: Mapping[str, GroupPlan] | None = None,
+        before: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         if at_once < 1:
             raise ValueError(f"max_parallel_groups is {at_once}: at least one group runs at a time")
-        super().__init__(groups, members)
+        super().__init__(groups, members, plans=plans)
         self._at_once = at_once
         self._names = tuple(document_order)
-        self._missing = {group.name: len(set(group.depends_on)) for group in groups}
+        self._missing: dict[str, int] = {}
         self._needed_by: defaultdict[str, list[str]] = defaultdict(list)
+        self._first_for: defaultdict[str, list[str]] = defaultdict(list)
         for group in groups:
-            for other in set(group.depends_on):
+            needed = set(group.depends_on)
+            first = set((before or {}).get(group.name, ())) - needed
+            self._missing[group.name] = len(needed) + len(first)
+            for other in needed:
                 self._needed_by[other].append(group.name)
+            for other in first:
+                self._first_for[other].append(group.name)
         self._position = {name: i for i, name in enumerate(self._names)}
         self._ready = [i for i, name in enumerate(self._names) if not self._missing[name]]
         self._round: list[GroupRun] = []
@@ -83,36 +96,58 @@ class RoundDeployment(Deployment):
         self._claim_all(Phase.PREPARE)
 
     def _judge_round(self) -> None:
-        """Judge the groups of the round: all results of their phase are there."""
-        reason = Reason.PREPARE_CRITERIA if self._phase is Phase.PREPARE else Reason.DEPLOY_CRITERIA
-        met = []
-        for run in self._round:
-            if self._meets(run, self._phase):
-                met.append(run)
-            else:
-                self._fail(run, reason)
-        self._round = met
+        """Go on with the round: all results of what was sent are there."""
         if self._phase is Phase.PREPARE:
-            self._claim_all(Phase.DEPLOY)
+            again = [(run, prepare_again(run, self._known)) for run in self._round]
+            if any(nodes for _, nodes in again):
+                for run, nodes in again:
+                    self._claim(run, Phase.PREPARE, nodes)
+                return
+            self._phase = Phase.DEPLOY
+        for run in self._round:
+            due = self._due(run) if run.state is GroupState.RUNNING else None
+            if due is not None:
+                self._claim(run, due.phase, due.nodes)
+        if self._steps:
             return
-        for run in met:
-            self._close(run, GroupState.SUCCESS, None)
-            for name in self._needed_by[run.group.name]:
-                self._missing[name] -= 1
-                if not self._missing[name]:
-                    heappush(self._ready, self._position[name])
+        for run in self._round:
+            if run.state is GroupState.RUNNING:
+                self._judge(run, self._meets(run, Phase.DEPLOY), Reason.DEPLOY_CRITERIA)
+            self._settle(run)
         self._round = []
 
-    def _claim_all(self, phase: Phase) -> None:
-        self._phase = phase
-        self._steps.extend(step for run in self._round if (step := self._claim(run, phase)) is not None)
-
-    def _fail(self, run: GroupRun, reason: Reason) -> None:
-        """Fail a group, and all groups below it, each once (rule 9)."""
-        self._close(run, GroupState.FAILURE, reason)
-        below = list(self._needed_by[run.group.name])
+    def _settle(self, run: GroupRun) -> None:
+        """Make groups ready that have waited for this one alone; where it failed, fail all groups below it (rule 9)."""
+        name = run.group.name
+        self._make_ready(self._first_for[name])
+        if run.state is GroupState.SUCCESS:
+            self._make_ready(self._needed_by[name])
+            return
+        below = list(self._needed_by[name])
         while below:
             name = below.pop()
             if self._runs[name].state is GroupState.PENDING:
                 self._close(self._runs[name], GroupState.FAILURE, Reason.DEPENDENCY)
+                self._make_ready(self._first_for[name])
                 below += self._needed_by[name]
+
+    def _make_ready(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._missing[name] -= 1
+            if not self._missing[name] and self._runs[name].state is GroupState.PENDING:
+                heappush(self._ready, self._position[name])
+
+    def _claim_all(self, phase: Phase) -> None:
+        self._phase = phase
+        for run in self._round:
+            nodes = self._eligible(run)
+            self._claim(run, phase, nodes)
+            if not nodes:
+                run.over.add(phase)
+
+    def _claim(self, run: GroupRun, phase: Phase, nodes: tuple[str, ...]) -> None:
+        """Take the nodes that a group sends for a phase, so that no group beside it takes them too (rule 11)."""
+        if nodes:
+            prepares = phase is Phase.PREPARE
+            self._states.update(dict.fromkeys(nodes, NodeState.PREPARING if prepares else NodeState.DEPLOYING))
+            self._steps.append((Prepare if prepares else Deploy)(run.group.name, nodes))

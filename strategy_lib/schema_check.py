@@ -103,6 +103,8 @@ def _expected(rule: dict[str, Any], value: object) -> str:
     types = rule.get("type")
     if rule.get("title") == "Label":
         wanted = 'a label, "key: value" or a mapping of one key to its value'
+    elif rule.get("title") == "Most unavailable nodes":
+        wanted = 'a whole number, 1 or more, or a percentage such as "25%"'
     elif "enum" in rule:
         wanted = " or ".join(rule["enum"])
     elif types == "integer" and "maximum" in rule:

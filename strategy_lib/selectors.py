@@ -58,6 +58,11 @@ class NodeIndex:
         return matches[0].intersection(*matches[1:])
 
     @property
+    def nodes(self) -> Collection[Node]:
+        """All of them."""
+        return self._nodes.values()
+
+    @property
     def tags(self) -> Collection[str]:
         """Every tag that a node has."""
         return self._tags().keys()

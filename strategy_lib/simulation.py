@@ -9,8 +9,11 @@ from typing import Any
 
 from strategy_lib.deployment import Deployment, Finished, Step
 from strategy_lib.errors import OutcomesError, Problem
+from strategy_lib.goals.waves import order_between_groups
+from strategy_lib.group_plan import plan_of_group
 from strategy_lib.json_path import extend
 from strategy_lib.node import Node, NodeState, nodes_from_inventory
+from strategy_lib.node_order import node_edges, require_order
 from strategy_lib.ordering import order_groups
 from strategy_lib.phase import GROUP_PHASES, Phase, Reason, Verdict
 from strategy_lib.rounds import RoundDeployment
@@ -51,15 +54,19 @@ def rehearse(
 
     Raises
     ------
+    StrategyError : nodes, or groups through their nodes, wait for each other.
     ValueError : `max_parallel_groups` is below 1.
     """
-    groups = [strategy.group(name) for name in order_groups(strategy)]
     members = resolve(strategy, nodes)
+    edges = node_edges(strategy, nodes)
+    before = order_between_groups(members, edges)
+    groups = [strategy.group(name) for name in order_groups(strategy, before)]
+    plans = {name: plan_of_group(names, edges) for name, names in members.items()}
     if max_parallel_groups == 1:
-        deployment = Deployment(groups, members)
+        deployment = Deployment(groups, members, plans=plans)
     else:
         names = [group.name for group in strategy.groups]
-        deployment = RoundDeployment(groups, members, max_parallel_groups, names)
+        deployment = RoundDeployment(groups, members, max_parallel_groups, names, plans, before)
     submissions: list[Step] = []
     given = outcomes or {}
     while not isinstance(step := deployment.next(), Finished):
@@ -93,7 +100,8 @@ def simulate(
     ----------
     strategy : the `data` of a strategy document: `{"groups": [...]}`.
     nodes : `[{"name": "n1", "tags": [], "labels": {"k": "v"}, "rack": "r1"}]`; only the name is required.
-    outcomes : `{"prepare": {"n1": "failure"}, "deploy": {"n2": "unknown"}}`. What is not given succeeds.
+    outcomes : `{"prepare": {"n1": "failure"}, "deploy": {"n2": "unknown"}}`. What is not given succeeds. It is the same
+        in each try.
     max_parallel_groups : how many groups run side by side. A round takes the first ready groups in document order;
         all claim their prepare in that order and are judged, then the same for deploy; then comes the next round.
 
@@ -102,13 +110,15 @@ def simulate(
     dict
         `verdict`: "success" or "failure". `order`: names of all groups in processing order. `groups`: for each name
         its `state`, `reason` (None, "prepare_criteria", "deploy_criteria" or "dependency"), `critical`, `nodes`
-        (sorted) and `failed_criteria` (each `phase`, `criterion`, `needed`, `actual`). `nodes`: name to state.
+        (sorted) and `failed_criteria` (each `phase`, `criterion`, `needed`, `actual`). `nodes`: name to state. `held`:
+        for nodes that were not deployed because of others that they wait for, why; it is left out where there are none.
         `submissions`: in order, each `group`, `phase`, `nodes` (sorted). `waves`: the rounds, each a list of groups;
         groups that failed by dependency are in none.
 
     Raises
     ------
-    StrategyError : when the strategy is not valid; its `problems` lists everything.
+    StrategyError : when the strategy is not valid; its `problems` lists everything, also names of nodes that do not
+        exist, and cycles of nodes.
     InventoryError : when the list of nodes is not valid.
     OutcomesError : when the outcomes name an unknown phase or outcome.
 
@@ -120,6 +130,7 @@ def simulate(
     """
     parsed = parse_strategy(strategy)
     inventory = nodes_from_inventory(nodes)
+    require_order(parsed, inventory)
     rehearsal = rehearse(parsed, inventory, parse_outcomes(outcomes), max_parallel_groups)
     return rehearsal_to_dict(rehearsal, inventory)
 
@@ -130,7 +141,9 @@ def rehearsal_to_dict(rehearsal: Rehearsal, nodes: Sequence[Node]) -> dict[str, 
     groups = deployment.groups
     # Plain text: callers need not know our enumerations.
     states = {state: str(state) for state in NodeState}
+    held = {name: reason for group in groups for name, reason in group.held.items()}
     return {
+        **({"held": held} if held else {}),
         "verdict": str(deployment.verdict or Verdict.FAILURE),
         "order": [group.name for group in groups],
         "groups": {

@@ -40,6 +40,21 @@ class Selector:
         return not (self.node_names or self.node_tags or self.node_labels or self.rack_names)
 
 
+NodeChoice = str | Selector
+"""Nodes that others depend on: one by its name, or those that a selector matches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How often the failed nodes of a group are tried again in a phase, before its criteria are judged."""
+
+    prepare: int = 0
+    deploy: int = 0
+
+
+NO_RETRIES = Retries()
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """A named set of nodes that is deployed together.
@@ -54,6 +69,11 @@ class Group:
     release_failed : release nodes whose deployment has failed before they are prepared, as provisioners refuse them so
         (rule 11).
     approval : what a person has to approve of; None: nobody is asked.
+    depends_on_nodes : nodes that each node of the group waits for before it is deployed (rule 39).
+    retries : how often its failed nodes are tried again within an action.
+    allow_redeploy : destroy, prepare and deploy nodes that are deployed in another design, a batch after the other.
+    max_unavailable : how many nodes may be away at once meanwhile: a number, or a percentage as text ("25%"); None: as
+        many as the criteria leave room for.
     """
 
     name: str
@@ -63,6 +83,10 @@ class Group:
     criteria: SuccessCriteria | None = None
     release_failed: bool = True
     approval: Approval | None = None
+    depends_on_nodes: tuple[NodeChoice, ...] = ()
+    retries: Retries = NO_RETRIES
+    allow_redeploy: bool = False
+    max_unavailable: int | str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +137,7 @@ def group_to_data(group: Group) -> dict[str, Any]:
         "name": group.name,
         "critical": group.critical,
         "depends_on": list(group.depends_on),
-        "selectors": [
-            {
-                "node_names": list(selector.node_names),
-                "node_tags": list(selector.node_tags),
-                "node_labels": [{label.key: label.value} for label in selector.node_labels],
-                "rack_names": list(selector.rack_names),
-            }
-            for selector in group.selectors
-        ],
+        "selectors": [_selector_to_data(selector) for selector in group.selectors],
     }
     if group.criteria is not None:
         data["success_criteria"] = {
@@ -139,4 +155,23 @@ def group_to_data(group: Group) -> dict[str, Any]:
         for name in ("approval_text", "approvers", "approval_timeout"):
             if not data[name]:
                 del data[name]
+    if group.depends_on_nodes:
+        data["depends_on_nodes"] = [
+            choice if isinstance(choice, str) else _selector_to_data(choice) for choice in group.depends_on_nodes
+        ]
+    if group.retries != NO_RETRIES:
+        data["retries"] = {"prepare": group.retries.prepare, "deploy": group.retries.deploy}
+    if group.allow_redeploy:
+        data["allow_redeploy"] = True
+    if group.max_unavailable is not None:
+        data["max_unavailable"] = group.max_unavailable
     return data
+
+
+def _selector_to_data(selector: Selector) -> dict[str, Any]:
+    return {
+        "node_names": list(selector.node_names),
+        "node_tags": list(selector.node_tags),
+        "node_labels": [{label.key: label.value} for label in selector.node_labels],
+        "rack_names": list(selector.rack_names),
+    }

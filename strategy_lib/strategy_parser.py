@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from strategy_lib.approval import Approval, ApprovalMoment
@@ -13,7 +14,7 @@ from strategy_lib.json_path import extend
 from strategy_lib.node import label_text
 from strategy_lib.ordering import MOST_CYCLES, find_cycles
 from strategy_lib.schema_check import check_data
-from strategy_lib.strategy import Group, Label, Selector, Strategy
+from strategy_lib.strategy import Group, Label, NodeChoice, Retries, Selector, Strategy
 
 _GROUPS = "$.data.groups"
 _MOST_HINTS = 50
@@ -77,7 +78,20 @@ def _group(entry: Any) -> Group:
         criteria=None if criteria is None else SuccessCriteria(**{k: int(v) for k, v in criteria.items()}),
         release_failed=entry.get("release_failed", True),
         approval=_approval(entry),
+        depends_on_nodes=node_choices(entry.get("depends_on_nodes", ())),
+        retries=Retries(**{phase: int(number) for phase, number in entry.get("retries", {}).items()}),
+        allow_redeploy=entry.get("allow_redeploy", False),
+        max_unavailable=_max_unavailable(entry.get("max_unavailable")),
     )
+
+
+def node_choices(entries: Sequence[Any]) -> tuple[NodeChoice, ...]:
+    """Read a list of nodes to depend on, names and selectors, that has been found valid."""
+    return tuple(entry if isinstance(entry, str) else _selector(entry) for entry in entries)
+
+
+def _max_unavailable(value: Any) -> int | str | None:
+    return value if value is None or isinstance(value, str) else int(value)
 
 
 def _approval(entry: Any) -> Approval | None:
@@ -104,6 +118,16 @@ def _selector(entry: Any) -> Selector:
     )
 
 
+def choice_problems(value: object, path: str) -> list[Problem]:
+    """Return what is wrong with a list of nodes to depend on that stands by itself; `path` is put before each."""
+    group = {"name": "x", "critical": True, "depends_on": [], "selectors": [], "depends_on_nodes": value}
+    here = extend(_GROUPS, 0, "depends_on_nodes")
+    return [
+        replace(problem, path=path + problem.path.removeprefix(here))
+        for problem in strategy_problems({"groups": [group]})
+    ]
+
+
 def shape_problems(data: object, document: Origin | None = None) -> list[Problem]:
     """Return what is wrong with each part by itself: missing and unknown fields, wrong types, bad labels."""
     return check_data("deployment_strategy", data, document)
@@ -118,6 +142,7 @@ def strategy_problems(data: object, document: Origin | None = None) -> list[Prob
         # Groups with a broken shape take part as far as they can be read, so that nothing is found only later.
         found = [
             *(each for each in _label_problems(groups) if each[0] not in reported),
+            *(each for each in _choice_problems(groups) if each[0] not in reported),
             *_approval_problems(groups),
             *_name_problems(groups),
             *_dependency_problems(groups),
@@ -135,11 +160,21 @@ def _label_problems(groups: list[Any]) -> Iterator[_Found]:
     Such a label must never be dropped, for a selector that has lost its only criterion selects all nodes.
     """
     for position, group in enumerate(groups):
-        for place, selector in enumerate(_list_in(group, "selectors")):
-            for index, label in enumerate(_list_in(selector, "node_labels")):
-                if _has_invisible_key(label):
-                    path = extend(_GROUPS, position, "selectors", place, "node_labels", index)
-                    yield path, f"must be a label with a key that can be seen, not {label!r}"
+        for field in ("selectors", "depends_on_nodes"):
+            for place, selector in enumerate(_list_in(group, field)):
+                for index, label in enumerate(_list_in(selector, "node_labels")):
+                    if _has_invisible_key(label):
+                        path = extend(_GROUPS, position, field, place, "node_labels", index)
+                        yield path, f"must be a label with a key that can be seen, not {label!r}"
+
+
+def _choice_problems(groups: list[Any]) -> Iterator[_Found]:
+    """Find selectors of `depends_on_nodes` in which nothing counts: each would stand for all nodes (rule 6)."""
+    for position, group in enumerate(groups):
+        for place, choice in enumerate(_list_in(group, "depends_on_nodes")):
+            if isinstance(choice, dict) and not any(choice.values()):
+                message = "must name a node, tag, label or rack: all nodes cannot wait for all nodes"
+                yield extend(_GROUPS, position, "depends_on_nodes", place), message
 
 
 def _approval_problems(groups: list[Any]) -> Iterator[_Found]:

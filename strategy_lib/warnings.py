@@ -10,6 +10,7 @@ from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.errors import Origin, Problem, problem_at
 from strategy_lib.json_path import extend
 from strategy_lib.node import Node
+from strategy_lib.node_order import empty_choices
 from strategy_lib.selectors import NodeIndex, members_of
 from strategy_lib.strategy import Group, Selector, Strategy
 
@@ -62,6 +63,7 @@ def strategy_warnings(strategy: Strategy, nodes: Iterable[Node], document: Origi
         if group.critical and criteria in (None, SuccessCriteria()):
             message = f"critical group {group.name!r} has no success criteria: its own nodes can never make it fail"
             found.append((path, message))
+    found += empty_choices(strategy, list(index.nodes))
     if uncovered:
         names = sorted(uncovered)
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""

@@ -10,7 +10,17 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, BaseOperator, Param, XComArg, chain
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 
-from site_engine.actions.kinds import DEPLOY_GROUP, KINDS, PLAN_GROUPS, RELEASE, REPORT, VERDICT, ActionKind, table
+from site_engine.actions.kinds import (
+    BY_NAME_ALONE,
+    DEPLOY_GROUP,
+    KINDS,
+    PLAN_GROUPS,
+    RELEASE,
+    REPORT,
+    VERDICT,
+    ActionKind,
+    table,
+)
 from slipway_airflow.operators.action import AcquireSiteOperator, ReleaseSiteOperator, ReportOperator
 from slipway_airflow.operators.after_success import AfterSuccessOperator
 from slipway_airflow.operators.design import CONFIGURATION_KEY, LoadDesignOperator, ValidateDesignOperator
@@ -67,7 +77,7 @@ def site_params(kind: ActionKind) -> dict[str, Param]:
             False,
             type="boolean",
             title="Force",
-            description=f"All of: {', '.join(kind.overrides)}.",
+            description=f"All of: {', '.join(one for one in kind.overrides if one not in BY_NAME_ALONE)}.",
         ),
         **{
             override.value: Param(

@@ -84,7 +84,7 @@ STEPS = table(
 
 
 class Override(StrEnum):
-    """What an action may be told to do all the same; ``force`` stands for all that its kind has.
+    """What an action may be told to do all the same; ``force`` stands for all that its kind has, but `BY_NAME_ALONE`.
 
     A commit has a ``force`` of its own, which is none of these.
     """
@@ -92,6 +92,7 @@ class Override(StrEnum):
     REDO_DONE = "redo_done"
     IGNORE_OLDER_TASKS = "ignore_older_tasks"
     BELOW_CRITERIA = "below_criteria"
+    ALLOW_REDEPLOY = "allow_redeploy"
 
     @property
     def description(self) -> str:
@@ -103,7 +104,11 @@ _OVERRIDES = {
     Override.REDO_DONE: "Submit also nodes that are deployed already, as wanted or not.",
     Override.IGNORE_OLDER_TASKS: "Submit also nodes that an older provisioner task still holds.",
     Override.BELOW_CRITERIA: "Take critical groups below their criteria.",
+    Override.ALLOW_REDEPLOY: "Destroy, prepare and deploy nodes that are deployed in another design, in batches.",
 }
+
+BY_NAME_ALONE = frozenset({Override.ALLOW_REDEPLOY})
+"""Overrides that `force` does not stand for: they destroy what serves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +181,13 @@ class ActionKind:
 _BEGIN = ("acquire", "load_design", "validate_design", "verify_site")
 _DEPLOYMENT = (*_BEGIN, "prepare_site", PLAN_GROUPS)
 
+_OF_A_SITE = (
+    Override.REDO_DONE,
+    Override.IGNORE_OLDER_TASKS,
+    Override.ALLOW_REDEPLOY,
+    Override.BELOW_CRITERIA,
+)
+
 KINDS = table(
     "kind of action",
     (
@@ -184,14 +196,14 @@ KINDS = table(
             "Deploy a site of baremetal servers, group by group.",
             _DEPLOYMENT,
             whole_site=True,
-            overrides=(Override.REDO_DONE, Override.IGNORE_OLDER_TASKS),
+            overrides=_OF_A_SITE,
         ),
         ActionKind(
             "update_site",
             "Deploy the nodes of a site that are new, or no longer as they were left, group by group.",
             _DEPLOYMENT,
             whole_site=True,
-            overrides=(Override.REDO_DONE, Override.IGNORE_OLDER_TASKS),
+            overrides=_OF_A_SITE,
         ),
         ActionKind(
             "redeploy_server",

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from site_engine.actions.kinds import ActionKind, Override
+from site_engine.actions.kinds import BY_NAME_ALONE, ActionKind, Override
 from site_engine.errors import EngineError
 from strategy_lib.did_you_mean import did_you_mean
 
@@ -55,8 +55,8 @@ class ActionParameters:
     allow_intermediate: bool = False
 
     def allows(self, override: Override) -> bool:
-        """Whether an override was given, by its name or by ``force``."""
-        return self.force or override in self.overrides
+        """Whether an override was given, by its name, or by ``force`` where that stands for it."""
+        return override in self.overrides or (self.force and override not in BY_NAME_ALONE)
 
     def is_whole_site(self, kind: ActionKind) -> bool:
         """Whether an action of this kind with these parameters brings its whole site to its revision."""

@@ -30,6 +30,7 @@ class NextOperation:
 
     ``found`` is what the node list says of the nodes right before it, None where that was not read. ``digests`` are the
     versions that it brings about, where the plan does not have them. ``note`` begins what is said of nodes that fail.
+    ``number`` is its round among the operations of the phase; ``again`` are nodes that failed before.
     """
 
     phase: Phase
@@ -38,6 +39,8 @@ class NextOperation:
     found: Mapping[str, NodeCondition] | None = None
     digests: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
+    number: int = 0
+    again: Collection[str] = ()
 
 
 class SubjectRequest(Protocol):
@@ -123,7 +126,7 @@ class SubjectDriver:
         self, subject: Subject[Verdict], due: NextOperation, unfinished: UnfinishedOperations
     ) -> StillRunning | None:
         owner, request = subject.owner, subject.request
-        operation = begun_operation(self.store, owner, due.phase)
+        operation = begun_operation(self.store, owner, due.phase, due.number)
         if operation is None:
             free = self._free_nodes(subject, due, unfinished)
             if isinstance(free, StillRunning):
@@ -131,6 +134,7 @@ class SubjectDriver:
             ready = subject.prepare(due, free)
             if ready is None:
                 return None
+            wanted = due.nodes if ready.phase is due.phase else ready.nodes
             due = ready
             operation = self.store.operations.begin(
                 owner.action_id,
@@ -142,6 +146,9 @@ class SubjectDriver:
                 request.design_ref,
                 due.found,
                 due.digests,
+                number=due.number,
+                due=wanted,
+                again=due.again,
             )
         if not operation.nodes:
             self.log.info("%s: none of the nodes can be submitted now.", log_messages.word(due.phase))
@@ -169,7 +176,8 @@ class SubjectDriver:
         return [name for name in due.nodes if name not in held.nodes]
 
 
-def begun_operation(store: SiteStore, owner: OperationOwner, phase: Phase) -> Operation | None:
-    """Return the operation of an owner's attempt for a phase; None before it was begun."""
+def begun_operation(store: SiteStore, owner: OperationOwner, phase: Phase, number: int = 0) -> Operation | None:
+    """Return the operation of an owner's attempt for a round of a phase; None before it was begun."""
     begun = store.operations.of_action(owner.action_id, owner.group)
-    return next((operation for operation in begun if owner.owns(operation) and operation.phase is phase), None)
+    asked = (phase, number)
+    return next((one for one in begun if owner.owns(one) and (one.phase, one.round) == asked), None)

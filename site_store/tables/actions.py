@@ -135,6 +135,8 @@ group_run = Table(
     Column("attempt_key", String),
     Column("criteria", Json, nullable=False),
     Column("counts", Json, nullable=False),
+    # The order of its nodes, and which are redeployed; NULL: neither.
+    Column("plan", Json),
     Column("started", UtcDateTime),
     Column("ended", UtcDateTime),
 )
@@ -203,6 +205,8 @@ operation = Table(
     Column("phase", String, nullable=False),
     # Number of the batch or retry within attempt and phase.
     Column("round", Integer, nullable=False, server_default="0"),
+    # Nodes that were due and could not be claimed: they are not due again in this attempt. NULL: none.
+    Column("left_out", Json),
     # Holds the number of its own row, so it is written right after the insert, in the same transaction.
     Column("reference", String, unique=True),
     Column("nodes", Json, nullable=False),

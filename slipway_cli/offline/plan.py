@@ -32,7 +32,9 @@ from slipway_cli.output import (
 from slipway_cli.plan_table import PLANNED_KINDS, PlannedGroup, print_groups, print_members
 from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.errors import Problem
+from strategy_lib.goals.waves import order_between_groups
 from strategy_lib.node import Node
+from strategy_lib.node_order import node_edges
 from strategy_lib.ordering import order_groups
 from strategy_lib.selectors import resolve
 from strategy_lib.strategy import Group, Strategy, group_to_data
@@ -81,10 +83,11 @@ class Plan:
 
 def make_plan(strategy: Strategy, nodes: Sequence[Node]) -> Plan:
     """Resolve the selectors of a valid strategy; without nodes the plan has an order only."""
-    groups = tuple(strategy.group(name) for name in order_groups(strategy))
+    resolved = resolve(strategy, nodes)
+    before = order_between_groups(resolved, node_edges(strategy, nodes))
+    groups = tuple(strategy.group(name) for name in order_groups(strategy, before))
     if not nodes:
         return Plan(groups, None, (), ())
-    resolved = resolve(strategy, nodes)
     members = {group.name: tuple(sorted(resolved[group.name])) for group in groups}
     groups_of: dict[str, list[str]] = {name: [] for name in sorted(node.name for node in nodes)}
     for group, names in members.items():

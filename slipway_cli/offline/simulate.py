@@ -1,5 +1,6 @@
 """`slipway simulate`: a rehearsal in memory. The command parses and shows; `strategy_lib.simulate` decides."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -114,7 +115,9 @@ def _show(target: Console, name: str, result: Mapping[str, Any], outcomes: Outco
     groups, nodes = result["groups"], result["nodes"]
     target.print(Text(f"Rehearsal of strategy {printable(name)} with {counted(len(nodes), 'node')}", style="bold"))
     target.print(Text(f"Given: {_given(outcomes)}"))
-    sent = {(item["group"], item["phase"]): len(item["nodes"]) for item in result["submissions"]}
+    sent: Counter[tuple[str, str]] = Counter()
+    for item in result["submissions"]:
+        sent[item["group"], item["phase"]] += len(item["nodes"])
     columns = ("Group", "Critical", "Sent", "Succeeded", "State", "Reason")
     rows = table("#", *columns, right=("#", "Sent", "Succeeded"), folds=("Group", "Reason"))
     for position, group in enumerate(result["order"], start=1):
@@ -124,7 +127,7 @@ def _show(target: Console, name: str, result: Mapping[str, Any], outcomes: Outco
             str(position),
             Text(printable(group)),
             "yes" if facts["critical"] else "no",
-            ", ".join(str(sent.get((group, phase.value), 0)) for phase in GROUP_PHASES),
+            ", ".join(str(sent[group, phase.value]) for phase in GROUP_PHASES),
             f"{succeeded}/{len(facts['nodes'])}",
             Text(facts["state"], style=STATE_STYLES[facts["state"]]),
             REASONS[facts["reason"]],
@@ -133,6 +136,7 @@ def _show(target: Console, name: str, result: Mapping[str, Any], outcomes: Outco
     target.print(Text("Sent: nodes sent for prepare and for deploy.", style="dim"))
     _show_criteria(target, result)
     _show_nodes(target, nodes)
+    _show_held(target, result.get("held", {}))
     target.print()
     _show_idle(target, result, outcomes)
     _show_verdict(target, result)
@@ -171,6 +175,19 @@ def _show_nodes(target: Console, nodes: Mapping[str, str]) -> None:
         names = sorted(node for node, its_state in nodes.items() if its_state == state)
         if names and state != NodeState.SUCCESS:
             rows.add_row(state.value.replace("_", " "), str(len(names)), Text(listed(names)))
+    if rows.row_count:
+        target.print()
+        target.print(rows)
+
+
+def _show_held(target: Console, held: Mapping[str, str]) -> None:
+    """Say which nodes were not deployed because of others that they wait for, by the reason."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in sorted(held.items()):
+        by_reason.setdefault(reason, []).append(name)
+    rows = table("Held", "Why", folds=("Held", "Why"))
+    for reason, names in by_reason.items():
+        rows.add_row(Text(listed(names)), Text(printable(reason)))
     if rows.row_count:
         target.print()
         target.print(rows)

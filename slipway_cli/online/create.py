@@ -72,6 +72,7 @@ def create_action(
     redo_done: bool,
     ignore_older_tasks: bool,
     below_criteria: bool,
+    allow_redeploy: bool,
     dry_run: bool,
     allow_intermediate_commits: bool,
     continue_on_fail: bool,
@@ -84,6 +85,9 @@ def create_action(
     deploy_site deploys all nodes that are not deployed as wanted, update_site those that are new or no longer as they
     were left. redeploy_server destroys and deploys the target nodes anew, relabel_nodes renews their labels,
     destroy_nodes erases them.
+
+    With --allow-redeploy, deploy_site and update_site also destroy and deploy anew what is deployed in another design,
+    a batch of each group after the other.
 
     Where nodes are deployed already and not as wanted, deploy_site and update_site tell which they would touch and
     which not, and ask. Without a terminal they go on, unless deployed nodes would be touched: then give --yes.
@@ -101,6 +105,7 @@ def create_action(
         "redo_done": redo_done,
         "ignore_older_tasks": ignore_older_tasks,
         "below_criteria": below_criteria,
+        "allow_redeploy": allow_redeploy,
         "dry_run": dry_run,
         "continue-on-fail": continue_on_fail,
     }

@@ -33,6 +33,8 @@ class RollingGroup:
     max_unavailable : a number, or a percentage of the group's nodes as text ("25%"); None: what the criteria leave room
         for.
     below_criteria : the override of a person.
+    order : which of the nodes that are left may go now, in the order in which they are taken; None: all, by name. A
+        node may wait for others (rule 39).
     """
 
     nodes: frozenset[str]
@@ -45,6 +47,7 @@ class RollingGroup:
     critical: bool = False
     max_unavailable: int | str | None = None
     below_criteria: bool = False
+    order: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +138,7 @@ def next_batch(group: RollingGroup) -> Step:
     limit -= len(group.failed)
     if limit <= 0:
         return Stopped(f"as many nodes are away as may be: {_failed_words(group)}", waiting)
-    return Batch(waiting[:limit])
+    return Batch(tuple(sorted((waiting if group.order is None else group.order)[:limit])))
 
 
 def refuse_many_redeploys(

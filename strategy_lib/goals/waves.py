@@ -87,7 +87,11 @@ class Submittable:
 
 
 def submittable(
-    to_do: Collection[str], depends_on: Edges, done: Collection[str], failed: Mapping[str, str]
+    to_do: Collection[str],
+    depends_on: Edges,
+    done: Collection[str],
+    failed: Mapping[str, str],
+    held_before: Mapping[str, str] | None = None,
 ) -> Submittable:
     """Tell which nodes may be submitted, which wait, and which are held for another's failure (rule 39).
 
@@ -98,17 +102,19 @@ def submittable(
     done : nodes that are done as wanted, by this action or before it.
     failed : nodes of which nothing more is to be expected, with the reason: failed, or outside the action and not done.
         Another name that is neither in `to_do` nor in `done` holds its dependants in the same way.
+    held_before : other nodes of which nothing more is to be expected: node to the whole reason for its dependants.
     """
     waiting: dict[str, str] = {}
+    known = dict(held_before or {})
     held: dict[str, str] = {}
     ready: list[str] = []
     candidates, finished = frozenset(to_do), frozenset(done)
     graph = _graph(candidates, depends_on)
     for name in (graph.names[i] for i in _in_order(graph)):
         others = [other for other in depends_on.get(name, ()) if other not in finished]
-        reason = next((why for other in others if (why := _obstacle(other, candidates, failed, held))), None)
+        reason = next((why for other in others if (why := _obstacle(other, candidates, failed, known))), None)
         if reason is not None:
-            held[name] = reason
+            held[name] = known[name] = reason
         elif others:
             waiting[name] = others[0]
         else:
@@ -139,19 +145,22 @@ def order_between_groups(members: Mapping[str, Collection[str]], depends_on: Edg
     return {group: frozenset(others) for group, others in before.items() if others}
 
 
-def check_order(groups: Edges, members: Mapping[str, Collection[str]], depends_on: Edges) -> None:
+def check_order(
+    groups: Edges, members: Mapping[str, Collection[str]], depends_on: Edges, others: Collection[str] = ()
+) -> None:
     """Refuse an order that cannot be kept: cycles of nodes, and cycles through groups and nodes together (rule 39).
 
     Parameters
     ----------
     groups : group to the groups it depends on.
     members, depends_on : as in `order_between_groups`.
+    others : nodes that may be in no group.
 
     Raises
     ------
     StrategyError : with the path of each cycle; where an edge between nodes is part of it, also with that edge.
     """
-    nodes = dict.fromkeys(name for names in members.values() for name in names)
+    nodes = dict.fromkeys([*others, *(name for names in members.values() for name in names)])
     problems = [_node_cycle(cycle) for cycle in find_node_cycles(nodes, depends_on)]
     before = order_between_groups(members, depends_on)
     order = {group: list(dict.fromkeys([*groups.get(group, ()), *sorted(before.get(group, ()))])) for group in members}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,14 @@ from design_rendering.documents import load_documents
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
 from provisioner_client.protocol import DesignSource, Provisioner, TaskState
+from site_engine.actions.kinds import kind_of
+from site_engine.actions.parameters import parse_parameters
 from site_engine.groups import GroupRequest, GroupSubject
 from site_engine.node_steps import NodeStepRequest, NodeStepSubject, NodeStepVerdict
 from site_engine.operations.resume import Subject, SubjectDriver
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
-from site_engine.planning import make_plan
+from site_engine.planning import Known, make_plan, plan_action
 from site_engine.process import Clock, SystemClock
 from site_store import ActionRecord, ApprovalRecord, GroupRecord, SiteStore
 from strategy_lib.phase import Phase
@@ -119,13 +121,15 @@ class Driving:
 
 
 Begin = Callable[..., Driving]
-"""Begins an action: the design's text, then the DAG run's id and the site."""
+"""Begins an action: the design's text, then the DAG run's id and the site; `update`: the parameters of an update."""
 
 
 def begin_with(store: SiteStore, folder: Path, connection: Connection, clock: Clock) -> Begin:
     """Return what commits a design and begins an action on it."""
 
-    def begin(text: str, run_id: str = "run-1", site: str = "alpha") -> Driving:
+    def begin(
+        text: str, run_id: str = "run-1", site: str = "alpha", update: Mapping[str, Any] | None = None
+    ) -> Driving:
         documents = load_documents(text, "site.yaml")
         design = read_design(documents)
         revision = commit_design(store, site, text, documents)
@@ -133,9 +137,15 @@ def begin_with(store: SiteStore, folder: Path, connection: Connection, clock: Cl
         path.write_text(text)
         action = store.actions.ensure("deploy_site", run_id, "deploy_site", site, revision.number, {}, "tester")
         store.locks.acquire(action.id)
-        plan = make_plan(design.strategy, design.nodes, ())
-        store.groups.save_plan(action.id, plan.groups, plan.done, design.digests, plan.other)
-        return Driving(store, store.actions.get(action.id), path.as_uri(), connection, clock)
+        driving = Driving(store, store.actions.get(action.id), path.as_uri(), connection, clock)
+        plan = make_plan(design.strategy, design.nodes, Known(edges=design.edges))
+        if update is not None:
+            kind = kind_of("update_site")
+            conditions = {name: node.condition for name, node in driving.connect().nodes().items()}
+            records = store.nodes.of_site(site)
+            plan = plan_action(kind, parse_parameters(update, kind), design, design.strategy, records, conditions)
+        store.groups.save_plan(action.id, plan.groups, plan.done, design.digests, plan.other, plan.withheld)
+        return driving
 
     return begin
 

@@ -22,6 +22,7 @@ from site_store import (
     OperationStatus,
     PlannedGroup,
     TaskRecord,
+    WaitedFor,
 )
 from strategy_lib.criteria import CriterionResult
 from strategy_lib.node import NodeState, TaskStatus, node_state
@@ -44,6 +45,7 @@ class MemoryStore:
         self.nodes = _Nodes()
         self.actions = _Actions(clock.now())
         self.events = _Events()
+        self.waits = _Waits(self)
         self.provisioner_lists = _ProvisionerLists()
 
     def now(self) -> datetime:
@@ -74,11 +76,16 @@ class _Operations:
         design_ref: str,
         found: Mapping[str, str] | None = None,
         digests: Mapping[str, str] | None = None,
+        *,
+        number: int = 0,
+        due: Collection[str] = (),
+        again: Collection[str] = (),
     ) -> Operation:
         asked, op, now = Phase(str(phase)), len(self.all) + 1, self._store.now()
         for known in self.all.values():
-            if (known.group, known.attempt, known.phase) == (group, attempt, asked):
+            if (known.group, known.attempt, known.phase, known.round) == (group, attempt, asked, number):
                 return known
+        self._store.tasks.try_again(again)
         claimed = tuple(name for name in sorted(nodes) if self._store.tasks.claim(name, asked, op, group))
         is_over = asked.is_of_nodes and not claimed
         self.found[op] = {name: (found or {}).get(name, NodeCondition.NOT_LISTED) for name in claimed}
@@ -103,6 +110,8 @@ class _Operations:
             over=now if is_over else None,
             status=OperationStatus.COMPLETE if is_over else OperationStatus.INTENDED,
             result=None,
+            round=number,
+            left_out=tuple(sorted(set(due).difference(claimed))),
         )
         return self.all[op]
 
@@ -190,6 +199,19 @@ class _Tasks:
                 if task.op == operation.op and task.status in _UNPROVEN:
                     self._set(name, phase, status, error=outcome.notes.get(name))
 
+    def states(self) -> dict[str, NodeState]:
+        return {
+            name: node_state(self.get(name, Phase.PREPARE).status, self.get(name, Phase.DEPLOY).status)
+            for name, _ in self.all
+        }
+
+    def try_again(self, nodes: Collection[str]) -> None:
+        for name in nodes:
+            failed = TaskStatus.ERROR in (self.get(name, Phase.PREPARE).status, self.get(name, Phase.DEPLOY).status)
+            for phase in (Phase.PREPARE, Phase.DEPLOY):
+                if failed:
+                    self._set(name, phase, TaskStatus.PENDING, op=None, error=None)
+
     def attempt_states(self, action_id: str, group: str, attempt: int) -> dict[str, NodeState]:
         nodes = self._store.groups.get(action_id, group).nodes
         return {
@@ -232,6 +254,20 @@ class _Tasks:
             self._set(name, Phase.PREPARE, TaskStatus.ERROR, error=why)
 
 
+class _Waits:
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    def facts(self, action_id: str, nodes: Collection[str]) -> dict[str, WaitedFor]:
+        states = self._store.tasks.states()
+        return {name: WaitedFor(states[name]) for name in nodes if name in states}
+
+    def hold(self, action_id: str, reasons: Mapping[str, str]) -> None:
+        for name, why in reasons.items():
+            for phase in (Phase.PREPARE, Phase.DEPLOY):
+                self._store.tasks.explain_pending(action_id, phase, [name], why)
+
+
 class _Groups:
     def __init__(self, store: MemoryStore, groups: Iterable[PlannedGroup]) -> None:
         self._store = store
@@ -244,6 +280,7 @@ class _Groups:
                 planned.group,
                 planned.nodes,
                 GroupState.PENDING,
+                plan=planned.plan,
             )
             for position, planned in enumerate(groups)
         }

@@ -97,6 +97,7 @@ class DeployGroupOperator(WaitingOperator):
             release_times=phase_times(Phase.RELEASE, self.configuration, connection.settings),
             redo_done=parameters.allows(Override.REDO_DONE),
             ignore_older_tasks=parameters.allows(Override.IGNORE_OLDER_TASKS),
+            below_criteria=parameters.allows(Override.BELOW_CRITERIA),
         )
         subject: Subject[GroupRecord | ApprovalRecord] = GroupSubject(operations, request)
         result = SubjectDriver(operations).run(subject)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, Field
 
 from provisioner_client.errors import ProvisionerError
-from site_engine.actions.kinds import kind_of
+from site_engine.actions.kinds import Override, kind_of
 from site_engine.errors import SettingsError
 from site_engine.groups import releases_of
 from site_engine.log_messages import by_reason, count, names
@@ -158,13 +158,19 @@ def preview(
         )
     releases = releases_of(store, site, plan.groups, listed)
     kept_back = {**releases.refused, **plan.withheld}
-    rehearsal = simulate_plan(plan.groups, dict.fromkeys(plan.done, NodeState.SUCCESS), withheld=kept_back)
+    rehearsal = simulate_plan(
+        plan.groups,
+        dict.fromkeys(plan.done, NodeState.SUCCESS),
+        withheld=kept_back,
+        below_criteria=parameters.allows(Override.BELOW_CRITERIA),
+    )
+    redeployed = frozenset(name for planned in plan.groups for name in planned.plan.redeploy)
     submitted = {name for submission in rehearsal.submissions for name in submission.nodes}
     grouped = frozenset(name for planned in plan.groups for name in planned.nodes)
     return Preview(
         submitted=tuple(sorted(submitted)),
         deployed=tuple(sorted(submitted & deployed_now)),
-        released=tuple(name for name in releases.release if name in submitted),
+        released=tuple(sorted((redeployed | frozenset(releases.release)) & submitted)),
         refused=releases.refused,
         as_wanted=tuple(sorted(plan.done)),
         withheld={name: reason for name, reason in plan.withheld.items() if name in grouped},

@@ -111,6 +111,7 @@ def _change_operations() -> None:
     op.drop_index("ix_operation_without_group", "operation")
     with op.batch_alter_table("operation", table_kwargs={"sqlite_autoincrement": True}) as batch:
         batch.add_column(sa.Column("round", sa.Integer(), nullable=False, server_default="0"))
+        batch.add_column(sa.Column("left_out", sa.JSON()))
         batch.drop_constraint("uq_operation_action_id_group_name_attempt_phase", type_="unique")
         batch.create_unique_constraint(
             "uq_operation_action_id_group_name_attempt_phase_round",
@@ -134,6 +135,7 @@ def _change_tasks() -> None:
     op.add_column("task", sa.Column("wanted_version", sa.Integer()))
     op.add_column("task", sa.Column("tries", sa.Integer(), nullable=False, server_default="1"))
     op.add_column("task", sa.Column("held", sa.Text()))
+    op.add_column("group_run", sa.Column("plan", sa.JSON()))
 
 
 def _create_objects() -> None:

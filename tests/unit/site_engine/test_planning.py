@@ -6,7 +6,7 @@ import pytest
 
 from site_engine.actions.kinds import KINDS
 from site_engine.actions.parameters import parse_parameters
-from site_engine.planning import Deployed, considered_differences, idle_groups, judge_deployed, make_plan
+from site_engine.planning import Deployed, Known, considered_differences, idle_groups, judge_deployed, make_plan
 from site_store import NodeRecord, PlannedGroup
 from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.node import nodes_from_inventory
@@ -29,16 +29,16 @@ STRATEGY = parse_strategy(
 
 
 def test_rule_08_groups_stand_in_processing_order_with_sorted_nodes() -> None:
-    plan = make_plan(STRATEGY, NODES, ())
+    plan = make_plan(STRATEGY, NODES)
     assert [(planned.group.name, planned.nodes) for planned in plan.groups] == [("early", ("a",)), ("late", ("a", "b"))]
 
 
 def test_nodes_in_no_group_are_kept_for_the_report() -> None:
-    assert make_plan(STRATEGY, NODES, ()).other == {"c"}
+    assert make_plan(STRATEGY, NODES).other == {"c"}
 
 
 def test_rule_21_only_nodes_of_groups_count_as_done() -> None:
-    assert make_plan(STRATEGY, NODES, ["a", "c"]).done == {"a"}
+    assert make_plan(STRATEGY, NODES, Known(Deployed(frozenset({"a", "c"})))).done == {"a"}
 
 
 def a_group(name: str, nodes: str, after: tuple[str, ...] = (), percent: int | None = 100) -> PlannedGroup:

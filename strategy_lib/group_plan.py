@@ -1,0 +1,84 @@
+"""What the plan of an action says of the nodes of one group, beyond which they are: order, and what is redeployed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlan:
+    """The order of a group's nodes, and those that are brought to a new design.
+
+    Attributes
+    ----------
+    waits_for : node of the group to the nodes that it waits for, in whatever group (rule 39).
+    met : those of them that are in no group of the action, and are done as wanted.
+    redeploy : nodes that serve in another design, and are to be destroyed, prepared and deployed, in batches.
+    serving : nodes that serve, in whatever design, when the plan is made.
+    """
+
+    waits_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    met: frozenset[str] = frozenset()
+    redeploy: frozenset[str] = frozenset()
+    serving: frozenset[str] = frozenset()
+
+    @property
+    def named(self) -> frozenset[str]:
+        """The nodes that others of the group wait for."""
+        return frozenset[str]().union(*frozenset(self.waits_for.values()))
+
+    def to_data(self) -> dict[str, Any] | None:
+        """Return it as plain JSON values; None where there is nothing to say."""
+        lists: dict[tuple[str, ...], list[str]] = {}
+        for name, others in self.waits_for.items():
+            lists.setdefault(others, []).append(name)
+        data = {
+            # Thousands of nodes wait for the same few.
+            "waits_for": [[sorted(names), list(others)] for others, names in sorted(lists.items())],
+            "met": sorted(self.met),
+            "redeploy": sorted(self.redeploy),
+            "serving": sorted(self.serving) if self.redeploy else [],
+        }
+        return {name: value for name, value in data.items() if value} or None
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any] | None) -> GroupPlan:
+        """Read what `to_data` wrote."""
+        if not data:
+            return NO_PLAN
+        waits_for = {name: tuple(others) for names, others in data.get("waits_for", ()) for name in names}
+        return cls(
+            waits_for,
+            frozenset(data.get("met", ())),
+            frozenset(data.get("redeploy", ())),
+            frozenset(data.get("serving", ())),
+        )
+
+
+NO_PLAN = GroupPlan()
+
+
+def plan_of_group(
+    nodes: Collection[str],
+    edges: Mapping[str, tuple[str, ...]],
+    met: Collection[str] = (),
+    redeploy: Collection[str] = (),
+    serving: Collection[str] = (),
+) -> GroupPlan:
+    """Return what is said of these nodes, of what is known of all nodes of an action.
+
+    Parameters
+    ----------
+    edges : node to the nodes it waits for, of the whole site.
+    met : nodes outside the action that are done as wanted.
+    redeploy, serving : nodes of the whole action.
+    """
+    if not edges and not redeploy:
+        return NO_PLAN
+    waits_for = {name: edges[name] for name in nodes if name in edges}
+    named = frozenset[str]().union(*frozenset(waits_for.values()))
+    members = frozenset(nodes)
+    again = members.intersection(redeploy)
+    return GroupPlan(waits_for, named.intersection(met), again, members.intersection(serving) if again else frozenset())
