@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Frame, Page, Response, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Frame, Page, Response, expect, sync_playwright
 
 from site_store import SiteStore
 from tests.e2e.browser import chromium
@@ -17,6 +17,9 @@ from tests.support.fake_clock import FakeClock
 from tests.support.fake_provisioner import FakeProvisioner
 
 UI = "/slipway/ui"
+_HANGS = 300_000
+"""Milliseconds after which what a test waits for hangs: a busy machine is slow, and no test times anything."""
+expect.set_options(timeout=_HANGS)
 
 
 @dataclass
@@ -30,6 +33,7 @@ class Watched:
     def of(cls, context: BrowserContext) -> Watched:
         """Open an empty page."""
         watched = cls(context.new_page())
+        watched.page.set_default_timeout(_HANGS)
         watched.page.on("pageerror", lambda error: watched.complaints.append(f"error: {error}"))
         watched.page.on(
             "console",
