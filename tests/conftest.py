@@ -66,7 +66,7 @@ os.environ |= {
 }
 
 # A busy machine makes no test fail: hypothesis times nothing.
-settings.register_profile("slipway", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("slipway", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("slipway")
 
 

@@ -53,9 +53,15 @@ def imports(room: str) -> tuple[tuple[Path, str], ...]:
     return tuple((path, name) for path in sorted((ROOT / ROOMS[room]).rglob("*.py")) for name in imported_by(path))
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """Return a file as Python reads it."""
+    return ast.parse(path.read_text(), str(path))
+
+
 def imported_by(path: Path) -> Iterator[str]:
     """Yield the whole names of the modules that a file imports."""
-    for found in ast.walk(ast.parse(path.read_text(), str(path))):
+    for found in ast.walk(tree_of(path)):
         if isinstance(found, ast.Import):
             yield from (alias.name for alias in found.names)
         elif isinstance(found, ast.ImportFrom):
@@ -134,7 +140,7 @@ def test_no_name_is_imported_for_the_type_checker_and_again_at_runtime() -> None
     twice = []
     for folder in ROOMS.values():
         for path in sorted((ROOT / folder).rglob("*.py")):
-            tree = ast.parse(path.read_text(), str(path))
+            tree = tree_of(path)
             checked = [
                 node for node in tree.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
             ]

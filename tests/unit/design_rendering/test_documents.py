@@ -103,7 +103,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(json_values, st.booleans())
 def test_what_pyyaml_writes_is_read_back(value: object, flow: bool) -> None:
     written = {"schema": "s", "metadata": {"name": "n"}, "data": value}
@@ -287,8 +287,8 @@ def test_numbers_that_are_too_long(number: str) -> None:
 
 def test_a_large_site_is_read() -> None:
     one = document("\n".join(f"  key{i}: {{network: oam, address: 10.0.0.{i}}}" for i in range(10)))
-    documents = load_documents(one * 5_000)
-    assert len(documents) == 5_000
+    documents = load_documents(one * 2_000)
+    assert len(documents) == 2_000
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.dictionaries(TEXTS | WORDS, VALUES, max_size=5))
 def test_what_is_written_is_what_every_reader_reads(value: dict[str, Any]) -> None:
     text = BlockYaml().text(value)

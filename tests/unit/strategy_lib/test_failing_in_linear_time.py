@@ -15,7 +15,7 @@ from strategy_lib.deployment import Deployment, Finished, Prepare
 from strategy_lib.phase import GroupState, Reason
 from strategy_lib.strategy import Group
 
-SMALL, LARGE = 1_000, 20_000
+SMALL, LARGE = 500, 10_000
 _WIDTH = 10
 # Twenty times the graph may be a little more than twenty times the work. Quadratic would be four hundred times.
 _MOST_GROWTH = LARGE / SMALL * 1.1

@@ -164,7 +164,7 @@ def with_all_fields(group: dict[str, Any]) -> dict[str, Any]:
     return {"depends_on": [], "selectors": [], **group}
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(maybe(st.fixed_dictionaries({"groups": maybe(st.lists(maybe(groups.map(with_all_fields)), max_size=1))})))
 def test_rule_03_schema_and_reader_agree_on_strategies(data: Any) -> None:
     valid = reference_validator("deployment_strategy").is_valid(data)
@@ -182,7 +182,7 @@ settings_ = st.dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(maybe(st.fixed_dictionaries({}, optional={"physical_provisioner": maybe(settings_), "armada": scalars})))
 def test_rule_22_schema_and_reader_agree_on_configurations(data: Any) -> None:
     valid = reference_validator("deployment_configuration").is_valid(data)
@@ -202,7 +202,7 @@ nodes = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(maybe(st.lists(maybe(nodes), max_size=1)))
 def test_schema_and_reader_agree_on_inventories(data: Any) -> None:
     valid = reference_validator("node_inventory").is_valid(data)

@@ -130,7 +130,7 @@ _metadata = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(_metadata, min_size=1, max_size=5), _metadata)
 def test_slipway_compiles_every_chain_as_drydock_does(profiles: list[dict[str, Any]], own: dict[str, Any]) -> None:
     written = [
