@@ -14,6 +14,7 @@ from slipway_airflow import connections
 from tests.integration.api.pages.conftest import UI, Open
 from tests.support.driving import Begin, Driving
 from tests.support.fake_provisioner import FakeProvisioner
+from tests.support.revisions import commit_design
 from tests.support.sites import group, node, site
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&{{7*7}}"
@@ -57,6 +58,36 @@ def test_an_action_says_what_failed_and_why_before_all_else(pages: dict[str, htt
     assert "deploy: at least 90 % of the nodes succeed; 1 of 2 did" in said[wrong:groups]
     assert "n2 deploy" in said[wrong:groups]
     assert "1 group did not run because of it compute" in said[wrong:groups]
+
+
+def test_nodes_that_failed_where_criteria_were_met_stand_behind_the_groups_to_blame(
+    pages: dict[str, httpx.Client], begin: Begin, fake: FakeProvisioner, store: SiteStore
+) -> None:
+    fake.script("n2", "deploy", "fail")
+    driving = begin(site([node("n1"), node("n2")], [group("control", ["n1", "n2"], percent_successful_nodes=50)]))
+    driving.group("control")
+    end(store, driving)
+    answer = pages["admin"].get(f"/actions/{driving.action.id}")
+    said = text_of(answer)
+    assert "1 node failed in 1 group that met its criteria all the same" in said
+    assert "✓ deploy: 50 % needed, 1 of 2" in said
+    assert "do/retry" not in answer.text, "there is nothing to be tried again"
+
+
+def test_older_actions_and_revisions_of_a_site_can_be_reached(pages: dict[str, httpx.Client], store: SiteStore) -> None:
+    for number in range(1, 23):
+        commit_design(store, "alpha", f"{DESIGN}# {number}\n")
+        store.actions.ensure("deploy_site", f"run-{number}", "deploy_site", "alpha", number, {}, f"user-{number:02}")
+    viewer = pages["viewer"]
+    first = viewer.get("/sites/alpha").text
+    assert ("user-22" in first, "user-02" in first) == (True, False)
+    (actions,) = re.findall(r'href="(\?actions_before=[^"#]*)', first)
+    older = viewer.get(f"/sites/alpha{actions}").text
+    assert ("user-22" in older, "user-02" in older, "Newest actions" in older) == (False, True, True)
+    (revisions,) = re.findall(r'href="(\?revisions_before=[^"#]*)', first)
+    older = viewer.get(f"/sites/alpha{revisions}").text
+    assert 'href="/slipway/ui/sites/alpha/revisions/1"' in older
+    assert "There are no older ones." in viewer.get("/sites/alpha?revisions_before=1").text
 
 
 def test_a_group_has_its_nodes_the_worst_first(pages: dict[str, httpx.Client], failed: Driving) -> None:
