@@ -121,12 +121,12 @@ def _box(group: Entry, drawn: Picture, link: Callable[[str], str]) -> Box:
     done = group.counts.get(Status.SUCCESS, 0)
     failed = group.counts.get(Status.ERROR, 0)
     words = [f"{number(done)} of {number(total)}"] if total else ["no nodes"]
+    victim = group.blame is not None and group.blame.role == "victim"
     if failed:
-        words.append(f"{number(failed)} failed")
+        words.append(f"{number(failed)} {'not run' if victim else 'failed'}")
     if failed and details is not None and details.state == "success":
         words.append("criteria met")
     fact = " · ".join(words)
-    victim = group.blame is not None and group.blame.role == "victim"
     sentence = [f"{group.name}: {status}", fact]
     if details is not None and details.critical:
         sentence.insert(1, "critical")

@@ -40,7 +40,7 @@ def criterion(result: Mapping[str, Any]) -> str:
 _SHORT = {
     "percent_successful_nodes": "{} % needed, {}",
     "minimum_successful_nodes": "{} needed, {}",
-    "maximum_failed_nodes": "{} may fail, {}",
+    "maximum_failed_nodes": "{} may fail, {} did",
 }
 
 
