@@ -58,23 +58,6 @@ def profile_chain(document: Document, profiles: Mapping[str, Document]) -> Profi
     return ProfileChain(tuple(chain))
 
 
-def node_part_names(documents: Iterable[Document]) -> dict[str, frozenset[tuple[str, str]]]:
-    """Return for each node the schema and name of each document that makes it, its own and missing ones included.
-
-    Those are its host profile chain, and the hardware profile, networks and links that it and the chain name.
-
-    Raises `DocumentError` when two nodes, or two profiles, have the same name.
-    """
-    all_documents = list(documents)
-    profiles = find_documents(all_documents, PROFILE_SCHEMA)
-    found = {}
-    for name, document in find_documents(all_documents, NODE_SCHEMA).items():
-        makers = [document, *profile_chain(document, profiles).profiles]
-        names = {(maker.schema, maker.name) for maker in makers}
-        found[name] = frozenset(names.union(*(part_names(maker.data) for maker in makers)))
-    return found
-
-
 def nodes_from_documents(documents: Iterable[Document]) -> list[Node]:
     """Return the nodes that the design's `drydock/BaremetalNode/v1` documents describe, in document order.
 

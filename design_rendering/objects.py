@@ -108,6 +108,23 @@ def shaped_by(objects: Iterable[DesignObject], changed: Iterable[ObjectKey]) -> 
     return found
 
 
+def parts_of_nodes(objects: Iterable[DesignObject]) -> dict[str, frozenset[ObjectKey]]:
+    """Return for each node the objects that it uses, directly or through others, and itself; missing ones included."""
+    uses = {one.key: one.uses for one in objects}
+    found = {}
+    for key in uses:
+        if key.kind == kind_of(NODE_SCHEMA):
+            parts: set[ObjectKey] = set()
+            left = [key]
+            while left:
+                part = left.pop()
+                if part not in parts:
+                    parts.add(part)
+                    left.extend(uses.get(part, ()))
+            found[key.name] = frozenset(parts)
+    return found
+
+
 def _uses(
     document: Document, booted: Mapping[str, Sequence[str]], domains: Mapping[str, Sequence[str]]
 ) -> tuple[ObjectKey, ...]:

@@ -13,7 +13,8 @@ from pydantic import BaseModel, Field
 
 from design_rendering.document_changes import DocumentChange, SecretPaths, document_changes
 from design_rendering.documents import Document
-from design_rendering.drydock_nodes import node_part_names
+from design_rendering.drydock_nodes import nodes_from_documents
+from design_rendering.objects import ObjectKey, design_objects, kind_of, parts_of_nodes
 from design_rendering.rendering import Rendering
 from site_store import SiteStore
 from slipway_api.documents.differences import ChangedField, ChangeName, shown_field
@@ -42,12 +43,12 @@ class Comparison:
 
     Parameters
     ----------
-    changes : the documents that differ, by schema and name.
-    parts : for each node the documents that make it, in either revision.
+    changes : the documents that differ.
+    parts : for each node the objects that shape it, in either revision.
     """
 
-    changes: Mapping[tuple[str, str], DocumentChange]
-    parts: Mapping[str, frozenset[tuple[str, str]]]
+    changes: Mapping[ObjectKey, DocumentChange]
+    parts: Mapping[str, frozenset[ObjectKey]]
 
     def of_node(self, node: str) -> list[dict[str, Any]]:
         """Return what differs for a node as `NodeDifference` describes it, its own document first."""
@@ -141,24 +142,28 @@ def node_differences(
 
 def _compare(store: SiteStore, site: str, before: int, after: int) -> Comparison:
     sides = []
-    parts: defaultdict[str, frozenset[tuple[str, str]]] = defaultdict(frozenset)
+    parts: defaultdict[str, frozenset[ObjectKey]] = defaultdict(frozenset)
     for revision in (before, after):
         texts = texts_or_empty(store, site, revision)
         with READING.slot():
             rendering = rendering_of(texts, f"revision {revision} of site {site}")
             documents = [item.document for item in rendering.documents]
-            for name, names in node_part_names(documents).items():
-                parts[name] |= names
+            for name, keys in parts_of_nodes(design_objects(documents, nodes_from_documents(documents))).items():
+                parts[name] |= keys
         sides.append((documents, _secrets(rendering)))
     (old, old_secrets), (new, new_secrets) = sides
-    making = frozenset[tuple[str, str]]().union(*parts.values())
+    making = frozenset[ObjectKey]().union(*parts.values())
     with READING.slot():
         changes = document_changes(_of(old, making), _of(new, making), old_secrets, new_secrets)
-        return Comparison({(one.schema, one.name): one for one in changes}, dict(parts))
+        return Comparison({_key(one): one for one in changes}, dict(parts))
 
 
-def _of(documents: Sequence[Document], names: frozenset[tuple[str, str]]) -> list[Document]:
-    return [document for document in documents if (document.schema, document.name) in names]
+def _key(document: Document | DocumentChange) -> ObjectKey:
+    return ObjectKey(kind_of(document.schema), document.name)
+
+
+def _of(documents: Sequence[Document], making: frozenset[ObjectKey]) -> list[Document]:
+    return [document for document in documents if _key(document) in making]
 
 
 def _secrets(rendering: Rendering) -> SecretPaths:

@@ -9,7 +9,7 @@ import pytest
 
 from design_rendering.digests import differ_in_labels_alone, node_digests, with_labels_of
 from design_rendering.documents import Document, DocumentError, load_documents
-from design_rendering.drydock_nodes import missing_profiles, node_part_names, nodes_from_documents
+from design_rendering.drydock_nodes import missing_profiles, nodes_from_documents
 from strategy_lib.errors import InventoryError
 from strategy_lib.node import Node
 
@@ -187,18 +187,3 @@ def test_rule_38_digests_of_another_version_are_never_taken_for_a_change_of_labe
     for other in ("", "0" * 64, "2:a:b", "3:a"):
         assert not differ_in_labels_alone(other, new)
         assert with_labels_of(other, new) == other
-
-
-def test_what_makes_a_node_is_its_document_its_chain_and_what_these_name() -> None:
-    parts = node_part_names(load_documents(SITE, "site"))
-    assert sorted(f"{schema.split('/')[1]} {name}" for schema, name in parts["n1"]) == [
-        "BaremetalNode n1",
-        "HardwareProfile hp",
-        "HostProfile base",
-        "HostProfile control",
-        "Network oam",
-        "Network pxe",
-        "NetworkLink link",
-    ]
-    assert parts["bare"] == {("drydock/BaremetalNode/v1", "bare")}
-    assert "template" not in parts

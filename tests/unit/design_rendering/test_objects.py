@@ -7,7 +7,7 @@ import pytest
 from design_rendering.digests import differ_in_labels_alone, node_digests
 from design_rendering.documents import load_documents
 from design_rendering.drydock_nodes import nodes_from_documents
-from design_rendering.objects import DesignObject, ObjectKey, design_objects, shaped_by
+from design_rendering.objects import DesignObject, ObjectKey, design_objects, parts_of_nodes, shaped_by
 
 SITE = """
 schema: drydock/BaremetalNode/v1
@@ -136,3 +136,19 @@ def test_what_a_change_shapes_is_found_through_others() -> None:
         ObjectKey("node", "n1"),
     }
     assert shaped_by(objects(SITE), []) == set()
+
+
+def test_the_parts_of_a_node_are_what_it_uses_directly_or_through_others() -> None:
+    documents = load_documents(SITE, "site")
+    parts = parts_of_nodes(design_objects(documents, nodes_from_documents(documents)))
+    assert sorted(map(str, parts["n2"])) == [
+        "boot_action/everywhere",
+        "hardware_profile/dell",
+        "host_profile/base",
+        "network/ceph",
+        "network/pxe",
+        "network_link/bond",
+        "node/n2",
+    ]
+    assert {ObjectKey("host_profile", "control"), ObjectKey("boot_action", "drivers")} <= parts["n1"]
+    assert parts_of_nodes(()) == {}

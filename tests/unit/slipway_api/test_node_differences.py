@@ -8,10 +8,15 @@ from typing import Any
 import pytest
 
 from design_rendering.document_changes import Change, DocumentChange, FieldChange
+from design_rendering.objects import ObjectKey, kind_of
 from slipway_api.documents.node_differences import MOST_FIELDS, Comparison, Comparisons
 
 KEY = ("store", "alpha", 1, 2)
 NODE, PROFILE = "drydock/BaremetalNode/v1", "drydock/HostProfile/v1"
+
+
+def key(schema: str, name: str) -> ObjectKey:
+    return ObjectKey(kind_of(schema), name)
 
 
 def changed(schema: str, name: str, fields: int = 1) -> DocumentChange:
@@ -21,10 +26,10 @@ def changed(schema: str, name: str, fields: int = 1) -> DocumentChange:
 
 def comparison(*changes: DocumentChange) -> Comparison:
     parts = {
-        "n1": frozenset({(NODE, "n1"), (PROFILE, "compute"), (PROFILE, "gone")}),
-        "n2": frozenset({(NODE, "n2")}),
+        "n1": frozenset({key(NODE, "n1"), key(PROFILE, "compute"), key(PROFILE, "gone")}),
+        "n2": frozenset({key(NODE, "n2")}),
     }
-    return Comparison({(one.schema, one.name): one for one in changes}, parts)
+    return Comparison({key(one.schema, one.name): one for one in changes}, parts)
 
 
 def test_its_own_document_comes_first_and_others_nodes_are_left_out() -> None:
