@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from provisioner_client.errors import ProvisionerError
 from site_engine.controller import Job
-from site_engine.errors import AccountRefused, EngineError, SettingsError
+from site_engine.errors import AccountRefused, ConnectionLookupFailed, EngineError, SettingsError
 from site_engine.operations.reconcile import await_unfinished, record_late_result
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import ONE_LOOK, OperationEnd
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 FOLLOW_EVERY: Final = 30.0
 """Seconds between two looks at all of them."""
-FOLLOWED_FOR: Final = timedelta(hours=24)
-"""So long after nobody waits for it any more a provisioner task is followed, unless the site says otherwise."""
+LONGEST_FOLLOWED: Final = timedelta(days=31)
+"""So long after nobody waits for it any more a provisioner task is followed at most; a site's settings say how long."""
 LONGEST_LOOK: Final = 8.0
 """Seconds that one look takes at most, but for the answer that it waits for."""
 
@@ -64,7 +64,8 @@ def follow_site(
 ) -> Followed:
     """Look once at each provisioner task of a site whose action is over, and record those that have ended.
 
-    Verdicts stay, and so does what a later operation has done. What a running action waits for is left to it.
+    They are followed for as long as the site's settings say (`SiteSettings.follow_timeout`). Verdicts stay, and so does
+    what a later operation has done. What a running action waits for is left to it.
 
     Parameters
     ----------
@@ -72,7 +73,8 @@ def follow_site(
     """
     clock = clock or SystemClock()
     began, looked, over, problem = monotonic(), 0, 0, None
-    for operation in store.orphans.of_site(site, FOLLOWED_FOR):
+    seconds = min(LONGEST_FOLLOWED.total_seconds(), store.revisions.settings(site).follow_timeout)
+    for operation in store.orphans.of_site(site, timedelta(seconds=seconds)):
         if monotonic() - began > LONGEST_LOOK:
             break
         try:
@@ -84,7 +86,7 @@ def follow_site(
                 if isinstance(end, OperationEnd):
                     record_late_result(store, operation, end, log)
                     over += 1
-        except (ProvisionerError, SettingsError) as error:
+        except (ProvisionerError, SettingsError, ConnectionLookupFailed) as error:
             problem = f"operation {operation.op}: {error}"
     return Followed(looked, over, problem)
 
@@ -94,7 +96,7 @@ def follow_unfinished(follow: Follow) -> Job:
 
     def work(controller: Controller) -> None:
         problems = []
-        for site in controller.store.orphans.sites(FOLLOWED_FOR):
+        for site in controller.store.orphans.sites(LONGEST_FOLLOWED):
             try:
                 found = follow(site, controller.lease())
             except AccountRefused:

@@ -6,15 +6,16 @@ import logging
 import time
 
 import pytest
+import yaml
 
-from site_engine.follow import FOLLOWED_FOR, Followed, follow_site
+from site_engine.follow import LONGEST_FOLLOWED, Followed, follow_site
 from site_engine.operations.wait import StillRunning
 from site_store import ActionState, GroupRecord, SiteStore
 from strategy_lib.goals.node_errors import ErrorCode, Standing
 from strategy_lib.phase import GroupState
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator
-from tests.support.sites import group, node, site
+from tests.support.sites import document, group, node, site
 
 LOG = logging.getLogger("late")
 SITE = "alpha"
@@ -29,11 +30,11 @@ def look(driving: Driving) -> Followed:
     return follow_site(driving.store, SITE, lambda _: driving.connect(), LOG)
 
 
-def left_at_work(begin: Begin, simulator: Simulator) -> Driving:
+def left_at_work(begin: Begin, simulator: Simulator, text: str = config("one")) -> Driving:
     """Have configuration 1 applied: node a fails at once, and the task that says so hangs at node b."""
     simulator.script("a", "prepare", "fail", attempt=1)
     simulator.script("b", "prepare", "stuck", attempt=1)
-    first = begin(config("one"))
+    first = begin(text)
     first.patience = 0.0
     assert isinstance(first.group("all"), StillRunning)
     first.store.actions.close(first.action.id, ActionState.CANCELLED, "cancelled")
@@ -116,7 +117,7 @@ def test_rule_14_what_became_of_unknown_nodes_is_learnt_without_a_later_action(
     assert first.states() == {"a": "unknown", "b": "unknown"}
     assert [record.error.code for record in store.node_errors.of_node(SITE, "a")] == [ErrorCode.LOST]
     assert look(first) == Followed(1, 0), "it is still at work"
-    assert store.orphans.sites(FOLLOWED_FOR) == [SITE]
+    assert store.orphans.sites(LONGEST_FOLLOWED) == [SITE]
     simulator.release_stuck()
     until_over(simulator)
     assert look(first) == Followed(1, 1)
@@ -124,5 +125,14 @@ def test_rule_14_what_became_of_unknown_nodes_is_learnt_without_a_later_action(
     (error,) = store.node_errors.of_node(SITE, "a")
     assert (error.error.code, error.standing) == (ErrorCode.PROVISIONER, Standing.SHOWN)
     assert [report.node for report in store.node_reports.of_site(SITE)] == ["a"]
-    assert store.orphans.sites(FOLLOWED_FOR) == []
+    assert store.orphans.sites(LONGEST_FOLLOWED) == []
     assert look(first) == Followed()
+
+
+def test_a_site_says_for_how_long_they_are_followed(begin: Begin, simulator: Simulator) -> None:
+    settings = document("slipway/SiteSettings/v1", "site-settings", {"unknown_nodes": {"follow_timeout": 0}})
+    first = left_at_work(begin, simulator, config("one") + yaml.safe_dump_all([settings], explicit_start=True))
+    simulator.release_stuck()
+    until_over(simulator)
+    assert look(first) == Followed()
+    assert first.states() == {"a": "unknown", "b": "unknown"}

@@ -154,6 +154,7 @@ def test_it_asks_every_sites_provisioner(store: SiteStore, started: Start, dead:
         "airflow",
         "airflow: api-server",
         "airflow: metadatabase",
+        "node reports",
         "notes of runs",
         "notifications",
         "old notifications",
@@ -161,6 +162,7 @@ def test_it_asks_every_sites_provisioner(store: SiteStore, started: Start, dead:
         "provisioner of site default",
         "provisioners",
         "roll-up",
+        "unfinished provisioner tasks",
     }
     # There is none here, and Airflow says so.
     assert "unhealthy" in str(found["airflow: scheduler"])
