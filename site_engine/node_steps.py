@@ -1,11 +1,12 @@
 """A step on named nodes (destroy_nodes, relabel_nodes): what it sends, and its verdict: is each node proven done?
 
-Rule 25. `operations.resume` drives it, as it drives groups; there is one operation, and every node counts.
+Rule 25. `operations.resume` drives it, as it drives groups; every node counts. Nodes that wait for others are destroyed
+before them, in an operation of their own (rule 40).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -14,13 +15,14 @@ from site_engine import log_messages
 from site_engine.operations.reconcile import OperationOwner, list_nodes
 from site_engine.operations.resume import NextOperation, begun_operation
 from strategy_lib.criteria import EVERY_NODE, evaluate
+from strategy_lib.goals.waves import removal_waves
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
     from site_engine.operations.run import OperationRun
     from site_engine.operations.wait import PhaseTimes
-    from site_store import Operation, TaskRecord
+    from site_store import TaskRecord
     from strategy_lib.criteria import CriterionResult
 
 _NAMED = 5
@@ -33,7 +35,8 @@ class NodeStepRequest:
     ``attempt`` differs when a person cleared the step, so that what is not done is tried again (rule 23). ``since`` is
     when this attempt began: older provisioner tasks are waited for as long as the step may take, from then on.
     ``ignore_older_tasks`` submits nodes although an older provisioner task still holds them. ``digests``: for new
-    labels, the version of each node's design that has them.
+    labels, the version of each node's design that has them. ``waits_for``: for a removal, node to the nodes that it
+    waits for when it is deployed: these go after it (rule 40).
     """
 
     action_id: str
@@ -46,6 +49,12 @@ class NodeStepRequest:
     since: datetime
     ignore_older_tasks: bool = False
     digests: Mapping[str, str] = field(default_factory=dict)
+    waits_for: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def waves(self) -> Sequence[Sequence[str]]:
+        """The nodes in the order in which they are sent: together, or those first that wait for others (rule 40)."""
+        return removal_waves(self.nodes, self.nodes, self.waits_for) if self.waits_for else [self.nodes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +76,14 @@ class NodeStepSubject:
         self._operations = operations
         self._store = operations.store
         self._log = operations.log
-        # Set once nothing of this attempt can be submitted.
-        self._over = False
+        self._waves = request.waves
+        # Waves of which nothing can be submitted in this attempt.
+        self._over: set[int] = set()
 
     def has_begun(self) -> bool:
         """Whether this attempt has something under way, or done: a pause does not hold it back any more."""
-        return self._operation() is not None
+        begun = self._store.operations.of_action(self.request.action_id)
+        return any(self.owner.owns(one) and one.phase is self.request.phase for one in begun)
 
     def unsettled_nodes(self) -> Sequence[str]:
         """Return all nodes of the step before it has begun: what came late need not be done again."""
@@ -86,18 +97,21 @@ class NodeStepSubject:
             self._log.info("%s %s.", log_messages.word(request.phase), nodes)
 
     def next(self) -> NextOperation | NodeStepVerdict:
-        """Return the step's operation until it has ended; then judge."""
-        operation = self._operation()
-        if operation is not None:
-            if operation.ended is None:
-                return NextOperation(self.request.phase, operation.nodes, self.request.times)
-            return self._judge()
-        nodes = self._not_done()
-        if not nodes:
+        """Return the operation of one wave after the other until each has ended; then judge."""
+        request, not_done = self.request, set(self._not_done())
+        for number, wave in enumerate(self._waves):
+            operation = begun_operation(self._store, self.owner, request.phase, number)
+            if operation is not None and operation.ended is None:
+                return NextOperation(request.phase, operation.nodes, request.times, number=number)
+            nodes = [name for name in wave if name in not_done]
+            if operation is None and nodes and number not in self._over:
+                nodes = self._without_held(nodes, not_done)
+                if nodes:
+                    digests = request.digests
+                    return NextOperation(request.phase, nodes, request.times, digests=digests, number=number)
+        if not not_done and not self.has_begun():
             self._log.info("All of them are done already. Nothing is submitted.")
-        if self._over or not nodes:
-            return self._judge()
-        return NextOperation(self.request.phase, nodes, self.request.times, digests=self.request.digests)
+        return self._judge()
 
     def prepare(self, due: NextOperation, free: Sequence[str]) -> NextOperation | None:
         """Return the operation with the free nodes that are not done; None without any."""
@@ -105,7 +119,7 @@ class NodeStepSubject:
         not_done = set(self._not_done())
         nodes = [name for name in free if name in not_done]
         if not nodes:
-            self._over = True
+            self._over.add(due.number)
             return None
         found = None
         if self.request.phase is Phase.DESTROY:
@@ -115,8 +129,19 @@ class NodeStepSubject:
             found = {name: node.condition for name, node in listed.items()}
         return replace(due, nodes=nodes, found=found)
 
-    def _operation(self) -> Operation | None:
-        return begun_operation(self._store, self.owner, self.request.phase)
+    def _without_held(self, nodes: Sequence[str], not_done: Collection[str]) -> list[str]:
+        """Return the nodes without those that others still wait for, which are not done; why is kept (rule 40)."""
+        held = {
+            other: name
+            for name, others in self.request.waits_for.items()
+            if name in not_done
+            for other in others
+            if other in nodes
+        }
+        for other, name in sorted(held.items()):
+            why = f"comes after {name}, which waits for it and is not proven done"
+            self._store.tasks.explain_pending(self.request.action_id, self.request.phase, [other], why)
+        return [name for name in nodes if name not in held]
 
     def _tasks(self) -> dict[str, TaskRecord]:
         tasks = self._store.tasks.of_step(self.request.action_id, self.request.phase)

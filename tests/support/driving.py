@@ -157,7 +157,7 @@ def simulated(simulator: Simulator) -> Connection:
     )
 
 
-def verdict(driving: Driving, step: Phase, *nodes: str, attempt: int = 20, **more: bool) -> str:
+def verdict(driving: Driving, step: Phase, *nodes: str, attempt: int = 20, **more: Any) -> str:
     """Drive a step to its end; return what is said of the nodes that are not done, and "" when all are."""
     ended = driving.node_step(step, nodes, attempt, **more)
     assert isinstance(ended, NodeStepVerdict)

@@ -26,9 +26,12 @@ from slipway_airflow.operators.waiting import WaitingOperator, phase_times
 from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from airflow.sdk import Context
 
     from site_engine.provisioners import ProvisionerConnection
+    from site_store import ActionRecord
 
 
 class SiteStepOperator(WaitingOperator):
@@ -112,6 +115,8 @@ class NodeStepOperator(WaitingOperator):
             since=ti.start_date or SystemClock().now(),
             ignore_older_tasks=parameters.allows(Override.IGNORE_OLDER_TASKS),
         )
+        if step is Phase.DESTROY and len(request.nodes) > 1:
+            request = replace(request, waits_for=self._waits_for(store, action, request.nodes))
         subject = NodeStepSubject(operations, request)
         if not subject.has_begun():
             self.wait_while_paused(action, hold_back(action))
@@ -127,3 +132,10 @@ class NodeStepOperator(WaitingOperator):
         if verdict.failure:
             raise StepError(verdict.failure)
         return None
+
+    def _waits_for(self, store: SiteStore, action: ActionRecord, nodes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return which of these nodes wait for which of them, by the action's design (rule 40)."""
+        _, documents = self.read_revision(store, action.site, action.revision)
+        edges, targets = read_design(documents).edges, frozenset(nodes)
+        found = {name: tuple(other for other in edges.get(name, ()) if other in targets) for name in nodes}
+        return {name: others for name, others in found.items() if others}

@@ -132,3 +132,24 @@ def test_rule_24_a_cancelled_step_leaves_its_nodes_unknown(listed: Driving, fake
     assert listed.step_states(DESTROY) == {"b": "unknown"}
     (left,) = listed.store.operations.unfinished("alpha", ["b"])
     assert left.phase is Phase.DESTROY
+
+
+CHAIN = {"a": ("b",), "b": ("c",)}
+
+
+def test_rule_40_dependants_are_destroyed_before_what_they_wait_for(listed: Driving, fake: FakeProvisioner) -> None:
+    assert verdict(listed, DESTROY, "a", "b", "c", waits_for=CHAIN) == ""
+    assert fake.submissions() == [("destroy_nodes", ["a"]), ("destroy_nodes", ["b"]), ("destroy_nodes", ["c"])]
+    assert verdict(listed, DESTROY, "a", "b", "c", waits_for=CHAIN) == ""
+    assert len(fake.submissions()) == 3, "started again, nothing is sent twice"
+
+
+def test_rule_40_what_a_node_waits_for_stays_where_that_is_not_proven_destroyed(
+    listed: Driving, fake: FakeProvisioner
+) -> None:
+    fake.script("b", "destroy", "flaky")
+    said = verdict(listed, DESTROY, "a", "b", "c", waits_for=CHAIN)
+    assert "2 nodes not proven done" in said
+    assert "c: comes after b, which waits for it and is not proven done" in said
+    assert verdict(listed, DESTROY, "a", "b", "c", attempt=21, waits_for=CHAIN) == ""
+    assert [nodes for _, nodes in fake.submissions()] == [["a"], ["b"], ["b"], ["c"]]
