@@ -23,7 +23,7 @@ from site_store.errors import BufferChanged, BufferEmpty, RevisionNotFound
 from site_store.nodes import write_wanted
 from site_store.objects import CommittedObjects, write_objects
 from site_store.records import PlannedGroup
-from site_store.site_groups import write_racks, write_site_groups
+from site_store.site_groups import write_order, write_racks, write_site_groups
 from site_store.storable import plain, require_names
 from site_store.tables import candidate, content, document, node, revision, revision_collection, site_group_node
 from site_store.tables import site as site_table
@@ -113,6 +113,7 @@ class Revisions(Repository):
                 write_racks(tx, site, racks or {})
             if groups is not None:
                 write_site_groups(tx, site, groups)
+                write_order(tx, site, groups)
             if objects is not None:
                 write_objects(tx, site, number, objects)
 

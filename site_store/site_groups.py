@@ -58,6 +58,21 @@ def write_racks(tx: Connection, site: str, racks: Mapping[str, str]) -> None:
     tx.execute(update(node).where(*none).values(rack=None))
 
 
+def write_order(tx: Connection, site: str, groups: Sequence[PlannedGroup]) -> None:
+    """Say in the caller's transaction which nodes each node of a group waits for; others wait for none (rule 39)."""
+    wanted = {name: list(others) for planned in groups for name, others in planned.plan.waits_for.items()}
+    query = select(node.c.name, node.c.depends_on).where(node.c.site == site, node.c.depends_on.is_not(None))
+    known: dict[str, list[str]] = {row.name: list(row.depends_on) for row in tx.execute(query)}
+    # Thousands of nodes wait for the same few.
+    lists: dict[tuple[str, ...] | None, list[str]] = {}
+    for name in sorted(known.keys() | wanted.keys()):
+        if known.get(name) != wanted.get(name):
+            lists.setdefault(tuple(wanted[name]) if name in wanted else None, []).append(name)
+    for others, nodes in lists.items():
+        these = (node.c.site == site, among(tx, node.c.name, nodes))
+        tx.execute(update(node).where(*these).values(depends_on=None if others is None else list(others)))
+
+
 class SiteGroups(Repository):
     """Groups of sites, as they were committed."""
 
