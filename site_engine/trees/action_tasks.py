@@ -18,6 +18,8 @@ from strategy_lib.status.tree import GroupStanding, blame_groups, task_entry
 from strategy_lib.status.words import Status, in_order
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from site_store import ApprovalRecord, GroupFacts, LeafFacts, StatusCount
 
 _BEGUN = (GroupState.RUNNING, GroupState.SUCCESS)
@@ -212,13 +214,14 @@ class Tasks:
             stored = None
         elif unresponsive:
             stored = leaf.status
+        decided = self._decided(leaf.group) if shown.status is Status.ERROR and leaf.started is None else None
         record = OwnerRecord(
             owner,
             stored,
             alive=not unresponsive,
             messages=(shown.message,) if shown.message else (),
-            first_updated=leaf.started,
-            last_updated=leaf.ended or leaf.started,
+            first_updated=leaf.started or decided,
+            last_updated=leaf.ended or leaf.started or decided,
         )
         elsewhere = leaf.owner_group if leaf.owner_group not in (None, leaf.group) else None
         gone = [self.steps.airflow] if unresponsive and not self.steps.owners.is_there(self.steps.airflow) else []
@@ -231,6 +234,13 @@ class Tasks:
             provisioner_task=leaf.provisioner_task,
             fixed=leaf.fixed or "",
         )
+
+    def _decided(self, group: str) -> datetime | None:
+        """Return when it was decided that the rest of a group is not begun: with its own end, or its culprit's."""
+        blame, facts = self.blames.get(group), self.by_name.get(group)
+        culprit = self.by_name.get(blame.culprit) if blame is not None else None
+        ends = [one.ended for one in (facts, culprit) if one is not None and one.ended is not None]
+        return ends[0] if ends else self.steps.facts.action.ended
 
     def node_counts(self, group: str) -> dict[Status, int]:
         """Return how many nodes show which status, both phases together.

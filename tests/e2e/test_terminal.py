@@ -13,6 +13,7 @@ from site_store import StepState
 from tests.e2e.conftest import StartSimulator
 from tests.e2e.running import DAG, HANGS, RunningSlipway, wait_until
 from tests.e2e.walking import ROOT, SLIPWAY, Walker, own_environment
+from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
 
 GROUPS = [
@@ -28,7 +29,15 @@ def site_name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def walker(slipway: RunningSlipway, tmp_path: Path, site_name: str) -> Walker:
+def simulator(slipway: RunningSlipway, start_simulator: StartSimulator, site_name: str) -> Simulator:
+    """Connect the site with a simulator of its own."""
+    started = start_simulator()
+    slipway.connect(site_name, started.url)
+    return started
+
+
+@pytest.fixture
+def walker(slipway: RunningSlipway, simulator: Simulator, tmp_path: Path, site_name: str) -> Walker:
     """Log in as admin, and commit a site with a group that asks."""
     environ = own_environment(slipway.home, tmp_path / "config")
     walker = Walker(environ | {"SLIPWAY_URL": slipway.url, "SLIPWAY_SITE": site_name}, slipway.runtime, tmp_path, "")
@@ -59,11 +68,9 @@ def refused(walker: Walker, command: str) -> str:
 @pytest.mark.endurance
 @pytest.mark.timeout(900)
 def test_an_operator_plans_approves_retries_and_reports(
-    slipway: RunningSlipway, start_simulator: StartSimulator, walker: Walker, site_name: str
+    slipway: RunningSlipway, simulator: Simulator, walker: Walker, site_name: str
 ) -> None:
-    simulator = start_simulator()
     simulator.script("a", "deploy", "flaky", times=1)
-    slipway.connect(site_name, simulator.url)
     assert "Group one asks for approval before it begins" in walker.types(f"{SLIPWAY} plan deploy_site")
     action = walker.types(f"{SLIPWAY} create action deploy_site --yes").partition(":")[0]
     action_id = action.removeprefix("action/")

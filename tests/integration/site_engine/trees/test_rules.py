@@ -379,6 +379,22 @@ def test_rule_35_every_ended_row_says_who_what_and_when(site: Scenario) -> None:
             assert leaf["messages"] == (["disk is full"] if leaf["status"] == "error" else [])
 
 
+def test_rule_35_a_node_that_is_blocked_has_the_time_at_which_that_was_decided(site: Scenario) -> None:
+    action = site.action()
+    site.store.locks.acquire(action.id)
+    groups = (Group("one", critical=True), Group("two", critical=True, depends_on=("one",)))
+    plan = [PlannedGroup(each, (node_name,)) for each, node_name in zip(groups, ("n1", "n2"), strict=True)]
+    site.store.groups.save_plan(action.id, plan, (), {})
+    opened = site.open(action, "one")
+    site.clock.move(5)
+    site.fail(opened)
+    decided = site.clock.time.isoformat()
+    site.clock.move(5)
+    for phase in ("prepare", "deploy"):
+        leaf = child(group(tree(site, action), "two"), phase, "n2")
+        assert (leaf["status"], leaf["first_updated"], leaf["last_updated"]) == ("error", decided, decided)
+
+
 def test_rule_35_a_word_that_nobody_knows_is_undefined_and_counted(site: Scenario) -> None:
     action = site.running({"one": ["n1", "n2"]})
     change(site, task, task.c.node == "n1", status="exploded")
