@@ -80,7 +80,7 @@ class Actions(Repository):
             if exclusive:
                 # Two who ask at the same moment go one after the other from here.
                 one_at_a_time(tx, f"actions of {site}")
-                _require_free(tx, site)
+                require_free(tx, site)
             action_id = self._next_id(tx)
             row = new_action(
                 action_id=action_id,
@@ -383,7 +383,7 @@ def _of_run(dag_id: str, run_id: str) -> Any:
     return select(*FACTS).where(action.c.dag_id == dag_id, action.c.run_id == run_id)
 
 
-def _require_free(tx: Connection, site: str) -> None:
+def require_free(tx: Connection, site: str) -> None:
     """Make sure that no other action is open on a site."""
     held = tx.execute(select(site_lock).where(site_lock.c.site == site)).one_or_none()
     if held is not None:

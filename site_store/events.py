@@ -33,6 +33,8 @@ class EventKind(StrEnum):
     CONTRADICTION = "contradiction"
     IGNORED = "ignored"
     LATE_RESULT = "late_result"
+    TOUCHED = "touched"
+    ADOPTED = "adopted"
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from site_store.steps import Steps
 from site_store.tasks import Tasks
 from site_store.trees import Trees
 from site_store.waits import Waits
+from site_store.wishes import Wishes
 
 
 class SiteStore:
@@ -58,6 +59,7 @@ class SiteStore:
         self.goals = Goals(database)
         self.node_errors = NodeErrors(database)
         self.node_reports = NodeReports(database)
+        self.wishes = Wishes(database)
         self.locks = SiteLocks(database)
         self.actions = Actions(database)
         self.steps = Steps(database)

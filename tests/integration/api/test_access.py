@@ -59,6 +59,8 @@ ROUTES = {
     "GET /api/v1.0/sites/{site}/reports": READ,
     "POST /api/v1.0/sites/{site}/reports/acknowledgements": WRITE,
     "GET /api/v1.0/owners": READ,
+    "POST /api/v1.0/sites/{site}/touch": WRITE,
+    "POST /api/v1.0/sites/{site}/adopt": WRITE,
     "GET /api/v1.0/actions/{action_id}/retry": READ,
     "POST /api/v1.0/actions/{action_id}/retry": WRITE,
     "POST /api/v1.0/actions/{action_id}/approvals/{group}": READ,

@@ -1,0 +1,153 @@
+"""Asking for nodes again, and taking over nodes that are deployed already."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+
+from site_engine.wishes import CausedByAction, NodesNotWanted, plan_adoption, refuse_running_action, touch_nodes
+from slipway_api import airflow_access as access
+from slipway_api.http.answers import EXAMPLE_ID, answers
+from slipway_api.http.api_errors import ApiError
+from slipway_api.http.bodies import JsonObject, json_body_of
+from slipway_api.http.concurrency import BlockingRoute
+from slipway_api.http.dependencies import SitePath, Store
+from slipway_api.sites.site_statuses import read_list
+
+router = APIRouter(tags=["sites"], route_class=BlockingRoute)
+
+
+class TouchBody(BaseModel):
+    """Which nodes are asked for again."""
+
+    nodes: list[str] = Field(examples=[["n1"]])
+
+
+class TouchedNode(BaseModel):
+    """A node that was asked for again, and the version in which it is wanted now."""
+
+    name: str = Field(examples=["n1"])
+    wanted_version: int = Field(examples=[4])
+
+
+class Touched(BaseModel):
+    """The nodes that were asked for again."""
+
+    site: str = Field(examples=["default"])
+    nodes: list[TouchedNode]
+
+
+class AdoptBody(BaseModel):
+    """Which nodes are taken over; without `nodes` all that are deployed and were never done."""
+
+    nodes: list[str] | None = Field(default=None, examples=[["n1"]])
+
+
+class SkippedNode(BaseModel):
+    """A node that is not taken over, and why."""
+
+    name: str = Field(examples=["n2"])
+    reason: str = Field(examples=["the provisioner does not list it as deployed: Ready"])
+
+
+class Adopted(BaseModel):
+    """The nodes that count as done now (in a dry run: would), and those that do not."""
+
+    site: str = Field(examples=["default"])
+    dry_run: bool = Field(examples=[False])
+    revision: int | None = Field(examples=[3])
+    nodes: list[str] = Field(examples=[["n1"]])
+    skipped: list[SkippedNode]
+
+
+CausedBy = Annotated[
+    str | None,
+    Query(
+        alias="caused-by",
+        description="The action on whose behalf this is asked; a running one is refused.",
+        examples=[EXAMPLE_ID],
+        max_length=64,
+    ),
+]
+
+
+@router.post(
+    "/sites/{site}/touch",
+    dependencies=[access.may_commit],
+    summary="Ask for nodes again",
+    openapi_extra=json_body_of(TouchBody),
+    responses=answers(Touched),
+)
+def touch(
+    site: SitePath, body: JsonObject, store: Store, user: access.UserName, caused_by: CausedBy = None
+) -> JSONResponse:
+    """Have the next update do nodes again although their design is the same. Nothing is started by this."""
+    nodes = _names(body)
+    if not nodes:
+        raise ApiError(400, "nodes must name the nodes that are asked for again", "Bad Request")
+    require_no_running_action(store, caused_by)
+    try:
+        touched = touch_nodes(store, site, nodes, user)
+    except NodesNotWanted as error:
+        raise ApiError(404, str(error), "Node not found") from error
+    shown = [{"name": name, "wanted_version": version} for name, version in sorted(touched.items())]
+    return JSONResponse({"site": site, "nodes": shown})
+
+
+@router.post(
+    "/sites/{site}/adopt",
+    dependencies=[access.may_commit],
+    summary="Take over nodes that are deployed already",
+    openapi_extra=json_body_of(AdoptBody),
+    responses=answers(Adopted),
+)
+def adopt(
+    site: SitePath,
+    body: JsonObject,
+    store: Store,
+    user: access.UserName,
+    dryrun: Annotated[bool, Query(description="Only say which nodes.")] = False,
+) -> JSONResponse:
+    """Record the newest revision as done for nodes that the provisioner lists as deployed; it is asked now.
+
+    For a site that moves over: its nodes are live, and no action has done them. Nothing is sent to the provisioner.
+    """
+    named = _names(body)
+    listed = read_list(store, site)
+    try:
+        plan = plan_adoption(store.nodes.of_site(site), listed, site, named)
+    except NodesNotWanted as error:
+        raise ApiError(404, str(error), "Node not found") from error
+    adopted: dict[str, int] = {}
+    if not dryrun and plan.nodes:
+        detail = f"listed as deployed by {listed.connection} at {listed.read_at.isoformat()}"
+        adopted = store.wishes.adopt(site, plan.nodes, user, detail)
+    answer: dict[str, Any] = {
+        "site": site,
+        "dry_run": dryrun,
+        "revision": next(iter(adopted.values()), None),
+        "nodes": list(plan.nodes) if dryrun else sorted(adopted),
+        "skipped": [{"name": name, "reason": reason} for name, reason in plan.skipped.items()],
+    }
+    return JSONResponse(answer)
+
+
+def require_no_running_action(store: Store, action_id: str | None) -> None:
+    """Refuse a change of what is wanted that a running action causes (rule 42). Raises `ApiError` 409, naming it."""
+    try:
+        refuse_running_action(store, action_id)
+    except CausedByAction as error:
+        raise ApiError(409, str(error), "Caused by a running action", retry=True) from error
+
+
+def _names(body: JsonObject) -> list[str] | None:
+    """Return the nodes that a body names; None where it names none at all."""
+    nodes = body.get("nodes")
+    if nodes is None:
+        return None
+    if not isinstance(nodes, list) or not all(isinstance(name, str) and name for name in nodes):
+        raise ApiError(400, "nodes must be a list of names of nodes", "Bad Request")
+    return list(dict.fromkeys(nodes))

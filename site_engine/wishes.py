@@ -1,0 +1,110 @@
+"""Asking for nodes again (`touch`), and taking over nodes that are deployed already (`adopt`)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from site_engine.errors import EngineError
+from strategy_lib.did_you_mean import did_you_mean
+from strategy_lib.outcome import NodeCondition
+from strategy_lib.status.words import Status
+
+if TYPE_CHECKING:
+    from site_engine.node_lists import NodeList
+    from site_store import NodeRecord, SiteStore
+
+
+class NodesNotWanted(EngineError):
+    """Nodes are named that the committed design does not have: name others, or commit a design that has them."""
+
+
+class CausedByAction(EngineError):
+    """A running action asked to change what is wanted: no work changes its own goal (rule 42)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """Which nodes can be taken over as they are, and why the others cannot."""
+
+    nodes: tuple[str, ...]
+    skipped: Mapping[str, str]
+
+
+def touch_nodes(store: SiteStore, site: str, nodes: Collection[str], user: str) -> dict[str, int]:
+    """Ask for nodes again; return the new wanted version of each.
+
+    Raises `NodesNotWanted`: the design does not have all of them; none is touched.
+    """
+    wanted = {record.name for record in store.nodes.of_site(site) if record.wanted_digest is not None}
+    _require_wanted(site, nodes, wanted)
+    return store.wishes.touch(site, nodes, user)
+
+
+def refuse_running_action(store: SiteStore, action_id: str | None) -> None:
+    """Refuse a change of what is wanted that is made on behalf of a running action (rule 42).
+
+    Raises `CausedByAction`, which names it; `ActionNotFound`: there is no such action.
+    """
+    if action_id is None:
+        return
+    action = store.actions.get(action_id)
+    if not action.state.is_end:
+        raise CausedByAction(
+            f"action {action_id} ({action.kind} of site {action.site}) is running: "
+            "what is wanted is not changed by work on it; repeat this when it is over"
+        )
+
+
+def plan_adoption(
+    records: Iterable[NodeRecord], listed: NodeList, site: str, named: Collection[str] | None
+) -> Adoption:
+    """Say which nodes can be taken over: those that the provisioner lists as deployed, and nothing is known of.
+
+    Parameters
+    ----------
+    records : what the store knows of the site's nodes.
+    listed : what the provisioner says of them now.
+    named : only these; one that was done in another design is taken over only if it is named. None: all.
+
+    Raises
+    ------
+    NodesNotWanted : the design does not have all of those that are named.
+    """
+    wanted = {record.name: record for record in records if record.wanted_digest is not None}
+    if named is not None:
+        _require_wanted(site, named, wanted)
+    adopted = []
+    skipped = {}
+    for name, record in sorted(wanted.items()):
+        if named is None or name in named:
+            why = _why_not(record, listed, named=named is not None)
+            if why is None:
+                adopted.append(name)
+            else:
+                skipped[name] = why
+    return Adoption(tuple(adopted), skipped)
+
+
+def _why_not(record: NodeRecord, listed: NodeList, *, named: bool) -> str | None:
+    there = listed.nodes.get(record.name)
+    if there is None:
+        return "the provisioner does not list it"
+    if there.condition is not NodeCondition.DEPLOYED:
+        return f"the provisioner does not list it as deployed: {there.status_name}"
+    if record.status == Status.PROCESSING:
+        return "an operation is under way on it"
+    if record.is_up_to_date:
+        return f"it is as wanted, since revision {record.done_revision}"
+    if record.done_digest is not None and record.doubt is None and not named:
+        return f"it was done in revision {record.done_revision}: name it if it is as wanted all the same"
+    return None
+
+
+def _require_wanted(site: str, nodes: Collection[str], wanted: Collection[str]) -> None:
+    unknown = sorted(set(nodes).difference(wanted))
+    if unknown:
+        hint = did_you_mean(unknown[0], tuple(wanted), "it has none")
+        more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+        raise NodesNotWanted(f"the design of site {site} has no node {unknown[0]!r}{more}; {hint}")

@@ -1,0 +1,134 @@
+"""What a person asks for of single nodes: that one is done again, or counts as done as it is. Kept for good."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, insert, select, update
+from ulid import ULID
+
+from site_store.actions import require_free
+from site_store.database import Repository
+from site_store.dialects import among
+from site_store.events import EventKind, NewEvent, write_events
+from site_store.tables import node, revision, site_audit
+from strategy_lib.status.words import Status
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedRequest:
+    """What a person asked for of a site's nodes: `command` is `touch` or `adopt`."""
+
+    id: str
+    site: str
+    command: str
+    nodes: tuple[str, ...]
+    detail: str | None
+    user: str
+    at: datetime
+
+
+class Wishes(Repository):
+    """Requests about nodes outside of any action."""
+
+    def touch(self, site: str, nodes: Collection[str], user: str) -> dict[str, int]:
+        """Ask for nodes again: each is wanted in a new version of the same design, and has failed in none (rule 37).
+
+        Returns
+        -------
+        dict
+            The new wanted version of each node that is in the design; others are left out.
+        """
+
+        def work(tx: Connection) -> dict[str, int]:
+            now = self._shared_now(tx)
+            version = node.c.wanted_version + 1
+            these = (node.c.site == site, node.c.wanted_digest.is_not(None), among(tx, node.c.name, nodes))
+            asked = update(node).where(*these).values(touched_by=user, failures=0, next_try=None)
+            asked = asked.values(wanted_version=version, touched=version, version=node.c.version + 1)
+            found = tx.execute(asked.returning(node.c.name, node.c.wanted_version)).all()
+            touched: dict[str, int] = {row.name: row.wanted_version for row in found}
+            said = {name: f"asked for again by {user}, as version {number}" for name, number in touched.items()}
+            _keep(tx, now, site, "touch", EventKind.TOUCHED, said, user, None)
+            return touched
+
+        return self._database.write(work)
+
+    def adopt(self, site: str, nodes: Collection[str], user: str, detail: str | None = None) -> dict[str, int]:
+        """Record nodes as done in what is wanted of them, as no action has done them.
+
+        It is left to the caller to see that they are deployed. Nodes that are not in the design are left out.
+
+        Returns
+        -------
+        dict
+            The revision of each node that counts as done now.
+
+        Raises
+        ------
+        SiteBusy : an action is at work on the site, or is to be.
+        """
+
+        def work(tx: Connection) -> dict[str, int]:
+            now = self._shared_now(tx)
+            require_free(tx, site)
+            newest = select(revision.c.number).where(revision.c.site == site).order_by(revision.c.number.desc())
+            number = tx.scalar(newest.limit(1))
+            adopted = tx.scalars(
+                update(node)
+                .where(node.c.site == site, node.c.wanted_digest.is_not(None), among(tx, node.c.name, nodes))
+                .where(node.c.status.is_distinct_from(str(Status.PROCESSING)))
+                .values(
+                    done_revision=number,
+                    done_digest=node.c.wanted_digest,
+                    done_version=node.c.wanted_version,
+                    done_at=now,
+                    doubt=None,
+                    status=str(Status.SUCCESS),
+                    error=None,
+                    error_revision=None,
+                    error_version=None,
+                    error_action=None,
+                    failures=0,
+                    next_try=None,
+                    last_updated=now,
+                    version=node.c.version + 1,
+                )
+                .returning(node.c.name)
+            ).all()
+            said = dict.fromkeys(adopted, f"adopted by {user}: counts as done in revision {number}")
+            _keep(tx, now, site, "adopt", EventKind.ADOPTED, said, user, detail)
+            return dict.fromkeys(sorted(adopted), int(number or 0))
+
+        return self._database.write(work)
+
+    def audit(self, site: str, limit: int = 50) -> list[AuditedRequest]:
+        """Return what was asked for of a site's nodes, the newest first."""
+        query = select(site_audit).where(site_audit.c.site == site).order_by(site_audit.c.id.desc()).limit(limit)
+        return self._database.read(
+            lambda tx: [
+                AuditedRequest(row.id, row.site, row.command, tuple(row.nodes), row.detail, row.created_by, row.at)
+                for row in tx.execute(query)
+            ]
+        )
+
+
+def _keep(
+    tx: Connection,
+    now: datetime,
+    site: str,
+    command: str,
+    kind: EventKind,
+    said: Mapping[str, str],
+    user: str,
+    detail: str | None,
+) -> None:
+    """Note a request with the site and in the history of its nodes; nothing where it concerned none."""
+    if not said:
+        return
+    facts = {"id": str(ULID.from_datetime(now)), "site": site, "command": command, "nodes": sorted(said)}
+    tx.execute(insert(site_audit).values(**facts, detail=detail, created_by=user, at=now))
+    events = [NewEvent(kind, message, node=name, data={"user": user}) for name, message in sorted(said.items())]
+    write_events(tx, now, site, None, events)

@@ -1,0 +1,121 @@
+"""Asking for nodes again, and taking over deployed ones: versions, who asked, and what makes a node dirty (rule 37)."""
+
+from __future__ import annotations
+
+import pytest
+
+from site_engine.differences import node_difference
+from site_store import ActionState, NodeRecord, SiteBusy, SiteStore
+from strategy_lib.goals.update import Change
+from strategy_lib.outcome import NodeCondition
+from strategy_lib.phase import Phase
+from tests.integration.site_store.scenario import SITE, Scenario, outcome, want
+from tests.support.revisions import commit_design
+
+DESIGN = "schema: drydock/BaremetalNode/v1\nmetadata: {name: n1}\ndata: {}\n"
+
+
+def node(store: SiteStore, name: str = "n1") -> NodeRecord:
+    return {record.name: record for record in store.nodes.of_site(SITE)}[name]
+
+
+def change(store: SiteStore, condition: NodeCondition | None = NodeCondition.DEPLOYED) -> Change:
+    """Return what a plan made now would do to the node, by what the store knows of it."""
+    record = node(store)
+    return node_difference(record.name, record.wanted_digest, record, condition).change
+
+
+def deploy(site: Scenario, run: str, digest: str) -> None:
+    """Deploy the node for a digest, from the plan of an action to its end."""
+    action = site.running({"a": ["n1"]}, run, digests={"n1": digest})
+    record = site.open(action, "a")
+    for phase in (Phase.PREPARE, Phase.DEPLOY):
+        begun = site.begin(record, phase, found={"n1": "ready"})
+        site.store.operations.record_outcome(begun.op, outcome(["n1"]))
+    site.store.actions.close(action.id, ActionState.SUCCESS, "done")
+
+
+def test_rule_37_what_is_asked_for_again_is_dirty_until_it_was_done_for_that_version(
+    store: SiteStore, site: Scenario
+) -> None:
+    want(store, 1, {"n1": "a", "n2": "b"})
+    assert change(store) is Change.ADD
+    deploy(site, "first", "a")
+    assert (node(store).done_version, node(store).standing, change(store)) == (1, "success", Change.NONE)
+    assert store.wishes.touch(SITE, ["n1", "unknown"], "ann") == {"n1": 2}
+    touched = node(store)
+    assert (touched.wanted_version, touched.touched, touched.touched_by, touched.version) == (2, 2, "ann", 2)
+    assert (touched.standing, touched.is_up_to_date, change(store)) == ("pending", False, Change.REDO)
+    deploy(site, "second", "a")
+    assert (node(store).done_version, node(store).standing, change(store)) == (2, "success", Change.NONE)
+    assert [(one.command, one.nodes, one.user) for one in store.wishes.audit(SITE)] == [("touch", ("n1",), "ann")]
+    assert "asked for again by ann" in store.site_nodes.past(SITE, "n1").events[-1].message
+
+
+def test_rule_37_a_wish_during_a_run_leaves_the_node_dirty(store: SiteStore, site: Scenario) -> None:
+    want(store, 1, {"n1": "a"})
+    action = site.running({"a": ["n1"]}, "run", digests={"n1": "a"})
+    record = site.open(action, "a")
+    store.wishes.touch(SITE, ["n1"], "ann")
+    for phase in (Phase.PREPARE, Phase.DEPLOY):
+        begun = site.begin(record, phase, found={"n1": "ready"})
+        store.operations.record_outcome(begun.op, outcome(["n1"]))
+    assert (node(store).done_version, node(store).wanted_version, change(store)) == (1, 2, Change.REDO)
+
+
+def test_rule_37_a_commit_during_a_run_leaves_the_node_dirty_and_a_return_does_not(
+    store: SiteStore, site: Scenario
+) -> None:
+    want(store, 1, {"n1": "a"})
+    want(store, 2, {"n1": "b"})
+    want(store, 3, {"n1": "a"})
+    assert (node(store).wanted_version, change(store)) == (3, Change.ADD)
+    action = site.running({"a": ["n1"]}, "run", digests={"n1": "a"})
+    want(store, 4, {"n1": "b"})
+    record = site.open(action, "a")
+    for phase in (Phase.PREPARE, Phase.DEPLOY):
+        begun = site.begin(record, phase, found={"n1": "ready"})
+        store.operations.record_outcome(begun.op, outcome(["n1"]))
+    assert (node(store).done_version, node(store).wanted_version, change(store)) == (3, 4, Change.CHANGE)
+    want(store, 5, {"n1": "a"})
+    assert (node(store).wanted_version, node(store).standing, change(store)) == (5, "success", Change.NONE)
+
+
+def test_an_error_is_superseded_by_asking_again(store: SiteStore, site: Scenario) -> None:
+    want(store, 1, {"n1": "a"})
+    record = site.open(site.running({"a": ["n1"]}, digests={"n1": "a"}), "a")
+    begun = site.begin(record, Phase.PREPARE)
+    store.operations.record_outcome(begun.op, outcome(failed=["n1"], notes={"n1": "no power"}))
+    assert (node(store).standing, node(store).error_version) == ("error", 1)
+    store.wishes.touch(SITE, ["n1"], "ann")
+    assert node(store).standing == "pending"
+
+
+def test_a_node_that_left_the_design_is_not_asked_for_and_its_versions_go_on(store: SiteStore) -> None:
+    want(store, 1, {"n1": "a", "n2": "a"})
+    want(store, 2, {"n2": "a"})
+    assert store.wishes.touch(SITE, ["n1"], "ann") == {}
+    assert store.wishes.adopt(SITE, ["n1"], "ann") == {}
+    assert store.wishes.audit(SITE) == []
+    want(store, 3, {"n1": "a", "n2": "a"})
+    assert (node(store).wanted_version, node(store, "n2").wanted_version) == (2, 1)
+
+
+def test_what_is_adopted_counts_as_done_in_the_newest_revision(store: SiteStore) -> None:
+    commit_design(store, SITE, DESIGN)
+    commit_design(store, SITE, DESIGN + "# the same nodes\n")
+    store.wishes.touch(SITE, ["n1"], "ann")
+    assert store.wishes.adopt(SITE, ["n1"], "ann", "listed as deployed") == {"n1": 2}
+    adopted = node(store)
+    assert (adopted.done_revision, adopted.done_digest, adopted.done_version) == (2, adopted.wanted_digest, 2)
+    assert (adopted.standing, change(store)) == ("success", Change.NONE)
+    assert change(store, None) is Change.REDO, "it is no longer as it was left"
+    newest = store.wishes.audit(SITE)[0]
+    assert (newest.command, newest.nodes, newest.detail) == ("adopt", ("n1",), "listed as deployed")
+
+
+def test_nothing_is_adopted_while_an_action_is_at_work(store: SiteStore, site: Scenario) -> None:
+    want(store, 1, {"n1": "a"})
+    site.running({"a": ["n1"]}, digests={"n1": "a"})
+    with pytest.raises(SiteBusy):
+        store.wishes.adopt(SITE, ["n1"], "ann")

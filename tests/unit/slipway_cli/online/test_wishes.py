@@ -1,0 +1,60 @@
+"""`slipway touch` and `slipway adopt`: what is sent, and that adopting is asked first."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.unit.slipway_cli.conftest import Slipway
+from tests.unit.slipway_cli.online.conftest import Server
+
+PLAN: dict[str, Any] = {
+    "site": "lab-7",
+    "dry_run": True,
+    "revision": None,
+    "nodes": ["n1", "n2"],
+    "skipped": [{"name": "n3", "reason": "the provisioner does not list it"}],
+}
+DONE = PLAN | {"dry_run": False, "revision": 3, "skipped": []}
+ADOPT = "/sites/lab-7/adopt"
+
+
+def test_nodes_are_asked_for_again(slipway: Slipway, server: Server) -> None:
+    nodes = [{"name": "n1", "wanted_version": 4}, {"name": "n2", "wanted_version": 2}]
+    server.on("POST", "/sites/lab-7/touch", {"site": "lab-7", "nodes": nodes})
+    result = slipway("touch", "node/n1", "n2", "--site", "lab-7")
+    assert result.stdout.splitlines() == [
+        "node n1 is asked for again, as version 4",
+        "node n2 is asked for again, as version 2",
+        "next: slipway create action update_site --site lab-7",
+    ]
+    assert json.loads(server.request.body) == {"nodes": ["n1", "n2"]}
+
+
+def test_adopting_says_which_nodes_and_asks(slipway: Slipway, server: Server) -> None:
+    server.on("POST", ADOPT, PLAN)
+    server.on("POST", ADOPT, DONE)
+    result = slipway("adopt", "--all", "--site", "lab-7", stdin="y\n")
+    assert result.stdout == "2 nodes count as done in revision 3\n"
+    assert result.stderr.splitlines()[:2] == [
+        "n3 is left as it is: the provisioner does not list it",
+        "2 nodes to adopt: n1, n2",
+    ]
+    assert json.loads(server.request.body) == {"nodes": ["n1", "n2"]}
+    assert "dryrun=true" in str(server.mock.calls[0].request.url)
+
+
+def test_without_a_yes_nothing_is_adopted(slipway: Slipway, server: Server) -> None:
+    server.on("POST", ADOPT, PLAN)
+    assert slipway("adopt", "node/n1", "--site", "lab-7", stdin="n\n").exit_code == 1
+    assert len(server.mock.calls) == 1
+    shown = slipway("adopt", "n1", "--site", "lab-7", "--dryrun")
+    assert (shown.exit_code, "2 nodes to adopt: n1, n2" in shown.stdout) == (0, True)
+
+
+def test_nodes_or_all_and_not_both(slipway: Slipway, server: Server) -> None:
+    for arguments in ((), ("n1", "--all")):
+        result = slipway("adopt", *arguments)
+        assert (result.exit_code, "name the nodes to adopt, or use --all" in result.stderr) == (2, True)
+    server.on("POST", ADOPT, PLAN | {"nodes": []})
+    assert "has no node to adopt" in slipway("adopt", "--all", "--site", "lab-7").stderr
