@@ -81,7 +81,7 @@ class RevisionRecord:
     `text` is the rendered design: empty in listings (`Revisions.newest`), None when the revision was forced
     although it could not be rendered. `created` says whether the call that returned it made it. `problems` are what
     was overridden when it was `forced`. `base` is the revision that was the newest before it, and `collections` gives
-    the digest of each collection's text.
+    the digest of each collection's text. `by_policy` names the objects that policies changed, each with those that did.
     """
 
     site: str
@@ -97,6 +97,7 @@ class RevisionRecord:
     rollback_of: int | None = None
     base: int | None = None
     collections: Mapping[str, str] = field(default_factory=dict)
+    by_policy: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

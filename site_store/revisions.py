@@ -153,6 +153,7 @@ class Revisions(Repository):
                     problems=list(problems),
                     notifications=None if notifications is None else plain(notifications),
                     settings=None if settings is None else plain(settings),
+                    policies=None if objects is None or objects.policies is None else _policies(objects),
                 )
                 .returning(revision.c.id)
             ).one()
@@ -316,6 +317,12 @@ def _require_same(tx: Connection, site_name: str, number: int | None, wanted: Ma
         )
 
 
+def _policies(objects: CommittedObjects) -> dict[str, Any]:
+    """Return which set of policies judged a design, and what each changed object was changed by."""
+    changed = {str(key): list(who) for key, who in sorted((objects.by_policy or {}).items())}
+    return {"set": objects.policies, "changed": changed}
+
+
 def _record(
     row: Row[*tuple[Any, ...]], collections: Mapping[str, str], text: str | None, *, created: bool = False
 ) -> RevisionRecord:
@@ -333,4 +340,5 @@ def _record(
         rollback_of=row.rollback_of,
         base=row.base,
         collections=collections,
+        by_policy={name: tuple(who) for name, who in (row.policies or {}).get("changed", {}).items()},
     )

@@ -149,6 +149,7 @@ def strategy_problems(data: object, document: Origin | None = None) -> list[Prob
             *_cycle_problems(groups),
         ]
         problems += [problem_at(path, message, document) for path, message in found]
+        problems += [problem_at(path, message, document) for path, message in _default_problems(data, groups)]
     if document is not None:
         problems.sort(key=lambda problem: problem.line or 0)
     return problems
@@ -237,6 +238,15 @@ def _dependency_problems(groups: list[Any]) -> Iterator[_Found]:
             seen.add(other)
             if message is not None:
                 yield extend(_GROUPS, position, "depends_on", place), message
+
+
+def _default_problems(data: object, groups: list[Any]) -> Iterator[_Found]:
+    """Find a default group that is none of the groups."""
+    default = data.get("default_group") if isinstance(data, dict) else None
+    names = [name for _, name, _ in _named(groups)]
+    if isinstance(default, str) and default and default not in names:
+        hint = did_you_mean(default, names, "name a group of this strategy", cutoff=_ALIKE)
+        yield "$.data.default_group", f"there is no group {default!r}; {hint}"
 
 
 def _cycle_problems(groups: list[Any]) -> Iterator[_Found]:

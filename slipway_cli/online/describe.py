@@ -89,6 +89,7 @@ def describe_revision(server: SiteServer, output: str, number: int) -> None:
                 ("Versions", ", ".join(body["versions"]) or None),
                 ("Committed", f"{format_time(body['created'])} UTC by {body['user']}"),
                 ("Goes back to", body.get("rollback_of")),
+                ("By policy", "; ".join(f"{k}: {', '.join(v)}" for k, v in (body.get("by_policy") or {}).items())),
                 ("Collections", ", ".join(each["name"] for each in body["collections"])),
                 ("Digest", body["digest"]),
             ),

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from design_rendering.objects import design_objects
 from site_engine.actions.admission import skipped_commits
+from site_engine.extensions import installed_policies
 from site_engine.planning import committed_groups, racks_of
 from site_store import BufferChanged, CommittedObjects, RevisionRecord, SiteStore, Version
 from slipway_api import airflow_access as access
@@ -24,6 +25,7 @@ from slipway_api.http.api_errors import ApiError, ErrorBody, StatusBody, code_te
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, Store
 from slipway_api.http.etags import IfMatch, etag_headers
+from slipway_api.sites.node_wishes import CausedBy, require_no_running_action
 
 log = logging.getLogger(__name__)
 router = APIRouter(tags=["configdocs"], route_class=BlockingRoute)
@@ -68,12 +70,14 @@ def commit_configdocs(
     force: Force = False,
     dryrun: DryRun = False,
     if_match: IfMatch = None,
+    caused_by: CausedBy = None,
 ) -> JSONResponse:
     """Judge what is in the buffer, and make it the site's next revision.
 
     With errors the answer is 400 with all of them, and nothing is stored; a dry run answers 200 whatever it finds, and
     has `status` say what it was.
     """
+    require_no_running_action(store, caused_by)
     buffer, collections = store.buffers.preview(site)
     require_buffer(if_match, buffer.version)
     if buffer.is_empty:
@@ -181,7 +185,8 @@ def _objects(validated: Validated) -> CommittedObjects | None:
     if validated.design is None or validated.rendering is None:
         return None
     documents = [one.document for one in validated.rendering.documents]
-    return CommittedObjects(design_objects(documents, validated.design.nodes))
+    objects = design_objects(documents, validated.design.nodes)
+    return CommittedObjects(objects, installed_policies().digest, validated.by_policy)
 
 
 def _not_committed(validated: Validated, version: int, *, dryrun: bool) -> JSONResponse:

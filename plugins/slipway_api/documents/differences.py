@@ -10,8 +10,9 @@ from pydantic import BaseModel, Field
 
 from design_rendering.document_changes import Change, DocumentChange, FieldChange, SecretPaths, document_changes
 from design_rendering.documents import Document
+from design_rendering.objects import ObjectKey, kind_of
 from site_store import SiteStore, Version
-from slipway_api.documents.site_documents import documents_of, rendering_of, texts_or_empty
+from slipway_api.documents.site_documents import documents_of, policed_rendering_of, texts_or_empty
 from slipway_api.documents.versions import read_or_empty, version_name
 from slipway_api.http.concurrency import READING
 
@@ -51,6 +52,7 @@ class ChangedDocument(BaseModel):
     change: ChangeName | Literal["moved"] = Field(examples=["modified"])
     fields_: list[ChangedField] = Field(alias="fields")
     moved_from: str = Field(default_factory=str)
+    by_policy: list[str] = Field(default_factory=list, description="Policies that changed it; with `rendered` only.")
     fields_left_out: int = Field(default_factory=int)
 
 
@@ -101,8 +103,10 @@ def differences(
     if not rendered:
         old = {name: old[name] for name in changed if name in old}
         new = {name: new[name] for name in changed if name in new}
+    by_policy: dict[ObjectKey, tuple[str, ...]] = {}
     with READING.slot():
-        documents = [*_documents(_changes(site, old, before, new, after, rendered=rendered))]
+        changes = _changes(site, old, before, new, after, by_policy, rendered=rendered)
+        documents = [*_documents(changes, by_policy)]
     return {
         "site": site,
         "from": _state(before, numbers.get(before) if isinstance(before, Version) else before),
@@ -114,17 +118,27 @@ def differences(
 
 
 def _changes(
-    site: str, old: dict[str, str], before: Version | int, new: dict[str, str], after: Version | int, *, rendered: bool
+    site: str,
+    old: dict[str, str],
+    before: Version | int,
+    new: dict[str, str],
+    after: Version | int,
+    by_policy: dict[ObjectKey, tuple[str, ...]],
+    *,
+    rendered: bool,
 ) -> Iterable[DocumentChange]:
+    """Yield what differs; `by_policy` gets the objects of the rendered side `new` that policies changed."""
     if not rendered:
         return document_changes(documents_of(old), documents_of(new))
     sides = []
     for texts, version in ((old, before), (new, after)):
-        rendering = rendering_of(texts, f"{version_name(version)} of site {site}")
+        policed = policed_rendering_of(texts, f"{version_name(version)} of site {site}")
+        rendering = policed.rendering
         secrets: SecretPaths = {
             _key(item.document): item.secret_paths for item in rendering.documents if item.secret_paths
         }
         sides.append(([item.document for item in rendering.documents], secrets))
+    by_policy.update(policed.by_policy)
     (old_documents, old_secrets), (new_documents, new_secrets) = sides
     return document_changes(old_documents, new_documents, old_secrets, new_secrets)
 
@@ -143,7 +157,9 @@ def _collection_change(old: dict[str, str], new: dict[str, str], name: str) -> s
     return Change.MODIFIED.value if name in new else Change.REMOVED.value
 
 
-def _documents(changes: Iterable[DocumentChange]) -> Iterable[dict[str, Any]]:
+def _documents(
+    changes: Iterable[DocumentChange], by_policy: Mapping[ObjectKey, tuple[str, ...]]
+) -> Iterable[dict[str, Any]]:
     left = MOST_FIELDS
     for change in changes:
         entry: dict[str, Any] = {
@@ -156,6 +172,9 @@ def _documents(changes: Iterable[DocumentChange]) -> Iterable[dict[str, Any]]:
         }
         if change.moved_from is not None:
             entry["moved_from"] = change.moved_from
+        who = by_policy.get(ObjectKey(kind_of(change.schema), change.name))
+        if who:
+            entry["by_policy"] = list(who)
         if len(change.fields) > left:
             entry["fields_left_out"] = len(change.fields) - left
         left -= len(entry["fields"])

@@ -43,6 +43,10 @@ class Revision(BaseModel):
     forced: bool = Field(examples=[False])
     problems: list[str] = Field(examples=[[]])
     collections: list[CollectionDigest]
+    by_policy: dict[str, list[str]] = Field(
+        examples=[{"strategy/deployment-strategy": ["default-group"]}],
+        description="Objects of the rendered design that policies changed, each with the names of those.",
+    )
     versions: list[str] = Field(examples=[["committed"]])
 
 
@@ -59,6 +63,7 @@ def revision_view(revision: RevisionRecord, versions: Mapping[Version, int | Non
         "forced": revision.forced,
         "problems": list(revision.problems),
         "collections": [{"name": name, "digest": digest} for name, digest in revision.collections.items()],
+        "by_policy": {name: list(who) for name, who in revision.by_policy.items()},
         "versions": [
             version.value
             for version, number in versions.items()

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from design_rendering.diagnostics import RenderingError
 from design_rendering.documents import Document, load_documents
+from design_rendering.policies import PolicedRendering, police
 from design_rendering.rendering import Rendering, design_text, render
 from design_rendering.secrets import redacted, redacted_text
+from site_engine.extensions import installed_policies
 from site_store import SiteStore, Version
 from slipway_api.documents.versions import read_or_empty, version_name
 from slipway_api.http.api_errors import ApiError, message_of
@@ -51,12 +53,17 @@ def rendered_text(store: SiteStore, site: str, version: Version | int, *, cleart
 
 
 def rendering_of(texts: dict[str, str], what: str) -> Rendering:
-    """Render collections, each a text by its name.
+    """Render collections, each a text by its name, as a commit would: policies included.
 
     Raises `ApiError` 400: they cannot be rendered; each reason is a message.
     """
+    return policed_rendering_of(texts, what).rendering
+
+
+def policed_rendering_of(texts: dict[str, str], what: str) -> PolicedRendering:
+    """Return the same, with the objects that policies changed."""
     try:
-        return render(documents_of(texts))
+        return police(render(documents_of(texts)), installed_policies().policies)
     except (StrategyLibError, RenderingError) as error:
         raise ApiError(
             400, f"{what} cannot be rendered", "Validation", [message_of(problem) for problem in error.problems]

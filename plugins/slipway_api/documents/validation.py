@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from design_rendering.diagnostics import RenderingError
 from design_rendering.documents import Document, DocumentError, load_documents
 from design_rendering.drydock_kinds import NODE_SCHEMA
+from design_rendering.objects import ObjectKey
+from design_rendering.policies import PolicyError, police
 from design_rendering.redaction import Redactor
 from design_rendering.rendering import Rendering, design_text, render, secret_texts
 from design_rendering.secrets import PLACEHOLDER, secret_values
 from design_rendering.validation import unrendered_problems, validate_rendering
+from site_engine.extensions import installed_policies
 from site_store import RevisionSecrets
 from slipway_api.airflow_client import longest_mapping
 from slipway_api.http.api_errors import message_of, plain_message
@@ -42,7 +45,8 @@ class Validated:
     errors : how many errors were found; `messages` lists no more than a thousand things.
     documents : the documents as written, each with its collection.
     rendering, text, design, secrets : the rendered documents, their text, what a deployment takes from them, and what
-        of them must not be seen; None where there is none.
+        of them must not be seen; None where there is none. They are as the policies leave them.
+    by_policy : the objects that policies changed, each with the names of those.
     """
 
     messages: tuple[Mapping[str, Any], ...]
@@ -52,6 +56,7 @@ class Validated:
     text: str | None
     design: Design | None
     secrets: RevisionSecrets | None
+    by_policy: Mapping[ObjectKey, tuple[str, ...]] = field(default_factory=dict)
 
 
 def validate(store: SiteStore, site: str, collections: Mapping[str, str]) -> Validated:
@@ -93,10 +98,12 @@ def _validate(
     design: Design | None = None
     secrets: RevisionSecrets | None = None
     said: list[dict[str, Any]] = []
+    by_policy: Mapping[ObjectKey, tuple[str, ...]] = {}
     if not problems:
         try:
-            rendering = render(documents)
-        except RenderingError as error:
+            policed = police(render(documents), installed_policies().policies)
+            rendering, by_policy = policed.rendering, policed.by_policy
+        except (RenderingError, PolicyError) as error:
             problems += error.problems
     if rendering is None:
         problems += unrendered_problems(documents)
@@ -121,6 +128,7 @@ def _validate(
         text=text,
         design=design,
         secrets=secrets,
+        by_policy=by_policy,
     )
 
 

@@ -1,0 +1,75 @@
+"""Policies inside commits: what they change stands in the rendered design, the revision, and the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from design_rendering.documents import Document
+from design_rendering.objects import ObjectKey
+from site_engine.extensions import PolicySet, installed_policies
+from site_store import SiteStore
+from tests.support.configdocs import API, commit, committed, put, said
+from tests.support.simulators import Simulator
+from tests.support.sites import group, node, site
+
+pytestmark = pytest.mark.usefixtures("connected")
+
+GROUPS = [group("control", ["n1"]), group("rest", ["n2"], critical=False)]
+DESIGN = site([node("n1"), node("n2")], GROUPS)
+STRATEGY = "strategy/deployment-strategy"
+
+
+def with_default(design: str) -> str:
+    return design.replace("  groups:", "  default_group: rest\n  groups:")
+
+
+def test_every_node_comes_into_a_group_and_it_is_said_by_which_policy(
+    connected: Simulator, user: httpx.Client, store: SiteStore
+) -> None:
+    committed(user, DESIGN)
+    larger = with_default(site([node("n1"), node("n2"), node("n3")], GROUPS))
+    put(user, larger, buffermode="replace")
+    assert commit(user).json()["revision"] == 2
+    assert dict(store.site_groups.nodes("default")) == {"control": ("n1",), "rest": ("n2", "n3")}
+    revisions = user.get(f"{API}/revisions").json()
+    assert [one["by_policy"] for one in revisions] == [{STRATEGY: ["default-group"]}, {}]
+    assert "n3" in (store.revisions.get("default").text or "").partition("default_group")[2]
+    query = {"from": "1", "to": "2", "rendered": "true"}
+    documents = user.get(f"{API}/diff/configdocs", params=query).json()["documents"]
+    assert {one["name"]: one.get("by_policy") for one in documents if one["change"] == "modified"} == {
+        "deployment-strategy": ["default-group"]
+    }
+    objects = {str(one.key): one for one in store.objects.of_site("default")}
+    judged = installed_policies().digest
+    assert (objects[STRATEGY].by_policy, objects[STRATEGY].policed) == (("default-group",), (2, judged))
+    assert (objects["node/n1"].by_policy, objects["node/n1"].policed) == ((), (1, judged))
+    assert store.objects.uses("default", ObjectKey("node", "n3")) != []
+
+
+def test_rule_42_a_running_action_commits_nothing(user: httpx.Client, store: SiteStore) -> None:
+    put(user, DESIGN)
+    action = store.actions.ensure("deploy_site", "run", "deploy_site", "default", 1, {}, "ann")
+    refused = user.post(f"{API}/commitconfigdocs", params={"caused-by": action.id})
+    assert (refused.status_code, action.id in refused.json()["message"]) == (409, True)
+    assert not store.buffers.get("default").is_empty
+
+
+def test_rule_42_policies_without_an_end_refuse_the_commit(
+    connected: Simulator, user: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def restless(objects: Mapping[str, Document]) -> Mapping[str, Document]:
+        before = objects["node/n1"]
+        return {"node/n1": replace(before, data={**before.data, "round": before.data.get("round", 0) + 1}, marks=None)}
+
+    monkeypatch.setattr(
+        "slipway_api.documents.validation.installed_policies", lambda: PolicySet({"restless": restless}, "x")
+    )
+    put(user, DESIGN)
+    answer = commit(user)
+    assert answer.status_code == 400
+    assert "policies restless still change node/n1 after 10 rounds" in said(answer)[0]
+    assert store.sites.committed() == []
