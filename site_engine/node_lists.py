@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_CONDITIONS = {condition.value: condition for condition in NodeCondition}
+
 
 @dataclass(frozen=True, slots=True)
 class NodeList:
@@ -52,12 +54,22 @@ def last_list(store: SiteStore, site: str) -> NodeList | None:
     return NodeList({name: _from_data(name, data) for name, data in said.items()}, kept.read_at, kept.connection)
 
 
+def last_conditions(store: SiteStore, site: str) -> tuple[dict[str, NodeCondition], datetime | None]:
+    """Return what the list that was read last says of each node, and when it was read; made for 100,000 nodes."""
+    kept = store.provisioner_lists.get(site)
+    if kept is None:
+        return {}, None
+    said: Mapping[str, Mapping[str, Any]] = json.loads(kept.nodes)
+    return {name: _condition(data) for name, data in said.items()}, kept.read_at
+
+
 def _to_data(node: ListedNode) -> dict[str, Any]:
     return {"status": node.status_name, "power": node.power_state, "condition": node.condition.value}
 
 
 def _from_data(name: str, data: Mapping[str, Any]) -> ListedNode:
-    known = data["condition"] in tuple(NodeCondition)
-    return ListedNode(
-        name, NodeCondition(data["condition"]) if known else NodeCondition.OTHER, data["status"], data["power"]
-    )
+    return ListedNode(name, _condition(data), data["status"], data["power"])
+
+
+def _condition(data: Mapping[str, Any]) -> NodeCondition:
+    return _CONDITIONS.get(data["condition"], NodeCondition.OTHER)

@@ -15,7 +15,7 @@ from design_rendering.node_changes import node_changes
 from design_rendering.redaction import Redactor
 from design_rendering.secrets import PLACEHOLDER
 from site_engine.differences import NodeDifference, node_difference
-from site_engine.node_lists import last_list
+from site_engine.node_lists import last_conditions
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.goals.update import TO_DO, Change
 from strategy_lib.goals.waves import find_node_cycles, waves
@@ -113,14 +113,13 @@ def plan_site(store: SiteStore, site: str, *, explained: int = MOST_EXPLAINED) -
     ----------
     explained : of so many nodes it is said which documents and fields differ.
     """
-    listed = last_list(store, site)
-    conditions = {} if listed is None else {name: node.condition for name, node in listed.nodes.items()}
-    goals = store.goals.of_site(site, lambda name: conditions.get(name) is NodeCondition.DEPLOYED)
+    conditions, read_at = last_conditions(store, site)
+    deployed = {name for name, condition in conditions.items() if condition is NodeCondition.DEPLOYED}
+    goals = store.goals.of_site(site, deployed)
     found = {
         name: node_difference(name, record.wanted_digest, record, conditions.get(name))
         for name, record in goals.records.items()
     }
-    read_at = None if listed is None else listed.read_at
     return explain(store, site, goals, found, read_at, explained=explained)
 
 

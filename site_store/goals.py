@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, func, or_, select
@@ -50,12 +50,12 @@ class SiteGoals:
 class Goals(Repository):
     """Goals of sites."""
 
-    def of_site(self, site: str, as_it_was_left: Callable[[str], bool]) -> SiteGoals:
+    def of_site(self, site: str, deployed: Set[str]) -> SiteGoals:
         """Return what is wanted and done. Only nodes that may have something to do are read as a whole.
 
         Parameters
         ----------
-        as_it_was_left : whether the provisioner shows a node as deployed.
+        deployed : the nodes that the provisioner shows as deployed: the others are not as they were left.
         """
         here = node.c.site == site
         in_view = or_(node.c.wanted_digest.is_not(None), node.c.done_digest.is_not(None))
@@ -71,8 +71,8 @@ class Goals(Repository):
         def work(tx: Connection) -> SiteGoals:
             newest = tx.scalar(select(func.max(revision.c.number)).where(revision.c.site == site))
             done = select(node.c.name, node.c.done_version, node.c.done_revision).where(here, good)
-            clean = {name: (version, number) for name, version, number in tx.execute(done)}
-            suspects = [name for name in clean if not as_it_was_left(name)]
+            clean = {row[0]: (row[1], row[2]) for row in tx.execute(done)}
+            suspects = clean.keys() - deployed
             rows = list(tx.execute(select(node).where(here, in_view, node.c.standing != Status.SUCCESS)))
             if suspects:
                 rows += tx.execute(select(node).where(here, among(tx, node.c.name, suspects)))
