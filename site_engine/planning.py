@@ -44,6 +44,11 @@ class Plan:
     withheld: Mapping[str, str] = field(default_factory=dict)
     differences: Mapping[str, NodeDifference] = field(default_factory=dict)
 
+    @property
+    def redeploy(self) -> frozenset[str]:
+        """The nodes that serve in another design, and are destroyed, prepared and deployed, in batches."""
+        return frozenset[str]().union(*(planned.plan.redeploy for planned in self.groups))
+
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
@@ -141,7 +146,9 @@ def plan_action(
         redeploy=parameters.allows(Override.ALLOW_REDEPLOY),
         serving=frozenset(name for name, condition in conditions.items() if condition is NodeCondition.DEPLOYED),
     )
-    return replace(make_plan(strategy, design.nodes, known), differences=differences)
+    plan = make_plan(strategy, design.nodes, known)
+    allowed = {name: replace(differences[name], withheld=None) for name in plan.redeploy}
+    return replace(plan, differences={**differences, **allowed})
 
 
 def _done_of(design: Design, records: Iterable[NodeRecord], conditions: Mapping[str, NodeCondition]) -> frozenset[str]:

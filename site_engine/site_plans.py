@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from design_rendering.node_changes import node_changes
@@ -139,7 +139,12 @@ def explain(
     goals : what is wanted: its `clean` nodes are as wanted, whatever `found` says of others.
     found : of each other node what has to be done to it.
     """
-    changed = {name: each for name, each in found.items() if each.change is not Change.NONE}
+    rolling = frozenset(name for group in goals.groups if group.allow_redeploy for name in group.nodes)
+    changed = {
+        name: replace(each, withheld=None) if name in rolling and each.change in TO_DO else each
+        for name, each in found.items()
+        if each.change is not Change.NONE
+    }
     groups_of: dict[str, list[str]] = {}
     for group in goals.groups:
         for name in group.nodes:

@@ -20,13 +20,17 @@ _MOST_LOOKED_UP = 20_000
 
 @dataclass(frozen=True, slots=True)
 class GroupGoal:
-    """A group of the committed strategy: how many nodes it has, and which of them may have something to do."""
+    """A group of the committed strategy: how many nodes it has, and which of them may have something to do.
+
+    `allow_redeploy`: it brings deployed nodes to another design.
+    """
 
     name: str
     critical: bool
     depends_on: tuple[str, ...]
     total: int
     nodes: tuple[str, ...] = ()
+    allow_redeploy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,7 @@ class Goals(Repository):
                         tuple(row.depends_on),
                         totals.get(row.name, 0),
                         tuple(sorted(members.get(row.name, ()))),
+                        bool(row.definition.get("allow_redeploy")),
                     )
                     for row in tx.execute(groups)
                 ),

@@ -16,11 +16,13 @@ from site_engine.actions.parameters import TARGET_NODES, ActionParameters
 from site_store import Version
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.disruption import shortfalls
+from strategy_lib.goals.rolling import refuse_many_redeploys
 from strategy_lib.outcome import NodeCondition
 
 if TYPE_CHECKING:
     from design_rendering.design import Design
     from site_store import ActionRecord
+    from strategy_lib.site_settings import SiteSettings
 
 _MOST_DETAILS = 200
 _DETAILS_IN_A_SENTENCE = 5
@@ -40,6 +42,7 @@ class Ground(StrEnum):
     INTERMEDIATE_COMMITS = "IntermediateCommits"
     SECRETS = "Secrets"
     CRITICAL_GROUPS = "CriticalGroups"
+    REDEPLOYS = "ManyRedeploys"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +184,30 @@ def judge_critical_groups(
     )
     overridden = parameters.allows(Override.BELOW_CRITERIA)
     return [Refusal(Ground.CRITICAL_GROUPS, text, tuple(map(str, short)), overridden)]
+
+
+def judge_redeploys(
+    kind: ActionKind,
+    parameters: ActionParameters,
+    settings: SiteSettings,
+    redeploy: Collection[str],
+    deployed: Collection[str],
+) -> list[Refusal]:
+    """Return that an action would redeploy more of a site's nodes than its settings allow (rule 37).
+
+    Parameters
+    ----------
+    redeploy : the nodes that it would redeploy, a batch after the other.
+    deployed : nodes of the site that the provisioner lists as deployed.
+    """
+    why = refuse_many_redeploys(redeploy, deployed, settings.redeploy_percent, settings.redeploy_nodes)
+    if why is None:
+        return []
+    text = (
+        f"{kind.name}: {why}. Mend the design, name some of them as target nodes, change the settings of the site, or "
+        f"repeat this with {Override.MANY_REDEPLOYS}=true (--{Override.MANY_REDEPLOYS.replace('_', '-')})"
+    )
+    return [Refusal(Ground.REDEPLOYS, text, is_overridden=parameters.allows(Override.MANY_REDEPLOYS))]
 
 
 def _not_there(name: str, known: Collection[str]) -> str:

@@ -93,6 +93,7 @@ class Override(StrEnum):
     IGNORE_OLDER_TASKS = "ignore_older_tasks"
     BELOW_CRITERIA = "below_criteria"
     ALLOW_REDEPLOY = "allow_redeploy"
+    MANY_REDEPLOYS = "many_redeploys"
 
     @property
     def description(self) -> str:
@@ -105,9 +106,10 @@ _OVERRIDES = {
     Override.IGNORE_OLDER_TASKS: "Submit also nodes that an older provisioner task still holds.",
     Override.BELOW_CRITERIA: "Take critical groups below their criteria.",
     Override.ALLOW_REDEPLOY: "Destroy, prepare and deploy nodes that are deployed in another design, in batches.",
+    Override.MANY_REDEPLOYS: "Redeploy more of the site's deployed nodes than its settings allow.",
 }
 
-BY_NAME_ALONE = frozenset({Override.ALLOW_REDEPLOY})
+BY_NAME_ALONE = frozenset({Override.ALLOW_REDEPLOY, Override.MANY_REDEPLOYS})
 """Overrides that `force` does not stand for: they destroy what serves."""
 
 
@@ -185,6 +187,7 @@ _OF_A_SITE = (
     Override.REDO_DONE,
     Override.IGNORE_OLDER_TASKS,
     Override.ALLOW_REDEPLOY,
+    Override.MANY_REDEPLOYS,
     Override.BELOW_CRITERIA,
 )
 

@@ -123,7 +123,18 @@ def _complete(_context: click.Context, _parameter: click.Parameter, incomplete: 
     return [*kinds, CompletionItem(incomplete, type="file")]
 
 
-_FLAGS = frozenset({"--fresh", "--explain", "--redo-done", "--allow-intermediate-commits", "--debug", "--no-debug"})
+_FLAGS = frozenset(
+    {
+        "--fresh",
+        "--explain",
+        "--redo-done",
+        "--allow-redeploy",
+        "--many-redeploys",
+        "--allow-intermediate-commits",
+        "--debug",
+        "--no-debug",
+    }
+)
 
 
 def _takes_value(word: str) -> bool:

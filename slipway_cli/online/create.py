@@ -73,6 +73,7 @@ def create_action(
     ignore_older_tasks: bool,
     below_criteria: bool,
     allow_redeploy: bool,
+    many_redeploys: bool,
     dry_run: bool,
     allow_intermediate_commits: bool,
     continue_on_fail: bool,
@@ -106,6 +107,7 @@ def create_action(
         "ignore_older_tasks": ignore_older_tasks,
         "below_criteria": below_criteria,
         "allow_redeploy": allow_redeploy,
+        "many_redeploys": many_redeploys,
         "dry_run": dry_run,
         "continue-on-fail": continue_on_fail,
     }

@@ -36,6 +36,8 @@ from strategy_lib.phase import Verdict
 )
 @click.option("--revision", type=REVISION, metavar="NUMBER", help="The revision to bring about.  [the newest]")
 @click.option("--redo-done", is_flag=True, help="Also nodes that are as wanted.")
+@click.option("--allow-redeploy", is_flag=True, help="Also nodes that are deployed in another design.")
+@click.option("--many-redeploys", is_flag=True, help="More of these than the site's settings allow.")
 @click.option("--explain", is_flag=True, help="Also every field that differs, and which edges of the order are used.")
 @click.option("--allow-intermediate-commits", is_flag=True, help="Pass over revisions that were never deployed.")
 @online
@@ -47,6 +49,8 @@ def plan_action(
     targets: tuple[str, ...],
     revision: int | None,
     redo_done: bool,
+    allow_redeploy: bool,
+    many_redeploys: bool,
     explain: bool,
     allow_intermediate_commits: bool,
 ) -> None:
@@ -61,6 +65,8 @@ def plan_action(
             ("target_nodes", node_names(",".join(targets))),
             ("revision", revision),
             ("redo_done", redo_done),
+            ("allow_redeploy", allow_redeploy),
+            ("many_redeploys", many_redeploys),
         )
         if value
     }

@@ -76,7 +76,7 @@ def test_a_rack_is_redeployed_four_at_a_time_and_a_bad_image_stops_it(
     assert slipway.deploy("rolling", design("new"), "update_site")[1] == "failed", "nobody allowed it"
     assert len(simulator.submissions()) == before
     simulator.script("n02", "deploy", "fail")
-    _, state = slipway.deploy("rolling", design("new"), "update_site", allow_redeploy=True)
+    _, state = slipway.deploy("rolling", design("new"), "update_site", allow_redeploy=True, many_redeploys=True)
     assert state == "success", "19 of 20 are enough"
     rolled = simulator.submissions()[before:]
     assert most_away(rolled, {"n02"}) == 4
@@ -85,7 +85,7 @@ def test_a_rack_is_redeployed_four_at_a_time_and_a_bad_image_stops_it(
     before = len(simulator.submissions())
     for name in NAMES:
         simulator.script(name, "deploy", "fail")
-    run_id, state = slipway.deploy("rolling", design("bad"), "update_site", allow_redeploy=True)
+    run_id, state = slipway.deploy("rolling", design("bad"), "update_site", allow_redeploy=True, many_redeploys=True)
     assert state == "failed"
     touched = {name for _, nodes in simulator.submissions()[before:] for name in nodes}
     said = {one["name"]: one for one in slipway.report(run_id, "update_site")["nodes"]}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.configuration import conf
 
 from design_rendering.design import read_design
+from site_engine.actions.admission import judge_redeploys
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
 from site_engine.errors import StepError
@@ -23,6 +24,7 @@ from site_engine.process import SystemClock
 from site_engine.reports import STEP_WARNING
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker
+from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import GroupState
 from strategy_lib.strategy_parser import parse_strategy
 from strategy_lib.warnings import group_count_problem
@@ -77,6 +79,7 @@ class PlanGroupsOperator(SiteOperator):
         records = store.nodes.of_site(action.site)
         kind, parameters = kind_of(action.kind), parameters_of(action)
         plan = plan_action(kind, parameters, design, strategy, records, conditions)
+        self._require_few_redeploys(store, action, plan, design, conditions)
         for planned in plan.groups:
             word = "critical" if planned.group.critical else "not critical"
             self.log.info(
@@ -128,6 +131,23 @@ class PlanGroupsOperator(SiteOperator):
             conditions = {name: node.condition.value for name, node in seen.items()}
             store.nodes.record_conditions(action.site, conditions, missing=set(design.digests).difference(seen))
         return seen
+
+    def _require_few_redeploys(
+        self,
+        store: SiteStore,
+        action: ActionRecord,
+        plan: Plan,
+        design: Design,
+        conditions: Mapping[str, NodeCondition],
+    ) -> None:
+        """Raise `StepError` where more nodes would be redeployed than the site's settings allow."""
+        serving = {name for name, said in conditions.items() if said is NodeCondition.DEPLOYED}
+        kind, parameters = kind_of(action.kind), parameters_of(action)
+        for refusal in judge_redeploys(kind, parameters, design.settings, plan.redeploy, serving):
+            if not refusal.is_overridden:
+                raise StepError(str(refusal))
+            self.log.warning("%s", refusal)
+            store.events.add(action.site, STEP_WARNING, f"in spite of it: {refusal}", action_id=action.id)
 
     def _tell_idle(self, store: SiteStore, action: ActionRecord, idle: Sequence[IdleGroup]) -> None:
         """Say what became of the groups that have nothing to submit, and measure them."""

@@ -12,6 +12,7 @@ from site_engine.actions.admission import (
     busy_site,
     judge_critical_groups,
     judge_design,
+    judge_redeploys,
 )
 from site_engine.actions.kinds import ActionKind
 from site_engine.actions.parameters import CONTINUE_ON_FAIL, ActionParameters
@@ -87,6 +88,9 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowClient, cal
     if validated.design is not None:
         conditions, found = _preview(store, kind, parameters, validated.design, request.site)
         overridden += require_none(judge_critical_groups(kind, parameters, validated.design, conditions))
+        if found is not None:
+            settings = validated.design.settings
+            overridden += require_none(judge_redeploys(kind, parameters, settings, found.redeploy, found.serving))
         notes = messages_of(kind.name, found)
     conn_id = None if connection is None else connection.id
     action = _write_down(store, airflow, request, kind, revision, parameters, caller.name, conn_id)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from site_engine.actions.admission import judge_critical_groups, judge_design
+from site_engine.actions.admission import judge_critical_groups, judge_design, judge_redeploys
 from site_engine.node_lists import last_list
 from site_engine.reports import dry_run_verdict
 from site_engine.site_plans import explain
@@ -150,6 +150,7 @@ def dry_run(
     conditions = {name: node.condition for name, node in listed.nodes.items()}
     notes = require_none(judge_critical_groups(kind, parameters, design, conditions))
     found = preview(store, kind.name, parameters, design, request.site, listed.nodes)
+    notes += require_none(judge_redeploys(kind, parameters, design.settings, found.redeploy, found.serving))
     problem = group_count_problem(len(found.groups), longest_mapping()) if kind.has_groups else None
     if problem is not None:
         raise ApiError(400, problem, "Bad Request")

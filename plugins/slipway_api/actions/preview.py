@@ -84,6 +84,8 @@ class Preview:
     groups : the plan's, in processing order.
     rehearsal : every provisioner task that would be submitted, in order.
     differences : what has to be done to each node that is considered, and to those that left the design.
+    redeploy : deployed nodes that it would bring to another design, a batch after the other.
+    serving : nodes of the design that are deployed now.
     """
 
     submitted: tuple[str, ...] = ()
@@ -97,6 +99,8 @@ class Preview:
     groups: tuple[PlannedGroup, ...] = ()
     rehearsal: DryRun | None = None
     differences: Mapping[str, NodeDifference] = field(default_factory=dict)
+    redeploy: frozenset[str] = frozenset()
+    serving: frozenset[str] = frozenset()
 
     @property
     def is_notable(self) -> bool:
@@ -178,6 +182,8 @@ def preview(
         groups=plan.groups,
         rehearsal=rehearsal,
         differences=plan.differences,
+        redeploy=plan.redeploy,
+        serving=deployed_now.intersection(design.digests),
     )
 
 

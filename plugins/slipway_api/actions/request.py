@@ -39,6 +39,7 @@ _ANSWERS = {
     Ground.INTERMEDIATE_COMMITS: (409, "Intermediate Commits"),
     Ground.SECRETS: (400, "Secrets"),
     Ground.CRITICAL_GROUPS: (409, "Critical Groups"),
+    Ground.REDEPLOYS: (409, "Many Redeploys"),
 }
 
 

@@ -51,7 +51,7 @@ def test_values_are_read(given: object, expected: ActionParameters) -> None:
         (
             {"verify": True},
             "there is no parameter 'verify'; known are target_nodes, revision, force, redo_done, "
-            "ignore_older_tasks, allow_redeploy, below_criteria, dry_run, continue-on-fail",
+            "ignore_older_tasks, allow_redeploy, many_redeploys, below_criteria, dry_run, continue-on-fail",
         ),
         ({"site": "alpha"}, "there is no parameter 'site'; give the site in the query: ?site=NAME"),
     ],
