@@ -60,7 +60,8 @@ def last_conditions(store: SiteStore, site: str) -> tuple[dict[str, NodeConditio
     if kept is None:
         return {}, None
     said: Mapping[str, Mapping[str, Any]] = json.loads(kept.nodes)
-    return {name: _condition(data) for name, data in said.items()}, kept.read_at
+    other = NodeCondition.OTHER
+    return {name: _CONDITIONS.get(data["condition"], other) for name, data in said.items()}, kept.read_at
 
 
 def _to_data(node: ListedNode) -> dict[str, Any]:
