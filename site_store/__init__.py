@@ -11,6 +11,7 @@ from site_store.design_records import (
     Version,
 )
 from site_store.errors import (
+    AccessRefused,
     ActionNotFound,
     AttemptNotOpen,
     BufferChanged,
@@ -99,6 +100,7 @@ from site_store.waits import WaitedFor
 
 __all__ = [
     "LONGEST_NAME",
+    "AccessRefused",
     "ActionBrief",
     "ActionFacts",
     "ActionListing",

@@ -28,6 +28,7 @@ from site_store.dialects import insert, one_at_a_time
 from site_store.errors import BufferChanged, BufferNotEmpty, CollectionInBuffer, CollectionUnchanged, DocumentElsewhere
 from site_store.storable import require_names
 from site_store.tables import buffer, buffer_collection, document
+from strategy_lib.goals.actors import Access
 
 
 def lock_documents(tx: Connection, site: str) -> None:
@@ -126,6 +127,7 @@ class Buffers(Repository):
         DocumentElsewhere : a document is in another collection already.
         ValueRefused : the name of the collection, or of a document, cannot be stored.
         """
+        self._require(Access.WRITE_DESIGN)
         require_names("the collection", [name])
         written = text if text.strip() else ""
         digest = digest_of(written)
@@ -165,6 +167,7 @@ class Buffers(Repository):
 
         Raises `BufferChanged`: the buffer has another version than `if_version`.
         """
+        self._require(Access.WRITE_DESIGN)
 
         def work(tx: Connection) -> BufferRecord:
             lock_documents(tx, site)

@@ -21,7 +21,8 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, Opera
 
 from site_store.address import describe, sqlite_file
 from site_store.dialects import analyse, database_time, known_rows
-from site_store.errors import StoreError, StoreNotConfigured, StoreUnavailable, ValueRefused
+from site_store.errors import AccessRefused, StoreError, StoreNotConfigured, StoreUnavailable, ValueRefused
+from strategy_lib.goals.actors import Access, Actor, may
 
 T = TypeVar("T")
 
@@ -76,6 +77,7 @@ class Database:
         bounded : whether statements have to end in time. Migrations take as long as they take.
         """
         self.url = url
+        self.actor: Actor | None = None
         self._given_clock = now
         self.name = describe(url)
         self.engine = _postgresql_engine(url, bounded) if sqlite_file(url) is None else _sqlite_engine(url)
@@ -187,6 +189,12 @@ class Repository:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    def _require(self, access: Access) -> None:
+        """Refuse what the actor that the store was opened for may not do (rule 41). Raises `AccessRefused`."""
+        actor = self._database.actor
+        if actor is not None and not may(actor, access):
+            raise AccessRefused(f"a {actor} may not {access.replace('_', ' the ')}: leave that to a person or a commit")
 
     def _now(self) -> datetime:
         return self._database.machine_time()

@@ -22,6 +22,10 @@ class StoreNotConfigured(StoreError):
     """No usable database is named: set SLIPWAY_DATABASE_URL, or SLIPWAY_HOME to the home of a `slipway up`."""
 
 
+class AccessRefused(StoreError):
+    """A step may read the design, and never write it (rule 41): no work changes its own goal."""
+
+
 class CopyRefused(StoreError):
     """The database has something else in it, or the copy was not equal: nothing was changed; name an empty one."""
 

@@ -27,6 +27,7 @@ from site_store.site_groups import write_order, write_racks, write_site_groups
 from site_store.storable import plain, require_names
 from site_store.tables import candidate, content, document, node, revision, revision_collection, site_group_node
 from site_store.tables import site as site_table
+from strategy_lib.goals.actors import Access
 from strategy_lib.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
 
 #: For how long a candidate can be read. The one who adds it also removes it; this is for those who died before.
@@ -95,6 +96,7 @@ class Revisions(Repository):
         RevisionNotFound : there is no revision to bring back.
         ValueRefused : the name of a collection, or of a document, cannot be stored.
         """
+        self._require(Access.WRITE_DESIGN)
         require_names("the collection", collections)
         require_names("the node", digests or ())
         require_names("the group", (planned.group.name for planned in groups or ()))

@@ -39,6 +39,7 @@ from site_store.tasks import Tasks
 from site_store.trees import Trees
 from site_store.waits import Waits
 from site_store.wishes import Wishes
+from strategy_lib.goals.actors import Actor
 
 
 class SiteStore:
@@ -84,12 +85,15 @@ class SiteStore:
         self.waits = Waits(database)
 
     @classmethod
-    def open(cls, url: str | None = None, now: Callable[[], datetime] | None = None) -> SiteStore:
+    def open(
+        cls, url: str | None = None, now: Callable[[], datetime] | None = None, actor: Actor | None = None
+    ) -> SiteStore:
         """Open the store.
 
         Parameters
         ----------
         url : its database; None: `SLIPWAY_DATABASE_URL`, else that of the `slipway up` in `SLIPWAY_HOME` or `.slipway`.
+        actor : whose store it is: what that may not do is refused with `AccessRefused` (rule 41). None: a person's.
         now : the clock of tests, in aware times. None: the machine's, and the database's where machines compare times.
 
         Raises
@@ -99,6 +103,7 @@ class SiteStore:
         StoreUnavailable : the database could not be reached.
         """
         database = Database(resolve(url), now)
+        database.actor = actor
         try:
             schema_version.check(database)
         except BaseException:

@@ -14,6 +14,7 @@ from site_store.database import Repository
 from site_store.dialects import among
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.tables import node, revision, site_audit
+from strategy_lib.goals.actors import Access
 from strategy_lib.status.words import Status
 
 
@@ -41,6 +42,8 @@ class Wishes(Repository):
         dict
             The new wanted version of each node that is in the design; others are left out.
         """
+
+        self._require(Access.TOUCH)
 
         def work(tx: Connection) -> dict[str, int]:
             now = self._shared_now(tx)
@@ -70,6 +73,8 @@ class Wishes(Repository):
         ------
         SiteBusy : an action is at work on the site, or is to be.
         """
+
+        self._require(Access.WRITE_FEEDBACK)
 
         def work(tx: Connection) -> dict[str, int]:
             now = self._shared_now(tx)

@@ -31,6 +31,7 @@ from site_store import RevisionNotFound, SiteStore, StepState, StoreError
 from slipway_airflow import connections
 from slipway_airflow.airflow_stats import emit
 from strategy_lib.errors import StrategyLibError
+from strategy_lib.goals.actors import Actor
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -127,7 +128,7 @@ class SiteOperator(BaseOperator):
     def _in_step(self, context: Context, work: Callable[[Context, SiteStore], Any]) -> Any:
         """Do a part of the step; a failure is kept as an event for the report, and raised in Airflow's words."""
         use_sink(emit)
-        with SiteStore.open() as store:
+        with SiteStore.open(actor=Actor.STEP) as store:
             try:
                 self._begin(store, context)
                 result = work(context, store)
