@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ class SiteView:
 
     facts: SiteFacts
     owners: Owners
+    _judged: dict[tuple[str, str], Status] = field(default_factory=dict)
 
     @cached_property
     def cells(self) -> Mapping[str, Sequence[StatusCount]]:
@@ -84,10 +85,13 @@ class SiteView:
 
     def tally(self, cells: Sequence[StatusCount]) -> tuple[dict[Status, int], set[Status]]:
         """Return how many nodes show which status, and which statuses are stored."""
-        tally: Counter[Status] = Counter()
+        tally: dict[Status, int] = {}
         stored: set[Status] = set()
         for cell in cells:
-            tally[self.judge(cell.status, cell.owner).status] += cell.records
+            status = self._judged.get((cell.status, cell.owner))
+            if status is None:
+                status = self._judged[cell.status, cell.owner] = self.judge(cell.status, cell.owner).status
+            tally[status] = tally.get(status, 0) + cell.records
             if cell.status != Status.PENDING:
                 stored.add(status_from(cell.status))
         return in_order(tally), stored

@@ -22,6 +22,7 @@ from site_store.dialects import CompressedText, Json, Serial, UtcDateTime
 from site_store.tables.metadata import metadata
 
 _HAS_ERROR = text("error IS NOT NULL")
+_HAS_CAPITALS = text("name <> lower(name)")
 
 # Per site and node: what is wanted of it, and what was last done to it.
 
@@ -103,7 +104,8 @@ node = Table(
     Index("ix_node_site_provisioner_status_name", "site", "provisioner_status", "name"),
     Index("ix_node_site_power_name", "site", "power", "name"),
     Index("ix_node_site_last_updated_name", "site", "last_updated", "name"),
-    # Few of them. What an error says may be too long for an index.
+    # Few of them each. What an error says may be too long for an index.
+    Index("ix_node_with_capitals", "site", "name", sqlite_where=_HAS_CAPITALS, postgresql_where=_HAS_CAPITALS),
     Index("ix_node_with_error", "site", "name", sqlite_where=_HAS_ERROR, postgresql_where=_HAS_ERROR),
     sqlite_with_rowid=False,
 )

@@ -99,8 +99,9 @@ def _change_nodes() -> None:
     computed = sa.Computed(STANDING, persisted=op.get_bind().dialect.name == "postgresql")
     op.add_column("node", sa.Column("standing", sa.String(), computed, nullable=False))
     op.create_index("ix_node_site_standing_name", "node", ["site", "standing", "name"])
-    has_error = sa.text("error IS NOT NULL")
-    op.create_index("ix_node_with_error", "node", ["site", "name"], sqlite_where=has_error, postgresql_where=has_error)
+    for name, condition in (("capitals", "name <> lower(name)"), ("error", "error IS NOT NULL")):
+        where = sa.text(condition)
+        op.create_index(f"ix_node_with_{name}", "node", ["site", "name"], sqlite_where=where, postgresql_where=where)
 
 
 def _change_operations() -> None:
