@@ -315,6 +315,8 @@ def leaf_page(
         query = query.where(task.c.phase == phase)
     if statuses:
         query = query.where(task.c.status.in_(statuses))
+        if {TaskStatus.ERROR, TaskStatus.UNKNOWN}.issuperset(statuses):
+            query = query.where(task.c.status.in_(_TROUBLED))
     if after is not None:
         name, in_group, in_phase = after
         later = or_(under > in_group, and_(under == in_group, task.c.phase > in_phase))

@@ -152,14 +152,19 @@ class Trees(Repository):
         ------
         ActionNotFound : no action has this id.
         """
-        query = leaf_page(action_id, group, phase, statuses, after).limit(limit + 1)
 
         def work(tx: Connection) -> LeafPage:
             rows = self._action_rows(tx, [action_id])
             if not rows:
                 raise _unknown(action_id)
             counts, touched = _counts(tx, [action_id])
-            found = [leaf_facts(leaf) for leaf in tx.execute(query)]
+            # What no task has need not be looked for among all of them.
+            present = {cell.status for cell in counts.get(action_id, ()) if not cell.group}
+            wanted = [status for status in statuses if status in present]
+            found: list[LeafFacts] = []
+            if wanted or not statuses:
+                query = leaf_page(action_id, group, phase, wanted, after).limit(limit + 1)
+                found = [leaf_facts(leaf) for leaf in tx.execute(query)]
             more = len(found) > limit
             last = found[limit - 1] if more else None
             return LeafPage(

@@ -6,9 +6,11 @@ import hashlib
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
@@ -33,6 +35,13 @@ class _Kept:
     etag: str
 
 
+class _Turn:
+    """Who renders a part; forgotten when nobody does."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
 @dataclass(frozen=True, slots=True)
 class LivePart:
     """A live part beside the main one of a page: its template, its address, its token, and what it shows."""
@@ -49,6 +58,7 @@ class LivePart:
 
 
 _lock = threading.Lock()
+_turns: WeakValueDictionary[tuple[str, ...], _Turn] = WeakValueDictionary()
 _kept: OrderedDict[tuple[str, ...], _Kept] = OrderedDict()
 
 
@@ -79,10 +89,14 @@ def live_page(
     unasked = token is not None and "no-cache" not in request.headers.get("cache-control", "")
     kept = _lookup(key) if unasked else None
     if kept is None:
-        html = render(request, f"live/{template}", {**fresh, **values()})
-        kept = _Kept(time.monotonic(), html, f'"{hashlib.sha256(html.encode()).hexdigest()[:32]}"')
-        if token is not None:
-            _keep(key, kept)
+        with _turn(key):
+            # Of several who ask at once one renders, and the others have waited for it.
+            kept = _lookup(key) if unasked else None
+            if kept is None:
+                html = render(request, f"live/{template}", {**fresh, **values()})
+                kept = _Kept(time.monotonic(), html, f'"{hashlib.sha256(html.encode()).hexdigest()[:32]}"')
+                if token is not None:
+                    _keep(key, kept)
     if request.query_params.get("part") != PART:
         return page(request, template, {**fresh, **rest(), "live": kept.html, "live_url": live_address(request)})
     headers = {**HEADERS, "ETag": kept.etag}
@@ -99,6 +113,16 @@ def live_address(request: Request) -> str:
 
 def _query(request: Request) -> str:
     return "&".join(f"{name}={value}" for name, value in sorted(request.query_params.multi_items()) if name != "part")
+
+
+@contextmanager
+def _turn(key: tuple[str, ...]) -> Iterator[None]:
+    """Wait until nobody else renders the same part, whatever its token."""
+    location, path, query, _, reader = key
+    with _lock:
+        turn = _turns.setdefault((location, path, query, reader), _Turn())
+    with turn.lock:
+        yield
 
 
 def _lookup(key: tuple[str, ...]) -> _Kept | None:
