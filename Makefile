@@ -76,6 +76,7 @@ bench: $(READY)
 	$(BIN)/python tests/bench/bench_actions.py
 	$(BIN)/python tests/bench/bench_commit.py
 	$(BIN)/python tests/bench/bench_status.py
+	$(BIN)/python tests/bench/bench_viewers.py
 	$(BIN)/python tests/bench/bench_secrets.py
 	$(BIN)/python tests/bench/bench_airflow.py
 

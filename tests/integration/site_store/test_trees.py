@@ -269,6 +269,13 @@ def test_nodes_are_filtered_and_sorted_and_come_in_pages(table: Scenario, query:
         assert table.store.site_nodes.page(SITE, small).total == len(names.split())
 
 
+def test_a_name_with_capitals_is_found_in_either_case(table: Scenario) -> None:
+    row = insert(node).values(site=SITE, name="Web-1", wanted_revision=1, wanted_digest="d")
+    table.store._database.write(lambda tx: tx.execute(row))
+    for text in ("web", "WEB", "Web-1", "eb-"):
+        assert _names(table, NodeQuery(text=text)) == ["Web-1"]
+
+
 def test_a_page_of_nodes_is_read_in_two_statements(table: Scenario) -> None:
     with counted_statements(table.store) as statements:
         page = table.store.site_nodes.page(SITE, NodeQuery(limit=3))
