@@ -244,8 +244,8 @@ def test_reading_and_selecting_survive(
 
 @pytest.mark.parametrize("form", ["seconds", "date"])
 def test_retry_after_is_kept(simulator: SimulatorProcess, provisioner: Provisioner, form: str) -> None:
-    # A date has whole seconds only, so that it may ask for up to one second less.
-    value = "1" if form == "seconds" else format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True)
+    # A date has whole seconds only, so that it may ask for up to one second less; and some time has passed since then.
+    value = "1" if form == "seconds" else format_datetime(datetime.now(UTC) + timedelta(seconds=3), usegmt=True)
     simulator.fault("GET", "nodes", "status", status=429, retry_after=value)
     started = time.monotonic()
     provisioner.nodes()

@@ -46,15 +46,17 @@ def create(client: httpx.Client, kind: str = "deploy_site", query: str = "", **p
 
 
 def plan(store: SiteStore, action_id: str) -> None:
-    """Let an action hold its site and have a plan of two groups."""
+    """Let an action hold its site and have a plan of two groups, for what is wanted of the nodes."""
     store.locks.acquire(action_id)
+    names = ("n1", "n2", "n3")
+    wanted = {record.name: record.wanted_digest for record in store.nodes.of_site(store.actions.get(action_id).site)}
     groups = [
         PlannedGroup(
             Group("control", critical=True, criteria=SuccessCriteria(minimum_successful_nodes=2)), ("n1", "n2")
         ),
         PlannedGroup(Group("compute", critical=False), ("n3",)),
     ]
-    store.groups.save_plan(action_id, groups, frozenset(), dict.fromkeys(("n1", "n2", "n3"), "digest"))
+    store.groups.save_plan(action_id, groups, frozenset(), {name: wanted.get(name) or "digest" for name in names})
 
 
 def run_of(action_id: str, site_name: str = "default") -> str:

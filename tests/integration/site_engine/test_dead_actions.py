@@ -137,7 +137,7 @@ def test_a_teardown_names_who_stopped_it(store: SiteStore, monkeypatch: pytest.M
     action_id = ask(store)
     store.locks.acquire(action_id)
     store.actions.record_command(action_id, "stop", "bob")
-    monkeypatch.setattr(base, "SiteStore", SimpleNamespace(open=lambda: nullcontext(store)))
+    monkeypatch.setattr(base, "SiteStore", SimpleNamespace(open=lambda **_: nullcontext(store)))
     run = SimpleNamespace(
         dag_id="deploy_site",
         run_id=store.actions.get(action_id).run_id,
@@ -175,8 +175,8 @@ def test_a_running_action_whose_run_is_gone_is_closed_at_once(store: SiteStore) 
 def test_an_action_whose_run_is_gone_is_shown_as_it_will_be_closed_and_nothing_is_written(store: SiteStore) -> None:
     action_id = ask(store)
     take_site(store, action_id, no_run, LOG)
-    before = store.actions.get(action_id)
     store.actions.record_command(action_id, "stop", "bob")
+    before = store.actions.get(action_id)
     shown = action_for_display(store, action_id, "failed")
     assert (shown.state, shown.verdict, shown.ended) == (ActionState.CANCELLED, "stopped by bob", None)
     assert action_for_display(store, action_id, None).state is ActionState.CANCELLED

@@ -192,7 +192,8 @@ def test_the_number_of_statements_does_not_grow_with_the_plan(site: Scenario) ->
         engine = site.store._database.engine
 
         def count(_c: object, _cursor: object, statement: str, *_rest: object) -> None:
-            if not statement.startswith(("BEGIN", "SET LOCAL")):
+            # After a large plan the database looks once at the tables that have grown.
+            if not statement.startswith(("BEGIN", "SET LOCAL", "ANALYZE")) and "pg_class" not in statement:
                 counted.append(statement)
 
         def measured() -> int:

@@ -25,7 +25,14 @@ from tests.integration.site_store.scenario import outcome
 
 MOMENT = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
 TEXT = "a: 1\n"
-HELD = "01RUNNING"
+
+
+def _action_id(state: ActionState) -> str:
+    """Return the id of the action in a state: an id as any other, by its length and its time."""
+    return f"01KAGQ0000{list(ActionState).index(state):016}"
+
+
+HELD = _action_id(ActionState.RUNNING)
 #: Phase and group of an operation in each status; all are of the action that runs.
 OPERATIONS = {
     OperationStatus.INTENDED: ("prepare", "a"),
@@ -64,7 +71,7 @@ def _fill(tx: Connection) -> None:
     for state in ActionState:
         add(
             "action",
-            id=f"01{state.upper()}",
+            id=_action_id(state),
             kind="deploy_site",
             site="north",
             revision=1,
@@ -121,7 +128,7 @@ def _fill(tx: Connection) -> None:
     at_work = task.update().where(task.c.node == "b", task.c.phase == "prepare")
     tx.execute(at_work.values(status="processing", op=submitted))
     add("node", site="north", name="b", op=submitted)
-    add("action_report", action_id="01SUCCESS", report={"verdict": "success"})
+    add("action_report", action_id=_action_id(ActionState.SUCCESS), report={"verdict": "success"})
     add("action_audit", id="01AUDIT", action_id=HELD, command="invoke", created_by="ann", at=at)
     # A number that was given, and must not be given again.
     newest = tx.scalars(operation.select().with_only_columns(operation.c.op).order_by(operation.c.op.desc())).first()

@@ -30,6 +30,7 @@ def planned(**more: Any) -> dict[str, Any]:
             {"group": "control", "phase": "deploy", "nodes": ["n2", "n3"]},
         ],
         "preview": {"submitted": ["n2", "n3"]},
+        "changes": {"counts": {}, "groups": [], "nodes": [], "order": [], "edges": []},
         "notes": [{"message": "1 deployed node as wanted, not to be touched: n1", "error": False, "level": "Info"}],
     } | more
 
