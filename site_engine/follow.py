@@ -32,7 +32,7 @@ FOLLOW_EVERY: Final = 30.0
 LONGEST_FOLLOWED: Final = timedelta(days=31)
 """So long after nobody waits for it any more a provisioner task is followed at most; a site's settings say how long."""
 LONGEST_LOOK: Final = 8.0
-"""Seconds that one look takes at most, but for the answer that it waits for."""
+"""Seconds after which a look begins no further request; the request under way may take longer."""
 
 
 @dataclass(frozen=True, slots=True)

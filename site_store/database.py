@@ -265,7 +265,7 @@ def _sqlite_engine(url: URL) -> Engine:
     @event.listens_for(engine, "checkout")
     def taken(_connection: Any, record: Any, _proxy: Any) -> None:
         if record.info["file"] != _identity(file):
-            # Somebody has put another file in its place, such as a backup.
+            # The file at this path is another one now, such as a restored backup.
             raise DisconnectionError
 
     @event.listens_for(engine, "connect")

@@ -91,4 +91,4 @@ ERRORS = VersionedRows(
     node_error.c.state,
     {RowStatus.ERROR: (ReportState.FAILED, ReportState.REPORTED)},
 )
-"""An error of a node, until somebody has acknowledged it."""
+"""An error of a node that is not acknowledged yet."""

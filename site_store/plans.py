@@ -87,7 +87,7 @@ def write_plan(
     withheld: Mapping[str, str],
     idle: Collection[str] = (),
 ) -> bool:
-    """Carry out `Groups.save_plan` in the caller's transaction, but for the verdicts of `idle` groups."""
+    """Carry out `Groups.save_plan` in the caller's transaction; the caller writes the verdicts of `idle` groups."""
     first = tx.execute(
         update(action).where(action.c.id == action_id, action.c.planned.is_(None)).values(planned=now)
     ).rowcount

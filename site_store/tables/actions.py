@@ -60,7 +60,7 @@ action = Table(
     Column("design_fetch", Integer, nullable=False, server_default="0"),
     # When its verdict became the note of its run in Airflow.
     Column("noted", UtcDateTime),
-    # Grows with each command to it and each change of its state: for whoever commands it with `If-Match`.
+    # The version that `If-Match` names; each command and each change of state raises it.
     Column("version", Integer, nullable=False, server_default="1"),
     UniqueConstraint("dag_id", "run_id"),
     # Ids grow with time.

@@ -69,7 +69,7 @@ node = Table(
     Column("next_try", UtcDateTime),
     # The action whose failure was counted last: an action counts once.
     Column("tried_action", String(26)),
-    # Of the record itself: for whoever changes it with `If-Match`.
+    # The version of this record, which `If-Match` names.
     Column("version", Integer, nullable=False, server_default="1"),
     Column("condition", String),
     # How the newest operation left it, by the list of nodes; NULL where the list has said anything else since.

@@ -1,4 +1,4 @@
-"""Numbers of operations: unique and growing, whoever takes them, in many threads and processes, across restarts."""
+"""Numbers of operations are unique and grow, over many threads and processes, and over restarts."""
 
 from __future__ import annotations
 
