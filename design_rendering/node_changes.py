@@ -6,7 +6,7 @@ Of a large design only what differs is read, and what makes the nodes that are a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from design_rendering.document_changes import Change, DocumentChange, FieldChang
 from design_rendering.documents import Document, load_documents
 from design_rendering.drydock_kinds import NODE_SCHEMA
 from design_rendering.drydock_nodes import nodes_from_documents
-from design_rendering.objects import ObjectKey, design_objects, kind_of
+from design_rendering.objects import ObjectKey, design_objects, kind_of, parts_of_nodes
 from design_rendering.secrets import PLACEHOLDER
 
 Hide = Callable[[Any], Any]
@@ -47,10 +47,10 @@ def node_changes(before: str, after: str, nodes: Collection[str], hide: Hide) ->
     if not changes:
         return {}
     made = _read(part for part in new if _NODE_KIND not in part or not wanted.isdisjoint(_NAME.findall(part)))
-    uses = {one.key: one.uses for one in design_objects(made, nodes_from_documents(made))}
+    parts = parts_of_nodes(design_objects(made, nodes_from_documents(made)))
     found = {}
     for name in sorted(wanted):
-        its = [changes[key] for key in _makers(ObjectKey(kind_of(NODE_SCHEMA), name), uses) if key in changes]
+        its = [changes[key] for key in parts.get(name, ()) if key in changes]
         found[name] = tuple(sorted(its, key=lambda change: (change.schema, change.name)))
     return found
 
@@ -61,18 +61,6 @@ def _parts(text: str) -> list[str]:
 
 def _read(parts: Iterator[str]) -> Sequence[Document]:
     return [replace(document, source="") for document in load_documents("\n---\n".join(parts))]
-
-
-def _makers(node: ObjectKey, uses: Mapping[ObjectKey, Sequence[ObjectKey]]) -> dict[ObjectKey, None]:
-    """Return each object that makes a node: itself, and what it uses, directly or through others."""
-    found: dict[ObjectKey, None] = {}
-    left = [node]
-    while left:
-        key = left.pop()
-        if key not in found:
-            found[key] = None
-            left.extend(uses.get(key, ()))
-    return found
 
 
 def _hidden(change: DocumentChange, hide: Hide) -> DocumentChange:
