@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from design_rendering.design import read_design
 from design_rendering.documents import Document, load_documents
 from design_rendering.objects import design_objects
+from design_rendering.rendering import render
 from design_rendering.secrets import secret_values
+from design_rendering.validation import exposed_secrets
 from site_engine.planning import committed_groups, racks_of
 from site_store import CommittedObjects, RevisionRecord, RevisionSecrets, SiteStore
 from strategy_lib.errors import StrategyLibError
@@ -23,6 +25,8 @@ def commit_design(
     members = [(COLLECTION, document) for document in read]
     try:
         design = read_design(read)
+        # Only a substitution brings a secret into a group's name.
+        exposed = exposed_secrets(render(read)) if "substitutions" in text else []
     except StrategyLibError:
         return store.revisions.commit(site, {COLLECTION: text}, members, text, user)
     return store.revisions.commit(
@@ -36,5 +40,5 @@ def commit_design(
         racks=racks_of(design),
         objects=CommittedObjects(design_objects(read, design.nodes)),
         settings=design.settings.to_data(),
-        hidden=RevisionSecrets(frozenset(secret_values(read)), ()),
+        hidden=RevisionSecrets(frozenset(secret_values(read)), tuple(map(str, exposed))),
     )

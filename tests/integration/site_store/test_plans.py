@@ -193,7 +193,8 @@ def test_the_number_of_statements_does_not_grow_with_the_plan(site: Scenario) ->
 
         def count(_c: object, _cursor: object, statement: str, *_rest: object) -> None:
             # After a large plan the database looks once at the tables that have grown.
-            if not statement.startswith(("BEGIN", "SET LOCAL", "ANALYZE")) and "pg_class" not in statement:
+            looks = statement.startswith(("ANALYZE", "PRAGMA")) or "pg_class" in statement or "sqlite_" in statement
+            if not looks and not statement.startswith(("BEGIN", "SET LOCAL")):
                 counted.append(statement)
 
         def measured() -> int:
