@@ -15,8 +15,8 @@ from site_engine.actions.kinds import DEPLOY_GROUP, PLAN_GROUPS, REPORT, VERDICT
 from site_engine.actions.parameters import parameters_of
 from site_engine.dead_actions import reconcile
 from site_engine.errors import AirflowApiError, AirflowRefused, EngineError
-from site_engine.groups import OVER
 from site_engine.process import CONTROL
+from site_engine.turns import OVER
 from site_store import GroupNotFound, StepState, Version
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.node import NodeState, TaskStatus

@@ -40,6 +40,7 @@ from site_store.errors import (
     VersionNotFound,
 )
 from site_store.goals import GroupGoal, SiteGoals
+from site_store.node_records import NodeRecord, NodeTasks, TaskRecord
 from site_store.objects import CommittedObjects, ObjectChange, ObjectRecord
 from site_store.records import (
     ActionListing,
@@ -53,15 +54,12 @@ from site_store.records import (
     IdleGroup,
     Lease,
     LockOwner,
-    NodeRecord,
-    NodeTasks,
     Operation,
     OperationStatus,
     PlannedGroup,
     ReportInput,
     StepRecord,
     StepState,
-    TaskRecord,
 )
 from site_store.reporters import NewLeaf, NewReporter
 from site_store.status_records import (

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, exists, insert, select
+from sqlalchemy import Connection, Row, exists, func, insert, select
 from ulid import ULID
 
 from site_store.errors import ActionNotFound
-from site_store.records import ActionRecord, ActionState, AuditRecord
+from site_store.records import ActionListing, ActionRecord, ActionState, AuditRecord, StepState
 from site_store.storable import plain
 from site_store.tables import action, action_audit, action_report
+from strategy_lib.phase import GroupState
 
 OPEN = (ActionState.PENDING, ActionState.RUNNING)
 """The states of an action that is not over."""
@@ -54,6 +56,25 @@ def action_record(row: Row[*tuple[Any, ...]]) -> ActionRecord:
         design_fetch=row.design_fetch,
         version=row.version,
     )
+
+
+def action_listing(row: Row[*tuple[Any, ...]]) -> ActionListing:
+    """Return a row of `FACTS`, with `groups` and `steps` as JSON, as a value."""
+    groups = sorted(json.loads(row.groups or "[]"))
+    steps = json.loads(row.steps or "[]")
+    return ActionListing(
+        action_record(row),
+        tuple((name, GroupState(state)) for _, name, state in groups),
+        {name: StepState(state) for name, state in steps},
+    )
+
+
+def next_id(tx: Connection, now: datetime) -> str:
+    """Return an id behind that of every action, also where the clock stands still or runs backwards (rule 45)."""
+    newest = tx.scalar(select(func.max(action.c.id)))
+    if newest is not None:
+        now = max(now, ULID.from_str(newest).datetime + timedelta(milliseconds=1))
+    return str(ULID.from_datetime(now))
 
 
 def new_action(

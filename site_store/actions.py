@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
-from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, update
-from ulid import ULID
+from sqlalchemy import Connection, select, update
 
 from site_store.abort import close_action
-from site_store.action_rows import FACTS, OPEN, action_record, new_action, read_action, write_audit
+from site_store.action_rows import (
+    FACTS,
+    OPEN,
+    action_listing,
+    action_record,
+    new_action,
+    next_id,
+    read_action,
+    write_audit,
+)
 from site_store.contents import newest_number
 from site_store.database import Repository
 from site_store.dialects import insert, json_rows, one_at_a_time
-from site_store.errors import SiteBusy, VersionChanged
+from site_store.errors import VersionChanged
 from site_store.leases import require_lease
 from site_store.node_status import expect_provisioner
-from site_store.records import ActionListing, ActionRecord, ActionState, AuditRecord, Lease, LockOwner, StepState
+from site_store.records import ActionListing, ActionRecord, ActionState, AuditRecord, Lease, StepState
+from site_store.site_locks import require_free
 from site_store.steps import AIRFLOW_OWNER, plan_steps
 from site_store.storable import require_names
-from site_store.tables import action, action_audit, action_step, group_run, site_lock
+from site_store.tables import action, action_audit, action_step, group_run
 from site_store.tasks import plan_node_step
-from strategy_lib.phase import GroupState, Phase
+from strategy_lib.phase import Phase
 
 NO_STEPS: Mapping[str, int] = MappingProxyType({})
 
@@ -81,7 +88,7 @@ class Actions(Repository):
                 # Two who ask at the same moment go one after the other from here.
                 one_at_a_time(tx, f"actions of {site}")
                 require_free(tx, site)
-            action_id = self._next_id(tx)
+            action_id = next_id(tx, self._now())
             row = new_action(
                 action_id=action_id,
                 kind=kind,
@@ -141,7 +148,7 @@ class Actions(Repository):
 
         def work(tx: Connection) -> ActionRecord:
             row = new_action(
-                action_id=self._next_id(tx),
+                action_id=next_id(tx, self._now()),
                 kind=kind,
                 site=site,
                 revision=newest_number(tx, site) if revision is None else revision,
@@ -159,13 +166,6 @@ class Actions(Repository):
             return made
 
         return self._database.write(work)
-
-    def _next_id(self, tx: Connection) -> str:
-        """Return an id behind that of every action, also where the clock stands still or runs backwards (rule 45)."""
-        now, newest = self._now(), tx.scalar(select(func.max(action.c.id)))
-        if newest is not None:
-            now = max(now, ULID.from_str(newest).datetime + timedelta(milliseconds=1))
-        return str(ULID.from_datetime(now))
 
     def get(self, action_id: str) -> ActionRecord:
         """Return an action. Raises `ActionNotFound`: no action has this id."""
@@ -216,9 +216,7 @@ class Actions(Repository):
                     json_rows(tx.dialect.name, groups).label("groups"), json_rows(tx.dialect.name, steps).label("steps")
                 )
             )
-            return [
-                ActionListing(action_record(row), _group_states(row.groups), _step_states(row.steps)) for row in rows
-            ]
+            return [action_listing(row) for row in rows]
 
         return self._database.read(work)
 
@@ -381,26 +379,3 @@ def _plan(
 
 def _of_run(dag_id: str, run_id: str) -> Any:
     return select(*FACTS).where(action.c.dag_id == dag_id, action.c.run_id == run_id)
-
-
-def require_free(tx: Connection, site: str) -> None:
-    """Make sure that no other action is open on a site."""
-    held = tx.execute(select(site_lock).where(site_lock.c.site == site)).one_or_none()
-    if held is not None:
-        raise SiteBusy(site, LockOwner(held.action_id, held.dag_id, held.run_id, held.acquired))
-    is_open: Row[*tuple[Any, ...]] | None = tx.execute(
-        select(action.c.id, action.c.dag_id, action.c.run_id, action.c.created)
-        .where(action.c.site == site, action.c.state.in_(OPEN), action.c.dry_run.is_(False))
-        .order_by(action.c.id)
-        .limit(1)
-    ).one_or_none()
-    if is_open is not None:
-        raise SiteBusy(site, LockOwner(is_open.id, is_open.dag_id, is_open.run_id, is_open.created, waiting=True))
-
-
-def _group_states(rows: str | None) -> tuple[tuple[str, GroupState], ...]:
-    return tuple((name, GroupState(state)) for _, name, state in sorted(json.loads(rows or "[]")))
-
-
-def _step_states(rows: str | None) -> dict[str, StepState]:
-    return {name: StepState(state) for name, state in json.loads(rows or "[]")}

@@ -9,8 +9,8 @@ from sqlalchemy import Connection, func, or_, select
 
 from site_store.database import Repository
 from site_store.dialects import among
+from site_store.node_records import NodeRecord
 from site_store.nodes import node_record
-from site_store.records import NodeRecord
 from site_store.tables import node, revision, site_group, site_group_node
 from strategy_lib.status.words import Status
 

@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, select, update
+from sqlalchemy import Connection, select, update
 
 from site_store.abort import interrupt_groups, interrupt_work, tell_group_failed
 from site_store.action_rows import read_action
-from site_store.claims import to_be_fixed
 from site_store.database import Repository
-from site_store.dialects import among, whole_joins
+from site_store.dialects import among
 from site_store.events import EventKind, NewEvent, write_events
+from site_store.idle_groups import judge_idle
 from site_store.if_newest import GROUPS
-from site_store.operations import LIVE, abandon_operations
-from site_store.plans import read_group, read_groups, write_plan
+from site_store.new_attempts import start_again
+from site_store.plans import criteria_data, read_group, read_groups, write_plan
 from site_store.records import GroupRecord, GroupStanding, IdleGroup, PlannedGroup
 from site_store.steps import AIRFLOW_OWNER, end_group_steps, plan_steps
 from site_store.storable import require_names
-from site_store.tables import action, group_node, group_run, operation, task
-from site_store.tasks import both_tasks, deploy, prepare
+from site_store.tables import action, group_node, group_run, task
 from strategy_lib.criteria import CriterionResult
 from strategy_lib.goals.op_transitions import Event
-from strategy_lib.node import NodeState, TaskStatus, node_state
 from strategy_lib.phase import GroupState, Reason
 
 _BLANK: dict[str, Any] = {"reason": None, "criteria": [], "counts": {}, "ended": None}
 _OPEN = (GroupState.PENDING, GroupState.RUNNING)
-_PAST = ("status", "op", "error", "started", "ended")
-_STARTED_AGAIN = (NodeState.FAILURE, NodeState.UNKNOWN, NodeState.PREPARING, NodeState.DEPLOYING)
 
 
 class Groups(Repository):
@@ -92,7 +87,7 @@ class Groups(Repository):
                 end_group_steps(tx, now, action_id, step, idle)
             if written:
                 critical = {planned.group.name for planned in groups if planned.group.critical}
-                _judge_idle(tx, now, action_id, its.site, idle, critical, plan_key)
+                judge_idle(tx, now, action_id, its.site, idle, critical, plan_key)
             return written
 
         written = self._database.write(work)
@@ -202,7 +197,7 @@ class Groups(Repository):
                 return found
             values: dict[str, Any] = {"state": GroupState.RUNNING, "attempt_key": attempt_key}
             if again:
-                _start_again(tx, now, read_action(tx, action_id).site, found)
+                start_again(tx, now, read_action(tx, action_id).site, found)
             if found.state is not GroupState.RUNNING:
                 values |= {"attempt": found.attempt + 1, "started": now, **_BLANK}
             tx.execute(update(group_run).where(*this, group_run.c.attempt == found.attempt).values(values))
@@ -223,7 +218,7 @@ class Groups(Repository):
                 group_run.c.attempt == attempt,
                 group_run.c.state == GroupState.RUNNING,
             )
-            .values(criteria=_criteria_data(criteria))
+            .values(criteria=criteria_data(criteria))
         )
         return self._database.write(lambda tx: tx.execute(query).rowcount > 0)
 
@@ -257,7 +252,7 @@ class Groups(Repository):
         """
         if state in _OPEN:
             raise ValueError(f"{state} is not a verdict of a group")
-        data = _criteria_data(criteria)
+        data = criteria_data(criteria)
 
         def work(tx: Connection) -> bool:
             now = self._shared_now(tx)
@@ -312,126 +307,3 @@ class Groups(Repository):
             return True
 
         return self._database.write(work)
-
-
-def _judge_idle(
-    tx: Connection,
-    now: datetime,
-    action_id: str,
-    site: str,
-    idle: Sequence[IdleGroup],
-    critical: Collection[str],
-    plan_key: str,
-) -> None:
-    """Write the verdicts of groups that have nothing to submit: each is its first attempt."""
-    if not idle:
-        return
-    facts = [
-        {
-            "of_action": action_id,
-            "of_name": group.name,
-            "state": group.state,
-            "reason": group.reason,
-            "criteria": _criteria_data(group.criteria),
-            "counts": dict(group.counts),
-            "attempt": 1,
-            "attempt_key": plan_key,
-            "started": now,
-            "ended": now,
-        }
-        for group in idle
-    ]
-    this = and_(group_run.c.action_id == bindparam("of_action"), group_run.c.name == bindparam("of_name"))
-    columns = ("state", "reason", "criteria", "counts", "attempt", "attempt_key", "started", "ended")
-    tx.execute(update(group_run).where(this).values({name: bindparam(name) for name in columns}), facts)
-    verdicts = [
-        NewEvent(
-            EventKind.GROUP_FINISHED,
-            f"nothing to submit: {group.state}" + (f" ({group.reason})" if group.reason else ""),
-            group.name,
-            data={"criteria": _criteria_data(group.criteria)},
-        )
-        for group in idle
-    ]
-    write_events(tx, now, site, action_id, verdicts)
-    for group in idle:
-        if group.state is GroupState.FAILURE and group.name in critical:
-            told = {"criteria": _criteria_data(group.criteria), "counts": dict(group.counts)}
-            tell_group_failed(tx, now, site, action_id, group.name, group.reason, told)
-
-
-def _start_again(tx: Connection, now: datetime, site: str, found: GroupRecord) -> None:
-    """Make the group's nodes eligible again, and keep what came of them in the history."""
-    abandon_operations(tx, now, found.action_id, group=found.name)
-    facts = [table.c[fact].label(f"{table.name}_{fact}") for table in (prepare, deploy) for fact in _PAST]
-    query = both_tasks(select(prepare.c.node, *facts), found.action_id, found.name)
-    with whole_joins(tx):
-        rows = tx.execute(
-            query.where(deploy.c.status != TaskStatus.SUCCESS).with_for_update(of=[prepare, deploy])
-        ).all()
-    live = set(
-        tx.scalars(select(operation.c.op).where(operation.c.action_id == found.action_id, operation.c.status.in_(LIVE)))
-    )
-    again = [row for row in rows if _starts_again(row, live)]
-    tx.execute(
-        update(task)
-        .where(task.c.action_id == found.action_id, among(tx, task.c.node, [row.node for row in again]))
-        .values(
-            status=TaskStatus.PENDING,
-            op=None,
-            owner_group=None,
-            error=None,
-            started=None,
-            ended=None,
-            found=None,
-            held=None,
-            tries=1,
-            fixed=to_be_fixed,
-        )
-    )
-    # What kept them from being submitted may be over: that is judged anew.
-    members = select(group_node.c.node).where(
-        group_node.c.action_id == found.action_id, group_node.c.group_name == found.name
-    )
-    tx.execute(
-        update(task)
-        .where(task.c.action_id == found.action_id, task.c.status == TaskStatus.WITHHELD, task.c.node.in_(members))
-        .values(status=TaskStatus.PENDING, error=None, held=None, started=None, ended=None)
-    )
-    verdict = NewEvent(
-        EventKind.NEW_ATTEMPT,
-        f"attempt {found.attempt + 1} begins with {len(again)} nodes again; attempt {found.attempt} ended with "
-        f"{found.state}" + (f" ({found.reason})" if found.reason else ""),
-        found.name,
-        data={"attempt": found.attempt, "reason": found.reason, "counts": dict(found.counts)},
-    )
-    earlier = [
-        NewEvent(
-            EventKind.EARLIER_RESULT,
-            f"attempt {found.attempt}: prepare {row.prepare_status}, deploy {row.deploy_status}",
-            found.name,
-            row.node,
-            {phase: {fact: getattr(row, f"{phase}_{fact}") for fact in _PAST} for phase in (prepare.name, deploy.name)},
-        )
-        for row in again
-    ]
-    write_events(tx, now, site, found.action_id, [verdict, *earlier])
-
-
-def _starts_again(row: Row[*tuple[Any, ...]], live: set[int]) -> bool:
-    """Whether a node is to start from the beginning: not a prepared one, and not one that is at work right now."""
-    if node_state(TaskStatus(row.prepare_status), TaskStatus(row.deploy_status)) not in _STARTED_AGAIN:
-        return False
-    in_hand = {
-        op
-        for op, status in ((row.prepare_op, row.prepare_status), (row.deploy_op, row.deploy_status))
-        if status == TaskStatus.PROCESSING
-    }
-    return not in_hand & live
-
-
-def _criteria_data(criteria: Sequence[CriterionResult]) -> list[dict[str, Any]]:
-    return [
-        {"phase": c.phase, "criterion": c.criterion, "needed": c.needed, "actual": c.actual, "met": c.met}
-        for c in criteria
-    ]

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, Row, and_, exists, func, literal, or_, select
 from design_rendering.digests import VERSION as DIGEST_VERSION
 from site_store.database import Repository
 from site_store.dialects import among, insert, names, pairs
+from site_store.node_records import NodeRecord
 from site_store.node_status import provisioner_owner
-from site_store.records import NodeRecord
 from site_store.tables import action, node, operation, task
 from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import NodeCondition

@@ -173,6 +173,14 @@ def _group_row(action_id: str, position: int, planned: PlannedGroup, places: Map
     }
 
 
+def criteria_data(criteria: Sequence[CriterionResult]) -> list[dict[str, Any]]:
+    """Return judged criteria as the store keeps them."""
+    return [
+        {"phase": c.phase, "criterion": c.criterion, "needed": c.needed, "actual": c.actual, "met": c.met}
+        for c in criteria
+    ]
+
+
 def _record(row: Row[*tuple[Any, ...]], nodes: tuple[str, ...], phases_done: frozenset[Phase]) -> GroupRecord:
     return GroupRecord(
         action_id=row.action_id,

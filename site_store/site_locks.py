@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, func, select, update
 
 from site_store.abort import close_action
-from site_store.action_rows import read_action
+from site_store.action_rows import OPEN, read_action
 from site_store.database import Repository
 from site_store.dialects import insert
 from site_store.errors import SiteBusy, StoreUnavailable
@@ -103,6 +103,21 @@ class SiteLocks(Repository):
     def release(self, action_id: str) -> None:
         """Free the site if this action holds it. The action's state stays: `Actions.close` is for that."""
         self._database.write(lambda tx: tx.execute(delete(site_lock).where(site_lock.c.action_id == action_id)))
+
+
+def require_free(tx: Connection, site: str) -> None:
+    """Make sure that no other action is open on a site."""
+    held = _owner(tx, site)
+    if held is not None:
+        raise SiteBusy(site, held)
+    is_open = tx.execute(
+        select(action.c.id, action.c.dag_id, action.c.run_id, action.c.created)
+        .where(action.c.site == site, action.c.state.in_(OPEN), action.c.dry_run.is_(False))
+        .order_by(action.c.id)
+        .limit(1)
+    ).one_or_none()
+    if is_open is not None:
+        raise SiteBusy(site, LockOwner(is_open.id, is_open.dag_id, is_open.run_id, is_open.created, waiting=True))
 
 
 def _run(tx: Connection, wanted: ActionRecord, now: datetime) -> bool:

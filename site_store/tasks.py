@@ -28,8 +28,8 @@ from site_store.claims import require_attempt, require_site
 from site_store.database import Repository
 from site_store.dialects import among, insert, names, pairs, whole_joins
 from site_store.events import EventKind, NewEvent, write_events
+from site_store.node_records import NodeTasks, TaskRecord
 from site_store.node_status import fail_nodes, provisioner_owner
-from site_store.records import NodeTasks, TaskRecord
 from site_store.tables import action, group_node, group_run, node, operation, task
 from strategy_lib.node import NodeState, TaskStatus, node_state
 from strategy_lib.phase import GROUP_PHASES, Phase

@@ -9,10 +9,10 @@ from datetime import datetime
 from sqlalchemy import Connection, insert, select, update
 from ulid import ULID
 
-from site_store.actions import require_free
 from site_store.database import Repository
 from site_store.dialects import among
 from site_store.events import EventKind, NewEvent, write_events
+from site_store.site_locks import require_free
 from site_store.tables import node, revision, site_audit
 from strategy_lib.goals.actors import Access
 from strategy_lib.status.words import Status

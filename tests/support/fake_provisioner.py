@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from provisioner_client.errors import ProvisionerError, ProvisionerProtocolError, SubmissionRefused, TaskNotFound
@@ -17,8 +17,6 @@ from provisioner_client.protocol import (
     DesignValidation,
     ListedNode,
     ProvisionerTask,
-    TaskMessage,
-    TaskResult,
     TaskState,
     TaskTree,
 )
@@ -26,6 +24,7 @@ from site_engine.process import Clock
 from strategy_lib.outcome import REFUSED_BY_PREPARE, Evidence, NodeCondition
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
+from tests.support.fake_tasks import ACTIONS, FakeTask, Script
 
 _STATUS = {
     NodeCondition.NEW: "New",
@@ -39,16 +38,6 @@ _STATUS = {
     NodeCondition.FAILED_RELEASE: "Releasing failed",
 }
 _CONDITIONS = {status: condition for condition, status in _STATUS.items()}
-# Drydock's words, so that a test reads alike whatever it is about.
-_ACTIONS = {
-    Phase.VERIFY_SITE: "verify_site",
-    Phase.PREPARE_SITE: "prepare_site",
-    Phase.PREPARE: "prepare_nodes",
-    Phase.DEPLOY: "deploy_nodes",
-    Phase.RELEASE: "destroy_nodes",
-    Phase.DESTROY: "destroy_nodes",
-    Phase.RELABEL: "relabel_nodes",
-}
 _FAILURES = {
     Phase.PREPARE: "Error commissioning node {}",
     Phase.DEPLOY: "Error deploying node {}",
@@ -61,37 +50,6 @@ _FAILED = {
     Phase.DESTROY: NodeCondition.FAILED_RELEASE,
 }
 _AT_WORK = {Phase.PREPARE: NodeCondition.COMMISSIONING, Phase.DEPLOY: NodeCondition.DEPLOYING}
-
-
-@dataclass
-class _Task:
-    """A task. ``left`` are its nodes that nothing has become of yet."""
-
-    task_id: str
-    phase: Phase
-    reference: str
-    nodes: tuple[str, ...]
-    started: datetime | None = None
-    ended: datetime | None = None
-    orphaned: bool = False
-    left: list[str] = field(default_factory=list)
-    succeeded: set[str] = field(default_factory=set)
-    failed: set[str] = field(default_factory=set)
-    children: dict[str, bool] = field(default_factory=dict)
-    messages: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def state(self) -> TaskState:
-        if self.started is None:
-            return TaskState.QUEUED
-        return TaskState.RUNNING if self.ended is None else TaskState.COMPLETE
-
-
-@dataclass
-class _Script:
-    behaviour: str
-    attempt: int | None
-    factor: float
 
 
 class FakeProvisioner:
@@ -114,9 +72,9 @@ class FakeProvisioner:
         self.sent = 0
         self.before_sending: Callable[[], object] = lambda: None
         self._seconds = seconds
-        self._tasks: dict[str, _Task] = {}
+        self._tasks: dict[str, FakeTask] = {}
         self._conditions: dict[str, NodeCondition] = {}
-        self._scripts: dict[tuple[str, str], _Script] = {}
+        self._scripts: dict[tuple[str, str], Script] = {}
         self._attempts: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._faults: defaultdict[str, list[tuple[ProvisionerError, bool]]] = defaultdict(list)
         self._overlapping: list[tuple[str, str]] = []
@@ -175,15 +133,15 @@ class FakeProvisioner:
         """Look through its tasks."""
         self.looks += 1
         self._answer("find")
-        return next((self._shown(task) for task in self._tasks.values() if task.reference == reference), None)
+        return next((task.shown() for task in self._tasks.values() if task.reference == reference), None)
 
     def task(self, task_id: str, *, phase: Phase | None = None, reference: str | None = None) -> ProvisionerTask:
         """Show a task."""
         self._answer("task")
         task = self._known(task_id)
-        if (phase is not None and _ACTIONS[phase] != _ACTIONS[task.phase]) or reference not in (None, task.reference):
+        if (phase is not None and ACTIONS[phase] != ACTIONS[task.phase]) or reference not in (None, task.reference):
             raise ProvisionerProtocolError(f"task {task_id} is another one")
-        return self._shown(task)
+        return task.shown()
 
     def task_tree(
         self,
@@ -200,21 +158,8 @@ class FakeProvisioner:
         alone = len(task.nodes) < 2
         said = root.messages if alone else ()
         names = [name for name in task.nodes if node in (None, name)]
-        below = () if alone else tuple(self._child(root, task, name) for name in names)
+        below = () if alone else tuple(task.child(root, name) for name in names)
         return TaskTree(replace(root, messages=said), frozenset(task.nodes), children=below)
-
-    def _child(self, root: ProvisionerTask, task: _Task, name: str) -> TaskTree:
-        well = task.children.get(name)
-        child = replace(
-            root,
-            task_id=f"{root.task_id}-{name}",
-            state=root.state if well is None else TaskState.COMPLETE,
-            result=TaskResult.INCOMPLETE if well is None else TaskResult.SUCCESS if well else TaskResult.FAILURE,
-            successes=frozenset({name} if well else ()),
-            failures=frozenset({name} if well is False else ()),
-            messages=tuple(message for message in root.messages if message.context == name),
-        )
-        return TaskTree(child, frozenset({name}))
 
     def evidence(
         self,
@@ -268,7 +213,7 @@ class FakeProvisioner:
 
     def script(self, node: str, phase: str, behaviour: str, *, attempt: int | None = None, factor: float = 1.0) -> None:
         """Say what shall become of a node."""
-        self._scripts[node, f"{phase.removesuffix('_nodes')}_nodes"] = _Script(behaviour, attempt, factor)
+        self._scripts[node, f"{phase.removesuffix('_nodes')}_nodes"] = Script(behaviour, attempt, factor)
 
     def fault(self, method: str, error: ProvisionerError, count: int = 1, *, taken: bool = False) -> None:
         """Have the next calls of a method fail; a submission can be ``taken`` in spite of it."""
@@ -303,11 +248,11 @@ class FakeProvisioner:
     def shown_tasks(self) -> list[ProvisionerTask]:
         """Return all tasks, in order."""
         self._advance()
-        return [self._shown(task) for task in self._tasks.values()]
+        return [task.shown() for task in self._tasks.values()]
 
     def submissions(self) -> list[tuple[str, list[str]]]:
         """Return (action, sorted nodes) of every task that is about named nodes, in order."""
-        return [(_ACTIONS[task.phase], sorted(task.nodes)) for task in self._tasks.values() if task.nodes]
+        return [(ACTIONS[task.phase], sorted(task.nodes)) for task in self._tasks.values() if task.nodes]
 
     def double(self) -> list[tuple[str, str]]:
         """Return (node, action) of every node that was submitted while another task was about it."""
@@ -318,35 +263,17 @@ class FakeProvisioner:
         if self._faults[method]:
             raise self._faults[method].pop(0)[0]
 
-    def _known(self, task_id: str) -> _Task:
+    def _known(self, task_id: str) -> FakeTask:
         if task_id not in self._tasks:
             raise TaskNotFound(f"there is no task {task_id}")
         return self._tasks[task_id]
 
-    def _shown(self, task: _Task) -> ProvisionerTask:
-        ended = task.state is TaskState.COMPLETE
-        result = TaskResult.INCOMPLETE
-        if ended:
-            good = not task.failed and (task.succeeded or not task.nodes)
-            bad = TaskResult.PARTIAL_SUCCESS if task.succeeded else TaskResult.FAILURE
-            result = TaskResult.SUCCESS if good else bad
-        return ProvisionerTask(
-            task.task_id,
-            _ACTIONS[task.phase],
-            task.state,
-            result,
-            frozenset(task.succeeded if ended else ()),
-            frozenset(task.failed if ended else ()),
-            tuple(TaskMessage(text, True, name, None) for name, text in task.messages.items()),
-            task.reference,
-        )
-
     def _take(self, phase: Phase, nodes: tuple[str, ...], reference: str) -> str:
         self._advance()
         at_work = [task for task in self._tasks.values() if task.ended is None and not task.orphaned]
-        self._overlapping += [(name, _ACTIONS[phase]) for task in at_work for name in nodes if name in task.nodes]
+        self._overlapping += [(name, ACTIONS[phase]) for task in at_work for name in nodes if name in task.nodes]
         phase = Phase.DESTROY if phase is Phase.RELEASE else phase
-        task = _Task(f"task-{len(self._tasks) + 1}", phase, reference, nodes, left=list(nodes))
+        task = FakeTask(f"task-{len(self._tasks) + 1}", phase, reference, nodes, left=list(nodes))
         self._tasks[task.task_id] = task
         self._advance()
         return task.task_id
@@ -363,14 +290,14 @@ class FakeProvisioner:
                 return
             self._free_since = now
 
-    def _start(self, task: _Task, at: datetime) -> None:
+    def _start(self, task: FakeTask, at: datetime) -> None:
         task.started = at
         for name in task.nodes:
-            self._attempts[name, _ACTIONS[task.phase]] += 1
+            self._attempts[name, ACTIONS[task.phase]] += 1
             if task.phase in _AT_WORK and self._can_be_worked_on(task.phase, name):
                 self._conditions[name] = _AT_WORK[task.phase]
 
-    def _work(self, task: _Task, now: datetime) -> bool:
+    def _work(self, task: FakeTask, now: datetime) -> bool:
         """Bring a task up to the present; return whether it is over."""
         assert task.started is not None
         for name in list(task.left):
@@ -385,13 +312,13 @@ class FakeProvisioner:
             task.ended = now
         return task.ended is not None
 
-    def _script(self, name: str, phase: Phase) -> _Script:
-        key = (name, _ACTIONS[phase])
-        script = self._scripts.get(key, _Script("success", None, 1.0))
+    def _script(self, name: str, phase: Phase) -> Script:
+        key = (name, ACTIONS[phase])
+        script = self._scripts.get(key, Script("success", None, 1.0))
         applies = script.attempt in (None, self._attempts[key]) and not (
             script.behaviour == "flaky" and self._attempts[key] > 1
         )
-        return script if applies else _Script("success", None, 1.0)
+        return script if applies else Script("success", None, 1.0)
 
     def _can_be_worked_on(self, phase: Phase, name: str) -> bool:
         condition = self._conditions.get(name, NodeCondition.NEW)
@@ -399,7 +326,7 @@ class FakeProvisioner:
             return condition not in REFUSED_BY_PREPARE | {NodeCondition.DEPLOYED, NodeCondition.DEPLOYING}
         return condition is NodeCondition.READY
 
-    def _finish_node(self, task: _Task, name: str, behaviour: str) -> None:
+    def _finish_node(self, task: FakeTask, name: str, behaviour: str) -> None:
         phase, condition = task.phase, self._conditions.get(name, NodeCondition.NEW)
         if phase in _AT_WORK and condition is NodeCondition.DEPLOYED:
             behaviour = "untouched"

@@ -23,11 +23,12 @@ from site_engine.actions.parameters import parameters_of
 from site_engine.approvals import COMMENT, OPTIONS, NotAsked, record_answer, refusal, time_left, waiting_approval
 from site_engine.culprits import culprit_of
 from site_engine.dead_actions import take_site
-from site_engine.groups import GroupRequest, GroupSubject, interrupt_group, submitted, whose_turn
+from site_engine.groups import GroupRequest, GroupSubject, interrupt_group, submitted
 from site_engine.operations.resume import Subject, SubjectDriver
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning
 from site_engine.pause import hold_group_back
+from site_engine.turns import whose_turn
 from site_store import ApprovalRecord, SiteStore
 from slipway_airflow.operators.action import run_states
 from slipway_airflow.operators.base import design_address, task_states

@@ -13,11 +13,11 @@ from airflow.sdk.exceptions import AirflowRescheduleException
 
 from site_engine.actions.kinds import REPORT, kind_of
 from site_engine.finalization import finalize_action
-from site_engine.groups import OVER
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.owners import ProvisionerObserver
 from site_engine.process import Stopping, SystemClock
+from site_engine.turns import OVER
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker, task_states
 from slipway_airflow.triggers import ProvisionerTaskTrigger

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from site_engine.status_trees import action_tree, tree_to_dict
 from strategy_lib.phase import Phase, Reason
 from strategy_lib.schema_check import check_data
+from tests.integration.site_engine.trees.tree_scenario import child
 from tests.integration.site_store.scenario import Scenario, outcome
-
-
-def child(entry: dict[str, Any], *path: str) -> dict[str, Any]:
-    """Return the entry that a path of names leads to."""
-    for name in path:
-        entry = next(one for one in entry["children"] if one["name"] == name)
-    return entry
 
 
 def test_the_tree_goes_from_the_action_over_groups_and_phases_to_the_nodes(site: Scenario) -> None:

@@ -1,84 +1,34 @@
-"""Rules 27 to 36, each on facts that the store really has."""
+"""Rules 27 to 36 without rule 30, each on facts that the store really has."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
-from sqlalchemy import Connection, insert, update
 
 import site_engine.trees
 from site_engine import status_trees, tree_stream
-from site_engine.status_trees import action_tree, site_tree, tree_to_dict
-from site_store import ActionRecord, ActionState, OperationStatus, PlannedGroup, StepState
-from site_store.tables import action_step, node, revision, site_group, site_group_node, task
-from site_store.tables import site as site_table
+from site_engine.status_trees import action_tree
+from site_store import ActionState, OperationStatus, PlannedGroup, StepState
+from site_store.tables import action_step, node, task
 from strategy_lib.phase import GroupState, Phase, Reason
-from strategy_lib.schema_check import check_data
 from strategy_lib.status.words import Status
 from strategy_lib.strategy import Group
-from tests.integration.site_store.scenario import SITE, Scenario, outcome, want
-
-AIRFLOW, PROVISIONER = "airflow:deploy_site", "provisioner:drydock"
-
-
-def child(entry: dict[str, Any], *path: str) -> dict[str, Any]:
-    """Return the entry that a path of names leads to."""
-    for name in path:
-        entry = next(one for one in entry["children"] if one["name"] == name)
-    return entry
-
-
-def tree(site: Scenario, action: ActionRecord) -> dict[str, Any]:
-    """Return the whole tree of an action, checked by its schema."""
-    root: dict[str, Any] = tree_to_dict(action_tree(site.store, action.id, depth=None))["root"]
-    assert check_data("status_tree", root) == []
-    return root
-
-
-def standing(site: Scenario) -> dict[str, Any]:
-    """Return the whole standing tree of the site, checked by its schema."""
-    root: dict[str, Any] = tree_to_dict(site_tree(site.store, SITE, depth=None))["root"]
-    assert check_data("status_tree", root) == []
-    return root
-
-
-def group(root: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return the entry of a group of an action."""
-    return child(root, "deploy_group", name)
-
-
-def commit(site: Scenario, number: int, digests: dict[str, str], **groups: Collection[str]) -> None:
-    """Commit a revision that wants these nodes in these groups."""
-    values = {"site": SITE, "number": number, "digest": "d", "design_token": f"t{number}", "created_by": "ann"}
-
-    def work(tx: Connection) -> None:
-        if number == 1:
-            tx.execute(insert(site_table).values(name=SITE, created=site.clock.time))
-        tx.execute(insert(revision).values(**values, created=site.clock.time))
-        for position, (name, members) in enumerate(groups.items()):
-            facts = {"site": SITE, "name": name, "position": position, "critical": True}
-            tx.execute(insert(site_group).values(**facts, depends_on=[], definition={}))
-            for member in members:
-                tx.execute(insert(site_group_node).values(site=SITE, group_name=name, node=member))
-
-    site.store._database.write(work)
-    want(site.store, number, digests)
-
-
-def change(site: Scenario, table: Any, where: Any, **values: Any) -> None:
-    """Write to the store what no caller of it ever would."""
-    site.store._database.write(lambda tx: tx.execute(update(table).where(where).values(**values)))
-
-
-def owned(site: Scenario, action: ActionRecord) -> None:
-    """Have the action's provisioner and its owners known."""
-    site.store.actions.decide_connection(action.id, "drydock")
-    change(site, task, task.c.action_id == action.id, owner=PROVISIONER)
+from tests.integration.site_engine.trees.tree_scenario import (
+    AIRFLOW,
+    PROVISIONER,
+    change,
+    child,
+    commit,
+    destroying,
+    group,
+    owned,
+    standing,
+    tree,
+)
+from tests.integration.site_store.scenario import Scenario, outcome
 
 
 @pytest.mark.parametrize("word", ["success", "processing", "pending", "error", "never heard of"])
@@ -196,87 +146,6 @@ def test_rule_29_an_action_that_is_over_is_history(site: Scenario) -> None:
     assert standing(site)["status"] in ("pending", "unresponsive")
 
 
-def test_rule_30_the_root_is_unresponsive_where_one_of_two_owners_never_started(site: Scenario) -> None:
-    """The provisioner is there; Airflow never said a word. Each is expected from the plan on."""
-    action = site.running({"one": ["n1"]})
-    owned(site, action)
-    for name in ("acquire", "load_design", "validate_design", "verify_site", "prepare_site", "plan_groups"):
-        site.store.steps.begin(action.id, name, 1)
-        site.store.steps.leave(action.id, name, 1, StepState.SUCCESS)
-    site.clock.move(61)
-    site.store.owners.check_in(PROVISIONER, 30)
-    root = tree(site, action)
-    assert root["status"] == "unresponsive"
-    assert root["messages"] == ["airflow:deploy_site has never checked in"]
-    assert [(owner["name"], owner["alive"]) for owner in group(root, "one")["owners"]] == [(AIRFLOW, False)]
-    (provisioner,) = child(group(root, "one"), "prepare", "n1")["owners"]
-    assert (provisioner["name"], provisioner["alive"], provisioner["status"]) == (PROVISIONER, True, "pending")
-    site.store.owners.check_in(AIRFLOW, 30)
-    assert tree(site, action)["status"] == "pending"
-
-
-def test_rule_30_a_provisioner_that_is_gone_shows_at_the_root_and_comes_back(site: Scenario) -> None:
-    action = site.running({"one": ["n1"]})
-    owned(site, action)
-    site.submit(site.begin(site.open(action, "one"), Phase.PREPARE))
-    for owner in (AIRFLOW, PROVISIONER):
-        site.store.owners.check_in(owner, 30)
-    assert tree(site, action)["status"] == "processing"
-    site.clock.move(31)
-    site.store.owners.check_in(AIRFLOW, 30)
-    assert group(tree(site, action), "one")["status"] == "unresponsive"
-    assert tree(site, action)["status"] == "unresponsive"
-    site.store.owners.check_in(PROVISIONER, 30)
-    assert tree(site, action)["status"] == "processing"
-
-
-def test_rule_30_what_is_under_way_is_unresponsive_while_airflow_that_reads_its_end_is_gone(site: Scenario) -> None:
-    action = site.running({"one": ["n1"]})
-    owned(site, action)
-    site.submit(site.begin(site.open(action, "one"), Phase.PREPARE))
-    for owner in (AIRFLOW, PROVISIONER):
-        site.store.owners.check_in(owner, 30)
-    assert tree(site, action)["status"] == "processing"
-    # Past the lease of the task too.
-    site.clock.move(61)
-    site.store.owners.check_in(PROVISIONER, 30)
-    root = tree(site, action)
-    silence = f"{AIRFLOW} has not checked in since 2026-11-21 12:00:00 UTC"
-    assert (root["status"], root["messages"]) == ("unresponsive", [silence, f"n1: {silence}"])
-    leaf = child(group(root, "one"), "prepare", "n1")
-    assert (leaf["status"], leaf["messages"]) == ("unresponsive", [silence])
-    assert [(owner["name"], owner["alive"]) for owner in leaf["owners"]] == [(PROVISIONER, True), (AIRFLOW, False)]
-    site.store.owners.check_in(AIRFLOW, 30)
-    assert tree(site, action)["status"] == "processing"
-
-
-def test_rule_30_a_step_at_the_provisioner_is_unresponsive_while_airflow_is_gone(site: Scenario) -> None:
-    action = destroying(site, done=False)
-    for owner in ("airflow:destroy_nodes", PROVISIONER):
-        site.store.owners.check_in(owner, 30)
-    assert tree(site, action)["status"] == "processing"
-    site.clock.move(61)
-    site.store.owners.check_in(PROVISIONER, 30)
-    assert tree(site, action)["status"] == child(tree(site, action), "destroy_nodes")["status"] == "unresponsive"
-
-
-def test_rule_30_who_owes_nothing_is_not_missed(site: Scenario) -> None:
-    action = site.running({"one": ["n1"], "two": ["n2"]})
-    owned(site, action)
-    opened = site.open(action, "one")
-    site.do(opened, Phase.PREPARE)
-    site.do(opened, Phase.DEPLOY)
-    site.store.groups.finish(action.id, "one", 1, GroupState.SUCCESS, None)
-    site.store.actions.set_paused(action.id, paused=True)
-    site.clock.move(10_000)
-    root = tree(site, action)
-    assert group(root, "one")["status"] == "success"
-    # Its turn has come, but the action is paused.
-    assert group(root, "two")["status"] == "pending"
-    site.store.actions.set_paused(action.id, paused=False)
-    assert group(tree(site, action), "two")["status"] == "unresponsive"
-
-
 def test_rule_31_all_is_pending_from_the_plan_on_with_its_owners(site: Scenario) -> None:
     action = site.running({"one": ["n1"], "two": ["n2"]})
     owned(site, action)
@@ -291,24 +160,6 @@ def test_rule_31_all_is_pending_from_the_plan_on_with_its_owners(site: Scenario)
         for phase in ("prepare", "deploy"):
             leaf = child(group(root, name), phase, member)
             assert (leaf["status"], leaf["owners"][0]["name"], leaf["last_status"]) == ("pending", PROVISIONER, None)
-
-
-def destroying(site: Scenario, *, done: bool = True) -> ActionRecord:
-    """An action that has destroyed one of its nodes, and not the other; or, if not `done`, is still at both."""
-    store = site.store
-    targets = {"target_nodes": ["n1", "n2"]}
-    action = store.actions.ensure(
-        "destroy_nodes", "destroy", "destroy_nodes", SITE, 1, targets, "ann", whole_site=False
-    )
-    store.locks.acquire(action.id)
-    store.actions.decide_connection(action.id, "drydock")
-    store.steps.begin(action.id, "destroy_nodes", 1)
-    begun = store.operations.begin(action.id, SITE, None, 1, Phase.DESTROY, ["n1", "n2"], "file:///design", None)
-    site.submit(begun)
-    if done:
-        came = outcome(["n1"], ["n2"], notes={"n2": "disk is locked"})
-        store.operations.record_outcome(begun.op, came, status=OperationStatus.COMPLETE, result="failure")
-    return action
 
 
 def test_rules_31_and_32_nodes_stand_under_their_step_and_a_removal_is_a_success(site: Scenario) -> None:
@@ -336,17 +187,6 @@ def test_rules_32_and_33_what_left_the_design_is_to_be_removed_and_then_deleted(
     assert child(root, "no group")["status"] == "pending"
     assert root["status"] == "success"
     assert root["counts"] == {"success": 1, "pending": 1}
-
-
-def test_rule_30_a_group_whose_task_only_waits_for_its_turn_is_pending(site: Scenario) -> None:
-    action = site.running({"one": ["n1"], "two": ["n2"], "three": ["n3"]})
-    for name in ("one", "two", "three"):
-        site.store.steps.begin(action.id, "deploy_group", 1, name)
-    site.store.steps.leave(action.id, "deploy_group", 1, StepState.RESCHEDULED, group="three")
-    shown = {name: group(tree(site, action), name)["status"] for name in ("one", "two", "three")}
-    assert shown == {"one": "processing", "two": "pending", "three": "pending"}
-    site.store.steps.leave(action.id, "deploy_group", 1, StepState.RETRIED, "the store is away", group="two")
-    assert group(tree(site, action), "two")["messages"] == ["the store is away"]
 
 
 def test_rule_34_a_node_of_two_groups_stands_under_each_and_counts_once(site: Scenario) -> None:

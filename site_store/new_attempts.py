@@ -1,0 +1,90 @@
+"""A group that a person has cleared begins a new attempt: its nodes are eligible again (rule 23)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, select, update
+
+from site_store.claims import to_be_fixed
+from site_store.dialects import among, whole_joins
+from site_store.events import EventKind, NewEvent, write_events
+from site_store.operations import LIVE, abandon_operations
+from site_store.records import GroupRecord
+from site_store.tables import group_node, operation, task
+from site_store.tasks import both_tasks, deploy, prepare
+from strategy_lib.node import NodeState, TaskStatus, node_state
+
+_PAST = ("status", "op", "error", "started", "ended")
+_STARTED_AGAIN = (NodeState.FAILURE, NodeState.UNKNOWN, NodeState.PREPARING, NodeState.DEPLOYING)
+
+
+def start_again(tx: Connection, now: datetime, site: str, found: GroupRecord) -> None:
+    """Make the group's nodes eligible again, and keep what came of them in the history."""
+    abandon_operations(tx, now, found.action_id, group=found.name)
+    facts = [table.c[fact].label(f"{table.name}_{fact}") for table in (prepare, deploy) for fact in _PAST]
+    query = both_tasks(select(prepare.c.node, *facts), found.action_id, found.name)
+    with whole_joins(tx):
+        rows = tx.execute(
+            query.where(deploy.c.status != TaskStatus.SUCCESS).with_for_update(of=[prepare, deploy])
+        ).all()
+    live = set(
+        tx.scalars(select(operation.c.op).where(operation.c.action_id == found.action_id, operation.c.status.in_(LIVE)))
+    )
+    again = [row for row in rows if _starts_again(row, live)]
+    tx.execute(
+        update(task)
+        .where(task.c.action_id == found.action_id, among(tx, task.c.node, [row.node for row in again]))
+        .values(
+            status=TaskStatus.PENDING,
+            op=None,
+            owner_group=None,
+            error=None,
+            started=None,
+            ended=None,
+            found=None,
+            held=None,
+            tries=1,
+            fixed=to_be_fixed,
+        )
+    )
+    # What kept them from being submitted may be over: that is judged anew.
+    members = select(group_node.c.node).where(
+        group_node.c.action_id == found.action_id, group_node.c.group_name == found.name
+    )
+    tx.execute(
+        update(task)
+        .where(task.c.action_id == found.action_id, task.c.status == TaskStatus.WITHHELD, task.c.node.in_(members))
+        .values(status=TaskStatus.PENDING, error=None, held=None, started=None, ended=None)
+    )
+    verdict = NewEvent(
+        EventKind.NEW_ATTEMPT,
+        f"attempt {found.attempt + 1} begins with {len(again)} nodes again; attempt {found.attempt} ended with "
+        f"{found.state}" + (f" ({found.reason})" if found.reason else ""),
+        found.name,
+        data={"attempt": found.attempt, "reason": found.reason, "counts": dict(found.counts)},
+    )
+    earlier = [
+        NewEvent(
+            EventKind.EARLIER_RESULT,
+            f"attempt {found.attempt}: prepare {row.prepare_status}, deploy {row.deploy_status}",
+            found.name,
+            row.node,
+            {phase: {fact: getattr(row, f"{phase}_{fact}") for fact in _PAST} for phase in (prepare.name, deploy.name)},
+        )
+        for row in again
+    ]
+    write_events(tx, now, site, found.action_id, [verdict, *earlier])
+
+
+def _starts_again(row: Row[*tuple[Any, ...]], live: set[int]) -> bool:
+    """Whether a node is to start from the beginning: not a prepared one, and not one that is at work right now."""
+    if node_state(TaskStatus(row.prepare_status), TaskStatus(row.deploy_status)) not in _STARTED_AGAIN:
+        return False
+    in_hand = {
+        op
+        for op, status in ((row.prepare_op, row.prepare_status), (row.deploy_op, row.deploy_status))
+        if status == TaskStatus.PROCESSING
+    }
+    return not in_hand & live

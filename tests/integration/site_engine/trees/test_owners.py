@@ -1,0 +1,108 @@
+"""Rule 30: who is expected to report, and what is shown while it is not there."""
+
+from __future__ import annotations
+
+from site_store import StepState
+from strategy_lib.phase import GroupState, Phase
+from tests.integration.site_engine.trees.tree_scenario import (
+    AIRFLOW,
+    PROVISIONER,
+    child,
+    destroying,
+    group,
+    owned,
+    tree,
+)
+from tests.integration.site_store.scenario import Scenario
+
+
+def test_rule_30_the_root_is_unresponsive_where_one_of_two_owners_never_started(site: Scenario) -> None:
+    """The provisioner is there; Airflow never said a word. Each is expected from the plan on."""
+    action = site.running({"one": ["n1"]})
+    owned(site, action)
+    for name in ("acquire", "load_design", "validate_design", "verify_site", "prepare_site", "plan_groups"):
+        site.store.steps.begin(action.id, name, 1)
+        site.store.steps.leave(action.id, name, 1, StepState.SUCCESS)
+    site.clock.move(61)
+    site.store.owners.check_in(PROVISIONER, 30)
+    root = tree(site, action)
+    assert root["status"] == "unresponsive"
+    assert root["messages"] == ["airflow:deploy_site has never checked in"]
+    assert [(owner["name"], owner["alive"]) for owner in group(root, "one")["owners"]] == [(AIRFLOW, False)]
+    (provisioner,) = child(group(root, "one"), "prepare", "n1")["owners"]
+    assert (provisioner["name"], provisioner["alive"], provisioner["status"]) == (PROVISIONER, True, "pending")
+    site.store.owners.check_in(AIRFLOW, 30)
+    assert tree(site, action)["status"] == "pending"
+
+
+def test_rule_30_a_provisioner_that_is_gone_shows_at_the_root_and_comes_back(site: Scenario) -> None:
+    action = site.running({"one": ["n1"]})
+    owned(site, action)
+    site.submit(site.begin(site.open(action, "one"), Phase.PREPARE))
+    for owner in (AIRFLOW, PROVISIONER):
+        site.store.owners.check_in(owner, 30)
+    assert tree(site, action)["status"] == "processing"
+    site.clock.move(31)
+    site.store.owners.check_in(AIRFLOW, 30)
+    assert group(tree(site, action), "one")["status"] == "unresponsive"
+    assert tree(site, action)["status"] == "unresponsive"
+    site.store.owners.check_in(PROVISIONER, 30)
+    assert tree(site, action)["status"] == "processing"
+
+
+def test_rule_30_what_is_under_way_is_unresponsive_while_airflow_that_reads_its_end_is_gone(site: Scenario) -> None:
+    action = site.running({"one": ["n1"]})
+    owned(site, action)
+    site.submit(site.begin(site.open(action, "one"), Phase.PREPARE))
+    for owner in (AIRFLOW, PROVISIONER):
+        site.store.owners.check_in(owner, 30)
+    assert tree(site, action)["status"] == "processing"
+    # Past the lease of the task too.
+    site.clock.move(61)
+    site.store.owners.check_in(PROVISIONER, 30)
+    root = tree(site, action)
+    silence = f"{AIRFLOW} has not checked in since 2026-11-21 12:00:00 UTC"
+    assert (root["status"], root["messages"]) == ("unresponsive", [silence, f"n1: {silence}"])
+    leaf = child(group(root, "one"), "prepare", "n1")
+    assert (leaf["status"], leaf["messages"]) == ("unresponsive", [silence])
+    assert [(owner["name"], owner["alive"]) for owner in leaf["owners"]] == [(PROVISIONER, True), (AIRFLOW, False)]
+    site.store.owners.check_in(AIRFLOW, 30)
+    assert tree(site, action)["status"] == "processing"
+
+
+def test_rule_30_a_step_at_the_provisioner_is_unresponsive_while_airflow_is_gone(site: Scenario) -> None:
+    action = destroying(site, done=False)
+    for owner in ("airflow:destroy_nodes", PROVISIONER):
+        site.store.owners.check_in(owner, 30)
+    assert tree(site, action)["status"] == "processing"
+    site.clock.move(61)
+    site.store.owners.check_in(PROVISIONER, 30)
+    assert tree(site, action)["status"] == child(tree(site, action), "destroy_nodes")["status"] == "unresponsive"
+
+
+def test_rule_30_who_owes_nothing_is_not_missed(site: Scenario) -> None:
+    action = site.running({"one": ["n1"], "two": ["n2"]})
+    owned(site, action)
+    opened = site.open(action, "one")
+    site.do(opened, Phase.PREPARE)
+    site.do(opened, Phase.DEPLOY)
+    site.store.groups.finish(action.id, "one", 1, GroupState.SUCCESS, None)
+    site.store.actions.set_paused(action.id, paused=True)
+    site.clock.move(10_000)
+    root = tree(site, action)
+    assert group(root, "one")["status"] == "success"
+    # Its turn has come, but the action is paused.
+    assert group(root, "two")["status"] == "pending"
+    site.store.actions.set_paused(action.id, paused=False)
+    assert group(tree(site, action), "two")["status"] == "unresponsive"
+
+
+def test_rule_30_a_group_whose_task_only_waits_for_its_turn_is_pending(site: Scenario) -> None:
+    action = site.running({"one": ["n1"], "two": ["n2"], "three": ["n3"]})
+    for name in ("one", "two", "three"):
+        site.store.steps.begin(action.id, "deploy_group", 1, name)
+    site.store.steps.leave(action.id, "deploy_group", 1, StepState.RESCHEDULED, group="three")
+    shown = {name: group(tree(site, action), name)["status"] for name in ("one", "two", "three")}
+    assert shown == {"one": "processing", "two": "pending", "three": "pending"}
+    site.store.steps.leave(action.id, "deploy_group", 1, StepState.RETRIED, "the store is away", group="two")
+    assert group(tree(site, action), "two")["messages"] == ["the store is away"]
