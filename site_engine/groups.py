@@ -237,6 +237,8 @@ class GroupSubject:
 
     def _keep_back(self, view: GroupView) -> None:
         """Keep why nodes are not sent: for others that they wait for, or because no more may be away (rule 39)."""
+        if view.waiting is not None:
+            self._store.waits.wait(self.record.action_id, self.record.name, view.waiting)
         if view.held:
             self._store.waits.hold(self.record.action_id, view.held)
         if view.kept:

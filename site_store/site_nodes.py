@@ -122,7 +122,19 @@ class SiteNodes(Repository):
             .where(group_node.c.action_id == task.c.action_id, group_node.c.node == task.c.node)
             .correlate(task)
         )
-        facts = ("phase", "status", "owner", "owner_group", "error", "fixed", "found", "started", "ended")
+        facts = (
+            "phase",
+            "status",
+            "owner",
+            "owner_group",
+            "error",
+            "fixed",
+            "found",
+            "started",
+            "ended",
+            "tries",
+            "held",
+        )
 
         def work(tx: Connection) -> NodePastFacts:
             chosen = newest.subquery()
@@ -133,6 +145,7 @@ class SiteNodes(Repository):
                     task.c.op,
                     operation.c.provisioner_task,
                     operation.c.attempt,
+                    operation.c.round,
                     operation.c.status.label("operation_status"),
                     json_rows(tx.dialect.name, in_groups).label("groups"),
                 )
@@ -330,4 +343,7 @@ def _past(row: Row[*tuple[Any, ...]]) -> NodePast:
         attempt=row.attempt,
         started=row.started,
         ended=row.ended,
+        tries=row.tries,
+        round=row.round,
+        held=row.held,
     )

@@ -60,7 +60,10 @@ class GroupFacts:
 
 @dataclass(frozen=True, slots=True)
 class LeafFacts:
-    """A node's task in an action, as it stands under one of its groups, or ("") under the step itself."""
+    """A node's task in an action, as it stands under one of its groups, or ("") under the step itself.
+
+    `tries` is the number of its present try in the action, from 1; `held` says for which other node it is held.
+    """
 
     group: str
     node: str
@@ -75,6 +78,8 @@ class LeafFacts:
     fixed: str | None
     started: datetime | None
     ended: datetime | None
+    tries: int = 1
+    held: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +250,11 @@ class NodePage:
 
 @dataclass(frozen=True, slots=True)
 class NodePast:
-    """A node's task in one action, as it ended or stands. `found` is what the provisioner said of the node before."""
+    """A node's task in one action, as it ended or stands.
+
+    `found` is what the provisioner said of the node before. `tries` is the number of the present try in the action, and
+    `round` that of the operation in its phase. `held` says for which other node it is held.
+    """
 
     action_id: str
     kind: str
@@ -268,6 +277,9 @@ class NodePast:
     attempt: int | None
     started: datetime | None
     ended: datetime | None
+    tries: int = 1
+    round: int | None = None
+    held: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,6 +191,8 @@ def leaf_facts(row: Row[*tuple[Any, ...]]) -> LeafFacts:
         fixed=row.fixed,
         started=row.started,
         ended=row.ended,
+        tries=row.tries,
+        held=row.held,
     )
 
 

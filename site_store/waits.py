@@ -1,18 +1,20 @@
-"""Nodes that wait for other nodes (rule 39): what became of those, and why one is held."""
+"""Nodes that wait for other nodes (rule 39): what became of those, for which one waits, and why one is held."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, exists, func, select, update
+from sqlalchemy import Connection, and_, exists, func, literal, select, update
 
 from site_store.database import Repository
-from site_store.dialects import among, pairs, whole_joins
+from site_store.dialects import among, names, pairs, whole_joins
 from site_store.tables import group_node, task
 from site_store.tasks import both_tasks, deploy, prepare
 from strategy_lib.node import NodeState, TaskStatus, node_state
-from strategy_lib.phase import GROUP_PHASES
+from strategy_lib.phase import GROUP_PHASES, Phase
+
+WAITS_FOR = "waits for "
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,34 @@ class Waits(Repository):
             }
 
         return self._database.read(work)
+
+    def wait(self, action_id: str, group: str, others: Mapping[str, str]) -> None:
+        """Keep for which node each node of a group waits before its deploy; of the others nothing is kept.
+
+        It is forgotten when a node is claimed, and a node that is held says why it is.
+        """
+
+        def work(tx: Connection) -> None:
+            members = select(group_node.c.node).where(
+                group_node.c.action_id == action_id, group_node.c.group_name == group
+            )
+            these = [
+                task.c.action_id == action_id,
+                task.c.phase == Phase.DEPLOY,
+                task.c.status == TaskStatus.PENDING,
+                task.c.held.is_(None),
+            ]
+            mine = [task.c.error.startswith(WAITS_FOR, autoescape=True), task.c.node.in_(members)]
+            if others:
+                mine.append(task.c.node.not_in(names(tx, others)))
+            tx.execute(update(task).where(*these, *mine).values(error=None))
+            if others:
+                other = pairs(tx, others)
+                said = literal(WAITS_FOR) + other.c.value
+                new = (task.c.node == other.c.key, task.c.error.is_distinct_from(said))
+                tx.execute(update(task).where(*these, *new).values(error=said))
+
+        self._database.write(work)
 
     def hold(self, action_id: str, reasons: Mapping[str, str]) -> None:
         """Keep why these nodes are not sent, where they still wait for a phase; it is forgotten when one is claimed."""

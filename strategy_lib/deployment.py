@@ -73,7 +73,8 @@ class GroupView:
     """A group as it stands: state, reason, what was judged, and its nodes.
 
     `held` are nodes that are not sent because of others that they wait for, `kept` nodes that are not redeployed, and
-    serve as they are: each with the reason.
+    serve as they are: each with the reason. `waiting` are nodes that are sent once another one is done, each with that
+    one; None where that was not looked at.
     """
 
     name: str
@@ -85,6 +86,7 @@ class GroupView:
     counts: GroupCounts
     held: Mapping[str, str] = field(default_factory=dict)
     kept: Mapping[str, str] = field(default_factory=dict)
+    waiting: Mapping[str, str] | None = None
 
     @property
     def failed_criteria(self) -> tuple[CriterionResult, ...]:
@@ -228,9 +230,8 @@ class Deployment:
         counts = counts_of(self._states_of(run.nodes))
         if self._lost_in_deploy:
             counts = replace(counts, prepared=counts.prepared + len(self._lost_in_deploy.intersection(run.nodes)))
-        return GroupView(
-            name, run.group.critical, run.state, run.reason, run.criteria, run.nodes, counts, run.held, run.kept
-        )
+        facts = (name, run.group.critical, run.state, run.reason, run.criteria, run.nodes, counts)
+        return GroupView(*facts, run.held, run.kept, run.waiting)
 
     def round_of(self, step: Step) -> int:
         """Return the number of a step among those of its group and phase; the first is 0."""

@@ -29,6 +29,7 @@ class GroupRun:
     rounds : those of its attempt.
     deploying : its prepare criteria were judged, and met.
     held : nodes that are not sent, because of nodes that they wait for: each with the reason.
+    waiting : nodes that are sent once another is done: each with the first such node. None: not looked at yet.
     kept : nodes that are not redeployed, and serve as they are: each with the reason.
     """
 
@@ -42,6 +43,7 @@ class GroupRun:
     rounds: Rounds = field(default_factory=Rounds)
     deploying: bool = False
     held: Mapping[str, str] = field(default_factory=dict)
+    waiting: Mapping[str, str] | None = None
     kept: Mapping[str, str] = field(default_factory=dict)
 
     def is_waiting_for_batch(self, name: str) -> bool:
@@ -107,7 +109,7 @@ def next_due(run: GroupRun, known: Known) -> Due | None:
         waiting = frozenset(name for name in run.nodes if _may_go(run, known, name))
         candidates = waiting.union(prepared, again)
         found = _submittable(run, known, candidates)
-        run.held = found.held
+        run.held, run.waiting = found.held, found.waiting
         ready = tuple(name for name in prepared if name in found.ready)
         again = tuple(name for name in again if name not in found.held)
     if ready:

@@ -9,6 +9,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from site_engine.trees.action_steps import PENDING, Steps
+from site_engine.trees.waiting import which_try, why_waiting
 from site_store import OperationStatus
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GroupState, Phase, Reason
@@ -174,6 +175,8 @@ class Tasks:
         shown = status_of_task(stored, note=note, blocked=blocked, never_begins=never, unknown_because=unknown_because)
         if self.over:
             return shown
+        if shown.status is Status.PENDING and not shown.message:
+            shown = Shown(Status.PENDING, why_waiting(self, group, phase))
         expected, owners = owner or self.steps.provisioner, self.steps.owners
         if owners.is_there(expected):
             # What is under way there needs Airflow too: nobody else than its task reads what comes of it.
@@ -214,12 +217,13 @@ class Tasks:
             stored = None
         elif unresponsive:
             stored = leaf.status
+        said = (shown.message, which_try(leaf.tries, leaf.fixed, shown.status))
         decided = self._decided(leaf.group) if shown.status is Status.ERROR and leaf.started is None else None
         record = OwnerRecord(
             owner,
             stored,
             alive=not unresponsive,
-            messages=(shown.message,) if shown.message else (),
+            messages=tuple(words for words in said if words),
             first_updated=leaf.started or decided,
             last_updated=leaf.ended or leaf.started or decided,
         )
@@ -232,6 +236,7 @@ class Tasks:
             owners=tuple(self.steps.owners.seen(name, shown.status) for name in (owner, *gone) if name),
             op=leaf.op,
             provisioner_task=leaf.provisioner_task,
+            tries=leaf.tries,
             fixed=leaf.fixed or "",
         )
 

@@ -56,6 +56,10 @@ def node_to_dict(node: SiteNodeFacts, owners: Owners) -> dict[str, Any]:
         "groups": list(node.groups),
         "rack": node.rack,
         "wanted_revision": node.wanted_revision,
+        "wanted_version": node.wanted_version,
+        "done_version": node.done_version,
+        "touched": node.touched,
+        "touched_by": node.touched_by,
         "done_revision": node.done_revision,
         "as_wanted": node.standing == Status.SUCCESS,
         "done_at": _iso(node.done_at),
@@ -65,6 +69,7 @@ def node_to_dict(node: SiteNodeFacts, owners: Owners) -> dict[str, Any]:
         "error": node.error,
         "error_revision": node.error_revision,
         "error_action": node.error_action,
+        "error_version": node.error_version,
         "fixed": node.fixed,
         "doubt": node.doubt,
         "op": node.op,
@@ -136,7 +141,7 @@ def node_history(
     actions: dict[str, dict[str, Any]] = {}
     for one in past.tasks:
         action = actions.setdefault(one.action_id, _action(one))
-        action["phases"].append(_phase(one, now))
+        action["phases"].append({**_phase(one, now), "failed_tries": _failed_tries(one, past.events)})
     for noted in past.events:
         if noted.action_id in actions:
             actions[noted.action_id]["events"].append(_event(noted))
@@ -181,6 +186,9 @@ def _phase(one: NodePast, now: datetime) -> dict[str, Any]:
         "processed_by": one.owner_group,
         "op": one.op,
         "attempt": one.attempt,
+        "round": one.round,
+        "tries": one.tries,
+        "held": one.held,
         "provisioner_task": one.provisioner_task,
         "found": one.found,
         "fixed": one.fixed,
@@ -188,6 +196,19 @@ def _phase(one: NodePast, now: datetime) -> dict[str, Any]:
         "ended": _iso(one.ended),
         "duration": (end - one.started).total_seconds() if one.started is not None and end is not None else None,
     }
+
+
+def _failed_tries(one: NodePast, events: Sequence[NodeEvent]) -> list[dict[str, Any]]:
+    """Return the tries of a phase that failed before the present one, oldest first."""
+    tried = (
+        (noted.data["try"], noted)
+        for noted in events
+        if noted.action_id == one.action_id and noted.data.get("phase") == one.phase and "try" in noted.data
+    )
+    return [
+        {"try": number, "at": noted.at.isoformat(), "op": noted.data.get("op"), "error": noted.data.get("error")}
+        for number, noted in sorted(tried, key=lambda found: found[0])
+    ]
 
 
 def _error(record: NodeErrorRecord) -> dict[str, Any]:

@@ -179,6 +179,7 @@ def _action(action: Mapping[str, Any], sheet: Sheet) -> Iterator[Text]:
             f"took {duration_words(phase['duration'])}" if phase["duration"] is not None else "",
             f"processed by {phase['processed_by']}" if phase["processed_by"] else "",
             f"op {phase['op']}" if phase["op"] is not None else "",
+            f"try {phase['tries']}" if phase.get("tries", 1) > 1 else "",
             f"task {phase['provisioner_task']}" if phase["provisioner_task"] else "",
         ]
         said = ", ".join(part for part in parts if part)

@@ -142,6 +142,7 @@ class Entry:
     owners : its expected owners.
     group : of a group.
     op, provisioner_task : of a node: the newest operation, and the provisioner's name for it.
+    tries : of a node in an action: the number of its present try, from 1; 0 where it is not counted.
     fixed : of a task: what had to be fixed before it succeeded, and when.
     provisioner : of a provisioner's task: what it says itself, in its own words.
     left_out : how many children are not among `children`, because there are too many.
@@ -165,6 +166,7 @@ class Entry:
     group: GroupDetails | None = None
     op: int | None = None
     provisioner_task: str | None = None
+    tries: int = 0
     fixed: str = ""
     provisioner: Mapping[str, Any] | None = None
     children: tuple[Entry, ...] = ()
@@ -209,6 +211,8 @@ def entry_to_dict(entry: Entry, *, now: datetime, depth: int | None = None) -> d
         shown["op"] = entry.op
     if entry.provisioner_task is not None:
         shown["provisioner_task"] = entry.provisioner_task
+    if entry.tries:
+        shown["tries"] = entry.tries
     if entry.fixed:
         shown["fixed"] = entry.fixed
     if entry.provisioner is not None:

@@ -53,7 +53,7 @@ def status_of_task(
     Parameters
     ----------
     stored : one of `TaskStatus`. Any other value is undefined.
-    note : what is stored beside it: the error's text, or why the node is withheld.
+    note : what is stored beside it: the error's text, why the node is withheld, or what it waits for.
     blocked : the result of `blocked_by`, if the task's group stands behind a failed one. It matters to a pending task
         only.
     never_begins : why a pending task will not begin any more: its group or its action is over.
@@ -66,7 +66,10 @@ def status_of_task(
     if status is TaskStatus.PENDING:
         if blocked:
             return Shown(Status.ERROR, blocked)
-        return Shown(Status.ERROR, f"not started: {never_begins}") if never_begins else Shown(Status.PENDING)
+        # What it waits for says more than that its group or action is over.
+        return (
+            Shown(Status.ERROR, f"not started: {note or never_begins}") if never_begins else Shown(Status.PENDING, note)
+        )
     if status is TaskStatus.WITHHELD:
         return Shown(Status.ERROR, f"not started: {note or 'withheld'}")
     if status is TaskStatus.UNKNOWN:

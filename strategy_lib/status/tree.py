@@ -28,6 +28,7 @@ def task_entry(
     owners: tuple[OwnerSeen, ...] = (),
     op: int | None = None,
     provisioner_task: str | None = None,
+    tries: int = 0,
     fixed: str = "",
 ) -> Entry:
     """Return the entry of a task from what its expected owners have stored.
@@ -38,6 +39,7 @@ def task_entry(
     records : one for each expected owner, also for one that has written nothing.
     over : its action is over (rule 29).
     processed_by : the group that processed the node, if it is not the one that this entry stands under (rule 34).
+    tries : the number of its present try in its action, from 1.
     fixed : what had to be fixed before it succeeded, and when; said where it is a success.
     """
     status = status_of_records(records, over=over)
@@ -60,6 +62,7 @@ def task_entry(
         owners=owners,
         op=op,
         provisioner_task=provisioner_task,
+        tries=tries,
         fixed=fixed,
     )
 

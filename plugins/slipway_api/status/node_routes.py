@@ -40,6 +40,10 @@ class NodeStanding(BaseModel):
     groups: list[str] = Field(examples=[["control"]])
     rack: str | None = Field(examples=["r1"])
     wanted_revision: int | None = Field(examples=[3])
+    wanted_version: int | None = Field(examples=[4], description="Grows when it is wanted otherwise, or again.")
+    done_version: int | None = Field(examples=[4], description="The wanted version that it was done in.")
+    touched: int | None = Field(examples=[None], description="The wanted version at which a person asked for it again.")
+    touched_by: str | None = Field(examples=[None], description="Who asked for it again.")
     done_revision: int | None = Field(examples=[3])
     as_wanted: bool = Field(examples=[True])
     done_at: Moment | None
@@ -49,6 +53,7 @@ class NodeStanding(BaseModel):
     error: str | None = Field(examples=[None])
     error_revision: int | None = Field(examples=[None])
     error_action: str | None = Field(examples=[None])
+    error_version: int | None = Field(examples=[None], description="The wanted version that the error is about.")
     fixed: str | None = Field(examples=[None])
     doubt: str | None = Field(examples=[None])
     op: int | None = Field(examples=[17])
@@ -108,7 +113,8 @@ class NodeHistory(BaseModel):
     node: NodeStanding | None
     actions: list[dict[str, Any]] = Field(
         examples=[[{"id": EXAMPLE_ID, "kind": "deploy_site", "phases": [{"phase": "deploy", "status": "success"}]}]],
-        description="Newest first, each with its phases and events.",
+        description="Newest first, each with its phases and events. Of a phase, `tries` is the number of its "
+        "newest try, and `failed_tries` are those before: each with `try`, `at`, `op` and `error`.",
     )
     errors: list[PastError] = Field(description="Its errors, newest first, also those of older versions and actions.")
     before: str | None = Field(examples=[None], description="For the next page; null: there is none.")

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from site_engine.trees.nodes import action_nodes, node_history
 from site_store import ActionState, GroupRecord, SiteStore
 from strategy_lib.phase import GroupState, Phase, Reason
 from tests.support.driving import Begin, Driving
@@ -47,6 +48,27 @@ def test_rule_39_dependants_are_deployed_when_what_they_wait_for_is_done(begin: 
     deploys = [one for one in driving.store.operations.of_action(driving.action.id) if one.phase is Phase.DEPLOY]
     assert [one.round for one in deploys] == [0, 1]
     assert fake.double() == []
+
+
+def test_rule_39_a_node_that_waits_for_another_says_for_which(
+    begin: Begin, fake: FakeProvisioner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driving = begin(site([node("gw"), node("a"), node("b")], [GATE]))
+    said: list[dict[str, list[str]]] = []
+    begun = driving.store.operations.begin
+
+    def watched(*arguments: Any, **more: Any) -> Any:
+        page = action_nodes(driving.store, driving.action.id, phase="deploy")
+        said.append({one["name"]: one["messages"] for one in page["nodes"] if one["status"] == "pending"})
+        return begun(*arguments, **more)
+
+    monkeypatch.setattr(driving.store.operations, "begin", watched)
+    finished(driving)
+    first, gateway, rest = said
+    assert first == {name: ["waits until it is prepared"] for name in ("a", "b", "gw")}
+    assert gateway == {"a": ["waits for gw"], "b": ["waits for gw"], "gw": []}
+    assert set(rest) == {"a", "b"}
+    assert {name: message(driving, name) for name in ("a", "b")} == {"a": None, "b": None}
 
 
 def test_rule_39_only_dependants_of_a_failed_node_are_held(begin: Begin, fake: FakeProvisioner) -> None:
@@ -107,6 +129,15 @@ def test_rule_44_failed_nodes_are_tried_again_and_say_so(begin: Begin, fake: Fak
         ("prepare", "a"),
         ("deploy", "a"),
     ]
+    history = node_history(driving.store, driving.action.site, "a")
+    assert history is not None
+    (deploy,) = (phase for phase in history["actions"][0]["phases"] if phase["phase"] == "deploy")
+    assert (deploy["tries"], deploy["round"]) == (2, 1)
+    (failed,) = deploy["failed_tries"]
+    assert failed["try"] == 1
+    assert failed["error"]
+    assert failed["at"] < deploy["ended"]
+    assert deploy["fixed"].startswith(failed["error"])
     events = [event.message for event in driving.store.events.of_action(driving.action.id) if event.node in ("a", "b")]
     assert [text.partition(": ")[0] for text in events if text.startswith("try ")] == [
         "try 1 of prepare failed",

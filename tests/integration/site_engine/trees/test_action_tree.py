@@ -40,3 +40,21 @@ def test_the_depth_decides_what_is_read(site: Scenario) -> None:
     assert [entry.children for entry in shallow.root.children[6].children[0].children] == [(), ()]
     assert [entry.left_out for entry in shallow.root.children[6].children[0].children] == [1, 1]
     assert "children" not in tree_to_dict(shallow, depth=0)["root"]
+
+
+def test_what_is_pending_says_what_it_waits_for(site: Scenario) -> None:
+    action = site.running({"one": ["n1"], "two": ["n2"]})
+
+    def said(group: str, phase: str, node: str) -> list[str]:
+        stage = child(tree_to_dict(action_tree(site.store, action.id, depth=None))["root"], "deploy_group")
+        found: list[str] = child(stage, group, phase, node)["messages"]
+        return found
+
+    assert said("one", "prepare", "n1") == []
+    assert said("two", "prepare", "n2") == ["waits for its turn: group one goes first"]
+    group = site.open(action, "one")
+    site.submit(site.begin(group, Phase.PREPARE))
+    assert said("one", "deploy", "n1") == ["waits until it is prepared"]
+    assert said("two", "deploy", "n2") == ["waits for its turn: group one goes first"]
+    site.store.actions.set_paused(action.id, True)
+    assert said("two", "prepare", "n2") == ["waits until the action goes on: it is paused"]

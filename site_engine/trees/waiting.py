@@ -1,0 +1,91 @@
+"""What pending nodes of an action wait for, and which try of an action a node is at (rules 28, 39 and 44)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from strategy_lib.node import TaskStatus
+from strategy_lib.phase import GroupState, Phase
+from strategy_lib.status.words import Status
+
+if TYPE_CHECKING:
+    from site_engine.trees.action_steps import Steps
+    from site_store import ApprovalRecord, GroupFacts, StatusCount
+
+_SENT = (TaskStatus.PROCESSING, TaskStatus.SUCCESS, TaskStatus.ERROR, TaskStatus.UNKNOWN)
+
+
+class Tasks(Protocol):
+    """The tasks of an action, as `action_tasks.Tasks` judges them."""
+
+    @property
+    def steps(self) -> Steps:
+        """Judges the steps of the action."""
+
+    @property
+    def by_name(self) -> Mapping[str, GroupFacts]:
+        """The groups by their names."""
+
+    @property
+    def gates(self) -> Mapping[str, ApprovalRecord]:
+        """What each group has asked a person last."""
+
+    @property
+    def cells(self) -> Mapping[tuple[str, str], Sequence[StatusCount]]:
+        """The roll-up by group and phase."""
+
+    @property
+    def turn(self) -> str | None:
+        """The group whose turn it is to begin."""
+
+    def is_due(self, group: str, phase: str) -> bool:
+        """Whether it is the turn of a phase."""
+
+
+def why_waiting(tasks: Tasks, group: str, phase: str) -> str:
+    """Say what the pending nodes of a group wait for in a phase; "" where nothing holds them.
+
+    For which other node a node waits is stored with it, and goes before this.
+    """
+    facts = tasks.by_name.get(group)
+    if facts is None:
+        ahead = tasks.steps.turn()
+        return f"waits for the step {ahead}" if ahead is not None and ahead != phase else ""
+    gate = tasks.gates.get(group)
+    if gate is not None and gate.answered is None:
+        return f"waits for approval: {gate.text}"
+    if facts.state != GroupState.RUNNING:
+        return _before_its_turn(tasks, facts)
+    if phase == Phase.PREPARE:
+        # All but those of later batches were sent together.
+        begun = any(cell.records and cell.status in _SENT for cell in tasks.cells.get((group, phase), ()))
+        return "waits for its batch" if begun else ""
+    return "" if tasks.is_due(group, phase) else "waits until it is prepared"
+
+
+def _before_its_turn(tasks: Tasks, group: GroupFacts) -> str:
+    if tasks.steps.facts.action.paused is not None:
+        return "waits until the action goes on: it is paused"
+    known = (tasks.by_name.get(name) for name in group.depends_on)
+    needed = next((one.name for one in known if one is not None and one.state != GroupState.SUCCESS), None)
+    if needed is not None:
+        return f"waits for group {needed}"
+    at_work = (one.name for one in tasks.steps.facts.groups if one.state == GroupState.RUNNING)
+    first = next(at_work, tasks.turn)
+    return f"waits for its turn: group {first} goes first" if first not in (None, group.name) else ""
+
+
+def which_try(tries: int, cause: str | None, status: Status) -> str:
+    """Say which try of an action a node is at, or ended with; "" for the first one, and for a success.
+
+    Parameters
+    ----------
+    tries : the number of the try, from 1.
+    cause : why the try before failed; None where that is not known.
+    """
+    if tries < 2 or status is Status.SUCCESS:
+        return ""
+    if status is Status.ERROR:
+        return f"this was try {tries}"
+    return f"try {tries}; the one before failed: {cause}" if cause else f"try {tries}"
