@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from site_engine.actions.kinds import DEPLOY_GROUP
@@ -15,12 +15,14 @@ from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, GroupState, Phase
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails, Role
 from strategy_lib.status.leaf import OwnerRecord, Shown, status_of_record, status_of_task
-from strategy_lib.status.tree import MOST_MESSAGES, parent_entry, unrecorded_entry
+from strategy_lib.status.tree import MOST_MESSAGES, earliest, latest, parent_entry, unrecorded_entry
 from strategy_lib.status.words import Status, highest, in_order, status_of_parent
 
 if TYPE_CHECKING:
     from site_store import ApprovalRecord, GroupFacts
 
+# What is shown of a phase that Airflow's task of the group waits for.
+_WAITED_FOR = (Status.PROCESSING, Status.UNRESPONSIVE)
 # States of the task of a group that only looks whether its turn has come.
 _LOOKS = (StepState.RUNNING, StepState.DEFERRED, StepState.AWAITING)
 
@@ -30,6 +32,7 @@ class Groups:
     """Judges the groups of one action, and the nodes of its step on nodes (the group "")."""
 
     tasks: Tasks
+    _phases: dict[Hashable, Entry] = field(default_factory=dict)
 
     @property
     def steps(self) -> Steps:
@@ -110,13 +113,22 @@ class Groups:
         name = (step.owner if step is not None else None) or self.steps.airflow
         started = group.started
         record = self.steps.owners.record(name, shown, turn=turn, waiting=waiting, first=started, last=started)
-        below = {phase.status for phase in phases}
-        if shown.status is Status.PROCESSING and record.alive and below & {Status.PROCESSING, Status.UNRESPONSIVE}:
+        if shown.status is Status.PROCESSING and record.alive and any(phase.status in _WAITED_FOR for phase in phases):
             return []
         return [record]
 
     def phase_entry(self, group: str, phase: Phase) -> Entry:
         """Return the entry of a phase of a group from the roll-up, with the nodes that were read."""
+        if self.tasks.names_nodes(group, phase):
+            return self._phase_entry(group, phase)
+        # Groups that stand in the same way, such as all that have not begun, have the same entry.
+        key = (phase, self.tasks.judged_by(group, phase))
+        known = self._phases.get(key)
+        if known is None:
+            known = self._phases[key] = self._phase_entry(group, phase)
+        return known
+
+    def _phase_entry(self, group: str, phase: Phase) -> Entry:
         tally, explained = self.tasks.tally(group, phase)
         status = status_of_parent(status for status, number in tally.items() if number)
         children = tuple(self.tasks.leaf_entry(leaf) for leaf in self.tasks.leaves.get((group, phase), ()))
@@ -129,8 +141,8 @@ class Groups:
             phase.value,
             status,
             last_status=highest(stored) if stored else None,
-            first_updated=min((leaf.first_updated for leaf in children if leaf.first_updated), default=None),
-            last_updated=max((leaf.last_updated for leaf in children if leaf.last_updated), default=None),
+            first_updated=earliest(leaf.first_updated for leaf in children),
+            last_updated=latest(leaf.last_updated for leaf in children),
             leaves=total,
             own_leaves=total,
             messages=self.messages(group, phase, status, explained.get(status)),

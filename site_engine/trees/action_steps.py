@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from site_engine.actions.kinds import RELEASE, REPORT, STEPS, kind_of
@@ -33,7 +34,7 @@ _AT_WORK = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Steps:
     """Judges the steps of one action.
 
@@ -46,17 +47,17 @@ class Steps:
     facts: ActionFacts
     owners: Owners
 
-    @property
+    @cached_property
     def over(self) -> bool:
         """Whether the action is over, so that its stored statuses are history (rule 29)."""
         return self.facts.action.state.is_end
 
-    @property
+    @cached_property
     def airflow(self) -> str:
         """The owner of the action's steps."""
         return f"{AIRFLOW}{self.facts.action.dag_id}"
 
-    @property
+    @cached_property
     def provisioner(self) -> str:
         """The owner of the action's work on nodes; "" while its connection is not decided."""
         connection = self.facts.action.connection

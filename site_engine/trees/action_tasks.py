@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -49,7 +49,7 @@ class Tasks:
     """Judges the tasks of one action: those of its groups, and those of its step on nodes (the group "")."""
 
     steps: Steps
-    _judged: dict[StatusCount, Shown] = field(default_factory=dict)
+    _judged: dict[tuple[str, str, str, str], Shown] = field(default_factory=dict)
     _standing_still: dict[str, _Standstill] = field(default_factory=dict)
     _tallies: dict[tuple[str, str], Tally] = field(default_factory=dict)
 
@@ -119,6 +119,16 @@ class Tasks:
         """Whether the action is over."""
         return self.steps.over
 
+    def names_nodes(self, group: str, phase: Phase) -> bool:
+        """Whether single nodes are known of a group or of a phase, so that its entry is like no other's."""
+        facts = self.by_name.get(group)
+        return (facts is not None and bool(facts.troubles)) or (group, phase) in self.leaves
+
+    def judged_by(self, group: str, phase: Phase) -> Hashable:
+        """Return all that the entry of a phase is judged by where no single nodes are known."""
+        cells = tuple([cell[2:] for cell in self.cells.get((group, phase), ())])
+        return cells, self.standstill(group), self.is_due(group, phase), self.is_waiting(group)
+
     def tally(self, group: str, phase: Phase) -> Tally:
         """Return how the nodes of a group stand in a phase."""
         known = self._tallies.get((group, phase))
@@ -136,9 +146,14 @@ class Tasks:
 
     def judge_cell(self, cell: StatusCount) -> Shown:
         """Return what is shown of the records of a cell."""
-        shown = self._judged.get(cell)
+        # What is shown of most cells is the same in all groups that nothing blocks.
+        standstill = self.standstill(cell.group)
+        if cell.status == TaskStatus.PENDING and not (standstill.blocked or standstill.never or self.over):
+            return self.judge(cell.group, cell.phase, cell.status, cell.owner)
+        key = (cell.status, cell.owner, *standstill)
+        shown = self._judged.get(key)
         if shown is None:
-            shown = self._judged[cell] = self.judge(cell.group, cell.phase, cell.status, cell.owner)
+            shown = self._judged[key] = self.judge(cell.group, cell.phase, cell.status, cell.owner)
         return shown
 
     def standstill(self, group: str) -> _Standstill:
@@ -190,9 +205,9 @@ class Tasks:
         facts = self.by_name.get(group)
         if facts is not None and facts.state != GroupState.RUNNING:
             return False
-        if phase == Phase.PREPARE.value:
+        if phase == Phase.PREPARE:
             return True
-        if phase == Phase.DEPLOY.value:
+        if phase == Phase.DEPLOY:
             before = self.cells.get((group, Phase.PREPARE), ())
             return not any(
                 cell.records and cell.status in (TaskStatus.PENDING, TaskStatus.PROCESSING) for cell in before
@@ -258,7 +273,7 @@ class Tasks:
             if cell.status != TaskStatus.WITHHELD:
                 status = self.judge_cell(cell).status
                 prepare[status] = prepare.get(status, 0) + cell.records
-        begun_only = prepare.keys() - _OF_DEPLOY
+        begun_only = [status for status in prepare if status not in _OF_DEPLOY]
         if not begun_only:
             return in_order(counts)
         for status in sorted(begun_only, key=lambda status: -status.rank):

@@ -34,6 +34,7 @@ class Owners:
     expected: datetime | None = None
     at_work: bool = False
     _there: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
+    _seen: dict[tuple[str, Status | None], OwnerSeen] = field(default_factory=dict, compare=False, repr=False)
 
     def is_there(self, name: str) -> bool:
         """Whether an owner has checked in within its interval. One without a name cannot be missed."""
@@ -52,6 +53,12 @@ class Owners:
 
     def seen(self, name: str, status: Status | None = None) -> OwnerSeen:
         """Return an owner as an entry shows it."""
+        seen = self._seen.get((name, status))
+        if seen is None:
+            seen = self._seen[name, status] = self._as_seen(name, status)
+        return seen
+
+    def _as_seen(self, name: str, status: Status | None) -> OwnerSeen:
         found = self.known.get(name)
         if found is None or found.last_seen == NEVER:
             return OwnerSeen(name, self.is_there(name), status=status)

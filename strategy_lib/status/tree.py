@@ -52,8 +52,8 @@ def task_entry(
         name,
         status,
         last_status=_last_status(records),
-        first_updated=_earliest(record.first_updated for record in records),
-        last_updated=_latest(record.last_updated for record in records),
+        first_updated=earliest(record.first_updated for record in records),
+        last_updated=latest(record.last_updated for record in records),
         leaves=1,
         own_leaves=0 if processed_by else 1,
         messages=messages,
@@ -93,29 +93,31 @@ def parent_entry(
     owners, group : as in `Entry`.
     """
     kept = tuple(children)
-    counted = [child for child in kept if child.status is not None and child.rolls_up]
-    statuses = [child.status for child in counted if child.status is not None]
-    messages: list[tuple[Status, tuple[str, ...]]] = []
+    said: list[tuple[Status, tuple[str, ...]]] = []
+    last: list[Status] = []
+    first_times, last_times = [child.first_updated for child in kept], [child.last_updated for child in kept]
     if blame is not None:
-        messages.append((Status.ERROR, (blame.message,)))
+        said.append((Status.ERROR, (blame.message,)))
     if own is not None:
-        messages.append((status_of_record(own, over=over), own.messages))
-    statuses += [status for status, _ in messages]
-    status = status_of_parent(statuses)
-    own_words = (said for its, said in messages if its is status)
-    last = [child.last_status for child in kept if child.last_status is not None]
-    last += [stored for stored in (_last_status([own] if own else []),) if stored is not None]
-    own_leaves = sum(child.own_leaves for child in kept)
+        said.append((status_of_record(own, over=over), own.messages))
+        first_times.append(own.first_updated)
+        last_times.append(own.last_updated)
+        if own.stored is not None:
+            last.append(status_from(own.stored))
+    said += [(child.status, child.messages) for child in kept if child.status is not None and child.rolls_up]
+    last += [child.last_status for child in kept if child.last_status is not None]
+    status = status_of_parent([its for its, _ in said])
+    own_leaves = sum([child.own_leaves for child in kept])
     return Entry(
         kind,
         name,
         status,
         last_status=highest(last) if last else None,
-        first_updated=_earliest([*(child.first_updated for child in kept), own.first_updated if own else None]),
-        last_updated=_latest([*(child.last_updated for child in kept), own.last_updated if own else None]),
-        leaves=own_leaves if kind.type is EntryType.SUPERGOAL else sum(child.leaves for child in kept),
+        first_updated=earliest(first_times),
+        last_updated=latest(last_times),
+        leaves=own_leaves if kind.type is EntryType.SUPERGOAL else sum([child.leaves for child in kept]),
         own_leaves=own_leaves,
-        messages=_first_messages(chain(own_words, (child.messages for child in counted if child.status is status))),
+        messages=_first_messages(words for its, words in said if its is status and words),
         counts=_sum(kept) if counts is None else counts,
         rolls_up=name != NO_GROUP,
         blame=blame,
@@ -187,9 +189,11 @@ def _first_messages(messages: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(islice(dict.fromkeys(chain.from_iterable(messages)), MOST_MESSAGES))
 
 
-def _earliest(times: Iterable[datetime | None]) -> datetime | None:
-    return min((time for time in times if time is not None), default=None)
+def earliest(times: Iterable[datetime | None]) -> datetime | None:
+    """Return the first of these times, None where there is none."""
+    return min([time for time in times if time is not None], default=None)
 
 
-def _latest(times: Iterable[datetime | None]) -> datetime | None:
-    return max((time for time in times if time is not None), default=None)
+def latest(times: Iterable[datetime | None]) -> datetime | None:
+    """Return the last of these times, None where there is none."""
+    return max([time for time in times if time is not None], default=None)

@@ -88,13 +88,18 @@ def highest(statuses: Iterable[Status]) -> Status:
 
 def in_order(counts: Mapping[Status, int]) -> dict[Status, int]:
     """Return counts from the lowest status to the highest, without those of nothing."""
-    return {status: counts[status] for status in sorted(counts, key=_RANKS.__getitem__) if counts[status]}
+    found = [status for status, count in counts.items() if count]
+    if len(found) > 1:
+        found.sort(key=_RANKS.__getitem__)
+    return {status: counts[status] for status in found}
 
 
 def status_of_parent(statuses: Iterable[Status]) -> Status:
     """Return the highest status of the children, where deleted counts only if it is all they have (rule 32)."""
     found = set(statuses)
-    return highest(found - {Status.DELETED} or found)
+    if len(found) > 1:
+        found.discard(Status.DELETED)
+    return highest(found)
 
 
 def roll_up(statuses: Iterable[str]) -> str:

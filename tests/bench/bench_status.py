@@ -116,7 +116,7 @@ def fill(store: SiteStore, size: Size) -> ActionRecord:
             }
             for number, name in enumerate(size.members(group))
         ]
-        store._database.write(lambda tx, rows=rows: tx.execute(insert(node).values(rows)))  # type: ignore[misc]
+        store._database.write(lambda tx, rows=rows: tx.execute(insert(node), rows))  # type: ignore[misc]
     # The groups in one statement, as a commit does it.
     of_rack = func.replace(node.c.rack, "rack", "group")
     members = insert(site_group_node).from_select(

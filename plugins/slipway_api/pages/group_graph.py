@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from markupsafe import Markup, escape
+
 from slipway_api.pages.status_bar import Segment, segments
-from slipway_api.pages.wording import number, symbol
+from slipway_api.pages.wording import number, symbol, visible
 from strategy_lib.drawing.geometry import Picture, picture, shortened, text_width
 from strategy_lib.status.words import Status
 
@@ -39,7 +41,7 @@ class Box:
     y: float
     width: float
     height: float
-    bar: Sequence[Segment]
+    bar: tuple[Segment, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +111,12 @@ def _depends(group: Entry) -> tuple[str, ...]:
 def _width(group: Entry) -> float:
     """Return a width that stays the same while the group's numbers change."""
     most = number(group.group.nodes if group.group is not None else group.leaves)
-    longest = f"critical · {most} of {most} · {most} failed · criteria met"
-    return max(190.0, text_width(shortened(group.name), _NAME, bold=True) + 34, text_width(longest, _FACT)) + 36
+    return _room(group.name, f"critical · {most} of {most} · {most} failed · criteria met")
+
+
+@lru_cache(maxsize=4096)
+def _room(name: str, facts: str) -> float:
+    return max(190.0, text_width(shortened(name), _NAME, bold=True) + 34, text_width(facts, _FACT)) + 36
 
 
 def _box(group: Entry, drawn: Picture, link: Callable[[str], str]) -> Box:
@@ -135,7 +141,7 @@ def _box(group: Entry, drawn: Picture, link: Callable[[str], str]) -> Box:
     if group.blame is not None:
         sentence.append(group.blame.message)
     width = place.width
-    inner = width - 28
+    inner, parts = width - 28, segments(group.counts)
     return Box(
         group.name,
         shortened(group.name),
@@ -151,5 +157,24 @@ def _box(group: Entry, drawn: Picture, link: Callable[[str], str]) -> Box:
         place.centre - place.height / 2 + MARGIN,
         width,
         place.height,
-        [Segment(one.status, 16 + one.x * inner / 1000, one.width * inner / 1000) for one in segments(group.counts)],
+        tuple(Segment(one.status, 16 + one.x * inner / 1000, one.width * inner / 1000) for one in parts),
+    )
+
+
+@lru_cache(maxsize=4096)
+def drawn_box(box: Box) -> Markup:
+    """Return a box as SVG; most of them are as they were when the page was last rendered."""
+    bar = "".join(
+        f'<rect class="f-{part.status}" x="{part.x:.1f}" y="49" width="{part.width:.1f}" height="4"/>'
+        for part in box.bar
+    )
+    critical = '<tspan class="crit">critical</tspan> · ' if box.critical else ""
+    return Markup(  # noqa: S704 - what is not ours is escaped
+        f'<a href="{escape(box.link)}" class="group-{box.status}{" victim" if box.victim else ""}"'
+        f' transform="translate({box.x:.1f} {box.y:.1f})"><title>{escape(visible(box.sentence))}</title>'
+        f'<rect class="box" width="{box.width:.1f}" height="{box.height:.0f}" rx="8"/>'
+        f'<rect class="side" y="8" width="4" height="{box.height - 16:.0f}" rx="2"/>'
+        f'<text class="name" x="16" y="22">{escape(visible(box.short))}</text>'
+        f'<text class="mark" x="{box.width - 18:.1f}" y="22">{box.mark}</text>'
+        f'<text x="16" y="41">{critical}{escape(box.fact)}</text>{bar}</a>'
     )

@@ -13,7 +13,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from slipway_api.pages import status_bar, wording
+from slipway_api.pages import group_graph, status_bar, wording
 
 STATIC = Path(__file__).parent / "static"
 POLICY = (
@@ -48,14 +48,8 @@ def _environment() -> Environment:
     )
     for filter_ in (
         *(wording.badge, wording.clock, wording.counted, wording.criterion, wording.duration, wording.elapsed),
-        *(
-            wording.number,
-            wording.segment,
-            wording.short_criterion,
-            wording.symbol,
-            status_bar.legend,
-            status_bar.segments,
-        ),
+        *(wording.number, wording.segment, wording.short_criterion, wording.symbol),
+        *(status_bar.bar, status_bar.count_words, status_bar.legend, group_graph.drawn_box),
     ):
         made.filters[filter_.__name__] = filter_
     made.globals["static_version"] = static_version

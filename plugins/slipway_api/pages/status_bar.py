@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
+from markupsafe import Markup
+
+from slipway_api.pages.wording import number
 from strategy_lib.status.words import Status
 
 WHOLE = 1000.0
@@ -48,3 +52,24 @@ def segments(counts: Mapping[Status, int]) -> Sequence[Segment]:
 def legend(counts: Mapping[Status, int]) -> Sequence[tuple[Status, int]]:
     """Return the counts in the order of the bar, without those that are zero."""
     return [(status, counts[status]) for status in _ORDER if counts.get(status)]
+
+
+def count_words(counts: Mapping[Status, int]) -> str:
+    """Return the counts in words: `3 success, 1 error`."""
+    return ", ".join(f"{number(count)} {status.value}" for status, count in legend(counts)) or "no nodes"
+
+
+def bar(counts: Mapping[Status, int]) -> Markup:
+    """Return the bar as SVG; its words are those of `count_words`."""
+    return _bar(tuple(counts.items()))
+
+
+@lru_cache(maxsize=4096)
+def _bar(items: tuple[tuple[Status, int], ...]) -> Markup:
+    counts = dict(items)
+    parts = "".join(
+        f'<rect class="f-{part.status}" x="{part.x:.0f}" width="{part.width:.0f}" height="10"/>'
+        for part in segments(counts)
+    )
+    look = f'viewBox="0 0 {WHOLE:.0f} 10" preserveAspectRatio="none"'
+    return Markup(f'<svg class="bar" {look} role="img" aria-label="{count_words(counts)}">{parts}</svg>')  # noqa: S704

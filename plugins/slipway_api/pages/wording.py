@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
 from markupsafe import Markup
 
-from strategy_lib.status.words import UNRECORDED_SYMBOL, Status
+from strategy_lib.status.words import UNRECORDED_SYMBOL, Status, status_from
 
 REPLACEMENT = "�"
 _SPACES = "\n\t\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
@@ -110,9 +111,10 @@ def symbol(status: str | None) -> str:
 
 def known(status: str) -> Status:
     """Return a status by its word; a word that nobody knows is undefined (rule 27)."""
-    return Status(status) if status in tuple(Status) else Status.UNDEFINED
+    return status_from(status)
 
 
+@lru_cache(maxsize=64)
 def badge(status: str | None) -> Markup:
     """Return a status as symbol and word: the colour says nothing that they do not."""
     word = "not recorded" if status is None else known(status).value
