@@ -6,16 +6,17 @@ Commands, routes and pages call the functions of this module alone. They ask nob
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from site_engine.trees.action import action_entry, action_header
+from site_engine.trees.nodes import TROUBLED, leaves_to_dict
 from site_engine.trees.site import site_entry, site_header
 from strategy_lib.status.entry import Entry, entry_to_dict
 
 if TYPE_CHECKING:
-    from site_store import SiteFacts, SiteStore
+    from site_store import ActionFacts, SiteFacts, SiteStore
 
 SITE_DEPTH = 1
 """Levels below a site down to its groups; its nodes are one further down."""
@@ -83,16 +84,31 @@ def action_tree(store: SiteStore, action_id: str, depth: int | None = ACTION_DEP
     site_store.ActionNotFound : no action has this id.
     """
     leaves = WHOLE if depth is None else MOST_LEAVES if depth > ACTION_DEPTH else 0
-    facts = store.trees.action(action_id, leaves=leaves)
+    return _of_action(store.trees.action(action_id, leaves=leaves))
+
+
+def action_tree_with_troubles(store: SiteStore, action_id: str, most: int) -> tuple[StatusTree, dict[str, Any]]:
+    """Return how an action stands, and the first of its nodes that failed, both of one moment.
+
+    Parameters
+    ----------
+    most : how many tasks of nodes at most; they are as `site_engine.trees.nodes.action_nodes` returns them.
+
+    Raises
+    ------
+    site_store.ActionNotFound : no action has this id.
+    """
+    page = store.trees.group_nodes(action_id, statuses=TROUBLED, limit=most)
+    return _of_action(replace(page.facts, leaves=())), leaves_to_dict(page)
+
+
+def _of_action(facts: ActionFacts) -> StatusTree:
     return StatusTree(facts.token, facts.read_at, action_header(facts), action_entry(facts))
 
 
 def action_trees(store: SiteStore, action_ids: Collection[str]) -> list[StatusTree]:
     """Return how several actions stand, without their nodes, newest first; ids of no action are left out."""
-    return [
-        StatusTree(facts.token, facts.read_at, action_header(facts), action_entry(facts))
-        for facts in store.trees.actions(action_ids)
-    ]
+    return [_of_action(facts) for facts in store.trees.actions(action_ids)]
 
 
 def tree_to_dict(tree: StatusTree, depth: int | None = None) -> dict[str, Any]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from site_store import NodeEvent, NodePast, SiteNodeFacts, SiteStore
     from site_store.node_errors import NodeErrorRecord
+    from site_store.tree_facts import LeafPage
 
 TROUBLED = (TaskStatus.ERROR.value, TaskStatus.UNKNOWN.value, TaskStatus.WITHHELD.value)
 """Stored statuses of tasks that failed, are lost or were not submitted."""
@@ -108,6 +109,11 @@ def action_nodes(
     behind = None if after is None or len(after) != 3 else (after[0], after[1], after[2])
     statuses = TROUBLED if troubled else ()
     page = store.trees.group_nodes(action_id, group, phase, statuses, max(1, min(limit, 1000)), behind)
+    return leaves_to_dict(page)
+
+
+def leaves_to_dict(page: LeafPage) -> dict[str, Any]:
+    """Return a page of nodes of an action as plain data."""
     _, groups = judges_of(page.facts)
     now = page.facts.read_at
     return {

@@ -12,6 +12,7 @@ from site_store import SiteStore
 from site_store.address import resolve
 from slipway_api.airflow_access import COMMIT_DAG, CallerDep
 from slipway_api.http.api_errors import ApiError
+from slipway_api.http.concurrency import in_thread
 from strategy_lib.did_you_mean import did_you_mean
 
 if TYPE_CHECKING:
@@ -53,7 +54,13 @@ def provisioners() -> Provisioners:
     return _provisioners[0]
 
 
-Store = Annotated[SiteStore, Depends(open_store)]
+async def shared_store() -> SiteStore:
+    """Return the same store, within the event loop: a thread is needed only until it is open."""
+    found = _stores.get(resolve().render_as_string(hide_password=False))
+    return found if found is not None else await in_thread(open_store)
+
+
+Store = Annotated[SiteStore, Depends(shared_store)]
 
 
 DEFAULT_SITE = "default"

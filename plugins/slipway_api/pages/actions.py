@@ -13,7 +13,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from site_engine.actions.kinds import DEPLOY_GROUP, PLAN_GROUPS, kind_of
-from site_engine.status_trees import action_tree
+from site_engine.status_trees import action_tree, action_tree_with_troubles
 from site_engine.trees.nodes import action_nodes
 from slipway_api import airflow_access as access
 from slipway_api.actions.lookup import find_action
@@ -130,8 +130,7 @@ def _rights(caller: access.Caller, record: ActionRecord) -> frozenset[str]:
 
 
 def _action_values(store: SiteStore, record: ActionRecord, root: str) -> dict[str, Any]:
-    tree = action_tree(store, record.id)
-    troubled = action_nodes(store, record.id, troubled=True, limit=FAILED_SHOWN) if _went_wrong(tree.root) else None
+    tree, troubled = action_tree_with_troubles(store, record.id, FAILED_SHOWN)
     groups = groups_of(tree.root)
     begun = record.started or record.created
     header = tree.header
@@ -150,7 +149,7 @@ def _action_values(store: SiteStore, record: ActionRecord, root: str) -> dict[st
         "waiting": [each for each in groups if _asks(each)],
         "graph_drawn": group_graph.draw(groups, lambda name: page + segment(name)),
         "time_drawn": timeline.draw(groups, operations, begun, ended or tree.read_at),
-        "logs": {each.name: group_log(root, record, each.group) for each in groups},
+        "logs": {each.name: group_log(root, record, each.group) for each in groups if _has_begun(each)},
         "run": run_link(root, record),
         "running": header["state"] in ("pending", "running"),
     }
@@ -201,14 +200,14 @@ def _asks(group: Entry) -> bool:
     return approval is not None and approval.get("answered") is None
 
 
+def _has_begun(group: Entry) -> bool:
+    return group.group is not None and group.group.started is not None
+
+
 def _did_not_run(group: Entry) -> bool:
     """Whether a group will not begin any more: another one blocks it, or its action is over."""
     never = group.group is not None and group.group.started is None
     return never and (group.status in _BAD or (group.blame is not None and group.blame.role == "victim"))
-
-
-def _went_wrong(entry: Entry) -> bool:
-    return any(entry.counts.get(status) for status in _BAD) or any(map(_went_wrong, entry.children))
 
 
 def failures(
@@ -239,15 +238,15 @@ def failures(
     return sorted(found, key=lambda one: one.entry.kind is EntryKind.GROUP and one.entry.blame is None)
 
 
-def failed_nodes(page: Mapping[str, Any] | None) -> dict[str, list[FailedNode]]:
+def failed_nodes(page: Mapping[str, Any]) -> dict[str, list[FailedNode]]:
     """Return the nodes that failed, by group; those that never began are left out, for others say why.
 
     Parameters
     ----------
-    page : what `action_nodes` returns; None: there is none.
+    page : what `action_nodes` returns.
     """
     found: defaultdict[str, list[FailedNode]] = defaultdict(list)
-    for node in page["nodes"] if page is not None else ():
+    for node in page["nodes"]:
         said = node["messages"][0] if node["messages"] else "the provisioner said nothing about it"
         if node["status"] in (Status.ERROR, Status.UNDEFINED) and not said.startswith(("not started:", "blocked by ")):
             found[node["group"]].append(FailedNode(node["name"], node["phase"], said))

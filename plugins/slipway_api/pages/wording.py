@@ -126,4 +126,9 @@ def badge(status: str | None) -> Markup:
 
 def segment(text: object) -> str:
     """Return a text as one segment of a path."""
-    return quote(str(text), safe="")
+    return _quoted(str(text))
+
+
+@lru_cache(maxsize=4096)
+def _quoted(text: str) -> str:
+    return quote(text, safe="")
