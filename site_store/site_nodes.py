@@ -43,7 +43,7 @@ class SiteNodes(Repository):
     """Nodes of sites, as people look for them."""
 
     def page(self, site: str, query: NodeQuery) -> NodePage:
-        """Return a page of a site's nodes, in two statements.
+        """Return a page of a site's nodes, in two statements; in PostgreSQL three where it is asked for names.
 
         Raises `ValueRefused`: there is no such column, or `after` is not from a page of this query.
         """
@@ -51,19 +51,22 @@ class SiteNodes(Repository):
             raise ValueRefused(f"nodes cannot be sorted by {query.sort!r}: name one of {', '.join(NODE_COLUMNS)}")
         limit = max(1, min(query.limit, MOST_NODES))
         dialect = self._database.engine.dialect.name
-        found = _filtered(dialect, site, query)
-        keys = _ordered(found.with_only_columns(node.c.site, node.c.name, *_sorted_by(query)), query)
-        ranges = _behind(keys, query) if query.after is not None else _from_the_start(keys, query)
         in_groups = (
             select(site_group_node.c.group_name)
             .where(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
             .correlate(node)
         )
-        counted = found.with_only_columns(node.c.name).limit(MOST_COUNTED + 1).subquery()
-        total = select(func.count()).select_from(counted).scalar_subquery()
         touched = changes("", literal(site)).label("changes")
 
         def work(tx: Connection) -> NodePage:
+            capitals = False
+            if query.text and dialect != "sqlite":
+                capitals = bool(tx.scalar(select(_with_capitals(site, query.text).exists())))
+            found = _filtered(dialect, site, query, capitals)
+            keys = _ordered(found.with_only_columns(node.c.site, node.c.name, *_sorted_by(query)), query)
+            ranges = _behind(keys, query) if query.after is not None else _from_the_start(keys, query)
+            counted = found.with_only_columns(node.c.name).limit(MOST_COUNTED + 1).subquery()
+            total = select(func.count()).select_from(counted).scalar_subquery()
             rows: list[Row[*tuple[Any, ...]]] = []
             for keys in ranges:
                 if len(rows) <= limit:
@@ -188,24 +191,37 @@ def _contains(dialect: str, column: ColumnElement[Any], part: str) -> ColumnElem
     return column.collate("C").ilike(f"%{escaped}%", escape="/")
 
 
-def _name_contains(dialect: str, site: str, part: str) -> ColumnElement[bool]:
-    """Whether a node's name has this part: names with capitals are few, and found by an index of their own."""
+def _with_capitals(site: str, part: str) -> Select[str]:
+    """Select names with capitals that have this part, in PostgreSQL: they are few, and have an index of their own."""
+    other = node.alias("with_capitals")
+    return select(other.c.name).where(
+        other.c.site == site, other.c.name != func.lower(other.c.name), _contains("postgresql", other.c.name, part)
+    )
+
+
+def _name_contains(dialect: str, site: str, part: str, capitals: bool) -> ColumnElement[bool]:
+    """Whether a node's name has this part."""
     if dialect == "sqlite":
         return _contains(dialect, node.c.name, part)
-    other = node.alias("with_capitals")
-    capitals = select(other.c.name).where(
-        other.c.site == site, other.c.name != func.lower(other.c.name), _contains(dialect, other.c.name, part)
-    )
-    return or_(node.c.name.contains(part.lower(), autoescape=True), node.c.name.in_(capitals))
+    small = node.c.name.contains(part.lower(), autoescape=True)
+    return or_(small, node.c.name.in_(_with_capitals(site, part))) if capitals else small
 
 
-def _filtered(dialect: str, site: str, query: NodeQuery) -> Select[Any]:
-    """Select the nodes that a query means, in no order."""
+def _filtered(dialect: str, site: str, query: NodeQuery, capitals: bool) -> Select[Any]:
+    """Select the nodes that a query means, in no order.
+
+    Parameters
+    ----------
+    capitals : there are names with capitals among those that the query means; SQLite need not know.
+    """
     found = select(node.c.name).where(node.c.site == site)
+    if query.text:
+        # Before all else: most rows need not be looked at any further.
+        found = found.where(_name_contains(dialect, site, query.text, capitals))
     if query.standing is None or query.standing == Status.DELETED:
         found = found.where(_IN_VIEW)
     wanted = {"rack": query.rack, "standing": query.standing, **query.columns}
-    text = {"node": query.text, **{name: value for name, value in wanted.items() if name in ("node", "error")}}
+    text = {name: value for name, value in wanted.items() if name in ("node", "error")}
     member = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
     if query.group == SitePart.NO_GROUP:
         found = found.where(node.c.wanted_digest.is_not(None), ~exists().where(member))
@@ -235,7 +251,9 @@ def _filtered(dialect: str, site: str, query: NodeQuery) -> Select[Any]:
     for name, part in text.items():
         if part:
             has_part = (
-                _name_contains(dialect, site, part) if name == "node" else _contains(dialect, NODE_COLUMNS[name], part)
+                _name_contains(dialect, site, part, True)
+                if name == "node"
+                else _contains(dialect, NODE_COLUMNS[name], part)
             )
             found = found.where(has_part)
     return found
