@@ -66,9 +66,10 @@ def follow_operation(tx: Connection, now: datetime, this: Operation, outcome: Ou
         proven = and_(task.c.status == TaskStatus.SUCCESS, provable, among(tx, task.c.node, outcome.succeeded))
     if names:
         follow_tasks(tx, now, *these, proven=proven, late=late)
-        if outcome.failed or outcome.unknown:
-            write_errors(tx, now, *these, texts=outcome.texts)
         clear_errors(tx, this, outcome.succeeded)
+        if outcome.failed or outcome.unknown:
+            failed = among(tx, task.c.node, outcome.failed | outcome.unknown)
+            write_errors(tx, now, *these[:-1], failed, texts=outcome.texts)
     if this.phase is Phase.RELEASE:
         # Those that were released have no operation any more: they wait to be prepared.
         held = exists().where(task.c.op == this.op, task.c.node == node.c.name).correlate(node)

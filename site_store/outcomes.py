@@ -25,9 +25,9 @@ _STATUS = {Event.END: TaskStatus.SUCCESS, Event.ERROR: TaskStatus.ERROR, Event.T
 def apply_outcome(tx: Connection, now: datetime, this: Operation, outcome: Outcome, note: str) -> frozenset[str]:
     """Apply an outcome (`Operations.record_outcome`) in the caller's transaction; the caller ends the operation."""
     settled = _succeed(tx, now, this, outcome.succeeded, fixed=task.c.fixed + done_again(now))
-    settled |= _settle(tx, now, this, Event.ERROR, outcome.failed)
-    settled |= _settle(tx, now, this, Event.TIMEOUT, outcome.unknown)
-    _explain(tx, this, outcome.notes, settled)
+    settled |= _settle(tx, now, this, Event.ERROR, outcome.failed, notes=outcome.notes)
+    settled |= _settle(tx, now, this, Event.TIMEOUT, outcome.unknown, notes=outcome.notes)
+    _explain(tx, this, outcome.notes, settled & outcome.succeeded)
     _mark_relabelled(tx, this)
     superseded, contradicted = _left_over(tx, this, outcome, settled)
     summary = NewEvent(
@@ -52,9 +52,9 @@ def apply_late_outcome(tx: Connection, now: datetime, this: Operation, outcome: 
     """Apply an outcome that is known late (`Operations.record_late_outcome`); the caller ends the operation."""
     known = _succeed(tx, now, this, outcome.succeeded)
     _clear_errors(tx, this, known)
-    known |= _settle(tx, now, this, Event.ERROR, outcome.failed)
-    lost = _settle(tx, now, this, Event.TIMEOUT, outcome.unknown)
-    _explain(tx, this, outcome.notes, known | lost)
+    known |= _settle(tx, now, this, Event.ERROR, outcome.failed, notes=outcome.notes)
+    _settle(tx, now, this, Event.TIMEOUT, outcome.unknown, notes=outcome.notes)
+    _explain(tx, this, outcome.notes, known & outcome.succeeded)
     _mark_relabelled(tx, this)
     events = _node_events(EventKind.LATE_RESULT, note or "learnt late", this, outcome, known)
     write_events(tx, now, this.site, this.action_id, events)
@@ -91,18 +91,27 @@ def _settle(
     event: Event,
     nodes: Collection[str],
     fixed: ColumnElement[str] | None = None,
+    notes: Mapping[str, str] | None = None,
 ) -> frozenset[str]:
-    """Apply what is told of these nodes where the operation is still the newest; return those that took it."""
+    """Apply what is told of these nodes where the operation is still the newest; return those that took it.
+
+    Parameters
+    ----------
+    notes : the provisioner's word on nodes, which is kept with them.
+    """
     if not nodes:
         return frozenset()
-    return frozenset(
-        tx.scalars(
-            update(task)
-            .where(TASKS.take(event, this.op), among(tx, task.c.node, nodes))
-            .values(status=_STATUS[event], ended=now, fixed=fixed)
-            .returning(task.c.node)
-        )
-    )
+    told = update(task).where(TASKS.take(event, this.op)).values(status=_STATUS[event], ended=now, fixed=fixed)
+    told = told.returning(task.c.node)
+    said = {name: notes[name] for name in sorted(nodes) if name in notes} if notes else {}
+    silent = frozenset(nodes).difference(said)
+    settled: set[str] = set()
+    if silent:
+        settled.update(tx.scalars(told.where(among(tx, task.c.node, silent))))
+    if said:
+        word = pairs(tx, said)
+        settled.update(tx.scalars(told.where(task.c.node == word.c.key).values(error=word.c.value)))
+    return frozenset(settled)
 
 
 def _explain(tx: Connection, this: Operation, notes: Mapping[str, str], settled: frozenset[str]) -> None:
