@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from provisioner_client.protocol import ListedNode
 from site_store import StoreError
 from strategy_lib.outcome import NodeCondition
@@ -20,6 +22,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _CONDITIONS = {condition.value: condition for condition in NodeCondition}
+
+
+class _Said(msgspec.Struct, gc=False):
+    condition: str
+
+
+_SAID = msgspec.json.Decoder(dict[str, _Said])
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +68,9 @@ def last_conditions(store: SiteStore, site: str) -> tuple[dict[str, NodeConditio
     kept = store.provisioner_lists.get(site)
     if kept is None:
         return {}, None
-    said: Mapping[str, Mapping[str, Any]] = json.loads(kept.nodes)
+    said = _SAID.decode(kept.nodes)
     other = NodeCondition.OTHER
-    return {name: _CONDITIONS.get(data["condition"], other) for name, data in said.items()}, kept.read_at
+    return {name: _CONDITIONS.get(data.condition, other) for name, data in said.items()}, kept.read_at
 
 
 def _to_data(node: ListedNode) -> dict[str, Any]:

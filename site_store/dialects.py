@@ -113,6 +113,13 @@ def json_rows(dialect: str, query: Select[Any]) -> ColumnElement[str]:
     return query.with_only_columns(made).scalar_subquery()
 
 
+def json_values(dialect: str, column: ColumnElement[Any]) -> ColumnElement[str]:
+    """Return an aggregate: the values of a column as one JSON list, in no order."""
+    if dialect == "sqlite":
+        return func.json_group_array(column)
+    return func.json_agg(column).cast(Text)
+
+
 def names(tx: Connection, values: Iterable[str]) -> Select[str]:
     """Return a SELECT of these names, for `INSERT … SELECT`; as a condition see `among`.
 

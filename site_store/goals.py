@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, func, or_, select
 
 from site_store.database import Repository
-from site_store.dialects import among
+from site_store.dialects import among, json_values
 from site_store.node_records import NodeRecord
 from site_store.nodes import node_record
 from site_store.tables import node, revision, site_group, site_group_node
@@ -64,6 +65,8 @@ class Goals(Repository):
         here = node.c.site == site
         in_view = or_(node.c.wanted_digest.is_not(None), node.c.done_digest.is_not(None))
         good = node.c.standing == Status.SUCCESS
+        # Two ranges of the index on it; "not equal" would look at every node.
+        dirty = or_(node.c.standing < Status.SUCCESS, node.c.standing > Status.SUCCESS)
         groups = select(site_group).where(site_group.c.site == site).order_by(site_group.c.position)
         membership = select(site_group_node.c.group_name, site_group_node.c.node).where(site_group_node.c.site == site)
         sizes = (
@@ -74,11 +77,14 @@ class Goals(Repository):
 
         def work(tx: Connection) -> SiteGoals:
             newest = tx.scalar(select(func.max(revision.c.number)).where(revision.c.site == site))
-            done = select(node.c.name, node.c.done_version, node.c.done_revision).where(here, good)
-            # All at once: row by row takes three times as long.
-            clean = {name: (version, number) for name, version, number in tx.execute(done).all()}
+            # Most are done for few versions: their names as one list take a quarter of the time of a row for each.
+            done_for = (node.c.done_version, node.c.done_revision)
+            done = select(*done_for, json_values(tx.dialect.name, node.c.name)).where(here, good).group_by(*done_for)
+            clean: dict[str, tuple[int | None, int | None]] = {}
+            for version, number, names in tx.execute(done):
+                clean.update(dict.fromkeys(json.loads(names), (version, number)))
             suspects = clean.keys() - deployed
-            rows = list(tx.execute(select(node).where(here, in_view, node.c.standing != Status.SUCCESS)))
+            rows = list(tx.execute(select(node).where(here, in_view, dirty)))
             if suspects:
                 rows += tx.execute(select(node).where(here, among(tx, node.c.name, suspects)))
             records = {row.name: node_record(row) for row in rows}

@@ -23,6 +23,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from site_engine.actions.kinds import KINDS
 from site_engine.provisioners import DEFAULT_CONNECTION
 from slipway_api.http.api_errors import ApiError
+from slipway_api.http.concurrency import checked_in_thread
 
 COMMIT_DAG = "deploy_site"
 
@@ -146,8 +147,8 @@ UserName = Annotated[str, Depends(user_name)]
 
 
 def _allowed(check: Callable[[Caller, Request], bool], what: str) -> Any:
-    def demand(caller: CallerDep, request: Request) -> None:
-        if not check(caller, request):
+    async def demand(caller: CallerDep, request: Request) -> None:
+        if not await checked_in_thread(lambda: check(caller, request)):
             raise ApiError(403, f"Airflow does not let {caller.name} {what}")
 
     return Depends(demand)

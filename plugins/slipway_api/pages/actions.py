@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlencode
 
@@ -28,7 +29,7 @@ from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
     from site_engine.status_trees import StatusTree
-    from site_store import ActionRecord, SiteStore
+    from site_store import ActionRecord, ApprovalRecord, SiteStore
     from strategy_lib.status.entry import Entry, GroupDetails
 
 router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
@@ -72,7 +73,7 @@ def action(request: Request, action_id: str, store: Store, caller: access.Caller
     may = _rights(caller, record)
     token = store.trees.action_token(record.id)
     root = request.scope.get("root_path", "")
-    answers = _may_answer(store, caller, record)
+    answers = _may_answer(store, caller, record, token)
 
     def values() -> dict[str, Any]:
         return _action_values(store, record, root)
@@ -113,14 +114,20 @@ def group(
     return live_page(request, store, "group.html", token=token, reader=reader, values=values, fresh=fresh)
 
 
-def _may_answer(store: SiteStore, caller: access.Caller, record: ActionRecord) -> frozenset[str]:
+def _may_answer(store: SiteStore, caller: access.Caller, record: ActionRecord, token: str) -> frozenset[str]:
     """Return the groups that wait for an approval that the caller may give."""
     if record.state.is_end:
         return frozenset()
-    asked = [one for one in store.approvals.of_action(record.id) if one.answer is None]
+    asked = _asked(store, record.id, token)
     unnamed = any(not one.approvers for one in asked)
     may = unnamed and caller.may_control(access.COMMIT_DAG) and caller.may_create(record.kind)
     return frozenset(one.group for one in asked if (caller.name in one.approvers if one.approvers else may))
+
+
+@lru_cache(maxsize=256)
+def _asked(store: SiteStore, action_id: str, token: str) -> tuple[ApprovalRecord, ...]:
+    """Return the approvals that are asked for; the action's change token, which was just read, is another one after."""
+    return tuple(one for one in store.approvals.of_action(action_id) if one.answer is None)
 
 
 def _rights(caller: access.Caller, record: ActionRecord) -> frozenset[str]:
