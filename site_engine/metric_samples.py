@@ -42,7 +42,7 @@ def read_samples(store: SiteStore) -> list[Sample]:
     found += _histograms(PHASE_SECONDS, facts.phase_seconds)
     found += _histograms(QUEUE_SECONDS, facts.queue_seconds)
     sites = store.sites.committed()
-    for site, tree in zip(sites, site_trees(store, sites), strict=True):
+    for site, tree in zip(sites, site_trees(store, sites, messages=False), strict=True):
         found += [Sample(NODES, (site, status.value), number) for status, number in tree.root.counts.items()]
     found += _calls(store)
     found += [Sample(OWNER_UNRESPONSIVE, (owner.name,), 0 if owner.alive else 1) for owner in list_owners(store)]

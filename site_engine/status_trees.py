@@ -62,9 +62,14 @@ def site_tree(store: SiteStore, site: str, depth: int | None = SITE_DEPTH) -> St
     return _of_site(store.trees.site(site, nodes=leaves))
 
 
-def site_trees(store: SiteStore, sites: Collection[str]) -> list[StatusTree]:
-    """Return how several sites stand, without their nodes, in the same order and by the same few statements."""
-    return [_of_site(facts) for facts in store.trees.sites(sites)]
+def site_trees(store: SiteStore, sites: Collection[str], *, messages: bool = True) -> list[StatusTree]:
+    """Return how several sites stand, without their nodes, in the same order and by the same few statements.
+
+    Parameters
+    ----------
+    messages : with what failed nodes say; without, the same is read in half the time.
+    """
+    return [_of_site(facts) for facts in store.trees.sites(sites, troubles=messages)]
 
 
 def _of_site(facts: SiteFacts) -> StatusTree:

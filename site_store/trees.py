@@ -183,11 +183,16 @@ class Trees(Repository):
         """
         return self._sites([site], nodes)[0]
 
-    def sites(self, sites: Collection[str]) -> list[SiteFacts]:
-        """Return the same of several sites, without nodes, in the same statements and in the order of the names."""
-        return self._sites(sites, 0) if sites else []
+    def sites(self, sites: Collection[str], *, troubles: bool = True) -> list[SiteFacts]:
+        """Return the same of several sites, without nodes, in the same statements and in the order of the names.
 
-    def _sites(self, sites: Collection[str], nodes: int) -> list[SiteFacts]:
+        Parameters
+        ----------
+        troubles : with the first failed nodes of each group.
+        """
+        return self._sites(sites, 0, troubled=troubles) if sites else []
+
+    def _sites(self, sites: Collection[str], nodes: int, *, troubled: bool = True) -> list[SiteFacts]:
         def work(tx: Connection) -> list[SiteFacts]:
             dialect, these = tx.dialect.name, {"sites": names_value(tx, sites)}
             rows = {row.site: row for row in tx.execute(sites_query(dialect), these)}
@@ -202,12 +207,12 @@ class Trees(Repository):
                     for under, one in found
                     if one.standing in TROUBLED
                 ]
-            else:
+            elif troubled:
                 troubles = {
                     row.site: site_trouble_facts(row.nodes) for row in tx.execute(site_troubles(dialect), these)
                 }
             return [
-                self._site(rows[site], counts.get(site, []), touched.get(site, 0), troubles[site], found)
+                self._site(rows[site], counts.get(site, []), touched.get(site, 0), troubles.get(site, ()), found)
                 for site in sites
             ]
 
