@@ -77,7 +77,12 @@ def api_server(home: Path, provisioner: str, store_url: str) -> Iterator[tuple[h
             yield client, process.pid
     finally:
         process.terminate()
-        process.wait(30)
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            # What it does at its end is not measured.
+            process.kill()
+            process.wait()
 
 
 def _wait(client: httpx.Client, process: subprocess.Popen[bytes]) -> None:
