@@ -23,6 +23,7 @@ from strategy_lib.strategy_parser import parse_strategy
 
 Documents = Mapping[str, Document]
 DesignPolicy = Callable[[Documents], Documents]
+NO_POLICIES: Mapping[str, DesignPolicy] = {}
 
 
 class PolicyError(StrategyLibError):

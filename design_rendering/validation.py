@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from design_rendering.design import Design, read_design, unused_strategies, used_strategies
 from design_rendering.diagnostics import RenderingError
 from design_rendering.documents import Document, find_document, find_documents
 from design_rendering.drydock_kinds import NODE_SCHEMA, PASSED_ON, READ
 from design_rendering.drydock_nodes import missing_parts, missing_profiles, nodes_from_documents
+from design_rendering.objects import ObjectKey
+from design_rendering.policies import NO_POLICIES, DesignPolicy, PolicyError, police
 from design_rendering.rendering import RenderedDocument, Rendering, render
 from design_rendering.secrets import is_secret
 from strategy_lib.configuration import CONFIGURATION_SCHEMA, parse_configuration
@@ -56,27 +58,39 @@ class Validation:
     design: Design | None
 
 
-def render_files(documents: Sequence[Document]) -> tuple[list[Document], list[Problem]]:
-    """Return the documents that count, rendered, and what was found on the way.
+@dataclass(frozen=True, slots=True)
+class RenderedFiles:
+    """The documents of files that count, rendered and judged by policies; what was found; what policies changed."""
 
-    Files without any node are drafts, parts of a site: what they cannot be rendered without may stand elsewhere, so
-    that all that is wrong is a warning, and the documents count as they are written.
+    documents: tuple[Document, ...]
+    problems: tuple[Problem, ...] = ()
+    by_policy: Mapping[ObjectKey, tuple[str, ...]] = field(default_factory=dict)
 
-    Raises `RenderingError`: there are nodes, and the documents cannot be rendered.
+
+def render_files(documents: Sequence[Document], policies: Mapping[str, DesignPolicy] = NO_POLICIES) -> RenderedFiles:
+    """Return the documents that count, rendered as a commit renders them, and what was found on the way.
+
+    Files without any node are drafts, parts of a site: what they cannot be rendered or judged without may stand
+    elsewhere, so that all that is wrong is a warning, and the documents count as they are written.
+
+    Raises `RenderingError` or `PolicyError`: there are nodes, and the documents cannot be rendered, or judged.
     """
     try:
-        rendering = render(documents)
-    except RenderingError as error:
+        policed = police(render(documents), policies)
+    except (RenderingError, PolicyError) as error:
         if any(document.schema == NODE_SCHEMA for document in documents):
             raise
-        return list(documents), [replace(problem, level="warning") for problem in error.problems]
-    return [rendered.document for rendered in rendering.documents], list(rendering.warnings)
+        return RenderedFiles(tuple(documents), tuple(replace(found, level="warning") for found in error.problems))
+    rendering = policed.rendering
+    return RenderedFiles(
+        tuple(rendered.document for rendered in rendering.documents), rendering.warnings, policed.by_policy
+    )
 
 
 def validate(
     documents: Sequence[Document], *, draft: bool = False, complete: bool = True, most_groups: int | None = None
 ) -> list[Problem]:
-    """Return all errors and warnings of documents as they are written, in the order of the files.
+    """Return all errors and warnings of documents as they are written, without any policy: see `validate_files`.
 
     Parameters
     ----------
@@ -84,13 +98,39 @@ def validate(
     complete : False where more files belong to these and cannot be read: nothing is said of what they may hold.
     most_groups : how many groups one action can have; None: any number.
     """
+    found = validate_files(documents, NO_POLICIES, draft=draft, complete=complete, most_groups=most_groups)
+    return list(found.problems)
+
+
+def validate_files(
+    documents: Sequence[Document],
+    policies: Mapping[str, DesignPolicy],
+    *,
+    draft: bool = False,
+    complete: bool = True,
+    most_groups: int | None = None,
+) -> RenderedFiles:
+    """Validate documents as a commit with these policies would, in the order of the files; as for `validate`."""
     if not complete:
-        return _in_order(documents, unrendered_problems(documents))
+        return RenderedFiles((), tuple(_in_order(documents, unrendered_problems(documents))))
+    policed = None
     try:
         rendering = render(documents)
+        policed = police(rendering, policies)
     except RenderingError as error:
-        return _in_order(documents, [*error.problems, *unrendered_problems(documents)])
-    return _in_order(documents, validate_rendering(rendering, draft=draft, most_groups=most_groups).problems)
+        return RenderedFiles((), tuple(_in_order(documents, [*error.problems, *unrendered_problems(documents)])))
+    except PolicyError as error:
+        # A policy may miss what stands in another file of the site.
+        part = draft and not any(document.schema == NODE_SCHEMA for document in documents)
+        judged = [replace(problem, level="warning") if part else problem for problem in error.problems]
+    else:
+        rendering, judged = policed.rendering, []
+    problems = validate_rendering(rendering, draft=draft, most_groups=most_groups).problems
+    return RenderedFiles(
+        tuple(rendered.document for rendered in rendering.documents),
+        tuple(_in_order(documents, [*judged, *problems])),
+        {} if policed is None else policed.by_policy,
+    )
 
 
 def validate_rendering(rendering: Rendering, *, draft: bool = False, most_groups: int | None = None) -> Validation:

@@ -160,7 +160,7 @@ class Buffers(Repository):
             discarded = sorted(old.keys() - {name}) if mode is BufferMode.REPLACE else ()
             return replace(read_buffer(tx, site), discarded=tuple(discarded))
 
-        return self._database.write(work)
+        return self._database.write(work, Access.WRITE_DESIGN)
 
     def discard(self, site: str, user: str, *, if_version: int | None = None) -> BufferRecord:
         """Forget what is in the buffer; an empty one stays as it is.
@@ -176,7 +176,7 @@ class Buffers(Repository):
                 clear(tx, self._now(), site, user, version)
             return read_buffer(tx, site)
 
-        return self._database.write(work)
+        return self._database.write(work, Access.WRITE_DESIGN)
 
 
 def _write(tx: Connection, now: datetime, site: str, user: str, version: int) -> None:

@@ -8,7 +8,7 @@ import os
 import random
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,10 +19,11 @@ from psycopg.pq import TransactionStatus
 from sqlalchemy import URL, Connection, Engine, Pool, Table, create_engine, event
 from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, OperationalError
 
+from site_store.access import guard_statements, names_all, require
 from site_store.address import describe, sqlite_file
 from site_store.dialects import analyse, database_time, known_rows
-from site_store.errors import AccessRefused, StoreError, StoreNotConfigured, StoreUnavailable, ValueRefused
-from strategy_lib.goals.actors import Access, Actor, may
+from site_store.errors import StoreError, StoreNotConfigured, StoreUnavailable, ValueRefused
+from strategy_lib.goals.actors import Access, Actor
 
 T = TypeVar("T")
 
@@ -68,19 +69,31 @@ class Database:
     Every failure comes out as a `StoreError`; no parameter and no password is ever part of a message.
     """
 
-    def __init__(self, url: URL, now: Callable[[], datetime] | None = None, *, bounded: bool = True) -> None:
+    def __init__(
+        self,
+        url: URL,
+        now: Callable[[], datetime] | None = None,
+        *,
+        bounded: bool = True,
+        actor: Actor | None = None,
+        touches: Collection[str] = (),
+    ) -> None:
         """Nothing is opened yet.
 
         Parameters
         ----------
+        actor, touches : who uses it, and what a watcher names to touch (`access.py`); None: a person, who may do all.
         now : the clock of tests, in aware times, in place of the machine's and of the database's.
         bounded : whether statements have to end in time. Migrations take as long as they take.
         """
         self.url = url
-        self.actor: Actor | None = None
+        self.actor = actor
+        self.touches = frozenset(touches)
         self._given_clock = now
         self.name = describe(url)
         self.engine = _postgresql_engine(url, bounded) if sqlite_file(url) is None else _sqlite_engine(url)
+        if actor is not None:
+            guard_statements(self.engine, actor)
         self._writing = self.engine.execution_options(**{_WRITE: True})
         self._migrating = self.engine.execution_options(**{_WRITE: True, _MIGRATION: True})
         # One snapshot for all statements of a read; SQLite's WAL gives that by itself.
@@ -92,14 +105,15 @@ class Database:
         """Run `work` on one consistent snapshot; nothing that it writes is kept."""
         return self._run(self._reading, work, keep=False)
 
-    def write(self, work: Callable[[Connection], T]) -> T:
+    def write(self, work: Callable[[Connection], T], access: Access = Access.WRITE_FEEDBACK) -> T:
         """Run `work` in one transaction and commit it; if it raises, nothing has happened.
 
         `work` may run several times, and must therefore change nothing but the database.
 
         Raises `StoreUnavailable`: the database could not be reached, or stayed locked. Repeating the whole call is
-        safe. Raises `ValueRefused`: the database refused a value.
+        safe. Raises `ValueRefused`: the database refused a value. Raises `AccessRefused`: the actor may not do that.
         """
+        require(self.actor, access)
         return self._run(self._writing, work, keep=True)
 
     def migrate(self, work: Callable[[Connection], T]) -> T:
@@ -190,11 +204,9 @@ class Repository:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def _require(self, access: Access) -> None:
-        """Refuse what the actor that the store was opened for may not do (rule 41). Raises `AccessRefused`."""
-        actor = self._database.actor
-        if actor is not None and not may(actor, access):
-            raise AccessRefused(f"a {actor} may not {access.replace('_', ' the ')}: leave that to a person or a commit")
+    def _require(self, access: Access, nodes: Collection[str] = ()) -> None:
+        """Refuse what the actor that the store was opened for may not do, to these nodes. Raises `AccessRefused`."""
+        require(self._database.actor, access, named=names_all(self._database.touches, nodes))
 
     def _now(self) -> datetime:
         return self._database.machine_time()

@@ -168,7 +168,7 @@ class Revisions(Repository):
             clear(tx, now, site, user, version)
             return _record(_read(tx, site, (number or 0) + 1), wanted, rendered, created=True)
 
-        record = self._database.write(work)
+        record = self._database.write(work, Access.WRITE_DESIGN)
         self._database.refresh_statistics(len(digests or ()), node, site_group_node)
         return record
 
@@ -278,12 +278,13 @@ class Revisions(Repository):
             tx.execute(delete(candidate).where(candidate.c.created <= now - CANDIDATE_LIFE))
             tx.execute(plain_insert(candidate).values(token=token, site=site, created=now, text=text))
 
-        self._database.write(work)
+        self._database.write(work, Access.WRITE_DESIGN)
         return token
 
     def remove_candidate(self, token: str) -> None:
         """Forget a candidate; once more changes nothing."""
-        self._database.write(lambda tx: tx.execute(delete(candidate).where(candidate.c.token == token)))
+        work = delete(candidate).where(candidate.c.token == token)
+        self._database.write(lambda tx: tx.execute(work), Access.WRITE_DESIGN)
 
 
 def _select(*, with_design: bool = False) -> Select[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 from types import TracebackType
 
@@ -86,7 +86,11 @@ class SiteStore:
 
     @classmethod
     def open(
-        cls, url: str | None = None, now: Callable[[], datetime] | None = None, actor: Actor | None = None
+        cls,
+        url: str | None = None,
+        now: Callable[[], datetime] | None = None,
+        actor: Actor | None = None,
+        touches: Collection[str] = (),
     ) -> SiteStore:
         """Open the store.
 
@@ -94,6 +98,7 @@ class SiteStore:
         ----------
         url : its database; None: `SLIPWAY_DATABASE_URL`, else that of the `slipway up` in `SLIPWAY_HOME` or `.slipway`.
         actor : whose store it is: what that may not do is refused with `AccessRefused` (rule 41). None: a person's.
+        touches : what a watcher names to touch: `node` for all nodes, or `node/<name>`.
         now : the clock of tests, in aware times. None: the machine's, and the database's where machines compare times.
 
         Raises
@@ -102,8 +107,7 @@ class SiteStore:
         SchemaNotCurrent : the database must first be brought to this version's schema: `slipway store upgrade`.
         StoreUnavailable : the database could not be reached.
         """
-        database = Database(resolve(url), now)
-        database.actor = actor
+        database = Database(resolve(url), now, actor=actor, touches=touches)
         try:
             schema_version.check(database)
         except BaseException:

@@ -43,7 +43,7 @@ class Wishes(Repository):
             The new wanted version of each node that is in the design; others are left out.
         """
 
-        self._require(Access.TOUCH)
+        self._require(Access.TOUCH, nodes)
 
         def work(tx: Connection) -> dict[str, int]:
             now = self._shared_now(tx)
@@ -57,7 +57,7 @@ class Wishes(Repository):
             _keep(tx, now, site, "touch", EventKind.TOUCHED, said, user, None)
             return touched
 
-        return self._database.write(work)
+        return self._database.write(work, Access.TOUCH)
 
     def adopt(self, site: str, nodes: Collection[str], user: str, detail: str | None = None) -> dict[str, int]:
         """Record nodes as done in what is wanted of them, as no action has done them.

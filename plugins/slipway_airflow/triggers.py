@@ -80,6 +80,7 @@ class ProvisionerTaskTrigger(BaseTrigger):
         from site_engine.redaction import redact_for_action
         from site_store import SiteStore
         from slipway_airflow.connections import provisioner_connection
+        from strategy_lib.goals.actors import Actor
 
         found = await BaseHook.aget_connection(self.conn_id)
         # It may read Airflow's settings, and the metadata database.
@@ -97,7 +98,7 @@ class ProvisionerTaskTrigger(BaseTrigger):
             return redacted_or_not_shown(lambda said: hide()(said), text)
 
         # Requests and SQL block: they run in threads, the triggerer's loop belongs to all triggers.
-        store = await asyncio.to_thread(SiteStore.open)
+        store = await asyncio.to_thread(SiteStore.open, actor=Actor.STEP)
         provisioner = None
         started = time.monotonic()
         try:

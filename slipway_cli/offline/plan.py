@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from slipway_cli.offline.graph import GraphFormat, GroupBox, to_dot, to_mermaid
+from slipway_cli.offline.policies import by_policy_data, print_by_policy
 from slipway_cli.offline.strategy_input import StrategyInput, load_strategy_input, strategy_option
 from slipway_cli.offline.svg import to_svg
 from slipway_cli.output import (
@@ -227,6 +228,7 @@ def _data(wanted: StrategyInput, result: Plan, warnings: list[Problem]) -> dict[
         "overlaps": [{"groups": list(item.groups), "nodes": list(item.nodes)} for item in result.overlaps],
         "unassigned": list(result.unassigned),
         "warnings": [problem_data(problem) for problem in warnings],
+        **by_policy_data(wanted.by_policy),
     }
 
 
@@ -258,6 +260,9 @@ def _show(target: Console, wanted: StrategyInput, result: Plan, warnings: list[P
             overlaps.add_row(Text(listed(overlap.nodes)), Text(listed(overlap.groups)))
         target.print()
         target.print(overlaps)
+    if wanted.by_policy:
+        target.print()
+    print_by_policy(target, wanted.by_policy)
     asking = [group.approval.announcement(group.name) for group in result.groups if group.approval is not None]
     if asking:
         target.print()

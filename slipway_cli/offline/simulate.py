@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from slipway_cli.files import STANDARD_INPUT
+from slipway_cli.offline.policies import by_policy_data, print_by_policy
 from slipway_cli.offline.strategy_input import load_strategy_input, strategy_option
 from slipway_cli.options import matching
 from slipway_cli.output import (
@@ -81,9 +82,11 @@ def simulate(
     outcomes = _outcomes(fails, timeouts, dict.fromkeys(node.name for node in nodes))
     warnings = strategy_warnings(wanted.strategy, nodes, wanted.document)
     print_problems(console(stderr=True), [*wanted.warnings, *warnings])
+    if output == OutputFormat.TABLE:
+        print_by_policy(console(stderr=True), wanted.by_policy)
     result = rehearsal_to_dict(rehearse(wanted.strategy, nodes, outcomes), nodes)
     if output != OutputFormat.TABLE:
-        deliver(serialised(result, output), None)
+        deliver(serialised({**result, **by_policy_data(wanted.by_policy)}, output), None)
     else:
         _show(console(), wanted.name, result, outcomes)
     if result["verdict"] != Verdict.SUCCESS:

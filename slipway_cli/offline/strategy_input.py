@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import click
 
@@ -12,9 +12,12 @@ from design_rendering.design import read_design, unused_strategies
 from design_rendering.documents import Document, find_document, find_documents
 from design_rendering.drydock_nodes import missing_profiles, nodes_from_documents
 from design_rendering.line_marks import LineMarks
-from design_rendering.validation import render_files, unknown_kinds
+from design_rendering.policies import police
+from design_rendering.rendering import RenderedDocument, Rendering
+from design_rendering.validation import RenderedFiles, render_files, unknown_kinds
 from design_rendering.yaml_reader import Limits, YamlReader
 from slipway_cli.files import MAX_BYTES, Source, load_sources, read_sources
+from slipway_cli.offline.policies import ByPolicy, policies
 from slipway_cli.output import Command, Refused, listed
 from strategy_lib.configuration import CONFIGURATION_SCHEMA, DEFAULT_STRATEGY_NAME
 from strategy_lib.errors import InventoryError, Problem, StrategyLibError
@@ -27,25 +30,52 @@ from strategy_lib.strategy_parser import parse_strategy
 LIST_START = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:---[ \t]*)?(?:#[^\n]*)?\r?\n)*[ \t]*(?:\[|-[ \t\r\n])")
 
 
+@dataclass(frozen=True, slots=True)
+class _Inventory:
+    """Nodes, and the rendered documents of the design that they are in; a plain list is in none."""
+
+    nodes: tuple[Node, ...]
+    documents: tuple[Document, ...] = ()
+
+
 def load_inventory(paths: Sequence[str]) -> tuple[Node, ...]:
     """Return the nodes of a site design, which may be in several files, or of one plain list.
 
     Raises `Refused` with every problem of the files; `click.UsageError` when a file cannot be read, or lists and
     documents are mixed.
     """
+    return _inventory(paths).nodes
+
+
+def _inventory(paths: Sequence[str]) -> _Inventory:
     sources = read_sources(paths)
     lists = [source for source in sources if LIST_START.match(source.content) and len(source.content) <= MAX_BYTES]
     if lists and len(sources) > 1:
         raise click.UsageError(f"{lists[0].name} is a plain list of nodes; give it alone, without other files.")
     if lists:
-        return _plain_list(lists[0])
+        return _Inventory(_plain_list(lists[0]))
     documents, problems = load_sources(sources)
     if problems:
         raise Refused(problems)
     try:
-        return tuple(nodes_from_documents(render_files(documents)[0]))
+        rendered = render_files(documents, policies()).documents
+        return _Inventory(tuple(nodes_from_documents(rendered)), rendered)
     except StrategyLibError as error:
         raise Refused(error.problems) from error
+
+
+def _with_nodes_of(strategies: RenderedFiles, inventory: _Inventory) -> RenderedFiles:
+    """Return the strategies of files as policies leave them in a design with these nodes; all other is the nodes'.
+
+    Raises `PolicyError`: the policies cannot judge the two together.
+    """
+    if not inventory.documents:
+        return strategies
+    own = [one for one in strategies.documents if one.schema in _STRATEGIC]
+    others = [one for one in inventory.documents if one.schema not in _STRATEGIC]
+    policed = police(Rendering(tuple(map(RenderedDocument, [*own, *others]))), policies())
+    documents = tuple(one.document for one in policed.rendering.documents if one.document.schema in _STRATEGIC)
+    return RenderedFiles(documents, strategies.problems, {**strategies.by_policy, **policed.by_policy})
 
 
 def _plain_list(source: Source) -> tuple[Node, ...]:
@@ -71,6 +101,7 @@ def _plain_list(source: Source) -> tuple[Node, ...]:
         ) from error
 
 
+_STRATEGIC = (STRATEGY_SCHEMA, CONFIGURATION_SCHEMA)
 DEFAULT_NAME = "default"  # how the strategy of rule 22 is called
 
 
@@ -84,6 +115,7 @@ class StrategyInput:
     nodes : empty when the files have none.
     warnings : what rendering found; host profiles that are missing; kinds that are nearly known; that a deployment
         would not use this strategy.
+    by_policy : the objects that policies changed, each with the names of those.
     """
 
     name: str
@@ -91,6 +123,7 @@ class StrategyInput:
     document: Document | None
     nodes: tuple[Node, ...]
     warnings: tuple[Problem, ...]
+    by_policy: ByPolicy = field(default_factory=dict)
 
 
 def strategy_option(command: Command) -> Command:
@@ -114,16 +147,19 @@ def load_strategy_input(
     if problems:
         raise Refused(problems)
     try:
-        documents, found = render_files(documents)
+        rendered = render_files(documents, policies())
+        inventory = _inventory(node_paths) if node_paths else _Inventory(())
+        rendered = _with_nodes_of(rendered, inventory)
+        documents, by_policy = list(rendered.documents), rendered.by_policy
         name, strategy, document = _strategy(documents, strategy_name)
         unused = [found for found in unused_strategies(documents) if document and found.document == document.label]
-        notes = (*found, *unknown_kinds(documents), *unused)
+        notes = (*rendered.problems, *unknown_kinds(documents), *unused)
         if node_paths:
-            return StrategyInput(name, strategy, document, load_inventory(node_paths), notes)
+            return StrategyInput(name, strategy, document, inventory.nodes, notes, by_policy)
         nodes = tuple(nodes_from_documents(documents))
         if document is None and not nodes and find_document(documents, CONFIGURATION_SCHEMA) is None:
             raise click.UsageError(f"There is no {STRATEGY_SCHEMA} document in {listed(paths)}.")
-        return StrategyInput(name, strategy, document, nodes, (*notes, *missing_profiles(documents)))
+        return StrategyInput(name, strategy, document, nodes, (*notes, *missing_profiles(documents)), by_policy)
     except StrategyLibError as error:
         raise Refused(error.problems) from error
 

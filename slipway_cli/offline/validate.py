@@ -7,9 +7,9 @@ import click
 from rich.text import Text
 
 from design_rendering.drydock_kinds import NODE_SCHEMA
-from design_rendering.validation import document_counts
-from design_rendering.validation import validate as validate_documents
+from design_rendering.validation import document_counts, validate_files
 from slipway_cli.files import load_sources, read_sources
+from slipway_cli.offline.policies import by_policy_data, policies, print_by_policy
 from slipway_cli.output import (
     OutputFormat,
     console,
@@ -44,10 +44,12 @@ def validate(files: tuple[str, ...], strict: bool, output: str) -> None:
     """Check documents and show all problems at once, each with its file, line and path.
 
     FILE is any mixture of strategies, configurations and whole site designs; - is standard input. Documents of other
-    kinds are read and not judged. Warnings do not fail, unless --strict is given.
+    kinds are read and not judged. Warnings do not fail, unless --strict is given. The policies that are installed here
+    judge as they do in a commit, and what they change is named.
     """
     documents, problems = load_sources(read_sources(files))
-    problems += validate_documents(documents, draft=True, complete=not problems)
+    found = validate_files(documents, policies(), draft=True, complete=not problems)
+    problems += found.problems
     errors = [problem for problem in problems if problem.level == "error"]
     warnings = [problem for problem in problems if problem.level == "warning"]
     valid = not errors and not (strict and warnings)
@@ -59,8 +61,10 @@ def validate(files: tuple[str, ...], strict: bool, output: str) -> None:
         summary += f": {counted(len(errors), 'error')}, {counted(len(warnings), 'warning')}"
         target = console(stderr=not valid)
         target.print(Text(summary, style="green" if valid else "bold red"))
+        print_by_policy(target, found.by_policy)
     else:
-        deliver(serialised(_data(len(documents), valid, errors, warnings), output), None)
+        data = {**_data(len(documents), valid, errors, warnings), **by_policy_data(found.by_policy)}
+        deliver(serialised(data, output), None)
     if not valid:
         click.get_current_context().exit(INVALID_EXIT)
 

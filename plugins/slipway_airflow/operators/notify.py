@@ -14,6 +14,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from site_engine.notifications import message_of, text_of
 from site_store import EventNotFound, SiteStore
 from strategy_lib.did_you_mean import did_you_mean
+from strategy_lib.goals.actors import Actor
 from strategy_lib.notifications import Notifier
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class NotifyOperator(BaseOperator):
         """
         params = context["params"]
         try:
-            with SiteStore.open() as store:
+            with SiteStore.open(actor=Actor.STEP) as store:
                 event = store.outbox.get(str(params["event_id"]))
                 target = store.outbox.targets(event.site).get(str(params["target"]))
             if target is None or not isinstance(target.way, Notifier):

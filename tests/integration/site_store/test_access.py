@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
+from itertools import product
 
 import pytest
+from sqlalchemy import Table, UpdateBase, delete, insert, update
 
 from site_store import AccessRefused, BufferMode, SiteStore
+from site_store.access import DESIGN_TABLES
+from site_store.address import resolve
+from site_store.database import Database
+from site_store.tables import metadata
 from strategy_lib.goals.actors import Access, Actor, may
 from tests.integration.site_store.scenario import SITE, FakeClock
 from tests.support.revisions import commit_design
 
 DESIGN = "schema: drydock/BaremetalNode/v1\nmetadata: {name: n1}\ndata: {}\n"
 OTHER = DESIGN.replace("{}", "{rack: r1}")
+#: The tables that a step may write. `node` holds both: `wanted_*` is written by a commit and by a touch.
+FEEDBACK = {
+    *("action", "action_audit", "action_report", "action_step", "approval", "check_result", "delivery", "event"),
+    *("group_node", "group_run", "lease", "node", "node_error", "operation", "outbox", "owner", "provisioner_call"),
+    *("provisioner_list", "reported", "reporter", "site_audit", "site_lock", "status_count", "task"),
+}
 #: What each call does to the site.
 CALLS: dict[str, tuple[Access, Callable[[SiteStore], object]]] = {
     "the newest revision": (Access.READ_DESIGN, lambda store: store.revisions.get(SITE)),
@@ -22,8 +35,13 @@ CALLS: dict[str, tuple[Access, Callable[[SiteStore], object]]] = {
     "a commit": (Access.WRITE_DESIGN, lambda store: commit_design(store, SITE, OTHER)),
     "to the buffer": (Access.WRITE_DESIGN, lambda store: store.buffers.put(SITE, "a", "x", [], BufferMode.REJECT, "x")),
     "discard": (Access.WRITE_DESIGN, lambda store: store.buffers.discard(SITE, "ann")),
+    "a candidate": (Access.WRITE_DESIGN, lambda store: store.revisions.add_candidate(SITE, "x")),
+    "no candidate": (Access.WRITE_DESIGN, lambda store: store.revisions.remove_candidate("x")),
     "touch": (Access.TOUCH, lambda store: store.wishes.touch(SITE, ["n1"], "ann")),
     "adopt": (Access.WRITE_FEEDBACK, lambda store: store.wishes.adopt(SITE, ["n1"], "ann")),
+    "an event": (Access.WRITE_FEEDBACK, lambda store: store.events.add(SITE, "kind", "said")),
+    "an owner": (Access.WRITE_FEEDBACK, lambda store: store.owners.check_in("airflow:x", 60)),
+    "what is seen": (Access.WRITE_FEEDBACK, lambda store: store.provisioner_lists.save(SITE, "drydock", {})),
 }
 
 
@@ -32,7 +50,7 @@ def opened(url: str, clock: FakeClock) -> Iterator[Callable[[Actor | None], Site
     stores: list[SiteStore] = []
 
     def open_as(actor: Actor | None) -> SiteStore:
-        stores.append(SiteStore.open(url, now=clock, actor=actor))
+        stores.append(SiteStore.open(url, now=clock, actor=actor, touches=["node/n1"]))
         return stores[-1]
 
     commit_design(open_as(None), SITE, DESIGN)
@@ -53,3 +71,27 @@ def test_rule_41_every_cell(opened: Callable[[Actor | None], SiteStore], actor: 
             if access is Access.WRITE_DESIGN:
                 assert store.revisions.get(SITE).number == 1, name
                 assert store.buffers.get(SITE).is_empty, name
+
+
+def execute(database: Database, statement: UpdateBase) -> None:
+    database.write(lambda tx: tx.execute(statement))
+
+
+def test_rule_41_a_step_writes_no_table_of_the_design(url: str) -> None:
+    writes: tuple[Callable[[Table], UpdateBase], ...] = (insert, update, delete)
+    database = Database(resolve(url), actor=Actor.STEP)
+    with contextlib.closing(database):
+        for table, write in product(DESIGN_TABLES, writes):
+            with pytest.raises(AccessRefused, match="a step may not write the design"):
+                execute(database, write(table))
+
+
+def test_rule_41_each_table_is_of_the_design_or_feedback() -> None:
+    assert {table.name for table in metadata.sorted_tables} - {table.name for table in DESIGN_TABLES} == FEEDBACK
+
+
+def test_rule_41_a_watcher_touches_only_what_it_names(opened: Callable[[Actor | None], SiteStore]) -> None:
+    store = opened(Actor.WATCHER)
+    with pytest.raises(AccessRefused, match="a watcher may touch only what it names"):
+        store.wishes.touch(SITE, ["n1", "n2"], "watcher:it")
+    assert store.wishes.touch(SITE, ["n1"], "watcher:it") == {"n1": 2}
