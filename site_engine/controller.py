@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from site_engine.dead_actions import reconcile_all
 from site_engine.errors import AccountRefused, EngineError
 from site_store import LeaseLost, StoreError
+from strategy_lib.goals.actors import Registration, check_registrations
 
 if TYPE_CHECKING:
     from site_engine.dead_actions import AirflowRuns
@@ -92,6 +93,13 @@ class Controller:
     _leader: str | None = None
     _stands_back_until: float = 0.0
     _noted: dict[str, tuple[str | None, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse two jobs with one check (rule 42)."""
+        check_registrations(
+            Registration("check", job.subject, f"{job.work.__module__}.{job.work.__qualname__} ({place})")
+            for place, job in enumerate(self.jobs)
+        )
 
     def run(self, pause: Callable[[float], bool]) -> None:
         """Look, pause, and look again, until told to stop; then give the lease up.

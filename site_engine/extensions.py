@@ -1,30 +1,38 @@
 """What other packages add to Slipway by entry points: policies over designs, and watchers of their changes.
 
-All of them are looked up once in a process, and checked before any is used (rule 42).
+All of them are looked up once in a process, and checked before any is used (rule 42): one that is wrong is refused with
+its package, its name and what would be right, and then nothing is registered.
 """
 
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, Final
 
+from design_rendering.objects import OBJECT_KINDS
 from design_rendering.policies import DesignPolicy, every_node_has_a_group
 from site_engine.errors import EngineError
+from site_engine.watchers import DesignWatcher
+from strategy_lib.did_you_mean import suggestion
 from strategy_lib.errors import StrategyError
-from strategy_lib.goals.actors import Registration, check_registrations
+from strategy_lib.goals.actors import WEBHOOK, Registration, Watcher, check_registrations, check_watchers
 
-POLICIES = "slipway.policies"
+POLICIES: Final = "slipway.policies"
+WATCHERS: Final = "slipway.watchers"
 OWN_POLICIES: Mapping[str, DesignPolicy] = {"default-group": every_node_has_a_group}
 """Those that Slipway comes with; a package that registers another under the same name is refused."""
-
-
 OWN_VERSION = 1
 """Grows when one of them decides otherwise."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_SCHEMA = re.compile(r"[^/]+/[^/]+/v[^/]+(/.+)?")
 
 
 class ExtensionError(EngineError):
@@ -41,48 +49,138 @@ class PolicySet:
 
 @cache
 def installed_policies() -> PolicySet:
-    """Return the policies that are installed.
-
-    Raises `ExtensionError`: two have one name, or one cannot be loaded.
-    """
+    """Return the policies that are installed. Raises `ExtensionError`: one of them cannot be used."""
     return policy_set(entry_points(group=POLICIES))
+
+
+@cache
+def installed_watchers() -> Mapping[str, DesignWatcher]:
+    """Return the watchers that are installed, by name. Raises `ExtensionError`: one of them cannot be used."""
+    return watcher_set(entry_points(group=WATCHERS))
+
+
+def check_installed() -> None:
+    """Look all that is installed up, as a server does at its start. Raises `ExtensionError` with all that is wrong."""
+    wrong = []
+    for look_up in (installed_policies, installed_watchers):
+        try:
+            look_up()
+        except ExtensionError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise ExtensionError("; ".join(wrong))
 
 
 def policy_set(found: Iterable[EntryPoint]) -> PolicySet:
     """Return Slipway's own policies and those that these entry points stand for.
 
-    Raises `ExtensionError`: two have one name, or one cannot be loaded.
+    Raises `ExtensionError`: two have one name; one cannot be loaded, or cannot be called with the objects of a design.
     """
-    points = [*{(point.name, point.value): point for point in found}.values()]
-    points.sort(key=lambda point: point.name)
-    loaded = load(points, "policy", own=OWN_POLICIES)
+    points = _once(found)
+    loaded = _load(points, "policy", _problem_of_policy, own=OWN_POLICIES)
     versions = [[point.name, point.value, point.dist.version if point.dist else ""] for point in points]
     versions += [[name, "slipway", str(OWN_VERSION)] for name in sorted(OWN_POLICIES)]
     return PolicySet({**OWN_POLICIES, **loaded}, hashlib.sha256(json.dumps(versions).encode()).hexdigest()[:16])
 
 
-def load(points: Iterable[EntryPoint], what: str, own: Iterable[str] = ()) -> dict[str, Callable[..., Any]]:
+def watcher_set(found: Iterable[EntryPoint]) -> Mapping[str, DesignWatcher]:
+    """Return the watchers that these entry points stand for.
+
+    Raises `ExtensionError`: two have one name; one cannot be loaded or is no watcher; or they touch what they watch, in
+    a circle, which is named.
+    """
+    loaded: dict[str, DesignWatcher] = _load(_once(found), "watcher", _problem_of_watcher, own=(WEBHOOK,))
+    made = {
+        name: replace(one, watches=frozenset(one.watches), touches=frozenset(one.touches))
+        for name, one in loaded.items()
+    }
+    try:
+        check_watchers([Watcher(name, frozenset(one.watches), frozenset(one.touches)) for name, one in made.items()])
+    except StrategyError as error:
+        raise ExtensionError("; ".join(problem.message for problem in error.problems)) from error
+    return made
+
+
+def _once(found: Iterable[EntryPoint]) -> list[EntryPoint]:
+    """Return each once: a package may be found twice, as where it is installed and stands in the current directory."""
+    different = {(point.name, point.value, _package(point).partition(" ")[0]): point for point in found}
+    return sorted(different.values(), key=lambda point: point.name)
+
+
+def _package(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist else "no package"
+
+
+def _load(
+    points: Sequence[EntryPoint], what: str, problem: Callable[[Any], str | None], own: Iterable[str] = ()
+) -> dict[str, Any]:
     """Return what entry points stand for, by name; `own` names are Slipway's.
 
-    Raises `ExtensionError`: two of different packages have one name; one cannot be loaded, or is nothing to call.
+    Raises `ExtensionError` with all that is wrong: two of different packages have one name; one has a name that is
+    none, cannot be loaded, or has a problem.
     """
-    # One package may be found twice, as where it is installed and stands in the current directory.
-    different = dict.fromkeys((point.name, point.value, point.dist.name if point.dist else "") for point in points)
     registered = [Registration(what, name, "slipway") for name in own]
-    registered += [
-        Registration(what, name, f"{value} of {package or 'no package'}") for name, value, package in different
-    ]
+    registered += [Registration(what, point.name, f"{point.value} of {_package(point)}") for point in points]
+    wrong: list[str] = []
     try:
         check_registrations(registered)
     except StrategyError as error:
-        raise ExtensionError("; ".join(problem.message for problem in error.problems)) from error
-    loaded = {}
+        wrong += [found.message for found in error.problems]
+    loaded: dict[str, Any] = {}
     for point in points:
+        said = f"{what} {point.name!r} ({point.value} of {_package(point)})"
+        if not _NAME.fullmatch(point.name):
+            wrong.append(f"{said} has no usable name: take letters, digits, and _ . - between them, at most 64")
         try:
-            made = point.load()
-        except Exception as error:
-            raise ExtensionError(f"{what} {point.name!r} ({point.value}) cannot be loaded: {error}") from error
-        if not callable(made):
-            raise ExtensionError(f"{what} {point.name!r} ({point.value}) is nothing that can be called")
-        loaded[point.name] = made
+            loaded[point.name] = point.load()
+        except Exception as error:  # noqa: BLE001 - all that is wrong is said at once
+            wrong.append(f"{said} cannot be loaded: {type(error).__name__}: {error}")
+            continue
+        if (found := problem(loaded[point.name])) is not None:
+            wrong.append(f"{said} {found}")
+    if wrong:
+        raise ExtensionError("; ".join(wrong))
     return loaded
+
+
+def _problem_of_policy(found: Any) -> str | None:
+    right = "it must be a function of one argument, the objects of a design by name"
+    if not callable(found):
+        return f"is nothing that can be called: {right}"
+    return None if _takes_one(found) else f"cannot be called with one argument: {right}"
+
+
+def _problem_of_watcher(found: Any) -> str | None:
+    right = "it must be a site_engine.watchers.DesignWatcher(tell, watches, touches)"
+    if not isinstance(found, DesignWatcher):
+        return f"is a {type(found).__name__}: {right}"
+    if not callable(found.tell) or not _takes_one(found.tell):
+        return "has a `tell` that cannot be called with one argument, what has changed"
+    for name, names in (("watches", found.watches), ("touches", found.touches)):
+        if isinstance(names, str) or not all(isinstance(one, str) for one in names):
+            return f"has `{name}` that is no list of texts: write ['node'] or ['node/gw01']"
+    if not found.watches:
+        return "watches nothing: name kinds in `watches`, such as ['node']"
+    kinds = dict.fromkeys(OBJECT_KINDS.values())
+    for name in found.watches:
+        kind = name.partition("/")[0]
+        if kind not in kinds and not _SCHEMA.fullmatch(name):
+            hint = suggestion(kind, kinds) or f" There are {', '.join(kinds)}."
+            return f"watches {name!r}, and there is no such kind of objects.{hint}"
+    others = [name for name in found.touches if name != "node" and not name.startswith("node/")]
+    if others:
+        return f"touches {', '.join(map(repr, others))}: only nodes can be asked for again, 'node' or 'node/gw01'"
+    return None
+
+
+def _takes_one(found: Callable[..., Any]) -> bool:
+    try:
+        signature = inspect.signature(found)
+    except (TypeError, ValueError):
+        # Of some that are written in C nothing is known.
+        return True
+    try:
+        signature.bind(None)
+    except TypeError:
+        return False
+    return True

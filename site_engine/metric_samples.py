@@ -17,6 +17,7 @@ from site_engine.metrics import (
     OWNER_UNRESPONSIVE,
     PHASE_SECONDS,
     QUEUE_SECONDS,
+    WATCHER_CHANGES,
     Distribution,
     Metric,
     Sample,
@@ -47,6 +48,9 @@ def read_samples(store: SiteStore) -> list[Sample]:
     found += _calls(store)
     found += [Sample(OWNER_UNRESPONSIVE, (owner.name,), 0 if owner.alive else 1) for owner in list_owners(store)]
     found += [Sample(NOTIFICATIONS_WAITING, (site,), number) for site, number in store.outbox.waiting().items()]
+    for count in store.object_changes.counts():
+        results = {"waiting": count.waiting, "told": count.told, "failed": count.failed}
+        found += [Sample(WATCHER_CHANGES, (count.watcher, result), number) for result, number in results.items()]
     return found
 
 

@@ -84,6 +84,12 @@ OWNER_UNRESPONSIVE = Metric(
 NOTIFICATIONS_WAITING = Metric(
     "slipway_notifications_waiting", Shape.GAUGE, "Notifications that are not delivered yet.", ("site",)
 )
+WATCHER_CHANGES = Metric(
+    "slipway_watcher_changes",
+    Shape.GAUGE,
+    "Changes of objects by watcher and result (waiting, told, failed), of those that are kept.",
+    ("watcher", "result"),
+)
 METRICS: Final = (
     NODES,
     ACTIONS_RUNNING,
@@ -95,6 +101,7 @@ METRICS: Final = (
     CALL_SECONDS,
     OWNER_UNRESPONSIVE,
     NOTIFICATIONS_WAITING,
+    WATCHER_CHANGES,
 )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from site_engine.controller import Job
 from site_engine.errors import AccountRefused, EngineError
+from site_store.object_changes import changes_of
 from strategy_lib.notifications import NotificationKind
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ class NotDelivered(EngineError):
     """The receiver did not take the notification: it is tried again later. The message has no secret."""
 
 
-def headline(event: OutboxRecord) -> str:
-    """Return what happened in one sentence, on one line."""
+def headline(event: OutboxRecord, objects: Collection[str] = ()) -> str:
+    """Return what happened in one sentence, on one line; `objects` as for `message_of`."""
     data, action = event.data, event.action_id or ""
     match event.kind:
         case NotificationKind.VERDICT:
@@ -53,14 +54,39 @@ def headline(event: OutboxRecord) -> str:
             failed = [str(report["node"]) for report in data.get("reports", ())]
             more = f" and {len(failed) - MOST_NAMED} more" if len(failed) > MOST_NAMED else ""
             said = f"{len(failed)} nodes have failed: {', '.join(failed[:MOST_NAMED])}{more}"
+        case NotificationKind.OBJECTS_CHANGED:
+            said = _changes_text(event, objects)
         case _:
             said = event.kind
     about = f" [action {action}]" if action else ""
     return " ".join(f"Site {event.site}: {said}{about}".split())
 
 
-def message_of(event: OutboxRecord) -> dict[str, Any]:
-    """Return a notification as JSON values: what a webhook gets."""
+def _changes_text(event: OutboxRecord, objects: Collection[str]) -> str:
+    changes, revision = changes_of(event, objects), event.data.get("revision")
+    named = ", ".join(f"{one.key} ({one.change})" for one in changes[:MOST_NAMED])
+    more = f" and {len(changes) - MOST_NAMED} more" if len(changes) > MOST_NAMED else ""
+    where = f" in revision {revision}" if revision is not None else ""
+    return f"{len(changes)} {'object' if len(changes) == 1 else 'objects'} changed{where}: {named}{more}"
+
+
+def _data_of(event: OutboxRecord, objects: Collection[str]) -> dict[str, Any]:
+    data = dict(event.data)
+    if event.kind == NotificationKind.OBJECTS_CHANGED:
+        data["changes"] = [
+            {"kind": one.key.kind, "name": one.key.name, "change": one.change, "version": one.version}
+            for one in changes_of(event, objects)
+        ]
+    return data
+
+
+def message_of(event: OutboxRecord, objects: Collection[str] = ()) -> dict[str, Any]:
+    """Return a notification as JSON values: what a webhook gets.
+
+    Parameters
+    ----------
+    objects : of which objects the receiver is told changes; none: of all.
+    """
     return {
         "id": event.event_id,
         "event": event.kind,
@@ -68,8 +94,8 @@ def message_of(event: OutboxRecord) -> dict[str, Any]:
         "action": event.action_id,
         "group": event.group,
         "at": event.created.isoformat(),
-        "text": headline(event),
-        "data": dict(event.data),
+        "text": headline(event, objects),
+        "data": _data_of(event, objects),
     }
 
 

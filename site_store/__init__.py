@@ -41,6 +41,7 @@ from site_store.errors import (
 )
 from site_store.goals import GroupGoal, SiteGoals
 from site_store.node_records import NodeRecord, NodeTasks, TaskRecord
+from site_store.object_changes import WatcherCount, changes_of
 from site_store.objects import CommittedObjects, ObjectChange, ObjectRecord
 from site_store.records import (
     ActionListing,
@@ -188,4 +189,6 @@ __all__ = [
     "VersionChanged",
     "VersionNotFound",
     "WaitedFor",
+    "WatcherCount",
+    "changes_of",
 ]

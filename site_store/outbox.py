@@ -20,6 +20,7 @@ from site_store.tables import delivery, outbox, revision
 from strategy_lib.notifications import NOBODY, NotificationKind, Notifications, parse_notifications
 
 _ROUTED_AT_ONCE = 500
+_REPEATED = outbox.c.kind != str(NotificationKind.OBJECTS_CHANGED)
 
 
 def write_notification(
@@ -80,26 +81,29 @@ class Outbox(Repository):
         row = self._database.read(lambda tx: tx.execute(query).one_or_none())
         if row is None:
             raise EventNotFound(f"there is no notification {event_id!r} (any more)")
-        return _record(row)
+        return outbox_record(row)
 
     def newest(self, site: str, limit: int = 50) -> list[OutboxRecord]:
         """Return the newest notifications of a site, newest first."""
         query = select(outbox).where(outbox.c.site == site).order_by(outbox.c.id.desc()).limit(limit)
-        return self._database.read(lambda tx: [_record(row) for row in tx.execute(query)])
+        return self._database.read(lambda tx: [outbox_record(row) for row in tx.execute(query)])
 
     def deliveries(self, outbox_id: int) -> list[DeliveryRecord]:
         """Return how far a notification is on its way to each target, by target; empty before it was decided."""
         query = select(delivery).where(delivery.c.outbox_id == outbox_id).order_by(delivery.c.target)
-        return self._database.read(lambda tx: [_delivery(row) for row in tx.execute(query)])
+        return self._database.read(lambda tx: [delivery_record(row) for row in tx.execute(query)])
 
     def route(self, held: Lease) -> int:
-        """Decide who is told of what is new, and return of how many events. Raises `LeaseLost`: nothing was written."""
+        """Decide who is told of what is new, and return of how many events. Raises `LeaseLost`: nothing was written.
+
+        Changes of objects are left out here and in `due`: they are told in another way (`object_changes.py`).
+        """
 
         def work(tx: Connection) -> int:
             now = self._shared_now(tx)
             require_lease(tx, held, now)
-            new = select(outbox).where(outbox.c.routed.is_(None)).order_by(outbox.c.id).limit(_ROUTED_AT_ONCE)
-            found = [_record(row) for row in tx.execute(new)]
+            new = select(outbox).where(outbox.c.routed.is_(None), _REPEATED).order_by(outbox.c.id)
+            found = [outbox_record(row) for row in tx.execute(new.limit(_ROUTED_AT_ONCE))]
             known: dict[str, Notifications] = {}
             for event in found:
                 if event.site not in known:
@@ -120,13 +124,14 @@ class Outbox(Repository):
         def work(tx: Connection) -> list[tuple[OutboxRecord, DeliveryRecord]]:
             query = (
                 select(delivery)
-                .where(delivery.c.delivered.is_(None), delivery.c.next_try <= self._shared_now(tx))
+                .join(outbox, outbox.c.id == delivery.c.outbox_id)
+                .where(_REPEATED, delivery.c.delivered.is_(None), delivery.c.next_try <= self._shared_now(tx))
                 .order_by(delivery.c.next_try, delivery.c.outbox_id, delivery.c.target)
                 .limit(limit)
             )
-            due = [_delivery(row) for row in tx.execute(query)]
+            due = [delivery_record(row) for row in tx.execute(query)]
             events = select(outbox).where(outbox.c.id.in_([one.outbox_id for one in due]))
-            by_id = {row.id: _record(row) for row in tx.execute(events)}
+            by_id = {row.id: outbox_record(row) for row in tx.execute(events)}
             return [(by_id[one.outbox_id], one) for one in due]
 
         return self._database.read(work)
@@ -180,11 +185,11 @@ class Outbox(Repository):
         return self._database.write(work)
 
 
-def _record(row: Row[*tuple[Any, ...]]) -> OutboxRecord:
+def outbox_record(row: Row[*tuple[Any, ...]]) -> OutboxRecord:
     return OutboxRecord(
         row.id, row.event_id, row.site, row.kind, row.action_id, row.group_name, row.created, dict(row.data)
     )
 
 
-def _delivery(row: Row[*tuple[Any, ...]]) -> DeliveryRecord:
+def delivery_record(row: Row[*tuple[Any, ...]]) -> DeliveryRecord:
     return DeliveryRecord(row.outbox_id, row.target, row.attempts, row.next_try, row.delivered, row.error)

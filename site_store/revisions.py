@@ -21,6 +21,7 @@ from site_store.design_records import DocumentRecord, RevisionRecord, RevisionSe
 from site_store.dialects import insert
 from site_store.errors import BufferChanged, BufferEmpty, RevisionNotFound
 from site_store.nodes import write_wanted
+from site_store.object_changes import write_changes
 from site_store.objects import CommittedObjects, write_objects
 from site_store.records import PlannedGroup
 from site_store.site_groups import write_order, write_racks, write_site_groups
@@ -117,7 +118,8 @@ class Revisions(Repository):
                 write_site_groups(tx, site, groups)
                 write_order(tx, site, groups)
             if objects is not None:
-                write_objects(tx, site, number, objects)
+                changes = write_objects(tx, site, number, objects)
+                write_changes(tx, self._shared_now(tx), site, changes, user, number)
 
         def work(tx: Connection) -> RevisionRecord:
             lock_documents(tx, site)

@@ -21,6 +21,7 @@ from site_store.metrics import Metrics
 from site_store.node_errors import NodeErrors
 from site_store.node_reports import NodeReports
 from site_store.nodes import Nodes
+from site_store.object_changes import ObjectChanges
 from site_store.objects import Objects
 from site_store.operations import Operations
 from site_store.orphans import Orphans
@@ -57,6 +58,7 @@ class SiteStore:
         self.buffers = Buffers(database)
         self.nodes = Nodes(database)
         self.objects = Objects(database)
+        self.object_changes = ObjectChanges(database)
         self.goals = Goals(database)
         self.node_errors = NodeErrors(database)
         self.node_reports = NodeReports(database)

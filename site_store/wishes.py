@@ -12,6 +12,7 @@ from ulid import ULID
 from site_store.database import Repository
 from site_store.dialects import among
 from site_store.events import EventKind, NewEvent, write_events
+from site_store.object_changes import touched_nodes, write_changes
 from site_store.site_locks import require_free
 from site_store.tables import node, revision, site_audit
 from strategy_lib.goals.actors import Access
@@ -55,6 +56,7 @@ class Wishes(Repository):
             touched: dict[str, int] = {row.name: row.wanted_version for row in found}
             said = {name: f"asked for again by {user}, as version {number}" for name, number in touched.items()}
             _keep(tx, now, site, "touch", EventKind.TOUCHED, said, user, None)
+            write_changes(tx, now, site, touched_nodes(touched), user)
             return touched
 
         return self._database.write(work, Access.TOUCH)

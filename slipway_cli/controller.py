@@ -71,8 +71,13 @@ def controller(url: str) -> None:
         return
     # Only now: other commands need no database.
     from site_engine.controller import Controller
+    from site_engine.extensions import ExtensionError, check_installed
     from site_engine.operations.run import process_identity
 
+    try:
+        check_installed()
+    except ExtensionError as error:
+        raise click.ClickException(str(error)) from error
     store = _open(stopped)
     if store is None:
         return
@@ -102,18 +107,22 @@ def _open(stopped: StopSignal) -> SiteStore | None:
 
 def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> list[Job]:
     from site_engine.controller import close_dead_actions
+    from site_engine.extensions import installed_watchers
     from site_engine.follow import Followed, follow_unfinished
     from site_engine.node_reports import report_nodes
     from site_engine.notifications import send_notifications
     from site_engine.owner_jobs import check_owners, check_provisioners, watch_owners
     from site_engine.run_notes import note_verdicts
     from site_engine.upkeep import forget_notifications, merge_counts
+    from site_engine.watcher_job import tell_watchers
     from slipway_cli.courier import courier
 
     def session(answer: float) -> ApiSession:
         return sessions.enter_context(contextlib.closing(ApiSession(url, account.user, account.password, answer)))
 
     asking = session(_ANSWER)
+    # Watchers are told in threads of their own, which no other session is for.
+    telling = courier(AirflowClient(session(_ANSWER)), SlipwayClient(session(_CHECK_ANSWER)))
     airflow, slipway = AirflowClient(asking), SlipwayClient(session(_CHECK_ANSWER))
 
     def follow(site: str, held: Lease) -> Followed:
@@ -127,6 +136,7 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
         watch_owners(),
         report_nodes(),
         send_notifications(courier(airflow, slipway)),
+        tell_watchers(installed_watchers(), telling),
         follow_unfinished(follow),
         merge_counts(),
         forget_notifications(),

@@ -11,6 +11,7 @@ import click
 
 from api_client.airflow import AirflowClient
 from api_client.session import ApiSession
+from site_engine.extensions import ExtensionError, check_installed
 from slipway_cli.embedded.credentials import Credentials
 from slipway_cli.embedded.errors import AlreadyRunning
 from slipway_cli.embedded.home import STOPPING, Runtime, find_running
@@ -51,6 +52,10 @@ def up(port: int | None, home: Path | None, simulator: bool, speed: float | None
 
 def _run(settings: EmbeddedSettings, simulator: bool, speed: float | None, fail: tuple[str, ...]) -> None:
     began = time.monotonic()
+    try:
+        check_installed()
+    except ExtensionError as error:
+        raise click.ClickException(str(error)) from error
     supervisor = Supervisor(settings, click.echo)
     if not simulator:
         supervisor.run(lambda runtime, credentials: click.echo(welcome(runtime, credentials, began)))

@@ -28,10 +28,11 @@ class NotificationKind(StrEnum):
     OWNER_UNRESPONSIVE = "owner_unresponsive"
     OWNER_BACK = "owner_back"
     NODE_REPORT = "node_report"
+    OBJECTS_CHANGED = "objects_changed"
 
 
-UNLESS_NAMED = frozenset(NotificationKind) - {NotificationKind.NODE_REPORT}
-"""What a target is told whose document names no events: reports of nodes, which may be many, have to be named."""
+UNLESS_NAMED = frozenset(NotificationKind) - {NotificationKind.NODE_REPORT, NotificationKind.OBJECTS_CHANGED}
+"""What a target is told whose document names no events: what may be much has to be named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +60,15 @@ class Notifier:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One that is told. `events`: of what; `way`: how."""
+    """One that is told. `events`: of what; `way`: how.
+
+    `objects`: of which objects it is told `objects_changed`, each a kind (`node`) or one (`node/gw01`); none: of all.
+    """
 
     name: str
     way: Webhook | Notifier
     events: frozenset[NotificationKind] = UNLESS_NAMED
+    objects: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +124,13 @@ def _meaning(entries: Sequence[Mapping[str, Any]], document: Origin | None) -> l
                 hint = did_you_mean(event, tuple(NotificationKind), quoted=False)
                 message = f"there is no event {event[:64]!r}; {hint}"
                 problems.append(problem_at(f"{path}.events[{number}]", message, document))
+        watches = NotificationKind.OBJECTS_CHANGED in entry.get("events", ())
+        if watches and "webhook" not in entry:
+            message = "only a webhook is told of objects_changed: a notifier would try again"
+            problems.append(problem_at(f"{path}.events", message, document))
+        if "objects" in entry and not watches:
+            message = "names objects that it is not told of: add objects_changed to its events"
+            problems.append(problem_at(f"{path}.objects", message, document))
     return problems
 
 
@@ -126,7 +138,8 @@ def _target(entry: Mapping[str, Any]) -> Target:
     events = frozenset(map(NotificationKind, entry["events"])) if "events" in entry else UNLESS_NAMED
     webhook, notifier = entry.get("webhook"), entry.get("notifier")
     if webhook is not None:
-        return Target(entry["name"], Webhook(webhook["connection"]), events)
+        objects = frozenset(entry.get("objects", ()))
+        return Target(entry["name"], Webhook(webhook["connection"]), events, objects)
     assert notifier is not None
     arguments = dict(notifier.get("arguments", {}))
     return Target(entry["name"], Notifier(notifier["name"], notifier.get("connection"), arguments), events)
@@ -135,7 +148,8 @@ def _target(entry: Mapping[str, Any]) -> Target:
 def _target_data(target: Target) -> dict[str, Any]:
     events = [kind.value for kind in NotificationKind if kind in target.events]
     if isinstance(target.way, Webhook):
-        return {"name": target.name, "events": events, "webhook": {"connection": target.way.connection}}
+        objects = {"objects": sorted(target.objects)} if target.objects else {}
+        return {"name": target.name, "events": events, **objects, "webhook": {"connection": target.way.connection}}
     notifier: dict[str, Any] = {"name": target.way.name, "arguments": dict(target.way.arguments)}
     if target.way.connection is not None:
         notifier["connection"] = target.way.connection

@@ -14,6 +14,8 @@ from strategy_lib.errors import Problem, StrategyError
 from strategy_lib.ordering import find_cycles
 
 MOST_ROUNDS = 10
+WEBHOOK = "webhook"
+"""Slipway's own watcher: it sends to the webhooks of sites, and touches nothing."""
 
 
 class Actor(StrEnum):
@@ -79,11 +81,21 @@ def check_registrations(registrations: Iterable[Registration]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Watcher:
-    """The kinds of objects that a watcher is told of, and those that it may touch."""
+    """The objects that a watcher is told of, and those that it may touch: a kind (`node`), or one (`node/gw01`)."""
 
     name: str
     watches: frozenset[str]
     touches: frozenset[str] = frozenset()
+
+
+def concerns(names: Collection[str], kind: str, name: str) -> bool:
+    """Tell whether an object is among those that are named."""
+    return kind in names or f"{kind}/{name}" in names
+
+
+def overlap(some: Collection[str], others: Collection[str]) -> bool:
+    """Tell whether an object may be among both: the same name, or one of a kind that the other names."""
+    return any(a == b or a.startswith(f"{b}/") or b.startswith(f"{a}/") for a in some for b in others)
 
 
 def check_watchers(watchers: Collection[Watcher]) -> None:
@@ -92,10 +104,10 @@ def check_watchers(watchers: Collection[Watcher]) -> None:
     Raises `StrategyError`: with the path of each circle, also of a watcher that touches what it watches itself.
     """
     calls = {
-        one.name: [other.name for other in watchers if one.touches & other.watches and other is not one]
+        one.name: [other.name for other in watchers if overlap(one.touches, other.watches) and other is not one]
         for one in watchers
     }
-    paths: list[tuple[str, ...]] = [(one.name, one.name) for one in watchers if one.touches & one.watches]
+    paths: list[tuple[str, ...]] = [(one.name, one.name) for one in watchers if overlap(one.touches, one.watches)]
     paths += find_cycles(calls).paths
     if paths:
         raise StrategyError(Problem("$", f"watchers touch what they watch: {' -> '.join(path)}") for path in paths)

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from provisioner_client.errors import ProvisionerError, ProvisionerUnavailable
 from site_engine.approvals import MayNotAnswer, NotAsked
 from site_engine.errors import AirflowApiError, AirflowRefused, ConnectionLookupFailed, SettingsError
+from site_engine.extensions import ExtensionError
 from site_engine.retry import RetryRefused
 from site_store import (
     ActionNotFound,
@@ -86,6 +87,8 @@ def as_api_error(error: Exception) -> ApiError:
             return ApiError(503, str(error), "Airflow unreachable", retry=True)
         case ConnectionLookupFailed():
             return ApiError(503, str(error), "Connection unknown", retry=True)
+        case ExtensionError():
+            return ApiError(503, str(error), "Extension refused")
         case SettingsError():
             return ApiError(503, str(error), "Provisioner not configured")
         case RetryRefused():
@@ -124,6 +127,7 @@ def add_error_answers(app: FastAPI) -> None:
     for kind in (
         ApiError,
         AirflowApiError,
+        ExtensionError,
         ConnectionLookupFailed,
         SettingsError,
         RetryRefused,

@@ -7,7 +7,8 @@ that leads: it proves that by its lease, which no answer of the API ever shows.
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 from fastapi.responses import JSONResponse
@@ -17,7 +18,6 @@ from api_client.webhook import Webhook as WebhookAddress
 from api_client.webhook import WebhookFailed
 from provisioner_client.connection import ConnectionValues
 from site_engine.notifications import message_of
-from site_store import SiteStore
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError
@@ -58,10 +58,10 @@ def deliver(
     target = store.outbox.targets(event.site).get(body.target)
     if target is None or not isinstance(target.way, Webhook):
         raise ApiError(404, f"site {event.site} has no webhook {body.target!r} (any more)")
-    return JSONResponse({"problem": _send(store, event_id, target.way)})
+    return JSONResponse({"problem": _send(message_of(event, target.objects), target.way)})
 
 
-def _send(store: SiteStore, event_id: str, hook: Webhook) -> str | None:
+def _send(message: Mapping[str, Any], hook: Webhook) -> str | None:
     values = provisioners().find(hook.connection)
     if values is None or values.type != CONNECTION_TYPE:
         there = "there is none" if values is None else f"that is of the type {values.type}"
@@ -71,7 +71,7 @@ def _send(store: SiteStore, event_id: str, hook: Webhook) -> str | None:
     except ValueError as error:
         return f"the Airflow connection {hook.connection!r} {error}"
     try:
-        address.send(event_id, message_of(store.outbox.get(event_id)), int(time.time()))
+        address.send(message["id"], message, int(time.time()))
     except WebhookFailed as error:
         return str(error)
     return None

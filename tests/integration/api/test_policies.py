@@ -10,7 +10,7 @@ import pytest
 
 from design_rendering.documents import Document
 from design_rendering.objects import ObjectKey
-from site_engine.extensions import PolicySet, installed_policies
+from site_engine.extensions import ExtensionError, PolicySet, installed_policies
 from site_store import SiteStore
 from tests.support.configdocs import API, commit, committed, put, said
 from tests.support.simulators import Simulator
@@ -72,4 +72,20 @@ def test_rule_42_policies_without_an_end_refuse_the_commit(
     answer = commit(user)
     assert answer.status_code == 400
     assert "policies restless still change node/n1 after 10 rounds" in said(answer)[0]
+    assert store.sites.committed() == []
+
+
+def test_rule_42_a_policy_that_cannot_be_used_refuses_each_commit_and_is_named(
+    connected: Simulator, user: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> PolicySet:
+        raise ExtensionError("policy 'bad' (acme:policy of acme 2.1) cannot be loaded")
+
+    monkeypatch.setattr("slipway_api.documents.validation.installed_policies", refuse)
+    put(user, DESIGN)
+    answer = commit(user)
+    assert (answer.status_code, answer.json()["message"]) == (
+        503,
+        "policy 'bad' (acme:policy of acme 2.1) cannot be loaded",
+    )
     assert store.sites.committed() == []

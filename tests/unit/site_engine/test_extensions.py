@@ -1,19 +1,78 @@
-"""What is registered by entry points is loaded by name, and refused where two have one name (rule 42)."""
+"""What is registered by entry points is loaded by name; what cannot be used is refused with its package (rule 42)."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import cast
 
 import pytest
 
 from design_rendering.policies import every_node_has_a_group
-from site_engine.extensions import POLICIES, ExtensionError, installed_policies, policy_set
+from site_engine.controller import Controller, Job
+from site_engine.extensions import (
+    POLICIES,
+    WATCHERS,
+    ExtensionError,
+    check_installed,
+    installed_policies,
+    installed_watchers,
+    policy_set,
+)
+from site_store import SiteStore
+from strategy_lib.errors import StrategyError
+from tests.support.distributions import install
 
 PLACE = "design_rendering.policies:every_node_has_a_group"
+SOURCE = """\
+from site_engine.watchers import DesignWatcher
+
+def policy(objects):
+    return {}
+
+def two(objects, more):
+    return {}
+
+def tell(told):
+    pass
+
+number = 7
+good = DesignWatcher(tell, ["rack", "network/oob"], ["node/gw01"])
+nothing = DesignWatcher(tell, [])
+text = DesignWatcher(tell, "node")
+unknown = DesignWatcher(tell, ["nodes"])
+foreign = DesignWatcher(tell, ["acme/Thing/v1"])
+profiles = DesignWatcher(tell, ["network"], ["host_profile"])
+untold = DesignWatcher(number, ["node"])
+one = DesignWatcher(tell, ["node/gw01"], ["node/gw02"])
+other = DesignWatcher(tell, ["node/gw02"], ["node"])
+"""
+Installed = Callable[[Mapping[str, Mapping[str, str]]], None]
 
 
 def point(name: str, value: str = PLACE) -> EntryPoint:
     return EntryPoint(name, value, POLICIES)
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Installed]:
+    """Installs the package `acme_slipway` with these entry points."""
+
+    def forget() -> None:
+        installed_policies.cache_clear()
+        installed_watchers.cache_clear()
+        sys.modules.pop("acme_slipway", None)
+
+    def make(points: Mapping[str, Mapping[str, str]]) -> None:
+        install(tmp_path / "packages", "acme_slipway", SOURCE, points, "2.1")
+        monkeypatch.syspath_prepend(tmp_path / "packages")
+        forget()
+
+    forget()
+    yield make
+    forget()
 
 
 def test_slipways_own_policy_is_there() -> None:
@@ -26,6 +85,21 @@ def test_policies_are_loaded_and_their_set_has_a_digest_of_its_own() -> None:
     assert found.digest == same.digest != own.digest
 
 
+def test_what_a_package_registers_is_there_and_its_version_is_part_of_the_set(
+    installed: Installed, tmp_path: Path
+) -> None:
+    points = {POLICIES: {"mine": "acme_slipway:policy"}, WATCHERS: {"gate": "acme_slipway:good"}}
+    installed(points)
+    check_installed()
+    assert set(installed_policies().policies) == {"default-group", "mine"}
+    (watcher,) = installed_watchers().values()
+    assert (set(watcher.watches), set(watcher.touches)) == ({"rack", "network/oob"}, {"node/gw01"})
+    before = installed_policies().digest
+    install(tmp_path / "packages", "acme_slipway", SOURCE, points, "2.2")
+    installed_policies.cache_clear()
+    assert installed_policies().digest != before
+
+
 def test_rule_42_two_of_one_name_are_refused_and_both_are_named() -> None:
     with pytest.raises(ExtensionError, match="policy 'default-group' is registered by slipway and by design_rendering"):
         policy_set([point("default-group")])
@@ -35,5 +109,60 @@ def test_rule_42_two_of_one_name_are_refused_and_both_are_named() -> None:
 
 @pytest.mark.parametrize("value", ["no_such_package:policy", "design_rendering.policies:nothing", "sys:path"])
 def test_what_cannot_be_used_is_named(value: str) -> None:
-    with pytest.raises(ExtensionError, match=f"policy 'bad' .{value}."):
+    with pytest.raises(ExtensionError, match=f"policy 'bad' .{value} of no package."):
         policy_set([point("bad", value)])
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "attribute", "words"),
+    [
+        (POLICIES, "bad", "number", "is nothing that can be called: it must be a function of one argument"),
+        (POLICIES, "bad", "two", "cannot be called with one argument"),
+        (POLICIES, "bad", "missing", "cannot be loaded: AttributeError"),
+        (POLICIES, "no good", "policy", "has no usable name"),
+        (
+            WATCHERS,
+            "webhook",
+            "good",
+            "watcher 'webhook' is registered by slipway and by acme_slipway:good of acme_slip",
+        ),
+        (WATCHERS, "bad", "tell", "is a function: it must be a site_engine.watchers.DesignWatcher"),
+        (WATCHERS, "bad", "nothing", "watches nothing: name kinds"),
+        (WATCHERS, "bad", "text", "has `watches` that is no list of texts"),
+        (WATCHERS, "bad", "unknown", "watches 'nodes', and there is no such kind of objects. Did you mean node?"),
+        (WATCHERS, "bad", "profiles", "touches 'host_profile': only nodes can be asked for again"),
+        (WATCHERS, "bad", "untold", "has a `tell` that cannot be called with one argument"),
+    ],
+)
+def test_rule_42_a_bad_registration_is_refused_with_its_package_and_what_would_be_right(
+    installed: Installed, group: str, name: str, attribute: str, words: str
+) -> None:
+    good = {"acme": "acme_slipway:policy"} if group == POLICIES else {"acme": "acme_slipway:foreign"}
+    installed({group: {**good, name: f"acme_slipway:{attribute}"}})
+    with pytest.raises(ExtensionError) as caught:
+        check_installed()
+    assert words in str(caught.value)
+    assert "of acme_slipway 2.1" in str(caught.value)
+    with pytest.raises(ExtensionError):
+        (installed_policies if group == POLICIES else installed_watchers)()
+
+
+def test_all_that_is_wrong_is_said_at_once(installed: Installed) -> None:
+    installed({POLICIES: {"a": "acme_slipway:number"}, WATCHERS: {"b": "acme_slipway:tell", "c": "acme_slipway:text"}})
+    with pytest.raises(ExtensionError, match=r"policy 'a' .*; watcher 'b' .*; watcher 'c' "):
+        check_installed()
+
+
+def test_rule_42_watchers_that_touch_what_they_watch_are_refused_with_the_path(installed: Installed) -> None:
+    installed({WATCHERS: {"one": "acme_slipway:one", "other": "acme_slipway:other"}})
+    with pytest.raises(ExtensionError) as caught:
+        check_installed()
+    assert "other -> other" in str(caught.value)
+    assert "one -> other -> one" in str(caught.value)
+
+
+def test_rule_42_two_jobs_with_one_check_are_refused() -> None:
+    def work(_controller: Controller) -> None: ...
+
+    with pytest.raises(StrategyError, match=r"check 'upkeep' is registered by .*\(0\) and by .*\(1\)"):
+        Controller(cast("SiteStore", None), "me", [Job("upkeep", 1.0, work), Job("upkeep", 1.0, work)])

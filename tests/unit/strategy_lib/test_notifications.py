@@ -44,6 +44,14 @@ def test_what_was_read_can_be_written_and_read_again() -> None:
     assert parse_notifications(read.to_data()) == read
 
 
+def test_changes_of_objects_have_to_be_named() -> None:
+    told = {**CHAT, "events": ["objects_changed"], "objects": ["node/gw01", "network"]}
+    read = parse_notifications({"targets": [CHAT, {**told, "name": "inventory"}]})
+    assert [target.name for target in read.wanting(NotificationKind.OBJECTS_CHANGED)] == ["inventory"]
+    assert read.targets[1].objects == {"node/gw01", "network"}
+    assert parse_notifications(read.to_data()) == read
+
+
 def _hook(connection: str) -> dict[str, Any]:
     return {"webhook": {"connection": connection}}
 
@@ -58,6 +66,9 @@ def _hook(connection: str) -> dict[str, Any]:
         ([{"webhook": {"connection": "x"}}], "[0]", "name is missing"),
         ([{"name": "a", "webhook": {"connection": "x", "password": "secret"}}], "[0].webhook.password", "not known"),
         ([{"name": "a", "webhook": {"url": "https://x"}}], "[0].webhook.url", "not known here"),
+        ([{**MAIL, "events": ["objects_changed"]}], "[0].events", "only a webhook is told of objects_changed"),
+        ([{**CHAT, "objects": ["node"]}], "[0].objects", "add objects_changed to its events"),
+        ([{**CHAT, "events": ["objects_changed"], "objects": []}], "[0].objects", "must not be an empty list"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_notifications(targets: list[Any], path: str, words: str) -> None:

@@ -19,6 +19,7 @@ from strategy_lib.goals.actors import (
     apply_policies,
     check_registrations,
     check_watchers,
+    concerns,
     may,
     needs_policies,
 )
@@ -107,3 +108,18 @@ def test_rule_42_policies_that_change_something_in_the_tenth_round_are_refused(c
 )
 def test_rule_43_policies_run_where_policed_is_older(policed: tuple[int, str] | None, expected: bool) -> None:
     assert needs_policies(policed, 2, "set-1") is expected
+
+
+def test_rule_42_a_kind_and_one_of_its_objects_make_a_circle_too() -> None:
+    check_watchers([watcher("a", "node/x", "node/y"), watcher("b", "node/y", "network/y")])
+    with pytest.raises(StrategyError, match="a -> b -> a"):
+        check_watchers([watcher("a", "node/x", "node/y"), watcher("b", "node/y", "node/x")])
+    with pytest.raises(StrategyError, match="own -> own"):
+        check_watchers([watcher("own", "node", "node/y")])
+
+
+@pytest.mark.parametrize(
+    ("names", "told"), [({"node"}, True), ({"node/x"}, True), ({"node/y", "network"}, False), ({"nod"}, False)]
+)
+def test_a_watcher_is_concerned_by_a_kind_or_by_one_object(names: set[str], told: bool) -> None:
+    assert concerns(names, "node", "x") is told
