@@ -26,6 +26,7 @@ def deploys(simulator: Simulator) -> list[list[str]]:
     return [nodes for action, nodes in simulator.submissions() if action == "deploy_nodes"]
 
 
+@pytest.mark.endurance
 def test_rule_39_a_gateway_fails_and_only_its_dependants_are_held(
     slipway: RunningSlipway, start_simulator: StartSimulator
 ) -> None:

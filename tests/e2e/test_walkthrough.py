@@ -36,6 +36,7 @@ def walks(walker: Walker) -> None:
     assert walker.runtime.password("admin") not in output
 
 
+@pytest.mark.endurance
 def test_what_is_typed_in_the_other_terminal(
     slipway: RunningSlipway, start_simulator: StartSimulator, tmp_path: Path
 ) -> None:

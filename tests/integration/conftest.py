@@ -14,15 +14,24 @@ import uvicorn
 from site_engine.process import SystemClock
 from site_store import SiteStore
 from slipway_airflow import connections
+from tests.support.compiled_statements import share_compiled_statements
 from tests.support.dag_runs import Runs
 from tests.support.driving import Begin, begin_with, simulated
 from tests.support.simulators import Simulator
-from tests.support.stores import new_store
+from tests.support.stores import new_store_in_memory
 
 if TYPE_CHECKING:
     from airflow.dag_processing.dagbag import DagBag
 
 DAGS = Path(__file__).parent.parent.parent / "dags"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_statements() -> Iterator[None]:
+    """Compile statements once: a third of what a short test of the store takes."""
+    with pytest.MonkeyPatch.context() as patch:
+        share_compiled_statements(patch)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -49,10 +58,9 @@ def simulator(_simulators: Callable[[], Simulator]) -> Simulator:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SiteStore]:
+def store() -> Iterator[SiteStore]:
     """Open a new store."""
-    url = new_store(tmp_path)
-    with SiteStore.open(url) as store:
+    with new_store_in_memory() as url, SiteStore.open(url) as store:
         yield store
 
 
@@ -102,11 +110,9 @@ def runs(
     dagbag: DagBag,
     api: str,
     simulator: Simulator,
-    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> Runs:
+) -> Iterator[Runs]:
     """Give a fresh store and a fresh simulator to the DAGs."""
-    monkeypatch.setenv("SLIPWAY_DATABASE_URL", new_store(tmp_path))
     monkeypatch.setenv("SLIPWAY_URL", api)
     connection = {"conn_type": "drydock", "host": simulator.url, "extra": {"poll_interval": 0.05}}
     monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(connection))
@@ -115,4 +121,6 @@ def runs(
     monkeypatch.setattr("airflow.dag_processing.dagbag.BundleDagBag", lambda **_: dagbag)
     monkeypatch.setattr("airflow.dag_processing.dagbag.sync_bag_to_db", lambda *_: None)
     monkeypatch.setattr("jsonschema.Draft202012Validator.check_schema", lambda *_, **__: None)
-    return Runs(dagbag, simulator)
+    with new_store_in_memory() as url:
+        monkeypatch.setenv("SLIPWAY_DATABASE_URL", url)
+        yield Runs(dagbag, simulator)

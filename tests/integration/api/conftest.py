@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import httpx
@@ -22,7 +21,7 @@ from tests.conftest import AIRFLOW_HOME, ROOT
 from tests.integration.api.described import is_as_described
 from tests.support.lossy_proxy import LossyProxy, lossy_proxy
 from tests.support.simulators import Simulator
-from tests.support.stores import new_store
+from tests.support.stores import new_store_in_memory
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -128,9 +127,10 @@ def anonymous(clients: dict[str, httpx.Client]) -> httpx.Client:
 
 
 @pytest.fixture
-def store_url(tmp_path: Path) -> str:
+def store_url() -> Iterator[str]:
     """Return the URL of this test's own store."""
-    return new_store(tmp_path)
+    with new_store_in_memory() as url:
+        yield url
 
 
 @pytest.fixture(autouse=True)

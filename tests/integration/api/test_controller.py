@@ -108,6 +108,7 @@ def test_it_closes_a_dead_action_and_ends_cleanly(store: SiteStore, started: Sta
     assert held.expires_at <= store._database.read(database_time), "the next one need not wait"
 
 
+@pytest.mark.endurance
 def test_one_that_was_killed_is_followed_by_the_next(store: SiteStore, started: Start) -> None:
     killed = started()
     killed.wait_for("This controller leads")
@@ -124,6 +125,7 @@ def test_one_that_was_killed_is_followed_by_the_next(store: SiteStore, started: 
     assert held.epoch > before.epoch
 
 
+@pytest.mark.endurance
 def test_without_an_account_it_says_so_and_leaves_the_lead_to_others(
     store: SiteStore, started: Start, dead: str
 ) -> None:
@@ -136,6 +138,7 @@ def test_without_an_account_it_says_so_and_leaves_the_lead_to_others(
     assert "leads" not in "".join(process.lines)
 
 
+@pytest.mark.endurance
 def test_an_account_that_is_refused_closes_nothing(store: SiteStore, started: Start, dead: str) -> None:
     process = started("nobody")
     process.wait_for("logging in as nobody: HTTP 401")

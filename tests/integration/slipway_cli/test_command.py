@@ -55,7 +55,17 @@ def test_a_closed_pipe_and_a_closed_standard_input_give_no_traceback(example: Pa
         assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("options", ["plan FILE", "plan FILE -o json", "validate FILE", "simulate FILE", "--help"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        "plan FILE",
+        "--help",
+        *(
+            pytest.param(options, marks=pytest.mark.endurance)
+            for options in ("plan FILE -o json", "validate FILE", "simulate FILE")
+        ),
+    ],
+)
 def test_output_that_cannot_be_written_is_told_in_one_line(example: Path, options: str) -> None:
     line = f"{sys.executable} -m slipway_cli {options.replace('FILE', str(example))} > /dev/full"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,8 +87,14 @@ def open_page(browser: Browser, origin: str, tokens: dict[str, str]) -> Iterator
         context.close()
 
 
+@pytest.fixture(scope="session")
+def tls() -> ssl.SSLContext:
+    """What every client is made with: to read the system's certificates takes longer than a test."""
+    return ssl.create_default_context()
+
+
 @pytest.fixture
-def pages(origin: str, tokens: dict[str, str]) -> Iterator[dict[str, httpx.Client]]:
+def pages(origin: str, tokens: dict[str, str], tls: ssl.SSLContext) -> Iterator[dict[str, httpx.Client]]:
     """Return a client for each role that asks as a browser does: by Airflow's cookie, from Airflow's own pages."""
     made = {
         role: httpx.Client(
@@ -95,10 +102,11 @@ def pages(origin: str, tokens: dict[str, str]) -> Iterator[dict[str, httpx.Clien
             cookies={"_token": token},
             headers={"Sec-Fetch-Site": "same-origin", "Origin": origin},
             timeout=60,
+            verify=tls,
         )
         for role, token in tokens.items()
     }
-    made["anonymous"] = httpx.Client(base_url=f"{origin}{UI}", timeout=60)
+    made["anonymous"] = httpx.Client(base_url=f"{origin}{UI}", timeout=60, verify=tls)
     yield made
     for client in made.values():
         client.close()

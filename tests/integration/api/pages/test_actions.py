@@ -119,6 +119,7 @@ def test_who_may_not_change_runs_sees_no_buttons(pages: dict[str, httpx.Client],
     assert buttons.findall(pages["viewer"].get("/sites/alpha").text) == []
 
 
+@pytest.mark.endurance
 def test_groups_change_without_a_reload_and_what_is_open_stays_open(
     open_page: Open, begin: Begin, fake: FakeProvisioner
 ) -> None:
@@ -139,6 +140,7 @@ def test_groups_change_without_a_reload_and_what_is_open_stays_open(
     assert watched.complaints == []
 
 
+@pytest.mark.endurance
 def test_hostile_names_are_shown_as_text(open_page: Open, begin: Begin, fake: FakeProvisioner) -> None:
     bad = HOSTILE[:32]
     fake.script(bad, "deploy", "fail")

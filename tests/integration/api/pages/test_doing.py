@@ -100,6 +100,7 @@ def test_what_cannot_be_started_is_said_in_the_form(pages: dict[str, httpx.Clien
     assert pages["user"].post("/sites/default/start/deploy_site", content=b"\xff=1").status_code == 400
 
 
+@pytest.mark.endurance
 def test_in_a_browser_inside_airflow(open_page: Open, store: SiteStore) -> None:
     """From the list of sites to the action that was started; nothing of it opens another window or asks the browser."""
     commit(store)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import httpx
+import pytest
 
 from site_store import SiteStore
 from tests.integration.api.pages.conftest import UI, Open
@@ -42,6 +43,7 @@ def test_the_table_is_filtered_sorted_and_paged_by_the_server(pages: dict[str, h
     assert ask(sort="nothing").status_code == 400
 
 
+@pytest.mark.endurance
 def test_the_table_follows_what_is_typed(open_page: Open, store: SiteStore) -> None:
     commit_design(store, "typed", site([node("a1"), node("b1")], [group("all")]))
     watched = open_page(f"{UI}/sites/typed")

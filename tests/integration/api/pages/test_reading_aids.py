@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import quote
 
+import httpx
 import pytest
 
 from provisioner_client.protocol import ListedNode
@@ -91,6 +94,42 @@ def places(driving: Driving, store: SiteStore) -> list[str]:
     ]
 
 
+class Elements(HTMLParser):
+    """The elements and ids of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.names: Counter[str] = Counter()
+        self.ids: Counter[str] = Counter()
+        self.scripts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Count an element; note what of it would run."""
+        self.names[tag] += 1
+        self.ids.update(value for name, value in attrs if name == "id" and value is not None)
+        self.scripts += [f"{tag} {name}" for name, _ in attrs if name.startswith("on")]
+        if tag == "script" and "src" not in dict(attrs):
+            self.scripts.append(tag)
+
+
+def test_on_every_page_hostile_names_are_text_and_there_is_one_heading(
+    pages: dict[str, httpx.Client], hostile: Driving, store: SiteStore
+) -> None:
+    for path in places(hostile, store):
+        answer = pages["admin"].get(path.removeprefix(UI))
+        assert answer.status_code == 200, path
+        found = Elements(answer.text)
+        assert (found.scripts, found.names["img"], found.names["i"]) == ([], 0, 0), path
+        assert found.names["h1"] == 1, path
+        assert [name for name, number in found.ids.items() if number > 1] == [], path
+        assert found.names["table"] == 0 or 'scope="' in answer.text, path
+    shown = pages["admin"].get(f"/actions/{hostile.action.id}").text
+    assert "&lt;img src=x onerror=alert(1)&gt;" in shown
+    assert "Is &lt;script&gt;alert(1)&lt;/script&gt; cabled?" in shown
+
+
+@pytest.mark.endurance
 def test_hostile_names_are_text_on_every_page_and_the_policy_reports_nothing(
     open_page: Open, hostile: Driving, store: SiteStore
 ) -> None:
@@ -106,6 +145,7 @@ def test_hostile_names_are_text_on_every_page_and_the_policy_reports_nothing(
     watched.page.get_by_text(QUESTION).first.wait_for()
 
 
+@pytest.mark.endurance
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_a_screen_reader_finds_names_and_headings_and_an_eye_enough_contrast(
     open_page: Open, hostile: Driving, store: SiteStore, dark: bool
@@ -120,6 +160,7 @@ def test_a_screen_reader_finds_names_and_headings_and_an_eye_enough_contrast(
     assert stumbles == {}
 
 
+@pytest.mark.endurance
 @pytest.mark.parametrize("width", [390, 1280])
 def test_no_page_is_wider_than_the_screen(open_page: Open, hostile: Driving, store: SiteStore, width: int) -> None:
     watched = open_page(f"{UI}/owners", width=width)
@@ -132,6 +173,7 @@ def test_no_page_is_wider_than_the_screen(open_page: Open, hostile: Driving, sto
     assert too_wide == []
 
 
+@pytest.mark.endurance
 def test_by_keyboard_alone_a_person_gets_to_the_question_and_keeps_the_place(
     open_page: Open, begin: Begin, fake: FakeProvisioner, store: SiteStore
 ) -> None:

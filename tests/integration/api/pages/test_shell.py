@@ -74,6 +74,7 @@ def test_a_live_part_that_did_not_change_is_not_sent_again(pages: dict[str, http
     assert first.text in pages["viewer"].get("/").text
 
 
+@pytest.mark.endurance
 def test_the_nav_item_shows_the_sites_and_follows_the_colours(open_page: Open, store: SiteStore) -> None:
     commit(store, "alpha")
     watched = open_page("/", dark=True)
@@ -96,6 +97,7 @@ def test_a_change_is_shown_without_a_reload(open_page: Open, store: SiteStore) -
     assert watched.complaints == []
 
 
+@pytest.mark.endurance
 def test_the_page_says_that_the_session_is_over(open_page: Open) -> None:
     watched = open_page(f"{UI}/")
     watched.page.locator("#connection[data-state=live]").wait_for()
@@ -105,6 +107,7 @@ def test_the_page_says_that_the_session_is_over(open_page: Open) -> None:
     assert watched.page.locator("#connection").inner_text() == "the session is over"
 
 
+@pytest.mark.endurance
 def test_the_page_says_that_it_is_disconnected_and_comes_back(open_page: Open) -> None:
     watched = open_page(f"{UI}/")
     watched.page.locator("#connection[data-state=live]").wait_for()
