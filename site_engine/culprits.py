@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strategy_lib.phase import GroupState, Reason
+from strategy_lib.status.leaf import blocked_by
 
 if TYPE_CHECKING:
     from site_store import GroupRecord, SiteStore
@@ -23,3 +24,13 @@ def culprit_of(store: SiteStore, record: GroupRecord) -> GroupRecord:
             break
         record = store.groups.get(record.action_id, failed[0])
     return record
+
+
+def why_blocked(store: SiteStore, record: GroupRecord) -> str:
+    """Say of a group that is about to be judged which group stands in its way, and why."""
+    states = store.groups.states(record.action_id, record.definition.depends_on)
+    failed = [name for name in record.definition.depends_on if states.get(name) is GroupState.FAILURE]
+    if not failed:
+        return "a group that it depends on has not succeeded"
+    culprit = culprit_of(store, store.groups.get(record.action_id, failed[0]))
+    return blocked_by(culprit.name, culprit.reason.value if culprit.reason else "failed")

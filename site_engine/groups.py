@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from site_engine import log_messages
 from site_engine.approvals import refusal
+from site_engine.culprits import why_blocked
 from site_engine.differences import node_differences
 from site_engine.measurements import measure_abandoned, measure_group
 from site_engine.operations.reconcile import OperationOwner, list_nodes
@@ -263,9 +264,9 @@ class GroupSubject:
         for result in view.criteria:
             log_messages.judged(result).write(self._log)
         log_messages.verdict(view).write(self._log)
-        self._store.groups.finish(
-            record.action_id, record.name, record.attempt, view.state, view.reason, criteria, asdict(view.counts)
-        )
+        verdict = (view.state, view.reason, criteria, asdict(view.counts))
+        blocked = why_blocked(self._store, record) if view.reason is Reason.DEPENDENCY else None
+        self._store.groups.finish(record.action_id, record.name, record.attempt, *verdict, blocked=blocked)
         judged = self._read()
         measure_group(self.request.site, judged)
         return judged

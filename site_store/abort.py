@@ -16,6 +16,7 @@ from site_store.operations import abandon_operations
 from site_store.outbox import write_notification
 from site_store.records import ActionState
 from site_store.tables import action, group_run, node, site_lock, task
+from site_store.unsent import number_never_begun
 from strategy_lib.node import TaskStatus
 from strategy_lib.notifications import NotificationKind
 from strategy_lib.phase import GroupState, Reason
@@ -40,6 +41,7 @@ def close_action(
     ).rowcount
     interrupt_work(tx, now, action_id)
     interrupt_groups(tx, now, closing.site, action_id)
+    number_never_begun(tx, now, closing.site, action_id)
     if decided and not closing.dry_run and (closing.state, closing.verdict) != (state, verdict):
         facts = {"kind": closing.kind, "revision": closing.revision, "user": closing.user}
         data = {**facts, "state": state, "verdict": verdict}

@@ -20,6 +20,7 @@ from site_store.records import GroupRecord, GroupStanding, IdleGroup, PlannedGro
 from site_store.steps import AIRFLOW_OWNER, end_group_steps, plan_steps
 from site_store.storable import require_names
 from site_store.tables import action, group_node, group_run, task
+from site_store.unsent import write_dependencies
 from strategy_lib.criteria import CriterionResult
 from strategy_lib.goals.op_transitions import Event
 from strategy_lib.phase import GroupState, Reason
@@ -231,6 +232,7 @@ class Groups(Repository):
         reason: Reason | None,
         criteria: Sequence[CriterionResult] = (),
         counts: Mapping[str, int] | None = None,
+        blocked: str | None = None,
     ) -> bool:
         """Write a group's verdict. The first verdict of an attempt stays (rule 23).
 
@@ -240,6 +242,7 @@ class Groups(Repository):
         state, reason : the verdict: `SUCCESS` without a reason, or `FAILURE` with one.
         criteria : every criterion of both phases with needed and actual (rule 16).
         counts : numbers of nodes by what became of them, for the report.
+        blocked : which group stands in its way, and why; None: none does.
 
         Returns
         -------
@@ -272,6 +275,7 @@ class Groups(Repository):
             message = f"attempt {attempt}: {state}" + (f" ({reason})" if reason else "")
             verdict = NewEvent(EventKind.GROUP_FINISHED, message, group, data={"criteria": data})
             write_events(tx, now, site, action_id, [verdict])
+            write_dependencies(tx, now, site, action_id, group, blocked)
             if judged.critical and state is GroupState.FAILURE:
                 facts = {"criteria": data, "counts": dict(counts or {})}
                 tell_group_failed(tx, now, site, action_id, group, reason, facts)

@@ -14,6 +14,7 @@ from site_store.operations import LIVE, abandon_operations
 from site_store.records import GroupRecord
 from site_store.tables import group_node, operation, task
 from site_store.tasks import both_tasks, deploy, prepare
+from site_store.unsent import forget_numbers
 from strategy_lib.node import NodeState, TaskStatus, node_state
 
 _PAST = ("status", "op", "error", "started", "ended")
@@ -58,6 +59,7 @@ def start_again(tx: Connection, now: datetime, site: str, found: GroupRecord) ->
         .where(task.c.action_id == found.action_id, task.c.status == TaskStatus.WITHHELD, task.c.node.in_(members))
         .values(status=TaskStatus.PENDING, error=None, held=None, started=None, ended=None)
     )
+    forget_numbers(tx, found.action_id, members)
     verdict = NewEvent(
         EventKind.NEW_ATTEMPT,
         f"attempt {found.attempt + 1} begins with {len(again)} nodes again; attempt {found.attempt} ended with "

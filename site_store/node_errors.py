@@ -18,7 +18,6 @@ from sqlalchemy import (
     Select,
     and_,
     case,
-    delete,
     func,
     literal,
     or_,
@@ -103,46 +102,7 @@ def write_errors(
         "time": literal(now, node_error.c.time.type),
         "state": literal(str(ReportState.FAILED)),
     }
-    _write(tx, facts, select(*facts.values()).select_from(source).where(*which, task.c.status.in_(_FAILED)))
-
-
-def write_unsent(
-    tx: Connection, now: datetime, site: str, action_id: str, phase: Phase, reasons: Mapping[str, str]
-) -> None:
-    """Keep in the caller's transaction that nothing could be sent for these nodes: an error with a number of its own.
-
-    The number is taken from the sequence of operations, so that it is newer than all that was done to them; the node
-    stays with the operation that has left it as it is (rule 11).
-    """
-    if not reasons:
-        return
-    op = take_op(tx, now, site, action_id, phase)
-    why = pairs(tx, reasons)
-    facts: dict[str, ColumnElement[Any]] = {
-        "site": node.c.site,
-        "node": node.c.name,
-        "op": literal(op, node_error.c.op.type),
-        "code": literal(str(ErrorCode.REFUSED)),
-        "text": why.c.value,
-        "phase": literal(str(phase)),
-        "action_id": literal(action_id),
-        "wanted_version": func.coalesce(task.c.wanted_version, node.c.wanted_version),
-        "time": literal(now, node_error.c.time.type),
-        "state": literal(str(ReportState.FAILED)),
-    }
-    of_node = and_(task.c.node == node.c.name, task.c.action_id == action_id, task.c.phase == str(phase))
-    source = node.join(why, why.c.key == node.c.name).join(task, of_node)
-    _write(tx, facts, select(*facts.values()).select_from(source).where(node.c.site == site))
-
-
-def take_op(tx: Connection, now: datetime, site: str, action_id: str, phase: Phase) -> int:
-    """Take a number from the sequence of operations, for what is told of nodes that nothing was sent for."""
-    row = {"action_id": action_id, "site": site, "attempt": -1, "phase": phase, "nodes": [], "design_ref": ""}
-    taken = insert(tx, operation).values(**row, created=now, status=OperationStatus.COMPLETE)
-    op = int(tx.scalars(taken.returning(operation.c.op)).one())
-    # Neither database gives the number again.
-    tx.execute(delete(operation).where(operation.c.op == op))
-    return op
+    write_rows(tx, facts, select(*facts.values()).select_from(source).where(*which, task.c.status.in_(_FAILED)))
 
 
 def clear_errors(tx: Connection, this: Operation, nodes: Collection[str]) -> None:
@@ -154,7 +114,8 @@ def clear_errors(tx: Connection, this: Operation, nodes: Collection[str]) -> Non
         tx.execute(update(node_error).where(*own, *theirs).values(state=str(ReportState.CLEARED)))
 
 
-def _write(tx: Connection, facts: Mapping[str, ColumnElement[Any]], found: Select[Any]) -> None:
+def write_rows(tx: Connection, facts: Mapping[str, ColumnElement[Any]], found: Select[Any]) -> None:
+    """Write errors that a statement selects; one with the same words as before stays as it is."""
     rows = insert(tx, node_error).from_select(list(facts), found)
     new = {name: rows.excluded[name] for name in ("code", "text", "provisioner_task", "time", "state")}
     forgotten = {"acknowledged_at": None, "acknowledged_by": None}

@@ -12,10 +12,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Text, and_, case, exists, func, literal, null, or_, select, update
 
 from site_store.dialects import among, pairs
-from site_store.node_errors import clear_errors, write_errors, write_unsent
+from site_store.node_errors import clear_errors, write_errors
 from site_store.records import Operation, OperationStatus
 from site_store.tables import action, node, operation, task
 from site_store.tries import FRESH, count_failures
+from site_store.unsent import write_unsent
+from strategy_lib.goals.node_errors import ErrorCode
 from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import UNPROVABLE_BY_DEPLOY, Outcome
 from strategy_lib.phase import Phase
@@ -152,11 +154,12 @@ def fail_nodes(tx: Connection, now: datetime, site: str, action_id: str, reasons
     """Note with nodes that nothing could be sent for them, each with its reason."""
     if not reasons:
         return
-    write_unsent(tx, now, site, action_id, Phase.PREPARE, reasons)
+    write_unsent(tx, now, site, action_id, Phase.PREPARE, reasons, ErrorCode.REFUSED)
     unsent = (task.c.action_id == action_id, task.c.phase == Phase.PREPARE, among(tx, task.c.node, reasons))
     count_failures(tx, now, node.c.site == site, *unsent)
     why = pairs(tx, reasons)
     revision = select(action.c.revision).where(action.c.id == action_id).scalar_subquery()
+    planned = select(task.c.wanted_version).where(*unsent, task.c.node == node.c.name).scalar_subquery()
     tx.execute(
         update(node)
         .where(node.c.site == site, node.c.name == why.c.key)
@@ -164,7 +167,7 @@ def fail_nodes(tx: Connection, now: datetime, site: str, action_id: str, reasons
             status=str(Status.ERROR),
             error=why.c.value,
             error_revision=revision,
-            error_version=node.c.wanted_version,
+            error_version=func.coalesce(planned, node.c.wanted_version),
             error_action=literal(action_id, Text()),
             version=node.c.version + 1,
             first_updated=func.coalesce(node.c.first_updated, now),

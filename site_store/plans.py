@@ -30,6 +30,7 @@ from site_store.node_status import expect_provisioner, planned_version, provisio
 from site_store.records import GroupRecord, PlannedGroup
 from site_store.tables import action, group_node, group_run, operation, task
 from site_store.tasks import withhold
+from site_store.unsent import number_as_wanted
 from strategy_lib.criteria import CriterionResult
 from strategy_lib.group_plan import GroupPlan
 from strategy_lib.node import TaskStatus
@@ -137,6 +138,7 @@ def write_plan(
             .where(task.c.action_id == action_id, among(tx, task.c.node, done))
             .values(status=TaskStatus.SUCCESS, started=now, ended=now)
         )
+        number_as_wanted(tx, now, requested.site, action_id, GROUP_PHASES, done)
     withhold(tx, now, action_id, GROUP_PHASES, withheld)
     return True
 

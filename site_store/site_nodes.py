@@ -125,27 +125,15 @@ class SiteNodes(Repository):
             .where(group_node.c.action_id == task.c.action_id, group_node.c.node == task.c.node)
             .correlate(task)
         )
-        facts = (
-            "phase",
-            "status",
-            "owner",
-            "owner_group",
-            "error",
-            "fixed",
-            "found",
-            "started",
-            "ended",
-            "tries",
-            "held",
-        )
+        facts = ("phase", "status", "owner", "owner_group", "error", "fixed", "found", "started", "ended")
+        counted = ("tries", "held", "op", "done_op")
 
         def work(tx: Connection) -> NodePastFacts:
             chosen = newest.subquery()
             tasks = (
                 select(
                     *about,
-                    *(task.c[column] for column in facts),
-                    task.c.op,
+                    *(task.c[column] for column in (*facts, *counted)),
                     operation.c.provisioner_task,
                     operation.c.attempt,
                     operation.c.round,
@@ -364,4 +352,5 @@ def _past(row: Row[*tuple[Any, ...]]) -> NodePast:
         tries=row.tries,
         round=row.round,
         held=row.held,
+        done_op=row.done_op,
     )

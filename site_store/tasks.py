@@ -31,6 +31,8 @@ from site_store.events import EventKind, NewEvent, write_events
 from site_store.node_records import NodeTasks, TaskRecord
 from site_store.node_status import fail_nodes, provisioner_owner
 from site_store.tables import action, group_node, group_run, node, operation, task
+from site_store.unsent import number_as_wanted, write_unsent
+from strategy_lib.goals.node_errors import ErrorCode
 from strategy_lib.node import NodeState, TaskStatus, node_state
 from strategy_lib.phase import GROUP_PHASES, Phase
 
@@ -93,12 +95,19 @@ def _task(row: Row[*tuple[Any, ...]], phase: str, provisioner_tasks: dict[int | 
 def withhold(
     tx: Connection, now: datetime, action_id: str, phases: Collection[Phase], reasons: Mapping[str, str]
 ) -> None:
-    """Keep these nodes from being submitted for these phases, where they are still to be; the reason is kept."""
+    """Keep these nodes from being submitted for these phases, where they are still to be; the reason is kept.
+
+    That is the `policy` of the strategy, or of the action: to leave alone what is deployed (rule 21).
+    """
+    if not reasons:
+        return
     by_reason: defaultdict[str, list[str]] = defaultdict(list)
     for name, reason in reasons.items():
         by_reason[reason].append(name)
     for reason, nodes in by_reason.items():
         _settle_pending(tx, action_id, phases, nodes, TaskStatus.WITHHELD, reason, now)
+    site: str = tx.scalars(select(action.c.site).where(action.c.id == action_id)).one()
+    write_unsent(tx, now, site, action_id, sorted(phases, key=GROUP_PHASES.index)[0], reasons, ErrorCode.POLICY)
 
 
 def _settle_pending(
@@ -245,6 +254,8 @@ class Tasks(Repository):
             withhold(tx, now, action_id, phases, withheld)
             if as_wanted:
                 _settle_pending(tx, action_id, phases, as_wanted, TaskStatus.SUCCESS, None, now)
+                site: str = tx.scalars(select(action.c.site).where(action.c.id == action_id)).one()
+                number_as_wanted(tx, now, site, action_id, phases, as_wanted)
 
         self._database.write(work)
 

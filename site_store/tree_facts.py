@@ -63,6 +63,7 @@ class LeafFacts:
     """A node's task in an action, as it stands under one of its groups, or ("") under the step itself.
 
     `tries` is the number of its present try in the action, from 1; `held` says for which other node it is held.
+    `done_op` is the number of what has no operation of its own: that by which the node was done, or of why it was not.
     """
 
     group: str
@@ -80,6 +81,7 @@ class LeafFacts:
     ended: datetime | None
     tries: int = 1
     held: str | None = None
+    done_op: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +255,8 @@ class NodePast:
     """A node's task in one action, as it ended or stands.
 
     `found` is what the provisioner said of the node before. `tries` is the number of the present try in the action, and
-    `round` that of the operation in its phase. `held` says for which other node it is held.
+    `round` that of the operation in its phase. `held` says for which other node it is held; `done_op` is as in
+    `LeafFacts`.
     """
 
     action_id: str
@@ -280,6 +283,7 @@ class NodePast:
     tries: int = 1
     round: int | None = None
     held: str | None = None
+    done_op: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

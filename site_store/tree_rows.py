@@ -191,6 +191,7 @@ def leaf_facts(row: Row[*tuple[Any, ...]]) -> LeafFacts:
         fixed=row.fixed,
         started=row.started,
         ended=row.ended,
+        done_op=row.done_op,
         tries=row.tries,
         held=row.held,
     )

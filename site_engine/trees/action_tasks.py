@@ -249,7 +249,7 @@ class Tasks:
             [record],
             processed_by=elsewhere if leaf.group else None,
             owners=tuple(self.steps.owners.seen(name, shown.status) for name in (owner, *gone) if name),
-            op=leaf.op,
+            op=leaf.op if leaf.op is not None else leaf.done_op,
             provisioner_task=leaf.provisioner_task,
             tries=leaf.tries,
             fixed=leaf.fixed or "",

@@ -191,6 +191,7 @@ def _phase(one: NodePast, now: datetime) -> dict[str, Any]:
         "owner": one.owner,
         "processed_by": one.owner_group,
         "op": one.op,
+        "done_op": one.done_op,
         "attempt": one.attempt,
         "round": one.round,
         "tries": one.tries,

@@ -177,6 +177,7 @@ def shown_in_site(node: SiteNodeFacts) -> Shown:
             done=_version(node.done_revision, node.done_digest),
             failed=(node.error or "failed") if node.status == Status.ERROR else None,
             failed_version=node.error_revision,
+            wanted_version=node.wanted_version,
             touched=node.touched,
             done_version=node.done_version,
             failed_at=node.error_version,

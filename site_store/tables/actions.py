@@ -176,6 +176,8 @@ task = Table(
     # The wanted version of the node that the action's plan is about.
     Column("wanted_version", Integer),
     Column("tries", Integer, nullable=False, server_default="1"),
+    # Where no operation of its own decided it: the one that it was done by before, or the number that says why not.
+    Column("done_op", Serial),
     # Why it is held for another node; NULL: it is not.
     Column("held", Text),
     Index("ix_task_op_node", "op", "node"),

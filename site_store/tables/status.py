@@ -34,8 +34,8 @@ CASE
   WHEN wanted_digest IS NULL AND done_digest IS NULL THEN 'deleted'
   WHEN wanted_digest IS NULL AND status = 'error' THEN 'error'
   WHEN wanted_digest IS NULL THEN 'pending'
-  WHEN status = 'error' AND (error_revision IS NULL OR error_revision >= wanted_revision)
-    AND (touched IS NULL OR error_version IS NULL OR error_version >= touched) THEN 'error'
+  WHEN status = 'error' AND (error_version >= wanted_version OR ((error_version IS NULL OR wanted_version IS NULL)
+    AND (error_revision IS NULL OR error_revision >= wanted_revision))) THEN 'error'
   WHEN done_digest IS NULL OR doubt IS NOT NULL OR done_digest <> wanted_digest THEN 'pending'
   WHEN touched IS NOT NULL AND (done_version IS NULL OR done_version < touched) THEN 'pending'
   ELSE 'success'

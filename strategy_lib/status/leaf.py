@@ -88,6 +88,7 @@ class SiteNode:
     in_design : the committed design has it.
     wanted, done : version and digest that are wanted, and that it was last done for; None: never.
     failed : text of the newest error, None where the newest attempt did not fail. `failed_version`: what it was about.
+    wanted_version : grows when it is wanted otherwise, or again; None: not known.
     touched : the wanted version at which a person asked for it again; None: nobody did. `done_version` and
         `failed_at` are the wanted versions that it was done in, and that the error was about; None: not known.
     drifted : what is no longer as it was left, and since when (rule 56).
@@ -100,6 +101,7 @@ class SiteNode:
     done: tuple[int, str] | None = None
     failed: str | None = None
     failed_version: int | None = None
+    wanted_version: int | None = None
     touched: int | None = None
     done_version: int | None = None
     failed_at: int | None = None
@@ -130,9 +132,12 @@ def status_in_site(node: SiteNode) -> Shown:
 
 
 def _superseded(node: SiteNode) -> bool:
-    """Tell whether the error is about an older version than the one that is wanted (rule 46)."""
-    if node.touched is not None and node.failed_at is not None and node.failed_at < node.touched:
-        return True
+    """Tell whether the error is about an older version than the one that is wanted (rule 46).
+
+    Errors from before versions were counted are compared by their revision.
+    """
+    if node.failed_at is not None and node.wanted_version is not None:
+        return node.failed_at < node.wanted_version
     return node.wanted is not None and node.failed_version is not None and node.failed_version < node.wanted[0]
 
 

@@ -262,6 +262,10 @@ class _Waits:
         states = self._store.tasks.states()
         return {name: WaitedFor(states[name]) for name in nodes if name in states}
 
+    def wait(self, action_id: str, _group: str, others: Mapping[str, str]) -> None:
+        for name, other in others.items():
+            self._store.tasks.explain_pending(action_id, Phase.DEPLOY, [name], f"waits for {other}")
+
     def hold(self, action_id: str, reasons: Mapping[str, str]) -> None:
         for name, why in reasons.items():
             for phase in (Phase.PREPARE, Phase.DEPLOY):
@@ -314,6 +318,7 @@ class _Groups:
         reason: Reason | None,
         criteria: Sequence[CriterionResult],
         counts: Mapping[str, int],
+        blocked: str | None = None,
     ) -> None:
         facts: dict[str, Any] = {"reason": reason, "criteria": tuple(criteria), "counts": counts}
         self._all[group] = replace(self._all[group], state=state, ended=self._store.now(), **facts)

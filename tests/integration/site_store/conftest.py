@@ -33,6 +33,7 @@ BOTH_ENGINES = {
     "test_storable.py",
     "test_if_newest.py",
     "test_node_errors.py",
+    "test_unsent.py",
     "test_node_status.py",
     "test_schema_version.py",
     "test_site_groups.py",

@@ -54,6 +54,7 @@ def test_standing_is_what_the_domain_says_of_the_same_facts(store: SiteStore) ->
             done=(1, done) if known and done else None,
             failed="it broke" if status == "error" else None,
             failed_version=about,
+            wanted_version=3,
             touched=touched,
             done_version=done_version,
             failed_at=error_version,
