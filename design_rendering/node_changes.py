@@ -36,17 +36,23 @@ def node_changes(before: str, after: str, nodes: Collection[str], hide: Hide) ->
     nodes : names of nodes of the design `after`.
     """
     wanted = frozenset(nodes)
+
+    def shapes(part: str) -> bool:
+        """Whether a document may make one of these nodes: it is none of another node's."""
+        return _NODE_KIND not in part or not wanted.isdisjoint(_NAME.findall(part))
+
     old, new = _parts(before), _parts(after)
     old_texts, new_texts = frozenset(old), frozenset(new)
     changes = {
         ObjectKey(kind_of(change.schema), change.name): _hidden(change, hide)
         for change in document_changes(
-            _read(part for part in old if part not in new_texts), _read(part for part in new if part not in old_texts)
+            _read(part for part in old if part not in new_texts and shapes(part)),
+            _read(part for part in new if part not in old_texts and shapes(part)),
         )
     }
     if not changes:
         return {}
-    made = _read(part for part in new if _NODE_KIND not in part or not wanted.isdisjoint(_NAME.findall(part)))
+    made = _read(filter(shapes, new))
     parts = parts_of_nodes(design_objects(made, nodes_from_documents(made)))
     found = {}
     for name in sorted(wanted):

@@ -7,16 +7,14 @@ asked; `planning.plan_action` comes to the same for the newest design and the sa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from design_rendering.node_changes import node_changes
-from design_rendering.redaction import Redactor
-from design_rendering.secrets import PLACEHOLDER
+from site_engine.design_changes import DesignUnreadable, documents_between
 from site_engine.differences import NodeDifference, node_difference
 from site_engine.node_lists import last_conditions
-from strategy_lib.errors import StrategyLibError
 from strategy_lib.goals.update import TO_DO, Change
 from strategy_lib.goals.waves import find_node_cycles, waves
 from strategy_lib.outcome import NodeCondition
@@ -214,43 +212,7 @@ def _documents(
     found: dict[str, tuple[DocumentChange, ...]] = {}
     for number, names in sorted(since.items(), reverse=True)[:_MOST_REVISIONS]:
         if goals.revision is not None:
-            found.update(_between(store, site, number, goals.revision, names))
+            # What was rendered by an older version, or forced, may not be readable any more.
+            with suppress(DesignUnreadable):
+                found.update(documents_between(store, site, number, goals.revision, names))
     return found
-
-
-def _between(
-    store: SiteStore, site: str, before: int, after: int, names: Collection[str]
-) -> Mapping[str, tuple[DocumentChange, ...]]:
-    old, new = store.revisions.get(site, before), store.revisions.get(site, after)
-    if old.text is None or new.text is None:
-        return {}
-    secrets = [store.revisions.secrets(site, number) for number in (before, after)]
-    texts = frozenset(text for each in secrets if each is not None for text in each.texts)
-    try:
-        return node_changes(old.text, new.text, names, Hiding(texts) if None not in secrets else _hidden)
-    except StrategyLibError:
-        # What was rendered by an older version, or forced, may not be readable any more.
-        return {}
-
-
-def _hidden(value: Any) -> Any:
-    """Hide a value of a design of which it is not known what in it is secret."""
-    return PLACEHOLDER
-
-
-class Hiding:
-    """Takes secrets out of values, short ones too where they are all of a value."""
-
-    def __init__(self, texts: Collection[str]) -> None:
-        self._texts = frozenset(texts)
-        self._redactor = Redactor(texts, PLACEHOLDER)
-
-    def __call__(self, value: Any) -> Any:
-        """Return the value without the secrets."""
-        if isinstance(value, Mapping):
-            return {key: self(item) for key, item in value.items()}
-        if isinstance(value, Sequence) and not isinstance(value, str):
-            return [self(item) for item in value]
-        if value is None or isinstance(value, bool):
-            return value
-        return PLACEHOLDER if str(value) in self._texts else self._redactor.redact_value(value)
