@@ -123,11 +123,14 @@ def entry_text(entry: Data, sheet: Sheet) -> Text:
     status = status_of(entry)
     style = status_style(status) if status is not None else "dim"
     group = entry.get("group") or {}
+    victim = (entry.get("blame") or {}).get("role") == "victim"
+    if victim:
+        style = f"dim {style}"
     text = Text(f"{sheet.symbol(status)} {printable(str(entry['name']))}", style)
     if group.get("critical"):
         text.append(" *", "bold")
     text.append(f"  {status if status is not None else 'not known'}", style)
-    parts = []
+    parts = ["not run"] if victim else []
     if (group.get("attempt") or 1) > 1:
         parts.append(f"attempt {group['attempt']}")
     if entry.get("children") or entry.get("leaves", 0) > 1:
@@ -157,6 +160,9 @@ def notes_of(entry: Data, sheet: Sheet) -> list[Text]:
     """Return the lines below that of an entry: what was said, criteria that are not met, an answer that is awaited."""
     children, status, blame = entry.get("children"), status_of(entry), entry.get("blame")
     said = _first_words(entry)
+    if entry.get("type") == "supertask" and not blame:
+        # A phase of a group that is blocked by another: its group says so.
+        said = [words for words in said if not words.startswith("blocked by ")]
     if children and not entry.get("provisioner"):
         # What its children say stands with them; a provisioner's task says only its own. A node below which a reporter
         # has leaves has words of its own too.

@@ -108,9 +108,25 @@ def test_the_whole_tree() -> None:
         "   │     ├─ ✓ c1  success",
         "   │     └─ ✗ c2  error",
         "   │           no PXE answer",
-        "   └─ ✗ compute  error  ✗ 3",
+        "   └─ ✗ compute  error  not run, ✗ 3",
         "         blocked by control: the deploy criteria were not met",
     ]
+
+
+def test_why_a_group_is_blocked_is_said_once() -> None:
+    said = "blocked by control: the deploy criteria were not met"
+    victim = parent("group", "compute", *phases(node("n1", "error", said)), blame=BLOCKED["blame"])
+    assert lines(victim) == [
+        "✗ compute  error  not run, ✗ 1 ✓ 1",
+        f"│  {said}",
+        "├─ ✓ prepare  success  ✓ 1",
+        "│  └─ ✓ n1  success",
+        "└─ ✗ deploy  error  ✗ 1",
+        "   └─ ✗ n1  error",
+        f"         {said}",
+    ]
+    folded = victim | {"children": [child | {"children": []} for child in victim["children"]]}
+    assert "".join(lines(folded)).count(said) == 1
 
 
 def test_a_terminal_that_shows_nothing_but_ascii() -> None:
