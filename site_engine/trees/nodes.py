@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from site_engine.trees.action import judges_of
@@ -17,7 +17,7 @@ from strategy_lib.status.words import Status
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from site_store import NodeEvent, NodePast, SiteNodeFacts, SiteStore
+    from site_store import NodeEvent, NodePast, NodePastFacts, SiteNodeFacts, SiteStore
     from site_store.node_errors import NodeErrorRecord
     from site_store.tree_facts import LeafPage
 
@@ -151,13 +151,14 @@ def node_history(
     for noted in past.events:
         if noted.action_id in actions:
             actions[noted.action_id]["events"].append(_event(noted))
+    tries = _tries(past)
     return {
         "site": site,
         "name": name,
         "read_at": now.isoformat(),
         "node": None if facts is None else node_to_dict(facts, owners),
         "actions": list(actions.values()),
-        "errors": [_error(record) for record in store.node_errors.of_node(site, name, limit)],
+        "errors": [_error(record, tries) for record in store.node_errors.of_node(site, name, limit)],
         "before": past.before,
     }
 
@@ -218,13 +219,23 @@ def _failed_tries(one: NodePast, events: Sequence[NodeEvent]) -> list[dict[str, 
     ]
 
 
-def _error(record: NodeErrorRecord) -> dict[str, Any]:
+def _tries(past: NodePastFacts) -> dict[int, int]:
+    """Return of each operation on a node which try of its phase it was, within its action."""
+    found = {one.op: one.tries for one in past.tasks if one.op is not None}
+    for noted in past.events:
+        if isinstance(noted.data.get("op"), int) and isinstance(noted.data.get("try"), int):
+            found[noted.data["op"]] = noted.data["try"]
+    return found
+
+
+def _error(record: NodeErrorRecord, tries: Mapping[int, int]) -> dict[str, Any]:
     error = record.error
     return {
         "op": error.op,
         "code": error.code.value,
         "text": error.text,
         "phase": error.phase.value,
+        "try": tries.get(error.op),
         "action": error.action,
         "provisioner_task": error.provisioner_task,
         "wanted_version": error.wanted_version,

@@ -181,13 +181,13 @@ def headline(tree: StatusTree, groups: Sequence[Entry]) -> str:
     if asking:
         return f"Group {asking[0]} waits for a person's approval. No other group starts meanwhile."
     done = sum(1 for each in groups if each.group is not None and each.group.state in ("success", "failure"))
-    progress = f"{done} of {counted(len(groups), 'group')} done" if groups else ""
+    progress = f"{done} of {counted(len(groups), 'group')} done." if groups else ""
     if header["paused"]:
         return f"Paused: no further group starts. {progress}".rstrip()
     for each in groups:
         if each.group is not None and each.group.state == "running":
             now = _under_way(each)
-            return f"Working on group {each.name}{f': {now}' if now else ''}. {progress}."
+            return f"Working on group {each.name}{f': {now}' if now else ''}. {progress}"
     step = next((child for child in tree.root.children if child.status is Status.PROCESSING), None)
     if step is not None:
         return f"Step {step.name} is under way. {progress}".rstrip()
@@ -213,8 +213,10 @@ def _has_begun(group: Entry) -> bool:
 
 def _did_not_run(group: Entry) -> bool:
     """Whether a group will not begin any more: another one blocks it, or its action is over."""
-    never = group.group is not None and group.group.started is None
-    return never and (group.status in _BAD or (group.blame is not None and group.blame.role == "victim"))
+    if group.blame is not None and group.blame.role == "victim":
+        # Its task may have started, to find that another group has failed it.
+        return True
+    return group.group is not None and group.group.started is None and group.status in _BAD
 
 
 def failures(

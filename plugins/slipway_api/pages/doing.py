@@ -29,10 +29,13 @@ from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import RawBody
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
+from slipway_api.pages.node_changes import MOST_EDGES, MOST_ROWS, count_changes, fold_changes, waits
 from slipway_api.pages.rendering import page
 from slipway_api.pages.sites import require_site
 from slipway_api.pages.wording import counted, segment
 from slipway_api.shipyard.headers import context_marker
+from strategy_lib.approval import ApprovalMoment
+from strategy_lib.phase import Verdict
 
 if TYPE_CHECKING:
     from site_engine.retry import RetryPlan
@@ -51,14 +54,17 @@ class Question:
     ----------
     heading, button : what will be done, as a title and as a command.
     effects : sentences that say what follows from it.
-    nodes : those that it touches.
+    parts : what is done one after the other, where there are parts.
+    nodes : those that it is about; `about` says how.
     danger : it cannot be undone.
     """
 
     heading: str
     button: str
     effects: Sequence[str]
+    parts: Sequence[str] = ()
     nodes: Sequence[str] = ()
+    about: str = ""
     warnings: Sequence[str] = ()
     danger: bool = False
 
@@ -113,12 +119,14 @@ def start_it(
     try:
         plan = dry_run(wanted, store, airflow, caller, fresh=fields.get("fresh") == ["yes"])
     except (ProvisionerError, SettingsError, ConnectionLookupFailed) as error:
-        return page(request, "start.html", {**values, "problem": f"what it would do cannot be said: {error}"})
+        return page(
+            request, "start.html", {**values, "problem": f"what it would do cannot be said: {error}", "unknown": True}
+        )
     except ApiError as error:
         if error.status in (401, 403):
             raise
         return page(request, "start.html", {**values, "problem": error.message})
-    return page(request, "plan.html", {**values, "plan": plan, "fields": _kept(fields)})
+    return page(request, "plan.html", {**values, **_shown_plan(plan), "fields": _kept(fields)})
 
 
 def form_fields(body: bytes) -> Mapping[str, list[str]]:
@@ -152,33 +160,46 @@ def _question(store: SiteStore, action: ActionRecord, verb: str, groups: Sequenc
         except RetryRefused as refused:
             raise ApiError(409, str(refused), "Unable to retry action") from refused
     if verb == PAUSE:
-        running = [group.name for group in store.groups.of_action(action.id) if group.state.value == "running"]
-        end = f"Group {running[0]} is at work and goes on to its end." if running else "No group is at work."
-        return Question("Pause this action?", "Pause", [end, "No further group starts until somebody lets it go on."])
+        return Question(
+            "Pause this action?",
+            "Pause",
+            [_at_work(store, action.id), "No further group starts until somebody lets it go on."],
+        )
     if verb == UNPAUSE:
         return Question("Let this action go on?", "Go on", ["The next group starts as soon as Airflow can."])
     if verb == STOP:
-        effects = [
-            "Nothing more is submitted, and the action ends as cancelled.",
-            "What was submitted goes on at the provisioner. The outcome of its nodes is then unknown.",
-        ]
+        effects = ["Nothing more is submitted, and the action ends as cancelled."]
         at_work = [one for one in store.operations.of_action(action.id) if one.over is None]
         nodes = sorted({name for one in at_work for name in one.nodes})
-        return Question("Stop this action?", "Stop", effects, nodes, danger=True)
+        if nodes:
+            effects.append("What was submitted goes on at the provisioner. The outcome of its nodes is then unknown.")
+        else:
+            effects.append("Nothing of it is under way at the provisioner now.")
+        return Question("Stop this action?", "Stop", effects, (), nodes, "under way at the provisioner", danger=True)
     raise _no_verb(verb)
+
+
+def _at_work(store: SiteStore, action_id: str) -> str:
+    """Say what goes on in an action that is paused, and until when."""
+    for one in store.approvals.of_action(action_id):
+        if one.answer is None and one.moment is ApprovalMoment.BEFORE:
+            return f"Group {one.group} waits for approval. It begins when it is approved and the action goes on."
+    running = [group.name for group in store.groups.of_action(action_id) if group.state.value == "running"]
+    return f"Group {running[0]} is at work and goes on to its end." if running else "No group is at work."
 
 
 def _of_retry(plan: RetryPlan) -> Question:
     effects = []
+    parts = []
     if plan.groups:
-        effects.append(f"{counted(len(plan.groups), 'group')} will be tried again, in this order:")
+        effects.append(f"{counted(len(plan.groups), 'group')} will be tried again, in the order below.")
         for group in plan.groups:
             why = f", which did not run because of {group.blocked_by}" if group.blocked_by else ""
-            effects.append(f"{group.name}{why}: {counted(len(group.nodes), 'node')}")
+            parts.append(f"{group.name}{why}: {counted(len(group.nodes), 'node')}")
     if plan.steps:
         effects.append(f"Steps that run again: {', '.join(plan.steps)}.")
     effects.append("Nodes that succeeded are left alone.")
-    return Question("Try again what failed?", "Retry", effects, plan.nodes, plan.warnings)
+    return Question("Try again what failed?", "Retry", effects, parts, plan.nodes, "tried again", plan.warnings)
 
 
 def _no_verb(verb: str) -> ApiError:
@@ -200,8 +221,27 @@ def _form(site: str, kind: str, fields: Mapping[str, list[str]]) -> dict[str, An
         "site": site,
         "kind": KINDS[kind],
         "given": {name: value[0] for name, value in fields.items() if value},
-        "overrides": [each.value for each in KINDS[kind].overrides],
+        "overrides": KINDS[kind].overrides,
         "problem": "",
+        "unknown": False,
+    }
+
+
+def _shown_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the page says of a dry run, as `dry_run` returns it."""
+    said = plan["verdict_text"].removeprefix("dry run: ")
+    outlook = f"{said[:1].upper()}{said[1:]}."
+    if plan["verdict"] == Verdict.SUCCESS and any(one["nodes"] for one in plan["submissions"]):
+        outlook = "If every node succeeds, the action succeeds."
+    changes = plan["changes"]
+    return {
+        "plan": plan,
+        "outlook": outlook,
+        "counts": count_changes(changes["counts"]),
+        "rows": fold_changes(changes["nodes"]),
+        "waiting": waits(changes["edges"]),
+        "most_rows": MOST_ROWS,
+        "most_edges": MOST_EDGES,
     }
 
 

@@ -89,7 +89,7 @@ def node(request: Request, site: str, node: str, store: Store, caller: access.Ca
         readable = [action for action in found["actions"] if caller.may_read(action["kind"])]
         return {"history": {**found, "actions": readable}, **_differing(store, site, found["node"])}
 
-    fresh = {"site": site, "name": node, "may": may}
+    fresh = {"site": site, "name": node, "may": may, "may_touch": caller.may_create(access.COMMIT_DAG)}
     # A running action of the site changes the past of its nodes, and not the token of the site: nothing is kept.
     running = store.locks.owner(site) is not None
     return live_page(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from slipway_api.pages import actions, approval, doing, nodes, owners, run_tab, sites, static_files, tasks
+from slipway_api.pages import actions, approval, doing, nodes, owners, run_tab, sites, static_files, tasks, touch
 
 router = APIRouter(prefix="/ui", include_in_schema=False)
-for module in (sites, nodes, actions, tasks, approval, doing, owners, run_tab, static_files):
+for module in (sites, nodes, touch, actions, tasks, approval, doing, owners, run_tab, static_files):
     router.include_router(module.router)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LABEL, SCALE, LANE, TOP = 190.0, 780.0, 22.0, 24.0
 _LEAST = 2.0
-_PHASES = {Phase.PREPARE: "prepare", Phase.DEPLOY: "deploy", Phase.DESTROY: "failed", Phase.RELABEL: "deploy"}
+_PHASES = {Phase.PREPARE: "prepare", Phase.DEPLOY: "deploy", Phase.DESTROY: "destroy", Phase.RELABEL: "deploy"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,12 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A group in the timeline."""
+    """A group in the timeline; a victim did not run because another group failed it."""
 
     name: str
     short: str
     failed: bool
+    victim: bool
     y: float
     spans: Sequence[Span]
 
@@ -51,6 +52,11 @@ class Timeline:
     height: float
     lanes: Sequence[Lane]
     marks: Sequence[tuple[float, str]]
+
+    @property
+    def destroys(self) -> bool:
+        """Whether a group destroyed nodes, as a redeployment does."""
+        return any(span.what == "destroy" for lane in self.lanes for span in lane.spans)
 
 
 def draw(groups: Sequence[Entry], operations: Sequence[Operation], begun: datetime, until: datetime) -> Timeline | None:
@@ -97,7 +103,8 @@ def draw(groups: Sequence[Entry], operations: Sequence[Operation], begun: dateti
             sentence = f"{group.name} {operation.phase.value}, attempt {operation.attempt}, {operation.status.value}"
             spans.append(span(what, start, operation.ended, sentence))
         failed = details.state == "failure"
-        lanes.append(Lane(group.name, shortened(group.name), failed, TOP + len(lanes) * LANE, spans))
+        victim = group.blame is not None and group.blame.role == "victim"
+        lanes.append(Lane(group.name, shortened(group.name), failed, victim, TOP + len(lanes) * LANE, spans))
     if not lanes:
         return None
     marks = [(LABEL + part * SCALE, duration(part * whole)) for part in (0, 0.25, 0.5, 0.75, 1)]

@@ -94,6 +94,7 @@ class PastError(BaseModel):
     code: str = Field(examples=["provisioner"])
     text: str = Field(examples=["reported failed: Node node-1 failed deployment"])
     phase: str = Field(examples=["deploy"])
+    try_: int | None = Field(alias="try", examples=[1], description="Which try of the phase it was within its action.")
     action: str = Field(examples=[EXAMPLE_ID])
     provisioner_task: str | None = Field(examples=["11111111-2222-3333-4444-555555555555"])
     wanted_version: int = Field(examples=[3])

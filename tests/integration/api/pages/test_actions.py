@@ -60,6 +60,26 @@ def test_an_action_says_what_failed_and_why_before_all_else(pages: dict[str, htt
     assert "1 group did not run because of it compute" in said[wrong:groups]
 
 
+def test_a_group_that_another_one_blocks_is_told_apart_from_the_one_to_blame(
+    pages: dict[str, httpx.Client], begin: Begin, fake: FakeProvisioner
+) -> None:
+    fake.script("n2", "deploy", "fail")
+    driving = begin(DESIGN)
+    driving.group("control")
+    driving.group("compute")  # Its task finds that it cannot run.
+    answer = pages["viewer"].get(f"/actions/{driving.action.id}")
+    said = text_of(answer)
+    wrong = said[said.index("What went wrong") : said.index("Groups")]
+    assert "1 group did not run because of it compute : blocked by control" in wrong
+    assert re.findall(r'<li id="failed-([^"]*)"', answer.text) == ["control"]
+    assert "not run: blocked by control" in said
+    assert re.findall(r'class="group-error( victim)?"[^>]*><title>([a-z]*)', answer.text) == [
+        ("", "control"),
+        (" victim", "compute"),
+    ]
+    assert re.findall(r'<text class="label ([a-z]*)"', answer.text) == ["bad", "victim"]
+
+
 def test_nodes_that_failed_where_criteria_were_met_stand_behind_the_groups_to_blame(
     pages: dict[str, httpx.Client], begin: Begin, fake: FakeProvisioner, store: SiteStore
 ) -> None:
@@ -105,7 +125,7 @@ def test_the_site_has_its_groups_actions_and_revisions(pages: dict[str, httpx.Cl
     assert "critical group control failed" in said
     assert "Nodes as wanted 2 of 4" in said
     assert "1 deploy_site" in text_of(pages["viewer"].get("/")) or "deploy_site" in said
-    assert "It is the first one." in text_of(pages["viewer"].get("/sites/alpha/revisions/1"))
+    assert "It is the first revision" in text_of(pages["viewer"].get("/sites/alpha/revisions/1"))
     assert pages["viewer"].get("/sites/alpha/revisions/7").status_code == 404
     assert pages["viewer"].get("/sites/nothing").status_code == 404
 

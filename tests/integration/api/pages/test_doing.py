@@ -7,10 +7,16 @@ import re
 import httpx
 import pytest
 
+from provisioner_client.protocol import ListedNode
+from site_engine.node_lists import keep_list
 from site_store import SiteStore
+from strategy_lib.outcome import NodeCondition
 from tests.integration.api.airflow_runs import commit, create, plan
 from tests.integration.api.pages.conftest import UI, Open
 from tests.integration.api.pages.test_actions import text_of
+from tests.support.driving import Begin
+from tests.support.revisions import commit_design
+from tests.support.sites import group, node, site
 
 pytestmark = pytest.mark.usefixtures("dags", "connected")
 
@@ -85,6 +91,25 @@ def test_start_says_which_nodes_and_starts_when_that_is_confirmed(
     assert (listed.action.user, listed.action.revision) == ("user", 1)
     busy = pages["user"].post(path, data={"confirmed": "yes"})
     assert (busy.status_code, listed.action.id in busy.text) == (409, True)
+
+
+def test_what_an_action_would_do_is_said_node_by_node_with_what_differs(
+    pages: dict[str, httpx.Client], begin: Begin, store: SiteStore
+) -> None:
+    nodes = [node("n1"), node("n2"), node("n3")]
+    groups = [group("first", ["n1", "n2"]), group("second", ["n3"], after=["first"])]
+    design = site(nodes, groups)
+    begin(design).group("first")
+    listed = {name: ListedNode(name, NodeCondition.DEPLOYED, "Deployed", "on") for name in ("n1", "n2")}
+    keep_list(store, "alpha", "slipway_provisioner", listed)
+    commit_design(store, "alpha", design.replace("cidr: 10.0.0.0/24", "cidr: 10.0.0.0/23"))
+    said = text_of(pages["user"].post("/sites/alpha/start/update_site"))
+    table = said[said.index("What is to be done to the nodes") :]
+    assert "1 node to add, 2 nodes to change" in table
+    assert "n1, n2 change left alone design changed, needs redeploy" in table
+    assert "Network oob $.data.cidr: 10.0.0.0/24 → 10.0.0.0/23" in table
+    assert "n3 add never done" in table
+    assert "group second waits for first" in table
 
 
 def test_what_cannot_be_started_is_said_in_the_form(pages: dict[str, httpx.Client], store: SiteStore) -> None:

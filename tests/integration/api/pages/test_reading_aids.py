@@ -85,6 +85,7 @@ def places(driving: Driving, store: SiteStore) -> list[str]:
         f"{UI}/sites/alpha/nodes/{bad}",
         f"{UI}/sites/alpha/revisions/1",
         f"{UI}/sites/alpha/start/redeploy_server?target_nodes={bad}",
+        f"{UI}/sites/alpha/touch?node={bad}",
         f"{UI}/owners",
         action,
         f"{action}/group?name={group_name}",

@@ -1,0 +1,86 @@
+"""To ask for a node again: the page says what follows from it, and does it when that is confirmed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import RedirectResponse, Response
+
+from site_engine.differences import node_difference
+from site_engine.node_lists import last_conditions
+from site_engine.wishes import NodesNotWanted, touch_nodes
+from slipway_api import airflow_access as access
+from slipway_api.http.api_errors import ApiError
+from slipway_api.http.concurrency import BlockingRoute
+from slipway_api.http.dependencies import Store
+from slipway_api.pages.rendering import page
+from slipway_api.pages.sites import require_site
+from slipway_api.pages.wording import segment
+from strategy_lib.goals.update import TO_DO, Change
+
+if TYPE_CHECKING:
+    from site_store import NodeRecord
+    from strategy_lib.outcome import NodeCondition
+
+router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
+
+NodeName = Annotated[str, Query(max_length=1000)]
+
+
+@router.get("/sites/{site}/touch", dependencies=[access.may_commit])
+def ask(request: Request, site: str, node: NodeName, store: Store) -> Response:
+    """Say what follows when a node is asked for again, and ask."""
+    require_site(store, site)
+    record = next((one for one in store.nodes.of_site(site) if one.name == node), None)
+    if record is None or record.wanted_digest is None:
+        raise _not_wanted(f"the design of site {site} has no node {node[:64]!r}")
+    said = effects(record, last_conditions(store, site)[0].get(node))
+    return page(
+        request, "touch.html", {"site": site, "name": node, "effects": said, "running": store.locks.owner(site)}
+    )
+
+
+@router.post("/sites/{site}/touch", dependencies=[access.may_commit])
+def do(request: Request, site: str, node: NodeName, store: Store, user: access.UserName) -> Response:
+    """Ask for a node again."""
+    require_site(store, site)
+    try:
+        touch_nodes(store, site, [node], user)
+    except NodesNotWanted as error:
+        raise _not_wanted(str(error)) from error
+    root = request.scope.get("root_path", "")
+    return RedirectResponse(f"{root}/ui/sites/{segment(site)}/nodes/{segment(node)}", 303)
+
+
+def effects(record: NodeRecord, condition: NodeCondition | None) -> list[str]:
+    """Return in sentences what follows when a node is asked for again.
+
+    Parameters
+    ----------
+    record : of a node that is in the design.
+    condition : what the provisioner said of it last; None: its list does not have it.
+    """
+    version = (record.wanted_version or 0) + 1
+    touched = replace(record, wanted_version=version, touched=version)
+    now = node_difference(record.name, record.wanted_digest, record, condition)
+    then = node_difference(record.name, record.wanted_digest, touched, condition)
+    said = [f"Its design stays the same, and is wanted as version {version}."]
+    if now.change is not Change.NONE:
+        said.append(f"It is not as wanted now: {now.reason}.")
+    if then.change not in TO_DO:
+        said.append(f"The next update leaves it alone: {then.withheld or then.reason}.")
+    elif then.withheld is None:
+        said.append("The next update prepares and deploys it.")
+    else:
+        said.append("It is deployed. An update that may redeploy it (allow_redeploy) destroys it and deploys it anew.")
+        said.append("Any other update names it, and leaves it alone.")
+    if record.next_try is not None:
+        said.append("Its failures are forgotten: the next try is due at once.")
+    said.append("Nothing is started by this. It is recorded with your name.")
+    return said
+
+
+def _not_wanted(message: str) -> ApiError:
+    return ApiError(404, message, "Node not found")

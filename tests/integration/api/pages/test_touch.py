@@ -1,0 +1,103 @@
+"""A node is asked for again from its page: said first, confirmed, audited, and refused to who may not."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from site_store import SiteStore
+from tests.integration.api.pages.conftest import UI, Open
+from tests.integration.api.pages.test_actions import DESIGN, text_of
+from tests.support.driving import Begin
+from tests.support.fake_provisioner import FakeProvisioner
+from tests.support.revisions import commit_design
+
+PATH = "/sites/alpha/touch"
+
+
+@pytest.fixture
+def committed(store: SiteStore) -> None:
+    """Commit the design."""
+    commit_design(store, "alpha", DESIGN)
+
+
+def version(store: SiteStore, name: str) -> int | None:
+    return next(one.wanted_version for one in store.nodes.of_site("alpha") if one.name == name)
+
+
+@pytest.mark.usefixtures("committed")
+def test_the_question_says_what_follows_and_changes_nothing(pages: dict[str, httpx.Client], store: SiteStore) -> None:
+    said = text_of(pages["user"].get(PATH, params={"node": "n1"}))
+    assert "is wanted as version 2" in said
+    assert "It is not as wanted now: never done." in said
+    assert "The next update prepares and deploys it." in said
+    assert "Nothing is started by this." in said
+    assert version(store, "n1") == 1
+
+
+@pytest.mark.usefixtures("committed")
+def test_confirmed_it_is_done_and_audited(pages: dict[str, httpx.Client], store: SiteStore) -> None:
+    done = pages["user"].post(PATH, params={"node": "n1"})
+    assert (done.status_code, done.headers["location"]) == (303, f"{UI}/sites/alpha/nodes/n1")
+    assert (version(store, "n1"), version(store, "n2")) == (2, 1)
+    (asked,) = store.wishes.audit("alpha")
+    assert (asked.command, asked.nodes, asked.user) == ("touch", ("n1",), "user")
+
+
+@pytest.mark.usefixtures("committed")
+def test_who_may_not_is_refused_and_sees_no_button(
+    pages: dict[str, httpx.Client], origin: str, tokens: dict[str, str], store: SiteStore
+) -> None:
+    assert "touch?node=n1" in pages["user"].get("/sites/alpha/nodes/n1").text
+    assert "touch?node=" not in pages["viewer"].get("/sites/alpha/nodes/n1").text
+    for answer in (pages["viewer"].get(PATH, params={"node": "n1"}), pages["viewer"].post(PATH, params={"node": "n1"})):
+        assert (answer.status_code, "You may not see this" in answer.text) == (403, True)
+    foreign = httpx.post(
+        f"{origin}{UI}{PATH}",
+        params={"node": "n1"},
+        cookies={"_token": tokens["admin"]},
+        headers={"Origin": "http://evil.example"},
+        timeout=60,
+    )
+    assert foreign.status_code == 403
+    assert version(store, "n1") == 1
+
+
+@pytest.mark.usefixtures("committed")
+def test_a_node_that_nobody_wants_is_not_asked_for(pages: dict[str, httpx.Client]) -> None:
+    assert pages["user"].get(PATH, params={"node": "nobody"}).status_code == 404
+    assert pages["user"].post(PATH, params={"node": "nobody"}).status_code == 404
+    assert pages["user"].get("/sites/nothing/touch", params={"node": "n1"}).status_code == 404
+
+
+def test_errors_stand_by_operation_and_one_of_an_older_version_says_so(
+    pages: dict[str, httpx.Client], begin: Begin, fake: FakeProvisioner, store: SiteStore
+) -> None:
+    fake.script("n2", "deploy", "fail")
+    begin(DESIGN).group("control")
+    (error,) = store.node_errors.of_node("alpha", "n2")
+    shown = text_of(pages["viewer"].get("/sites/alpha/nodes/n2"))
+    errors = shown[shown.index("Errors, by operation") : shown.index("What happened to it")]
+    assert f" {error.error.op} " in errors
+    assert "deploy 1 provisioner" in errors
+    assert "stands 1 not yet" in errors
+    assert "Failed once" in shown
+    assert "Next try due" in shown
+    store.wishes.touch("alpha", ["n2"], "op")
+    shown = text_of(pages["viewer"].get("/sites/alpha/nodes/n2"))
+    assert "superseded by a newer version 1 not yet" in shown
+    assert "Next try due" not in shown
+
+
+@pytest.mark.usefixtures("committed")
+def test_by_keyboard_from_the_page_of_the_node(open_page: Open, store: SiteStore) -> None:
+    watched = open_page(f"{UI}/sites/alpha/nodes/n1")
+    page = watched.page
+    page.get_by_role("link", name="Ask again").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Ask for n1 again?").wait_for()
+    page.get_by_role("button", name="Ask again").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="n1", exact=True).wait_for()
+    assert version(store, "n1") == 2
+    assert watched.complaints == []
