@@ -140,7 +140,10 @@ def _withheld(found: Difference, record: NodeRecord | None, reason: str) -> str 
     if found.change not in TO_DO:
         return None
     if found.change is Change.ADD or record is None:
-        return f"deployed already, but no action on record proves its design: it {NEEDS_REDEPLOY}"
+        return (
+            f"deployed already, but no action on record proves its design: `slipway adopt` takes it over as it is, or "
+            f"it {NEEDS_REDEPLOY}"
+        )
     if record.doubt is not None:
         return f"its design is in doubt, {NEEDS_REDEPLOY}: {record.doubt}"
     if found.change is Change.CHANGE:

@@ -6,7 +6,7 @@ group of a run may begin.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -19,26 +19,26 @@ from site_engine.measurements import measure_abandoned, measure_group
 from site_engine.operations.reconcile import OperationOwner, list_nodes
 from site_engine.operations.resume import NextOperation
 from site_engine.planning import judge_deployed
+from site_engine.releases import deployed_by_failed, release_of
 from site_engine.reports import STEP_WARNING
 from site_store import ApprovalAnswer, AttemptNotOpen
 from strategy_lib.approval import ApprovalMoment
 from strategy_lib.deployment import Deployment, Finished
 from strategy_lib.node import NodeState
-from strategy_lib.outcome import NEEDS_REDEPLOY, REFUSED_BY_PREPARE, NodeCondition
+from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
 from strategy_lib.phase import GroupState, Phase, Reason
-from strategy_lib.release import ReleasePlan, plan_release
 from strategy_lib.rounds_of_group import Round, Rounds
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode
     from site_engine.operations.run import OperationRun
     from site_engine.operations.wait import PhaseTimes
-    from site_store import ActionRecord, ApprovalRecord, GroupRecord, PlannedGroup, SiteStore
+    from site_store import ActionRecord, ApprovalRecord, GroupRecord, SiteStore
     from strategy_lib.deployment import GroupView, Step
     from strategy_lib.group_plan import GroupPlan
-    from strategy_lib.strategy import Group
 
 
+_NOT_BACK = (NodeState.FAILURE, NodeState.UNKNOWN)
 _NOT_RELEASED = "not released, and so not prepared: "
 
 
@@ -147,7 +147,7 @@ class GroupSubject:
         found = {name: node.condition for name, node in listed.items()}
         if due.phase is Phase.PREPARE:
             rounds = Rounds(self._rounds())
-            nodes = self._to_release(listed, rounds)
+            nodes = self._to_release(listed, rounds, due.again)
             if nodes:
                 return NextOperation(
                     Phase.RELEASE,
@@ -199,6 +199,7 @@ class GroupSubject:
     def _deployment(self) -> Deployment:
         record = self.record
         plan = self._plan()
+        elsewhere, taken = self._lost_elsewhere(plan)
         waited_for = self._store.waits.facts(record.action_id, plan.named) if plan.named else {}
         states = {name: fact.state for name, fact in waited_for.items()}
         return Deployment(
@@ -212,6 +213,8 @@ class GroupSubject:
             errors={name: fact.error for name, fact in waited_for.items() if fact.error is not None},
             held={name: fact.held for name, fact in waited_for.items() if fact.held is not None},
             below_criteria=self.request.below_criteria,
+            elsewhere=elsewhere,
+            taken=taken,
         )
 
     def _plan(self) -> GroupPlan:
@@ -225,7 +228,28 @@ class GroupSubject:
             if operation.phase is Phase.RELEASE and not self.owner.owns(operation)
             for name in operation.nodes
         }
-        return replace(plan, redeploy=plan.redeploy - gone, serving=plan.serving - gone)
+        bounds = tuple(
+            replace(each, nodes=each.nodes - gone, serving=each.serving - len(each.nodes & gone))
+            for each in plan.bounds
+        )
+        return replace(plan, redeploy=plan.redeploy - gone, serving=plan.serving - gone, bounds=bounds)
+
+    def _lost_elsewhere(self, plan: GroupPlan) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
+        """Return the nodes of other groups with bounds that are not back, and of all nodes those that were released."""
+        if not plan.bounds:
+            return {}, frozenset()
+        action_id, own = self.record.action_id, frozenset(self.record.nodes)
+        operations = self._store.operations.of_action(action_id)
+        taken = frozenset(name for one in operations if one.phase is Phase.RELEASE for name in one.nodes)
+        lost = {}
+        for bounds in plan.bounds:
+            states = self._store.tasks.node_states(action_id, bounds.group)
+            lost[bounds.group] = frozenset(
+                name
+                for name, state in states.items()
+                if name not in own and (state in _NOT_BACK or (name in taken and state is not NodeState.SUCCESS))
+            )
+        return lost, taken
 
     def _rounds(self) -> list[Round]:
         """Return the operations of this attempt, in order."""
@@ -271,7 +295,7 @@ class GroupSubject:
         measure_group(self.request.site, judged)
         return judged
 
-    def _to_release(self, listed: Mapping[str, ListedNode], rounds: Rounds) -> Sequence[str]:
+    def _to_release(self, listed: Mapping[str, ListedNode], rounds: Rounds, again: Collection[str]) -> Sequence[str]:
         """Return the nodes that are released now, once before each prepare; those that must stay fail."""
         record = self.record
         considered = {name: node for name, node in listed.items() if not rounds.was_released(name)}
@@ -282,12 +306,17 @@ class GroupSubject:
             self._store.tasks.fail_unsent(
                 record.action_id, self.request.site, record.name, record.attempt, plan.refused
             )
-        for status in sorted({listed[name].status_name for name in plan.release}):
-            those = [name for name in plan.release if listed[name].status_name == status]
+        release = list(plan.release)
+        if again and record.definition.release_failed:
+            operations = self._store.operations.of_action(record.action_id, record.name)
+            mine = [operation for operation in operations if self.owner.owns(operation)]
+            release = sorted({*release, *deployed_by_failed(self._store, mine, again, considered)})
+        for status in sorted({listed[name].status_name for name in release}):
+            those = [name for name in release if listed[name].status_name == status]
             self._log.info(
                 "The node list says %s, and so they are released first: %s.", status, log_messages.names(those)
             )
-        return plan.release
+        return release
 
     def _without_deployed(
         self, phase: Phase, nodes: Sequence[str], found: Mapping[str, NodeCondition]
@@ -334,35 +363,3 @@ def is_final(record: GroupRecord, attempt_key: str) -> bool:
     """Whether a group's verdict stays: success always, failure unless a person has cleared the task (rule 23)."""
     failed_again = record.state is GroupState.FAILURE and record.attempt_key == attempt_key
     return record.state is GroupState.SUCCESS or failed_again
-
-
-def releases_of(
-    store: SiteStore, site: str, groups: Iterable[PlannedGroup], listed: Mapping[str, ListedNode]
-) -> ReleasePlan:
-    """Decide which nodes of a plan are released first; the first group of a node decides."""
-    released: set[str] = set()
-    refused: dict[str, str] = {}
-    considered: set[str] = set()
-    for planned in groups:
-        seen = {name: listed[name] for name in planned.nodes if name in listed and name not in considered}
-        considered.update(seen)
-        found = release_of(store, site, planned.group, seen)
-        released.update(found.release)
-        refused.update(found.refused)
-    return ReleasePlan(tuple(sorted(released)), refused)
-
-
-def release_of(store: SiteStore, site: str, group: Group, listed: Mapping[str, ListedNode]) -> ReleasePlan:
-    """Decide which of a group's nodes are released, as the provisioner lists them; refusals name what helps."""
-    stuck = {name: node for name, node in listed.items() if node.condition in REFUSED_BY_PREPARE}
-    if not stuck:
-        return ReleasePlan((), {})
-    conditions = {name: node.condition for name, node in stuck.items()}
-    plan = plan_release(conditions, store.nodes.left_undeployed(site, stuck), group.release_failed)
-    command = "slipway create action redeploy_server --param target_nodes={} --site {}"
-    refused = {
-        name: f"the node list says {stuck[name].status_name}: {why}. `{command.format(name, site)}` releases it and "
-        "deploys it"
-        for name, why in plan.refused.items()
-    }
-    return replace(plan, refused=refused)

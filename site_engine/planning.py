@@ -14,7 +14,7 @@ from strategy_lib.deployment import Deployment, Finished
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.goals.update import TO_DO, Change
 from strategy_lib.goals.waves import order_between_groups
-from strategy_lib.group_plan import plan_of_group
+from strategy_lib.group_plan import bounds_of, plan_of_group
 from strategy_lib.node import Node, NodeState
 from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import NodeCondition
@@ -70,7 +70,7 @@ class Known:
     deployed : those that are as wanted, and those that an action leaves alone.
     edges : node to the nodes that it waits for (rule 39).
     met : nodes that are done as wanted, whether or not the action considers them.
-    redeployable : of the nodes that are left alone, those that a redeploy brings to the wanted design.
+    redeployable : deployed nodes that a redeploy brings to the wanted design, where a group allows it.
     redeploy : they are redeployed in whatever group; else in groups that allow it.
     serving : nodes that the provisioner lists as deployed.
     """
@@ -92,15 +92,23 @@ def make_plan(strategy: Strategy, nodes: Sequence[Node], known: Known = NOTHING_
     order = order_groups(strategy, order_between_groups(members, known.edges))
     grouped = frozenset[str]().union(*members.values())
     met = known.met - grouped
-    # A node is redeployed by the first of its groups.
-    allowing = [group.name for group in strategy.groups if known.redeploy or group.allow_redeploy]
-    left = known.redeployable.intersection(name for group in allowing for name in members[group])
-    withheld = {name: why for name, why in known.deployed.withheld.items() if name not in left}
+    # A node is redeployed by the first of its groups that allow it; the others of them bound its batches.
+    allowing: dict[str, list[str]] = {}
+    for name in order:
+        if known.redeploy or strategy.group(name).allow_redeploy:
+            for node in members[name] & known.redeployable:
+                allowing.setdefault(node, []).append(name)
+    left = set(allowing)
+    withheld = {name: why for name, why in known.deployed.withheld.items() if name not in allowing}
     groups = []
     for name in order:
-        plan = plan_of_group(members[name], known.edges, met, left, known.serving)
-        left -= plan.redeploy
-        groups.append(PlannedGroup(strategy.group(name), tuple(sorted(members[name])), plan))
+        mine = {node for node in members[name] & left if allowing[node][0] == name}
+        left -= mine
+        plan = plan_of_group(members[name], known.edges, met, mine, known.serving, left)
+        others = {other for node in mine for other in allowing[node]} - {name}
+        bounds = (bounds_of(strategy.group(one), members[one], mine, known.serving) for one in order if one in others)
+        planned = replace(plan, bounds=tuple(bounds)) if others else plan
+        groups.append(PlannedGroup(strategy.group(name), tuple(sorted(members[name])), planned))
     other = frozenset(node.name for node in nodes) - grouped
     return Plan(tuple(groups), grouped.intersection(known.deployed.as_wanted), other, withheld)
 
@@ -140,15 +148,36 @@ def plan_action(
         deployed=judge_deployed(differences),
         edges=design.edges,
         met=_done_of(design, of_site, conditions),
-        redeployable=frozenset(
-            name for name, each in differences.items() if each.withheld is not None and each.change in TO_DO
-        ),
+        redeployable=_redeployable(kind, parameters, differences, conditions),
         redeploy=parameters.allows(Override.ALLOW_REDEPLOY),
         serving=frozenset(name for name, condition in conditions.items() if condition is NodeCondition.DEPLOYED),
     )
     plan = make_plan(strategy, design.nodes, known)
     allowed = {name: replace(differences[name], withheld=None) for name in plan.redeploy}
     return replace(plan, differences={**differences, **allowed})
+
+
+def _redeployable(
+    kind: ActionKind,
+    parameters: ActionParameters,
+    differences: Mapping[str, NodeDifference],
+    conditions: Mapping[str, NodeCondition],
+) -> frozenset[str]:
+    """Return the deployed nodes that groups may redeploy, where they allow it.
+
+    A node that no action has done may be another's, or all that was recorded is lost: it is adopted, or redone where
+    that is asked for by name.
+    """
+    if kind.is_destructive:
+        return frozenset()  # they are destroyed before
+    redo = parameters.allows(Override.REDO_DONE)
+    return frozenset(
+        name
+        for name, each in differences.items()
+        if each.change in TO_DO
+        and conditions.get(name) is NodeCondition.DEPLOYED
+        and (redo or each.change is not Change.ADD)
+    )
 
 
 def _done_of(design: Design, records: Iterable[NodeRecord], conditions: Mapping[str, NodeCondition]) -> frozenset[str]:

@@ -127,6 +127,8 @@ class Deployment:
     errors : why nodes have failed, or were not sent: what is said to those that wait for them.
     held : nodes of other groups that were held for others, with the reason.
     below_criteria : a redeploy may take a critical group below its criteria.
+    elsewhere : of groups that bound a redeploy, the nodes that failed in other groups, or are not back there; of them
+        `taken` served before.
 
     Raises
     ------
@@ -147,6 +149,8 @@ class Deployment:
         errors: Mapping[str, str] | None = None,
         held: Mapping[str, str] | None = None,
         below_criteria: bool = False,
+        elsewhere: Mapping[str, frozenset[str]] | None = None,
+        taken: frozenset[str] = frozenset(),
     ) -> None:
         self._withheld = frozenset(withheld)
         self._states: dict[str, NodeState] = dict(states or {})
@@ -173,7 +177,11 @@ class Deployment:
             dict(errors or {}),
             dict(held or {}),
             below_criteria,
+            elsewhere or {},
+            taken,
         )
+        # They serve in another design: a group that does not redeploy them leaves them alone.
+        self._serving = {name for run in self._runs.values() for name in run.plan.redeploy | run.plan.later}
 
     def next(self) -> Step | Finished:
         """Return the next step; the same one until it has been recorded.
@@ -214,6 +222,8 @@ class Deployment:
                 states[name] = NodeState.UNKNOWN
         if phase is Phase.DEPLOY:
             self._lost_in_deploy.update(name for name in step.nodes if states[name] is not done)
+        if phase is Phase.RELEASE:
+            self._serving.difference_update(step.nodes)
         self._pending = None
         run = self._runs[step.group]
         run.rounds.add(Round(phase, step.nodes))
@@ -310,7 +320,7 @@ class Deployment:
         return tuple(
             name
             for name in self._in_state(run, NodeState.NOT_STARTED)
-            if name not in self._withheld and name not in run.plan.redeploy
+            if name not in self._withheld and name not in run.plan.redeploy and name not in self._serving
         )
 
     def _meets(self, run: GroupRun, phase: Phase) -> bool:

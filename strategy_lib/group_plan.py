@@ -3,8 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from strategy_lib.criteria import SuccessCriteria
+from strategy_lib.strategy import Group
+
+
+@dataclass(frozen=True, slots=True)
+class GroupBounds:
+    """What another group that allows redeploys says of nodes that it has in common.
+
+    Attributes
+    ----------
+    group : its name.
+    nodes : those of the nodes to redeploy that are in it.
+    total, serving : how many nodes it has, and how many of them serve when the plan is made.
+    criteria, critical, max_unavailable : its own.
+    """
+
+    group: str
+    nodes: frozenset[str]
+    total: int
+    serving: int
+    criteria: SuccessCriteria | None = None
+    critical: bool = False
+    max_unavailable: int | str | None = None
+
+    def to_data(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        criteria = None if self.criteria is None else asdict(self.criteria)
+        return asdict(self) | {"nodes": sorted(self.nodes), "criteria": criteria}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> GroupBounds:
+        """Read what `to_data` wrote."""
+        criteria = None if data["criteria"] is None else SuccessCriteria(**data["criteria"])
+        return cls(**{**data, "nodes": frozenset(data["nodes"]), "criteria": criteria})
+
+
+def bounds_of(
+    group: Group, members: Collection[str], redeploy: Collection[str], serving: Collection[str]
+) -> GroupBounds:
+    """Return what a group says of those of its members that another group redeploys."""
+    here = frozenset(members)
+    return GroupBounds(
+        group.name,
+        here.intersection(redeploy),
+        len(here),
+        len(here.intersection(serving)),
+        group.criteria,
+        group.critical,
+        group.max_unavailable,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +68,16 @@ class GroupPlan:
     met : those of them that are in no group of the action, and are done as wanted.
     redeploy : nodes that serve in another design, and are to be destroyed, prepared and deployed, in batches.
     serving : nodes that serve, in whatever design, when the plan is made.
+    later : nodes that serve in another design, and are redeployed by a later group: this one leaves them alone.
+    bounds : what other groups say of the nodes to redeploy.
     """
 
     waits_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     met: frozenset[str] = frozenset()
     redeploy: frozenset[str] = frozenset()
     serving: frozenset[str] = frozenset()
+    later: frozenset[str] = frozenset()
+    bounds: tuple[GroupBounds, ...] = ()
 
     @property
     def named(self) -> frozenset[str]:
@@ -40,6 +95,8 @@ class GroupPlan:
             "met": sorted(self.met),
             "redeploy": sorted(self.redeploy),
             "serving": sorted(self.serving) if self.redeploy else [],
+            "later": sorted(self.later),
+            "bounds": [bounds.to_data() for bounds in self.bounds],
         }
         return {name: value for name, value in data.items() if value} or None
 
@@ -54,6 +111,8 @@ class GroupPlan:
             frozenset(data.get("met", ())),
             frozenset(data.get("redeploy", ())),
             frozenset(data.get("serving", ())),
+            frozenset(data.get("later", ())),
+            tuple(GroupBounds.from_data(bounds) for bounds in data.get("bounds", ())),
         )
 
 
@@ -66,6 +125,7 @@ def plan_of_group(
     met: Collection[str] = (),
     redeploy: Collection[str] = (),
     serving: Collection[str] = (),
+    later: Collection[str] = (),
 ) -> GroupPlan:
     """Return what is said of these nodes, of what is known of all nodes of an action.
 
@@ -74,11 +134,13 @@ def plan_of_group(
     edges : node to the nodes it waits for, of the whole site.
     met : nodes outside the action that are done as wanted.
     redeploy, serving : nodes of the whole action.
+    later : nodes that a later group redeploys.
     """
-    if not edges and not redeploy:
+    if not edges and not redeploy and not later:
         return NO_PLAN
     waits_for = {name: edges[name] for name in nodes if name in edges}
     named = frozenset[str]().union(*frozenset(waits_for.values()))
     members = frozenset(nodes)
     again = members.intersection(redeploy)
-    return GroupPlan(waits_for, named.intersection(met), again, members.intersection(serving) if again else frozenset())
+    serve = members.intersection(serving) if again else frozenset[str]()
+    return GroupPlan(waits_for, named.intersection(met), again, serve, members.intersection(later))

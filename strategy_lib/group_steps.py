@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from strategy_lib.criteria import CriterionResult
-from strategy_lib.goals.rolling import Batch, Refused, RollingGroup, Stopped, next_batch
+from strategy_lib.goals.rolling import (
+    Batch,
+    OtherGroup,
+    Refused,
+    RollingGroup,
+    Stopped,
+    kept_by_others,
+    next_batch,
+)
 from strategy_lib.goals.waves import Submittable, removal_waves, submittable, waves
 from strategy_lib.group_plan import NO_PLAN, GroupPlan
 from strategy_lib.node import NodeState
@@ -55,7 +63,8 @@ class GroupRun:
 class Known:
     """What is known beyond a group: states of the nodes of the action, its `members`, and why nodes are as they are.
 
-    `withheld` nodes are never sent, `held` ones wait for others that are not done.
+    `withheld` nodes are never sent, `held` ones wait for others that are not done. `elsewhere` has for other groups
+    their nodes that failed, or were destroyed and are not back; of them `taken` served before.
     """
 
     states: States
@@ -64,6 +73,8 @@ class Known:
     errors: dict[str, str]
     held: dict[str, str]
     below_criteria: bool = False
+    elsewhere: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    taken: frozenset[str] = frozenset()
 
     def state(self, name: str) -> NodeState:
         """Return the state of a node."""
@@ -206,28 +217,62 @@ def _needed_by_batch(run: GroupRun, known: Known, again: Iterable[str]) -> froze
 def _new_batch(run: GroupRun, known: Known) -> frozenset[str]:
     """Choose the next batch; where there is none, keep why the nodes that are left stay as they are."""
     waiting = frozenset(name for name in run.nodes if _may_go(run, known, name))
+    gone = frozenset(
+        name for name in run.rounds.released & run.plan.redeploy if known.state(name) is not NodeState.SUCCESS
+    )
+    others = _other_groups(run, known, gone)
+    kept = {name: why for name, why in kept_by_others(others).items() if name in waiting}
+    if kept:
+        # What waits for them is held now, so that the rest is looked at anew.
+        run.kept = {**run.kept, **kept}
+        return frozenset()
     order = _order(run, known, waiting)
     if not order:
         return frozenset()
-    lost = {name for name in run.nodes if known.state(name) in _LOST}
-    lost |= {name for name in run.rounds.released & run.plan.redeploy if known.state(name) is not NodeState.SUCCESS}
+    lost = gone.union(name for name in run.nodes if known.state(name) in _LOST)
+    # New nodes come first, and serve by now.
+    new = (name for name in run.nodes if name not in run.plan.redeploy and known.state(name) is NodeState.SUCCESS)
     step = next_batch(
         RollingGroup(
             nodes=frozenset(run.nodes),
-            serving=run.plan.serving,
+            serving=run.plan.serving.union(new),
             redeploy=waiting | run.plan.redeploy.intersection(run.rounds.released),
             redeployed=frozenset(name for name in run.plan.redeploy if known.state(name) is NodeState.SUCCESS),
-            failed=frozenset(lost),
+            failed=lost,
             criteria=run.group.criteria,
             critical=run.group.critical,
             max_unavailable=run.group.max_unavailable,
             below_criteria=known.below_criteria,
             order=order,
+            others=others,
         )
     )
     if isinstance(step, Refused | Stopped):
         run.kept = {**run.kept, **dict.fromkeys(waiting, step.reason)}
     return frozenset(step.nodes) if isinstance(step, Batch) else frozenset()
+
+
+def _other_groups(run: GroupRun, known: Known, gone: frozenset[str]) -> tuple[OtherGroup, ...]:
+    """Return the other groups whose bounds a batch keeps, as they stand; `gone` are nodes of this one, not back yet."""
+    found = []
+    for bounds in run.plan.bounds:
+        lost = frozenset(name for name in bounds.nodes if name in gone or known.state(name) in _LOST)
+        elsewhere = known.elsewhere.get(bounds.group, frozenset())
+        found.append(
+            OtherGroup(
+                bounds.group,
+                bounds.nodes,
+                bounds.total,
+                bounds.serving,
+                lost | elsewhere,
+                lost | (elsewhere & known.taken),
+                bounds.criteria,
+                bounds.critical,
+                bounds.max_unavailable,
+                known.below_criteria,
+            )
+        )
+    return tuple(found)
 
 
 def _order(run: GroupRun, known: Known, waiting: frozenset[str]) -> tuple[str, ...]:

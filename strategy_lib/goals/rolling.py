@@ -7,7 +7,7 @@ the batch that is under way.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from strategy_lib.criteria import SuccessCriteria, evaluate
@@ -17,24 +17,51 @@ _PERCENT = re.compile(r"(100|[1-9]?[0-9])\s*%")
 
 
 @dataclass(frozen=True, slots=True)
+class OtherGroup:
+    """Another group that allows redeploys and has nodes in common: a batch keeps what it allows, too.
+
+    Attributes
+    ----------
+    shared : nodes of the rolling group that are to be redeployed, and are in this one.
+    total, serving : how many nodes it has, and how many of them served when the plan was made.
+    failed : those of its nodes that are not back and will not be, or were never there.
+    lost : those of them that served.
+    criteria, critical, max_unavailable, below_criteria : as in `RollingGroup`.
+    """
+
+    name: str
+    shared: frozenset[str]
+    total: int
+    serving: int
+    failed: frozenset[str] = frozenset()
+    lost: frozenset[str] = frozenset()
+    criteria: SuccessCriteria | None = None
+    critical: bool = False
+    max_unavailable: int | str | None = None
+    below_criteria: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RollingGroup:
     """A group whose deployed nodes are brought to a new design, a batch after the other.
 
     Attributes
     ----------
     nodes : all nodes of the group.
-    serving : nodes that served, in whatever design, when the plan was made. It does not change while the group rolls.
+    serving : nodes that served, in whatever design, when the plan was made, and new ones that were deployed before the
+        first batch.
     redeploy : those of them that are to be destroyed, prepared and deployed.
     redeployed, failed : those that are back in the new design, and those that are not and will not be: failed, or
-        unknown. Nodes of the group that failed although they did not serve before may stand in `failed` too, and count
-        in the same way.
+        unknown. Nodes of the group that failed although they did not serve before may stand in `failed` too: they count
+        against `max_unavailable`, and not against the room in the criteria, which is without them already.
     away : nodes of the batch under way: begun, and not at an end.
     criteria, critical : of the group.
     max_unavailable : a number, or a percentage of the group's nodes as text ("25%"); None: what the criteria leave room
         for.
     below_criteria : the override of a person.
     order : which of the nodes that are left may go now, in the order in which they are taken; None: all, by name. A
-        node may wait for others (rule 39).
+        node may wait for others (rule 39). Of them the first are taken, so that none goes without those it waits for.
+    others : other groups whose bounds a batch keeps.
     """
 
     nodes: frozenset[str]
@@ -48,6 +75,7 @@ class RollingGroup:
     max_unavailable: int | str | None = None
     below_criteria: bool = False
     order: tuple[str, ...] | None = None
+    others: tuple[OtherGroup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +142,7 @@ def next_batch(group: RollingGroup) -> Step:
 
     The nodes that failed are away for good, so that later batches are smaller by them. An explicit `max_unavailable` is
     a person's decision, and may go below the criteria for a while; a group stops in any case when they cannot be met
-    at its end any more.
+    at its end any more. Nodes that another group keeps (`kept_by_others`) must not be among those to redeploy any more.
     """
     if group.away:
         return Batch(tuple(sorted(group.away)), resumed=True)
@@ -122,23 +150,22 @@ def next_batch(group: RollingGroup) -> Step:
     if not left:
         return RolledOut()
     waiting = tuple(sorted(left))
-    begun = bool(group.redeployed or group.failed)
-    if group.max_unavailable is not None:
-        limit = nodes_at_once(group.max_unavailable, len(group.nodes))
-    else:
-        limit = room_in_criteria(group.criteria, len(group.nodes), len(group.serving))
-        if limit == 0 and group.critical and not group.below_criteria:
-            return Refused(
-                f"its criteria leave no room: {len(group.serving)} of {len(group.nodes)} nodes serve, and none can be "
-                f"taken away without the override below_criteria"
-            )
-        limit = max(limit, 1)
-    if begun and not group.below_criteria and not _met(group.criteria, len(group.nodes), _reachable(group)):
-        return Stopped(f"its criteria cannot be met any more: {_failed_words(group)}", waiting)
-    limit -= len(group.failed)
-    if limit <= 0:
-        return Stopped(f"as many nodes are away as may be: {_failed_words(group)}", waiting)
-    return Batch(tuple(sorted((waiting if group.order is None else group.order)[:limit])))
+    room = _room(_own(group), begun=bool(group.redeployed or group.failed))
+    if isinstance(room, _Closed):
+        return Refused(room.reason) if room.refused else Stopped(room.reason, waiting)
+    order = waiting if group.order is None else group.order
+    return Batch(tuple(sorted(_first(order, room, group.others))))
+
+
+def kept_by_others(others: Iterable[OtherGroup]) -> dict[str, str]:
+    """Return the nodes that may not be taken away because of another group that they are in, each with the reason."""
+    kept: dict[str, str] = {}
+    for other in others:
+        room = _room(other, begun=bool(other.failed))
+        if isinstance(room, _Closed):
+            for name in other.shared:
+                kept.setdefault(name, f"group {other.name}: {room.reason}")
+    return kept
 
 
 def refuse_many_redeploys(
@@ -175,10 +202,65 @@ def _fewest_successful(criteria: SuccessCriteria | None, total: int) -> int:
     return max(fewest)
 
 
-def _reachable(group: RollingGroup) -> int:
-    """Return how many nodes can be successful at the group's end: those that did not serve may be deployed by then."""
-    return len(group.nodes - group.failed)
+@dataclass(frozen=True, slots=True)
+class _Closed:
+    """No node of a group may be taken away; `refused`: none was, and none may be without `below_criteria`."""
+
+    reason: str
+    refused: bool = False
 
 
-def _failed_words(group: RollingGroup) -> str:
-    return f"{len(group.failed)} failed ({', '.join(sorted(group.failed))})"
+def _own(group: RollingGroup) -> OtherGroup:
+    return OtherGroup(
+        "",
+        group.redeploy,
+        len(group.nodes),
+        len(group.serving),
+        group.failed,
+        group.failed & group.serving,
+        group.criteria,
+        group.critical,
+        group.max_unavailable,
+        group.below_criteria,
+    )
+
+
+def _room(group: OtherGroup, *, begun: bool) -> int | _Closed:
+    """Return how many more nodes of a group may be taken away now, at least 1; or why none may."""
+    if group.max_unavailable is not None:
+        limit, away = nodes_at_once(group.max_unavailable, group.total), group.failed
+    else:
+        limit, away = room_in_criteria(group.criteria, group.total, group.serving), group.lost
+        if limit == 0 and group.critical and not group.below_criteria:
+            return _Closed(
+                f"its criteria leave no room: {group.serving} of {group.total} nodes serve, and none can be "
+                f"taken away without the override below_criteria",
+                refused=True,
+            )
+        limit = max(limit, 1)
+    # Those that did not serve may be deployed by the end.
+    reachable = group.total - len(group.failed)
+    if begun and not group.below_criteria and not _met(group.criteria, group.total, reachable):
+        return _Closed(f"its criteria cannot be met any more: {_failed_words(group.failed)}")
+    limit -= len(away)
+    return limit if limit > 0 else _Closed(f"as many nodes are away as may be: {_failed_words(away)}")
+
+
+def _first(order: Iterable[str], room: int, others: Iterable[OtherGroup]) -> Iterable[str]:
+    """Yield the first nodes of an order that all bounds leave room for; none after one that would break them."""
+    left: list[tuple[frozenset[str], list[int]]] = []
+    for other in others:
+        open_to = _room(other, begun=bool(other.failed))
+        left.append((other.shared, [0 if isinstance(open_to, _Closed) else open_to]))
+    for name in order:
+        these = [more for shared, more in left if name in shared]
+        if room == 0 or not all(more[0] for more in these):
+            return
+        room -= 1
+        for more in these:
+            more[0] -= 1
+        yield name
+
+
+def _failed_words(failed: Collection[str]) -> str:
+    return f"{len(failed)} failed ({', '.join(sorted(failed))})"

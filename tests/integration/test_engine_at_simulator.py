@@ -152,3 +152,15 @@ def test_rule_25_relabelling_leaves_nodes_as_they_are(deployed: Driving, simulat
     assert verdict(deployed, RELABEL, "a", "c") == ""
     assert simulator.submissions()[-1] == ("relabel_nodes", ["a", "c"])
     assert deployed.store.nodes.done_digests("alpha").keys() == {"a", "b", "c"}
+
+
+def test_rule_44_a_node_whose_boot_action_failed_is_destroyed_and_tried_again(
+    begin: Begin, simulator: Simulator
+) -> None:
+    simulator.script("b", "deploy", "fail", stage="bootaction_report", attempt=1)
+    retried = {**group("all", percent_successful_nodes=100), "retries": {"deploy": 1}}
+    record = begin(site(ABC, [retried])).group("all")
+    assert isinstance(record, GroupRecord)
+    assert record.state is GroupState.SUCCESS
+    assert simulator.submissions()[2:] == [(f"{action}_nodes", ["b"]) for action in ("destroy", "prepare", "deploy")]
+    assert simulator.double() == {}

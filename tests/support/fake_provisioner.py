@@ -332,14 +332,14 @@ class FakeProvisioner:
             behaviour = "untouched"
         elif phase in _AT_WORK and condition is not _AT_WORK[phase]:
             behaviour = "refused"
-        if behaviour in ("fail", "flaky", "both_lists", "refused"):
+        if behaviour in ("fail", "flaky", "both_lists", "refused", "boot_action"):
             task.failed.add(name)
             task.children[name] = False
             task.messages[name] = _FAILURES[phase].format(name)
         if behaviour in ("success", "slow", "false_success", "both_lists", "untouched"):
             task.succeeded.add(name)
             task.children.setdefault(name, True)
-        if behaviour in ("success", "slow", "unreported_done"):
+        if behaviour in ("success", "slow", "unreported_done", "boot_action"):
             self._done(phase, name)
         elif phase in _FAILED and behaviour in self._spoils(phase):
             self._conditions[name] = _FAILED[phase]

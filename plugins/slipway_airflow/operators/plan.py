@@ -11,7 +11,6 @@ from site_engine.actions.admission import judge_redeploys
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
 from site_engine.errors import StepError
-from site_engine.groups import releases_of
 from site_engine.log_messages import count, names, withheld
 from site_engine.measurements import measure_group
 from site_engine.node_lists import keep_list
@@ -21,6 +20,7 @@ from site_engine.operations.wait import ONE_LOOK
 from site_engine.owners import ProvisionerObserver
 from site_engine.planning import Plan, idle_groups, plan_action
 from site_engine.process import SystemClock
+from site_engine.releases import releases_of
 from site_engine.reports import STEP_WARNING
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker

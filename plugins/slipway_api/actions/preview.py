@@ -12,9 +12,9 @@ from pydantic import BaseModel, Field
 from provisioner_client.errors import ProvisionerError
 from site_engine.actions.kinds import Override, kind_of
 from site_engine.errors import SettingsError
-from site_engine.groups import releases_of
 from site_engine.log_messages import by_reason, count, names
 from site_engine.planning import plan_action, simulate_plan
+from site_engine.releases import releases_of
 from slipway_api.http.api_errors import Finding, plain_message
 from slipway_api.sites.site_statuses import listed_nodes
 from strategy_lib.node import NodeState

@@ -146,6 +146,29 @@ def test_rule_44_failed_nodes_are_tried_again_and_say_so(begin: Begin, fake: Fak
     assert fake.double() == []
 
 
+def test_rule_44_a_node_that_is_deployed_and_failed_is_destroyed_before_it_is_tried_again(
+    begin: Begin, fake: FakeProvisioner
+) -> None:
+    fake.script("a", "deploy", "boot_action", attempt=1)
+    fake.script("b", "deploy", "boot_action", attempt=1)
+    retried = {**group("all", ["a"], percent_successful_nodes=100), "retries": {"deploy": 1}}
+    kept = {**group("kept", ["b"], critical=False), "retries": {"deploy": 1}, "release_failed": False}
+    driving = begin(site([node("a"), node("b")], [retried, kept]))
+    assert finished(driving).state is GroupState.SUCCESS
+    assert [action for action, _ in sent(fake)] == ["prepare", "deploy", "destroy", "prepare", "deploy"]
+    finished(driving, "kept")
+    assert [action for action, names in sent(fake) if names == "b"] == ["prepare", "deploy"]
+    assert fake.double() == []
+
+
+def test_rule_44_a_retry_destroys_nothing_that_was_deployed_before_us(begin: Begin, fake: FakeProvisioner) -> None:
+    fake.set_status("a", "Deployed")
+    driving = begin(site([node("a")], [{**group("all"), "retries": {"deploy": 1}}]))
+    finished(driving, redo_done=True)
+    assert "destroy" not in [action for action, _ in sent(fake)]
+    assert driving.states() == {"a": "failure"}
+
+
 def test_rule_44_retries_end(begin: Begin, fake: FakeProvisioner) -> None:
     fake.script("a", "deploy", "fail")
     criteria = group("all", percent_successful_nodes=100)
@@ -156,7 +179,7 @@ def test_rule_44_retries_end(begin: Begin, fake: FakeProvisioner) -> None:
 
 
 def deployed(
-    begin: Begin, fake: FakeProvisioner, nodes: list[dict[str, Any]], rolled: dict[str, Any]
+    begin: Begin, fake: FakeProvisioner, nodes: list[dict[str, Any]], *rolled: dict[str, Any]
 ) -> tuple[Driving, int]:
     """Deploy a site, change what makes all its nodes, and begin an update; return it, and how much was submitted."""
     first = begin(site(nodes, [group("all")]))
@@ -164,10 +187,18 @@ def deployed(
     assert set(first.states().values()) == {"success"}
     first.store.actions.close(first.action.id, ActionState.SUCCESS, "done")
     changed = [{**one, "data": {**one["data"], "kernel": "new"}} for one in nodes]
-    return begin(site(changed, [rolled]), "run-2", update={}), len(fake.submissions())
+    return begin(site(changed, [*rolled]), "run-2", update={}), len(fake.submissions())
 
 
 RACK = {**group("all", percent_successful_nodes=80), "allow_redeploy": True, "max_unavailable": 4}
+
+
+WIDE = {**group("wide", after=["first"], critical=False), "allow_redeploy": True, "max_unavailable": 2}
+BAD_RACK = {
+    **group("rack", ["n01", "n02"], after=["wide"], critical=False),
+    "allow_redeploy": True,
+    "max_unavailable": 1,
+}
 
 
 def most_away(submissions: list[tuple[str, str]], bad: set[str]) -> int:
@@ -211,6 +242,20 @@ def test_without_leave_a_changed_node_is_not_touched(begin: Begin, fake: FakePro
     finished(driving)
     assert sent(fake, before) == []
     assert all("needs redeploy" in why for why in driving.store.tasks.withheld(driving.action.id).values())
+
+
+def test_rule_37_a_rack_keeps_its_bounds_in_a_wider_group(begin: Begin, fake: FakeProvisioner) -> None:
+    nodes = [node(name) for name in NAMES[:6]]
+    driving, before = deployed(begin, fake, nodes, group("first", critical=False), WIDE, BAD_RACK)
+    fake.script("n01", "deploy", "fail")
+    for name in ("first", "wide", "rack"):
+        finished(driving, name)
+    submissions = sent(fake, before)
+    assert [names for action, names in submissions if action == "destroy"] == ["n00 n01", "n03", "n04", "n05"]
+    left = driving.store.tasks.withheld(driving.action.id)
+    assert left.keys() == {"n02"}
+    assert left["n02"].endswith("stays as it is: group rack: as many nodes are away as may be: 1 failed (n01)")
+    assert fake.double() == []
 
 
 class Killed(BaseException):

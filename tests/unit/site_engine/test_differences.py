@@ -25,6 +25,12 @@ def known(done: str | None, doubt: str | None = None, **facts: Any) -> NodeRecor
 FAILED: dict[str, Any] = {"status": "error", "error": "no PXE answer", "error_revision": 2}
 
 
+UNPROVEN = (
+    "deployed already, but no action on record proves its design: `slipway adopt` takes it over as it is, or it needs "
+    "redeploy (redeploy_server)"
+)
+
+
 @pytest.mark.parametrize(
     ("record", "condition", "change", "reason", "withheld"),
     [
@@ -43,7 +49,7 @@ FAILED: dict[str, Any] = {"status": "error", "error": "no PXE answer", "error_re
             DEPLOYED,
             "add",
             "never done",
-            "deployed already, but no action on record proves its design: it needs redeploy (redeploy_server)",
+            UNPROVEN,
             id="undone",
         ),
         pytest.param(
@@ -51,7 +57,7 @@ FAILED: dict[str, Any] = {"status": "error", "error": "no PXE answer", "error_re
             DEPLOYED,
             "add",
             "never done",
-            "deployed already, but no action on record proves its design: it needs redeploy (redeploy_server)",
+            UNPROVEN,
             id="unknown",
         ),
         pytest.param(

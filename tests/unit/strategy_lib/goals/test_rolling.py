@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from strategy_lib.criteria import SuccessCriteria, evaluate
 from strategy_lib.goals.rolling import (
     Batch,
+    OtherGroup,
     Refused,
     RolledOut,
     RollingGroup,
     Stopped,
+    kept_by_others,
     next_batch,
     nodes_at_once,
     refuse_many_redeploys,
@@ -87,6 +89,23 @@ HALF = SuccessCriteria(percent_successful_nodes=50)
 ALL = SuccessCriteria(percent_successful_nodes=100)
 
 
+def other(limit: int | None, **facts: Any) -> OtherGroup:
+    """Return another group of the same nodes, or with these facts."""
+    return OtherGroup(
+        **{"name": "other", "shared": RACK, "total": 20, "serving": 20, "max_unavailable": limit, **facts}
+    )
+
+
+def test_another_group_without_room_keeps_its_nodes() -> None:
+    full = other(1, shared=names(1, 2), failed=names(30))
+    strict = other(None, shared=names(2, 3), criteria=ALL, critical=True)
+    kept = kept_by_others([full, strict, other(1)])
+    assert kept["n01"] == "group other: as many nodes are away as may be: 1 failed (n30)"
+    assert kept["n02"] == kept["n01"]
+    assert kept["n03"].startswith("group other: its criteria leave no room: 20 of 20 nodes serve")
+    assert kept.keys() == names(1, 2, 3)
+
+
 @pytest.mark.parametrize(
     ("group", "step"),
     [
@@ -138,6 +157,31 @@ ALL = SuccessCriteria(percent_successful_nodes=100)
             rack(criteria=ALL, critical=True, max_unavailable=3),
             Batch(("n00", "n01", "n02")),
             id="an explicit number decides",
+        ),
+        pytest.param(
+            RollingGroup(RACK, RACK - names(19), RACK - names(19), failed=names(19), criteria=SuccessCriteria(90)),
+            Batch(("n00",)),
+            id="a new node that failed does not serve in the room that is left either way",
+        ),
+        pytest.param(
+            RollingGroup(RACK, RACK - names(19), RACK - names(19), failed=names(0, 19), criteria=SuccessCriteria(90)),
+            Stopped("as many nodes are away as may be: 1 failed (n00)", tuple(sorted(RACK))[1:-1]),
+            id="one that served has failed beside it: nothing is left",
+        ),
+        pytest.param(
+            RollingGroup(RACK, RACK - names(19), RACK - names(19), failed=names(19), max_unavailable=4),
+            Batch(("n00", "n01", "n02")),
+            id="against an explicit number each failed node counts",
+        ),
+        pytest.param(
+            rack(max_unavailable=4, others=(other(2, failed=names(30)), other(3))),
+            Batch(("n00",)),
+            id="the narrowest of several groups decides",
+        ),
+        pytest.param(
+            rack(max_unavailable=4, others=(other(1, shared=names(2, 3)),)),
+            Batch(("n00", "n01", "n02")),
+            id="another group bounds its own nodes",
         ),
         pytest.param(rack(redeployed=RACK - names(5), failed=names(5)), RolledOut(), id="every node was tried"),
         pytest.param(RollingGroup(RACK, RACK, frozenset()), RolledOut(), id="nothing to redeploy"),

@@ -1,0 +1,71 @@
+"""Which nodes are released before they are prepared (rule 11): as the provisioner lists them, and the store knows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from strategy_lib.outcome import REFUSED_BY_PREPARE, UNPROVABLE_BY_DEPLOY, NodeCondition
+from strategy_lib.phase import Phase
+from strategy_lib.release import ReleasePlan, plan_release
+
+if TYPE_CHECKING:
+    from provisioner_client.protocol import ListedNode
+    from site_store import Operation, PlannedGroup, SiteStore
+    from strategy_lib.strategy import Group
+
+
+def releases_of(
+    store: SiteStore, site: str, groups: Iterable[PlannedGroup], listed: Mapping[str, ListedNode]
+) -> ReleasePlan:
+    """Decide which nodes of a plan are released first; the first group of a node decides."""
+    released: set[str] = set()
+    refused: dict[str, str] = {}
+    considered: set[str] = set()
+    for planned in groups:
+        seen = {name: listed[name] for name in planned.nodes if name in listed and name not in considered}
+        considered.update(seen)
+        found = release_of(store, site, planned.group, seen)
+        released.update(found.release)
+        refused.update(found.refused)
+    return ReleasePlan(tuple(sorted(released)), refused)
+
+
+def release_of(store: SiteStore, site: str, group: Group, listed: Mapping[str, ListedNode]) -> ReleasePlan:
+    """Decide which of a group's nodes are released, as the provisioner lists them; refusals name what helps."""
+    stuck = {name: node for name, node in listed.items() if node.condition in REFUSED_BY_PREPARE}
+    if not stuck:
+        return ReleasePlan((), {})
+    conditions = {name: node.condition for name, node in stuck.items()}
+    plan = plan_release(conditions, store.nodes.left_undeployed(site, stuck), group.release_failed)
+    command = "slipway create action redeploy_server --param target_nodes={} --site {}"
+    refused = {
+        name: f"the node list says {stuck[name].status_name}: {why}. `{command.format(name, site)}` releases it and "
+        "deploys it"
+        for name, why in plan.refused.items()
+    }
+    return replace(plan, refused=refused)
+
+
+def deployed_by_failed(
+    store: SiteStore, operations: Iterable[Operation], nodes: Collection[str], listed: Mapping[str, ListedNode]
+) -> Sequence[str]:
+    """Return the nodes that a deploy has failed on and that are listed as deployed: a boot action failed, for example.
+
+    A provisioner does nothing on such a node when it is prepared and deployed again, so that it is destroyed first. A
+    node that was deployed before that deploy is not ours to destroy.
+
+    Parameters
+    ----------
+    operations : those of the attempt.
+    nodes : those that are tried again.
+    """
+    there = {name for name in nodes if name in listed and listed[name].condition is NodeCondition.DEPLOYED}
+    ours: set[str] = set()
+    for operation in operations:
+        if there and operation.phase is Phase.DEPLOY:
+            # What the list said right before the newest deploy of each.
+            before = store.tasks.found_before(operation.op)
+            ours.update(name for name in there if name in before and before[name] not in UNPROVABLE_BY_DEPLOY)
+    return sorted(ours)

@@ -1,0 +1,126 @@
+"""Which deployed nodes a plan redeploys, by which group and in what batches: what a rehearsal of it submits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from design_rendering.design import read_design
+from design_rendering.documents import load_documents
+from site_engine.actions.kinds import KINDS
+from site_engine.actions.parameters import parse_parameters
+from site_engine.planning import Plan, plan_action, simulate_plan
+from site_store import NodeRecord
+from strategy_lib.group_plan import GroupPlan
+from strategy_lib.node import NodeState
+from strategy_lib.outcome import NodeCondition
+from tests.support.sites import group, node, site
+
+NAMES = ("a", "b", "c", "d")
+ROLLING = {"allow_redeploy": True}
+UPDATE = KINDS["update_site"]
+
+
+def planned(
+    groups: list[dict[str, Any]], parameters: dict[str, Any] | None = None, *, done: str | None = "old"
+) -> Plan:
+    """Return the plan of an update where all nodes are deployed; `done` is the digest that they were done in."""
+    design = read_design(load_documents(site([node(name) for name in NAMES], groups), "site.yaml"))
+    digests = design.digests if done == "as wanted" else dict.fromkeys(NAMES, done)
+    records = [NodeRecord("alpha", name, 1, digests[name], 7, 1, "new", None, "deployed") for name in NAMES]
+    return plan_action(
+        UPDATE,
+        parse_parameters(parameters or {}, UPDATE),
+        design,
+        design.strategy,
+        records if done is not None else [],
+        dict.fromkeys(NAMES, NodeCondition.DEPLOYED),
+    )
+
+
+def rehearsed(plan: Plan, **more: Any) -> list[tuple[str | None, str | None, str]]:
+    """Return what would be submitted, in order."""
+    states = dict.fromkeys(plan.done, NodeState.SUCCESS)
+    found = simulate_plan(plan.groups, states, withheld=plan.withheld, **more)
+    return [(one.group, one.phase, " ".join(one.nodes)) for one in found.submissions]
+
+
+def rolled(name: str, nodes: str, *, after: str = "") -> list[tuple[str | None, str | None, str]]:
+    return [(name, phase, nodes) for phase in ("release", "prepare", "deploy")]
+
+
+def test_rule_37_a_group_that_does_not_allow_redeploys_takes_no_node() -> None:
+    plan = planned(
+        [
+            group("first", critical=False),
+            {**group("rack", after=["first"], percent_successful_nodes=75), **ROLLING, "max_unavailable": 1},
+        ]
+    )
+    first, rack = (each.plan for each in plan.groups)
+    assert (first.redeploy, first.later, rack.redeploy) == (frozenset(), frozenset(NAMES), frozenset(NAMES))
+    each_alone = [step for name in NAMES for step in rolled("rack", name)]
+    assert rehearsed(plan) == [*each_alone, ("first", None, "")]
+
+
+def test_rule_37_a_batch_keeps_the_bounds_of_every_group_that_allows_it() -> None:
+    wide = {**group("wide", critical=False), **ROLLING, "max_unavailable": 3}
+    narrow = {**group("narrow", ["b", "c"], after=["wide"], critical=False), **ROLLING, "max_unavailable": 1}
+    plan = planned([wide, narrow])
+    assert [sorted(each.plan.redeploy) for each in plan.groups] == [list(NAMES), []]
+    assert [(one.group, sorted(one.nodes), one.total, one.serving) for one in plan.groups[0].plan.bounds] == [
+        ("narrow", ["b", "c"], 2, 2)
+    ]
+    assert rehearsed(plan) == [*rolled("wide", "a b"), *rolled("wide", "c d"), ("narrow", None, "")]
+
+
+def test_rule_37_another_group_without_room_keeps_its_nodes_and_no_others() -> None:
+    wide = {**group("wide", critical=False), **ROLLING}
+    strict = {**group("strict", ["b"], after=["wide"], percent_successful_nodes=100), **ROLLING}
+    assert rehearsed(planned([wide, strict])) == [*rolled("wide", "a c d"), ("strict", None, "")]
+    assert rehearsed(planned([wide, strict]), below_criteria=True)[0] == ("wide", "release", "a b c d")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param([{**group("first", percent_successful_nodes=100), **ROLLING}], id="refused"),
+        pytest.param(
+            [
+                group("gate", ["a"], percent_successful_nodes=100),
+                {**group("first", after=["gate"], critical=False), **ROLLING},
+            ],
+            id="blocked",
+        ),
+    ],
+)
+def test_rule_21_what_its_group_does_not_redeploy_no_other_prepares(before: list[dict[str, Any]]) -> None:
+    rack = {**group("rack", percent_successful_nodes=75, critical=False), **ROLLING}
+    assert not [phase for _, phase, _ in rehearsed(planned([*before, rack])) if phase]
+
+
+def test_what_is_redeployed_elsewhere_is_kept_with_the_plan() -> None:
+    wide = {**group("wide", critical=False, percent_successful_nodes=50), **ROLLING, "max_unavailable": 3}
+    narrow = {**group("narrow", ["b", "c"], after=["wide"], minimum_successful_nodes=1), **ROLLING}
+    for each in planned([group("first", ["a"], critical=False), wide, narrow]).groups:
+        assert GroupPlan.from_data(each.plan.to_data()) == each.plan
+
+
+@pytest.mark.parametrize("done", ["as wanted", "another", None])
+@pytest.mark.parametrize("forced", [{"redo_done": True}, {"force": True}])
+def test_with_leave_to_redeploy_what_is_done_again_is_released_first(forced: dict[str, Any], done: str | None) -> None:
+    wanted = [{**group("rack", critical=False), **ROLLING}]
+    plan = planned(wanted, forced, done=done)
+    assert rehearsed(plan) == rolled("rack", "a b c d")
+    assert all(each.withheld is None for each in plan.differences.values())
+    assert rehearsed(planned([group("rack", critical=False)], {**forced, "allow_redeploy": True}, done=done)) == (
+        rolled("rack", "a b c d")
+    )
+
+
+def test_rule_37_live_nodes_of_which_nothing_is_recorded_are_not_destroyed() -> None:
+    plan = planned([{**group("rack", critical=False), **ROLLING}], {"allow_redeploy": True}, done=None)
+    assert plan.redeploy == frozenset()
+    assert rehearsed(plan) == [("rack", None, "")]
+    assert plan.withheld.keys() == set(NAMES)
+    assert all("`slipway adopt`" in why for why in plan.withheld.values())
