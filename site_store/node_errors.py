@@ -173,11 +173,19 @@ class NodeErrors(Repository):
         return self._database.write(work)
 
 
-def read_reports(tx: Connection, site: str, after: str = "", limit: int = MOST_REPORTS) -> list[NodeErrorRecord]:
-    """Return in the caller's transaction the errors of a site that are to be told, by node."""
+def read_reports(
+    tx: Connection,
+    site: str,
+    after: str = "",
+    limit: int = MOST_REPORTS,
+    states: Collection[ReportState] = _TO_REPORT,
+) -> list[NodeErrorRecord]:
+    """Return in the caller's transaction the errors of a site in these states that are to be told, by node."""
+    if limit <= 0:
+        return []
     query = (
         _with_standing()
-        .where(node_error.c.site == site, node_error.c.state.in_(_TO_REPORT))
+        .where(node_error.c.site == site, node_error.c.state.in_([str(state) for state in states]))
         # What is older is history or superseded; there may be years of it.
         .where(or_(node.c.op.is_(None), node_error.c.op >= node.c.op))
         .where(or_(node.c.wanted_version.is_(None), node_error.c.wanted_version >= node.c.wanted_version))

@@ -69,9 +69,11 @@ class NodeReports(Repository):
             for site in sorted(tx.scalars(new)):
                 if not read_notifications(tx, site).wanting(NotificationKind.NODE_REPORT):
                     continue
-                found = read_reports(tx, site)
-                if not any(record.state is ReportState.FAILED for record in found):
+                # Those that nobody was told of come first: others must not keep them back.
+                found = read_reports(tx, site, states=(ReportState.FAILED,))
+                if not found:
                     continue
+                found += read_reports(tx, site, limit=MOST_REPORTS - len(found), states=(ReportState.REPORTED,))
                 names = sorted({record.error.node for record in found})
                 rows = tx.execute(select(node).where(node.c.site == site, among(tx, node.c.name, names)))
                 errors = {record.error.node: record.error for record in found}

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Text, and_, case, exists, func
 from site_store.dialects import among, pairs
 from site_store.node_errors import clear_errors, write_errors
 from site_store.records import Operation, OperationStatus
-from site_store.tables import action, node, operation, task
+from site_store.tables import action, node, node_error, operation, task
 from site_store.tries import FRESH, count_failures
 from site_store.unsent import write_unsent
 from strategy_lib.goals.node_errors import ErrorCode
@@ -103,10 +103,20 @@ def follow_tasks(
         (task.c.status == TaskStatus.ERROR, func.coalesce(task.c.error, task.c.phase + " failed")),
     )
     failed = task.c.status.in_((TaskStatus.UNKNOWN, TaskStatus.ERROR))
-    labelled = and_(task.c.phase == Phase.RELABEL, node.c.done_digest.is_not(None))
+    # New labels mend what failed as labels; another error stays, as the node is not deployed anew (rule 46).
+    of_labels = exists().where(
+        node_error.c.site == node.c.site,
+        node_error.c.node == node.c.name,
+        node_error.c.action_id == node.c.error_action,
+        node_error.c.phase == Phase.RELABEL,
+    )
+    mended = or_(node.c.error.is_(None), of_labels)
+    relabelled = and_(task.c.status == TaskStatus.SUCCESS, task.c.phase == Phase.RELABEL)
+    labelled = and_(task.c.phase == Phase.RELABEL, node.c.done_digest.is_not(None), mended)
     done = and_(task.c.status == TaskStatus.SUCCESS, or_(task.c.phase == Phase.DEPLOY, labelled))
     destroyed = and_(task.c.status == TaskStatus.SUCCESS, task.c.phase == Phase.DESTROY)
-    ended = or_(done, destroyed)
+    succeeded = or_(done, and_(relabelled, mended))
+    ended = or_(succeeded, destroyed)
     repeated = and_(ended, node.c.error.is_not(None), node.c.error_action == task.c.action_id, literal(not late))
     values: dict[str, Any] = {}
     if proven is not None:
@@ -132,6 +142,7 @@ def follow_tasks(
             status=case(
                 (task.c.status == TaskStatus.PROCESSING, str(Status.PROCESSING)),
                 (failed, str(Status.ERROR)),
+                (and_(relabelled, ~mended), str(Status.ERROR)),
                 (done, str(Status.SUCCESS)),
                 (destroyed, str(Status.DELETED)),
                 else_=null(),
@@ -141,7 +152,7 @@ def follow_tasks(
             error_version=case((failed, task.c.wanted_version), (ended, null()), else_=node.c.error_version),
             error_action=case((failed, task.c.action_id), (ended, null()), else_=node.c.error_action),
             fixed=case((repeated, node.c.error + done_again(now)), (ended, null()), else_=node.c.fixed),
-            **{fact: case((done, fresh), else_=node.c[fact]) for fact, fresh in FRESH.items()},
+            **{fact: case((succeeded, fresh), else_=node.c[fact]) for fact, fresh in FRESH.items()},
             version=node.c.version + 1,
             first_updated=func.coalesce(node.c.first_updated, now),
             last_updated=now,

@@ -61,6 +61,7 @@ def write_wanted(tx: Connection, site: str, revision: int, digests: Mapping[str,
                 "digest_version": rows.excluded.digest_version,
                 "failures": 0,
                 "next_try": None,
+                "version": node.c.version + 1,
             },
             where=node.c.wanted_digest.is_distinct_from(rows.excluded.wanted_digest),
         )
@@ -72,7 +73,7 @@ def write_wanted(tx: Connection, site: str, revision: int, digests: Mapping[str,
             node.c.wanted_revision.is_not(None),
             node.c.name.not_in(names(tx, digests)),
         )
-        .values(wanted_revision=None, wanted_digest=None)
+        .values(wanted_revision=None, wanted_digest=None, version=node.c.version + 1)
     )
 
 

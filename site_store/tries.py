@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, null, select, update
+from sqlalchemy import ColumnElement, Connection, and_, func, null, or_, select, update
 
 from site_store.dialects import moments
 from site_store.tables import action, node, task
@@ -23,7 +23,7 @@ FRESH: Mapping[str, Any] = {"failures": 0, "next_try": null(), "tried_action": n
 
 def jitter_of(site: str, name: str, failures: int) -> float:
     """Return the jitter of a node's delay, from -1 to 1: another one for each node and failure, and always the same."""
-    return zlib.crc32(f"{site}/{name}/{failures}".encode()) / 0x7FFFFFFF - 1.0
+    return 2.0 * (zlib.crc32(f"{site}/{name}/{failures}".encode()) / 0xFFFFFFFF) - 1.0
 
 
 def count_failures(tx: Connection, now: datetime, *which: ColumnElement[bool]) -> None:
@@ -42,6 +42,8 @@ def count_failures(tx: Connection, now: datetime, *which: ColumnElement[bool]) -
             *which,
             task.c.status == TaskStatus.ERROR,
             node.c.tried_action.is_distinct_from(task.c.action_id),
+            # A new version begins anew: what fails of an older one says nothing of it.
+            or_(task.c.wanted_version.is_(None), task.c.wanted_version >= func.coalesce(node.c.wanted_version, 0)),
         )
     )
     of_site: dict[tuple[str, str], dict[str, int]] = {}
@@ -60,5 +62,5 @@ def _note(tx: Connection, now: datetime, site: str, action_id: str, failures: Ma
     tx.execute(
         update(node)
         .where(node.c.site == site, node.c.name == given.c.key)
-        .values(failures=node.c.failures + 1, next_try=value, tried_action=action_id)
+        .values(failures=node.c.failures + 1, next_try=value, tried_action=action_id, version=node.c.version + 1)
     )

@@ -24,7 +24,7 @@ class SiteSettings:
     ----------
     redeploy_percent, redeploy_nodes : an update that would redeploy more than this share of the site's deployed nodes,
         and more nodes than this, is refused without the override `many_redeploys`.
-    follow_timeout : seconds for which the provisioner task of an unknown node is followed after its submission.
+    follow_timeout : seconds for which the provisioner task of an unknown node is followed after nobody waits for it.
     """
 
     redeploy_percent: int = 20

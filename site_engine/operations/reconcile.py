@@ -97,7 +97,9 @@ def record_late_result(store: SiteStore, operation: Operation, end: OperationEnd
             operation.op, outcome, f"seen late: provisioner task is {end.kind}"
         )
         note_conditions(store, operation, end.evidence)
-        log.info(
+        # It corrects what was recorded when nobody waited any more: somebody may have acted on that.
+        say = log.warning if known and operation.ended is not None else log.info
+        say(
             "Provisioner task %s is over after all; now known: %s.",
             operation.provisioner_task,
             log_messages.names(known),

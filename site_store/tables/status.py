@@ -56,7 +56,7 @@ node = Table(
     Column("touched_by", String),
     # The version of what goes into both digests (rule 38).
     Column("digest_version", Integer),
-    # The nodes that it waits for by its own metadata.
+    # The nodes that it waits for, by its own metadata and by the groups that it is in.
     Column("depends_on", Json),
     Column("op", Serial),
     Column("done_revision", Integer),

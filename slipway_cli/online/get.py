@@ -13,13 +13,14 @@ from rich.text import Text
 from slipway_cli.online.online_command import TargetGroup, echo_documents, format_time, online, show_answer
 from slipway_cli.online.reporters import get_reporters
 from slipway_cli.online.server import Failed, SiteServer
-from slipway_cli.online.status_lists import get_nodes, get_owners, get_sites
+from slipway_cli.online.status_lists import get_nodes, get_owners, get_sites, new_sheet, status_text
 from slipway_cli.options import VERSION, examples
 from slipway_cli.output import OutputFormat, console, printable, table
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
 STATUS_TYPES = ("nodes-provision-status", "machines-power-state")
+_MOST_WITH_STATUS = 100
 _STYLES = {"Complete": "green", "Failed": "red", "Processing": "cyan", "Paused": "yellow"}
 
 
@@ -54,8 +55,9 @@ def get_actions(server: SiteServer, output: str, limit: int) -> None:
     """List the newest actions of the site, newest first."""
 
     def rows(actions: Any) -> None:
-        columns = ("Action", "Name", "Lifecycle", "Rev", "Created (UTC)", "User", "Steps", "Verdict")
-        result = table(*columns, right=("Rev",), folds=("Verdict",))
+        columns = ("Action", "Name", "Lifecycle", "Status", "Rev", "Created (UTC)", "Updated (UTC)", "User", "Steps")
+        result = table(*columns, "Verdict", right=("Rev",), folds=("Verdict",))
+        sheet = new_sheet()
         for action in actions:
             life = action.get("action_lifecycle") or ""
             steps = [step.get("state") for step in action.get("steps") or []]
@@ -64,15 +66,18 @@ def get_actions(server: SiteServer, output: str, limit: int) -> None:
                 action["id"],
                 action["name"],
                 Text(life, style=_STYLES.get(life, "")),
+                status_text(action.get("status"), sheet),
                 str(action.get("revision") or ""),
                 format_time(action.get("datetime")),
+                format_time(action.get("last_updated")),
                 printable(action.get("user") or ""),
                 f"{good}/{len(steps)}" + (f", {bad} failed" if bad else ""),
                 printable(action.get("verdict") or ""),
             )
         _print(result, actions, f"site {server.where.site} has no action yet")
 
-    answer = server.get("/actions", limit=limit)
+    # How each stands is told of so many at once; more are listed without.
+    answer = server.get("/actions", limit=limit, status=limit <= _MOST_WITH_STATUS)
     show_answer(answer, output, rows)
     _tell_of_older(answer, output)
 

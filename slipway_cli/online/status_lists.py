@@ -10,7 +10,7 @@ from urllib.parse import quote
 import click
 from rich.text import Text
 
-from slipway_cli.online.completion import GROUP_OF_SITE
+from slipway_cli.online.completion import GROUP_OF_SITE, NODES
 from slipway_cli.online.online_command import format_duration, format_time, online, show_answer, show_data
 from slipway_cli.online.server import SiteServer
 from slipway_cli.options import examples
@@ -75,7 +75,7 @@ def get_sites(server: SiteServer, output: str) -> None:
 @click.command(
     "nodes", epilog=examples("slipway get nodes --status error", "slipway get nodes --rack r1 --where power=off")
 )
-@click.argument("name", required=False)
+@click.argument("name", required=False, type=NODES)
 @click.option("--group", metavar="NAME", type=GROUP_OF_SITE, help="Only of this group.")
 @click.option("--rack", metavar="NAME", help="Only in this rack.")
 @click.option("--status", type=click.Choice([status.value for status in Status]), help="Only those that stand so.")

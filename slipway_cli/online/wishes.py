@@ -23,6 +23,9 @@ def _path(server: SiteServer, verb: str) -> str:
 
 
 def _named(nodes: tuple[str, ...]) -> list[str]:
+    """Return the names in `node/n1`, `n1,n2` and `node n1`."""
+    if len(nodes) > 1 and nodes[0] == "node":
+        nodes = nodes[1:]
     return node_names(",".join(name.removeprefix(_PREFIX) for name in nodes)) or []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -109,58 +109,19 @@ class ReportState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorReport:
-    """The report of one node's newest operation. A change is written before it is carried out: a crash loses none.
-
-    `event_id` is fixed by node, operation and kind of error, so that a report that is sent twice carries the same id,
-    and the truth that corrects a timeout another one.
-    """
-
-    node: str
-    op: int
-    state: ReportState = ReportState.TRACKED
-    error: NodeError | None = None
-
-    @property
-    def event_id(self) -> str:
-        """The id that the receiver sees."""
-        return report_id(self.node, self.op, self.error)
-
-    @property
-    def to_send(self) -> bool:
-        """Whether it goes out with the next delivery: also one that was sent, until it is acknowledged."""
-        return self.state in (ReportState.FAILED, ReportState.REPORTED)
-
-    def failed(self, error: NodeError) -> ErrorReport:
-        """Return the report with the error of its own operation; of another one it stays as it is."""
-        if error.op != self.op:
-            return self
-        return replace(self, state=ReportState.FAILED, error=error)
-
-    def sent(self, op: int) -> ErrorReport:
-        """Return the report after it was sent."""
-        return replace(self, state=ReportState.REPORTED) if op == self.op and self.to_send else self
-
-    def acknowledged(self, op: int) -> ErrorReport:
-        """Return the report after an acknowledgement: only of the operation that was reported does it clear it."""
-        return replace(self, state=ReportState.CLEARED) if op == self.op and self.to_send else self
-
-    def succeeded(self, op: int) -> ErrorReport:
-        """Return the report after the operation succeeded after all: only its own error is cleared."""
-        return replace(self, state=ReportState.CLEARED, error=None) if op == self.op else self
-
-
-def report_id(node: str, op: int, error: NodeError | None) -> str:
-    """Return the id of a node's report: the same for a repeat, another one for another error."""
-    return f"{node}/{op}/{error.code if error is not None else 'none'}"
-
-
-@dataclass(frozen=True, slots=True)
 class RemovalProgress:
     """How far the removal of a node is: the step it is at, and whether that is the end."""
 
     step: str
     ended: bool = False
+
+
+def report_id(site: str, node: str, op: int, error: NodeError | None, removal: RemovalProgress | None = None) -> str:
+    """Return the id of a node's report: the same for a repeat, another one for another error or step of a removal."""
+    said = [site, node, str(op), "none" if error is None else error.code.value]
+    if removal is not None:
+        said.append("removed" if removal.ended else removal.step)
+    return "/".join(said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +137,7 @@ class NodeReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data; a part that is not there has no key."""
-        report: dict[str, Any] = {"id": report_id(self.node, self.op, self.error)}
+        report: dict[str, Any] = {"id": report_id(self.site, self.node, self.op, self.error, self.removal)}
         report |= {"site": self.site, "node": self.node, "op": self.op}
         if self.state is not None:
             report["state"] = self.state

@@ -107,11 +107,13 @@ def roll_back(
     force: Force = False,
     dryrun: DryRun = False,
     if_match: IfMatch = None,
+    caused_by: CausedBy = None,
 ) -> JSONResponse:
     """Make a new revision with the collections of an earlier one; it is judged as a commit is.
 
     The buffer must be empty. Nothing is deployed by this.
     """
+    require_no_running_action(store, caused_by)
     texts = {record.name: record.text for record in store.sites.collections(site, number)}
     buffer, newest = store.buffers.preview(site)
     require_buffer(if_match, buffer.version)

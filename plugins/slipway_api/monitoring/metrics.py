@@ -18,7 +18,7 @@ from fastapi.security import HTTPAuthorizationCredentials
 
 from site_engine.measurements import measure
 from site_engine.metric_samples import read_samples
-from site_engine.metrics import CONTENT_TYPE, Distribution, Sample, Shape, to_text
+from site_engine.metrics import CONTENT_TYPE, Distribution, Metric, Sample, Shape, to_text
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import ERRORS
 from slipway_api.http.concurrency import BlockingRoute
@@ -107,8 +107,18 @@ def metrics(store: Store) -> Response:
     return Response(_kept.text(store.location, make), media_type=None, headers={"Content-Type": CONTENT_TYPE})
 
 
+_exported: set[tuple[Metric, tuple[str, ...]]] = set()
+"""The gauges that this process has given: what is no more is 0, and there a gauge would keep its last value."""
+
+
 def export(samples: list[Sample]) -> None:
     """Give what stands for a moment to Airflow's own metrics, too; what is counted is given when it happens."""
-    for sample in samples:
-        if sample.metric.shape is Shape.GAUGE and not isinstance(sample.value, Distribution):
-            measure(sample.metric, sample.labels, sample.value)
+    there = {
+        (sample.metric, sample.labels): sample.value
+        for sample in samples
+        if sample.metric.shape is Shape.GAUGE and not isinstance(sample.value, Distribution)
+    }
+    for (metric, labels), value in {**dict.fromkeys(_exported, 0.0), **there}.items():
+        measure(metric, labels, value)
+    _exported.clear()
+    _exported.update(there)

@@ -7,9 +7,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from site_engine.metrics import CONTENT_TYPE, METRICS
+from site_engine import measurements
+from site_engine.metrics import ACTIONS_RUNNING, CONTENT_TYPE, METRICS, Sample
 from site_store import SiteStore
-from slipway_api.monitoring.metrics import SHORTEST_TOKEN, TOKEN_FILE, Kept
+from slipway_api.monitoring.metrics import SHORTEST_TOKEN, TOKEN_FILE, Kept, export
 from tests.integration.api.airflow_runs import commit
 from tests.integration.api.test_service import assert_failure
 
@@ -67,3 +68,15 @@ def test_the_numbers_are_counted_at_most_every_few_seconds() -> None:
     assert kept.text("another", lambda: next(made)) == "b"
     seconds[0] = 5.0
     assert kept.text("store", lambda: next(made)) == "c"
+
+
+def test_a_gauge_that_is_no_more_is_given_as_zero_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[tuple[str, float]] = []
+    monkeypatch.setattr(measurements, "_sinks", [lambda sample: taken.append((sample.metric.name, sample.value))])
+    running = Sample(ACTIONS_RUNNING, ("default", "deploy_site"), 1)
+    for samples in ([running], [], []):
+        export(samples)
+    assert [one for one in taken if one[0] == ACTIONS_RUNNING.name] == [
+        (ACTIONS_RUNNING.name, 1),
+        (ACTIONS_RUNNING.name, 0),
+    ]

@@ -56,6 +56,8 @@ def test_rule_42_a_running_action_commits_nothing(user: httpx.Client, store: Sit
     refused = user.post(f"{API}/commitconfigdocs", params={"caused-by": action.id})
     assert (refused.status_code, action.id in refused.json()["message"]) == (409, True)
     assert not store.buffers.get("default").is_empty
+    refused = user.post(f"{API}/revisions/1/rollback", params={"caused-by": action.id})
+    assert (refused.status_code, action.id in refused.json()["message"]) == (409, True)
 
 
 def test_rule_42_policies_without_an_end_refuse_the_commit(

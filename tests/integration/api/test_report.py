@@ -13,7 +13,7 @@ from slipway_airflow import connections
 from slipway_api.actions.report import MOST_NODES, report_page
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Reason
-from strategy_lib.report import ReportedAction, ReportedGroup, ReportedNode, build_report
+from strategy_lib.report import FailedStep, ReportedAction, ReportedGroup, ReportedNode, build_report
 from tests.integration.api.airflow_runs import ACTIONS
 from tests.integration.api.test_service import assert_failure
 
@@ -76,3 +76,10 @@ def test_a_page_names_failures_first_and_counts_what_succeeded() -> None:
     assert "And 2 more" in page
     assert "good-1" not in page
     assert f"{MOST_NODES + 2} failure, 2000 success of {MOST_NODES + 2002} nodes." in page
+
+
+def test_a_page_tells_steps_behind_the_groups_from_those_before_them() -> None:
+    steps = [FailedStep("verify_site", "no answer"), FailedStep("after_success", "it failed", behind=True)]
+    page = report_page(build_report(ReportedAction("01", "alpha", "deploy_site"), [], [], failed_steps=steps))
+    before, behind = page.index("Failed before the groups"), page.index("Failed behind the groups")
+    assert before < page.index("verify_site</td>") < behind < page.index("after_success</td>")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import zlib
 from itertools import permutations, product
 
 import pytest
 
 from site_store import ActionState, OperationStatus, SiteStore
 from site_store.node_errors import NodeErrorRecord
+from site_store.tries import jitter_of
 from strategy_lib.goals.node_errors import ErrorCode, ReportState, Standing
+from strategy_lib.goals.retries import retry_delay
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want
@@ -237,6 +240,62 @@ def test_rule_44_failures_are_counted_between_actions(site: Scenario, clock: Fak
     # A new version has not been tried.
     want(site.store, 2, {"n1": "v2"})
     assert tries() == (0, None)
+
+
+def test_rule_44_what_fails_of_an_older_version_delays_the_new_one_by_nothing(site: Scenario) -> None:
+    want(site.store, 1, {"n1": "v1"})
+    action = site.running({"a": ["n1"]}, digests={"n1": "v1"})
+    begun = site.submit(site.begin(site.open(action, "a"), Phase.PREPARE))
+    want(site.store, 2, {"n1": "v2"})
+    site.store.operations.record_outcome(begun.op, failed(site.store, "n1", "no disk"))
+    (record,) = site.store.nodes.of_site(SITE)
+    assert (record.failures, record.next_try) == (0, None)
+
+
+def test_rule_44_the_jitter_of_a_delay_keeps_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    for checksum, jitter in ((0, -1.0), (0xFFFFFFFF, 1.0)):
+        monkeypatch.setattr(zlib, "crc32", lambda _text, found=checksum: found)
+        assert jitter_of(SITE, "n1", 1) == jitter
+        assert retry_delay(1, jitter_of(SITE, "n1", 1)) > 0
+
+
+@pytest.mark.parametrize("done_before", [True, False])
+def test_rule_46_new_labels_mend_no_failed_deploy_and_end_what_failed_as_labels(
+    site: Scenario, done_before: bool
+) -> None:
+    store = site.store
+    want(store, 1, {"n1": "v1"})
+    if done_before:
+        record = site.open(site.running({"a": ["n1"]}, "first", digests={"n1": "v1"}), "a")
+        site.do(record, Phase.PREPARE)
+        site.do(record, Phase.DEPLOY)
+        store.actions.close(record.action_id, ActionState.SUCCESS, "")
+
+    def relabel(run: str, failing: bool = False) -> None:
+        action = store.actions.ensure("relabel_nodes", run, "relabel_nodes", SITE, None, {}, "ann")
+        store.locks.acquire(action.id)
+        found = {"n1": "deployed"}
+        begun = store.operations.begin(action.id, SITE, None, 1, Phase.RELABEL, ["n1"], "file:///d", found)
+        result = failed(store, "n1", "no label") if failing else outcome(["n1"])
+        store.operations.record_outcome(begun.op, result)
+        store.actions.close(action.id, ActionState.SUCCESS, "")
+
+    def stands() -> tuple[str | None, str | None, int]:
+        (one,) = store.nodes.of_site(SITE)
+        return one.standing, one.error, one.failures
+
+    relabel("labels-1", failing=True)
+    assert stands() == ("error", "no label", 1)
+    relabel("labels-2")
+    assert stands() == (("success" if done_before else "pending"), None, 0)
+    action = site.running({"a": ["n1"]}, "second", digests={"n1": "v1"})
+    record = site.open(action, "a")
+    site.do(record, Phase.PREPARE, failed(store, "n1", "no disk"))
+    store.actions.close(action.id, ActionState.FAILED, "")
+    before = stands()
+    assert before[0] == "error"
+    relabel("labels-3")
+    assert stands() == before
 
 
 def test_rule_44_a_success_begins_anew(site: Scenario) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from site_store import ActionState, Lease, LeaseLost, SiteStore
+from site_store import ActionState, Lease, LeaseLost, SiteStore, node_reports
 from site_store.outbox import write_notification
 from strategy_lib.goals.node_errors import ReportState
 from strategy_lib.phase import Phase
@@ -74,9 +74,9 @@ def test_rule_48_what_is_not_acknowledged_is_told_again_with_the_next(
     second = fail(site, "run-2", "n3")
     assert store.node_reports.notify(held) == 2
     assert reports(store) == [
-        {"n1": f"n1/{first}/provisioner", "n2": f"n2/{first}/provisioner"},
+        {"n1": f"{SITE}/n1/{first}/provisioner", "n2": f"{SITE}/n2/{first}/provisioner"},
         # The same id as before: the receiver knows it.
-        {"n1": f"n1/{first}/provisioner", "n3": f"n3/{second}/provisioner"},
+        {"n1": f"{SITE}/n1/{first}/provisioner", "n3": f"{SITE}/n3/{second}/provisioner"},
     ]
     assert store.node_errors.acknowledge(SITE, {"n1": first, "n3": second}, "desk") == {"n1": True, "n3": True}
     assert store.node_reports.unacknowledged() == {}
@@ -105,8 +105,27 @@ def test_rule_48_a_crash_between_any_two_loses_nothing(
     # Written, and not sent yet: the outbox keeps it until it is.
     assert store.outbox.route(held) > 0
     due = [event for event, _ in store.outbox.due() if event.kind == "node_report"]
-    assert [report["id"] for event in due for report in event.data["reports"]] == [f"n1/{op}/provisioner"]
+    assert [report["id"] for event in due for report in event.data["reports"]] == [
+        f"{SITE}/n1/{op}/provisioner/removed"
+    ]
     assert [event.event_id for event, _ in store.outbox.due()] == [event.event_id for event in due]
     clock.move(7200)
     with pytest.raises(LeaseLost):
         store.node_reports.notify(held)
+
+
+def test_rule_48_what_nobody_was_told_of_goes_first_however_many_are_not_acknowledged(
+    store: SiteStore, site: Scenario, held: Lease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_reports, "MOST_REPORTS", 2)
+    desk = Desk(store)
+    desk.put("a", yaml("a"))
+    desk.commit(notifications=TOLD)
+    want(store, 1, dict.fromkeys(("n1", "n2", "n3"), "v1"))
+    fail(site, "run-1", "n1", "n2")
+    assert store.node_reports.notify(held) == 2
+    fail(site, "run-2", "n3")
+    assert store.node_reports.notify(held) == 2
+    assert [sorted(told) for told in reports(store)] == [["n1", "n2"], ["n1", "n3"]]
+    assert state(store, "n3") is ReportState.REPORTED
+    assert store.node_reports.notify(held) == 0

@@ -21,23 +21,30 @@ def note(text: str, about: str = f"action/{ID}", at: str = AT, **more: Any) -> d
 
 def test_the_list(slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = [STEP, {**STEP, "state": "failed"}, {**STEP, "state": None}]
-    failed = action(action_lifecycle="Failed", verdict="critical group a failed", steps=steps)
+    stands = {"status": "error", "last_updated": "2026-03-01T12:05:00+00:00"}
+    failed = action(action_lifecycle="Failed", verdict="critical group a failed", steps=steps, **stands)
     server.on("GET", "/actions", [failed])
     row = slipway("get", "actions", "--limit", "5").stdout.splitlines()[2]
-    words = "deploy_site Failed 3 2026-03-01 12:00:00 admin 1/3, 1 failed critical group a failed"
+    times = "2026-03-01 12:00:00 2026-03-01 12:05:00"
+    words = f"deploy_site Failed ✗ error 3 {times} admin 1/3, 1 failed critical group a failed"
     assert row.split() == [ID, *words.split()]
-    assert server.request.params["limit"] == "5"
+    assert (server.request.params["limit"], server.request.params["status"]) == ("5", "true")
     monkeypatch.setenv("COLUMNS", "80")
     narrow = slipway("get", "actions").stdout.splitlines()[2:]
-    assert narrow[0].split() == [ID, "deploy_site", "Failed", "3", "2026-03-01", "12:00:00"], "an id is never cut"
-    assert narrow[1:] == ["  User: admin  Steps: 1/3, 1 failed  Verdict: critical group a failed"]
+    assert narrow[0].split() == [ID, "deploy_site", "Failed", "✗", "error", "3"], "an id is never cut"
+    assert narrow[1:] == [
+        "  Created (UTC): 2026-03-01 12:00:00  Updated (UTC): 2026-03-01 12:05:00",
+        "  User: admin  Steps: 1/3, 1 failed  Verdict: critical group a failed",
+    ]
     monkeypatch.setenv("COLUMNS", "40")
     assert slipway("get", "actions").stdout.splitlines() == [
         "Action                      Name",
         "─" * 40,
         f"{ID}  deploy_site",
-        "  Lifecycle: Failed  Rev: 3",
+        "  Lifecycle: Failed  Status: ✗ error",
+        "  Rev: 3",
         "  Created (UTC): 2026-03-01 12:00:00",
+        "  Updated (UTC): 2026-03-01 12:05:00",
         "  User: admin  Steps: 1/3, 1 failed",
         "  Verdict: critical group a failed",
     ]

@@ -31,6 +31,16 @@ def test_nodes_are_asked_for_again(slipway: Slipway, server: Server) -> None:
     assert json.loads(server.request.body) == {"nodes": ["n1", "n2"]}
 
 
+def test_a_node_is_named_in_any_of_three_forms(slipway: Slipway, server: Server) -> None:
+    for named in (("node", "n1", "n2"), ("node/n1,n2",), ("node/n1", "node/n2")):
+        server.on("POST", "/sites/lab-7/touch", {"site": "lab-7", "nodes": []})
+        slipway("touch", *named, "--site", "lab-7")
+        assert json.loads(server.request.body) == {"nodes": ["n1", "n2"]}
+    server.on("POST", "/sites/lab-7/touch", {"site": "lab-7", "nodes": []})
+    slipway("touch", "node", "--site", "lab-7")
+    assert json.loads(server.request.body) == {"nodes": ["node"]}
+
+
 def test_adopting_says_which_nodes_and_asks(slipway: Slipway, server: Server) -> None:
     server.on("POST", ADOPT, PLAN)
     server.on("POST", ADOPT, DONE)

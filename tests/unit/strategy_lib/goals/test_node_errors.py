@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import product
 from typing import Any
@@ -11,11 +10,9 @@ import pytest
 
 from strategy_lib.goals.node_errors import (
     ErrorCode,
-    ErrorReport,
     NodeError,
     NodeReport,
     RemovalProgress,
-    ReportState,
     Standing,
     join_messages,
     read_code,
@@ -82,7 +79,8 @@ def test_rule_47_the_three_parts_of_a_report_are_independent(state: bool, remova
         error=FAILED if error else None,
     ).to_dict()
     assert check_data("node_report", report) == []
-    assert report.pop("id") == ("n1/7/provisioner" if error else "n1/7/none")
+    said = "site/n1/7/provisioner" if error else "site/n1/7/none"
+    assert report.pop("id") == (f"{said}/release" if removal else said)
     assert {name: report.pop(name) for name in ("site", "node", "op")} == {"site": "site", "node": "n1", "op": 7}
     parts = {
         "state": "error",
@@ -93,27 +91,12 @@ def test_rule_47_the_three_parts_of_a_report_are_independent(state: bool, remova
     assert report == {name: part for name, part in parts.items() if given[name]}
 
 
-def test_rule_48_tracked_failed_reported_cleared() -> None:
-    report = ErrorReport("n1", 7)
-    assert not report.to_send
-    report = report.failed(FAILED)
-    assert (report.state, report.to_send) == (ReportState.FAILED, True)
-    sent = report.sent(7)
-    assert (sent.state, sent.to_send) == (ReportState.REPORTED, True)
-    assert sent.event_id == report.event_id == "n1/7/provisioner"
-    cleared = sent.acknowledged(7)
-    assert (cleared.state, cleared.to_send) == (ReportState.CLEARED, False)
-
-
-def test_rule_48_only_an_acknowledgement_of_that_operation_clears() -> None:
-    report = ErrorReport("n1", 7).failed(FAILED).sent(7)
-    assert report.acknowledged(6) is report
-    assert report.acknowledged(8) is report
-    assert report.succeeded(6) is report
-    assert report.sent(8) is report
-    assert ErrorReport("n1", 7).acknowledged(7).state is ReportState.TRACKED
-    assert ErrorReport("n1", 7).failed(replace(FAILED, op=6)).state is ReportState.TRACKED
-
-
-def test_a_success_clears_its_own_operations_error() -> None:
-    assert ErrorReport("n1", 7).failed(FAILED).succeeded(7) == ErrorReport("n1", 7, ReportState.CLEARED)
+def test_rule_47_the_end_of_a_removal_has_another_id_than_its_steps() -> None:
+    removals = (
+        None,
+        RemovalProgress("left_design"),
+        RemovalProgress("destroy"),
+        RemovalProgress("destroy", ended=True),
+    )
+    ids = [NodeReport("site", "n1", 7, removal=removal).to_dict()["id"] for removal in removals]
+    assert ids == ["site/n1/7/none", "site/n1/7/none/left_design", "site/n1/7/none/destroy", "site/n1/7/none/removed"]
