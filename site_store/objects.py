@@ -17,6 +17,8 @@ from site_store.dialects import insert
 from site_store.tables import design_object, object_use
 
 _AT_ONCE = 5000
+_JUDGED = ":"
+"""In `policed_set`, between the set of policies and the digest in which it left the object as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,15 @@ class ObjectChange:
 
 @dataclass(frozen=True, slots=True)
 class CommittedObjects:
-    """The objects of a design that is committed, the set of policies that judged them, and what these changed."""
+    """The objects of a design that is committed, the set of policies that judged them, and what these changed.
+
+    `judged` has the digest of each object in which the policies leave it as it is (`design_rendering.policies.police`).
+    """
 
     objects: Sequence[DesignObject]
     policies: str | None = None
     by_policy: Mapping[ObjectKey, tuple[str, ...]] | None = None
+    judged: Mapping[ObjectKey, str] | None = None
 
 
 def write_objects(tx: Connection, site: str, revision: int, committed: CommittedObjects) -> list[ObjectChange]:
@@ -72,7 +78,9 @@ def write_objects(tx: Connection, site: str, revision: int, committed: Committed
         uses = _uses_digest(one.uses)
         policies = list((committed.by_policy or {}).get(one.key, ())) or None
         version, since = _version(old, one.digest, revision)
-        policed = (version, committed.policies) if committed.policies is not None else (None, None)
+        judged = None if committed.judged is None else committed.judged.get(one.key)
+        judged_in = committed.policies if judged is None else f"{committed.policies}{_JUDGED}{judged}"
+        policed = (version, judged_in) if committed.policies is not None else (None, None)
         row = {
             "site": site,
             "kind": one.key.kind,
@@ -142,6 +150,21 @@ class Objects(Repository):
         found = self._database.read(lambda tx: [_record(row) for row in tx.execute(query)])
         return sorted(found, key=lambda record: record.key)
 
+    def judged(self, site: str, policies: str) -> dict[ObjectKey, str] | None:
+        """Return the digest of each object in which this set of policies leaves it as it is (rule 43).
+
+        Objects that it has not judged are left out of it. None: there are no objects, or it has judged none of them.
+        """
+        columns = (design_object.c.kind, design_object.c.name, design_object.c.policed_set)
+        query = select(*columns).where(design_object.c.site == site)
+        found: dict[ObjectKey, str] = {}
+        other = False
+        for kind, name, policed in self._database.read(lambda tx: tx.execute(query).all()):
+            by, _, digest = (policed or "").partition(_JUDGED)
+            other |= by != policies or not digest
+            found[ObjectKey(kind, name)] = digest
+        return None if other or not found else found
+
     def uses(self, site: str, key: ObjectKey) -> list[ObjectKey]:
         """Return what an object uses directly, by kind and name; it may be missing."""
         query = select(object_use.c.uses_kind, object_use.c.uses_name).where(
@@ -172,7 +195,8 @@ class Objects(Repository):
 
 
 def _record(row: Row[*tuple[Any, ...]]) -> ObjectRecord:
-    policed = None if row.policed_set is None else (row.policed_version, row.policed_set)
+    judged_by = None if row.policed_set is None else row.policed_set.partition(_JUDGED)[0]
+    policed = None if judged_by is None else (row.policed_version, judged_by)
     return ObjectRecord(
         ObjectKey(row.kind, row.name), row.digest, row.version, row.revision, policed, tuple(row.by_policy or ())
     )

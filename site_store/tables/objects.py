@@ -23,7 +23,8 @@ design_object = Table(
     Column("version", Integer, nullable=False),
     # The revision that brought this version.
     Column("revision", Integer, nullable=False),
-    # The version and the set of policies that it was judged in (rule 43); NULL: never.
+    # The version and the set of policies that it was judged in (rule 43); NULL: never. The set, a colon, and the digest
+    # of the whole document, with its metadata, in which these policies left it as it is.
     Column("policed_version", Integer),
     Column("policed_set", String),
     # The policies that changed it; NULL: none did.

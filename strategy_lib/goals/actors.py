@@ -115,7 +115,23 @@ def check_watchers(watchers: Collection[Watcher]) -> None:
 
 Objects = Mapping[str, object]
 Policy = Callable[[Objects], Mapping[str, object]]
-"""Looks at all objects, and returns those that it changes or adds, by name, as they shall be."""
+"""Looks at objects, and returns those that it changes or adds, by name, as they shall be."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedPolicy:
+    """A policy that looks at some objects only, so that it need not run where none of them has changed.
+
+    Attributes
+    ----------
+    judge : is given no other objects, and may return no others.
+    sees : tells of an object's name whether it looks at it.
+    each : it judges each object by itself: it is given one at a time, and may return that one alone.
+    """
+
+    judge: Policy
+    sees: Callable[[str], bool] = lambda _name: True
+    each: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,34 +156,71 @@ class NoEnd:
         )
 
 
-def apply_policies(objects: Objects, policies: Mapping[str, Policy]) -> Policed | NoEnd:
-    """Run policies, all of them in each round and in the order of their names, until a round changes nothing (rule 42).
+def apply_policies(
+    objects: Objects, policies: Mapping[str, Policy | ScopedPolicy], changed: Collection[str] | None = None
+) -> Policed | NoEnd:
+    """Run policies in rounds, in the order of their names, until a round changes nothing (rules 42 and 43).
+
+    A policy runs where something that it looks at has changed since it ran last. All that it would answer otherwise is
+    what there is already, so that the end is the same as if all ran in every round.
 
     Parameters
     ----------
     objects : the design's objects by name, with values that can be compared.
-    policies : by name.
+    policies : by name; a plain function looks at all objects.
+    changed : the names of objects that differ from a design that these very policies left as it was: changed ones, new
+        ones, and those that are gone. None: nothing is known, and all is judged.
 
     Returns
     -------
     Policed or NoEnd
         `NoEnd` where the last of `MOST_ROUNDS` rounds still changed something: the commit is refused.
+
+    Raises
+    ------
+    ValueError : a policy returned an object that it does not look at.
     """
+    scoped = {name: one if isinstance(one, ScopedPolicy) else ScopedPolicy(one) for name, one in policies.items()}
     present = dict(objects)
     by_policy: dict[str, list[str]] = {}
-    changed: dict[str, list[str]] = {}
+    since_last = {name: dict.fromkeys(objects if changed is None else changed) for name in scoped}
+    unjudged = {name for name, one in scoped.items() if changed is None and not one.each}
+    moved: dict[str, list[str]] = {}
     for _ in range(MOST_ROUNDS):
-        changed = {}
-        for policy in sorted(policies):
-            for name, value in policies[policy](present).items():
+        moved = {}
+        for policy in sorted(scoped):
+            one = scoped[policy]
+            news = [name for name in since_last[policy] if one.sees(name)]
+            since_last[policy] = {}
+            if not news and policy not in unjudged:
+                continue
+            unjudged.discard(policy)
+            for name, value in _answers(policy, one, present, news).items():
                 if name not in present or present[name] != value:
                     present[name] = value
-                    changed.setdefault(policy, []).append(name)
-                    if policy not in by_policy.setdefault(name, []):
-                        by_policy[name].append(policy)
-        if not changed:
+                    moved.setdefault(policy, []).append(name)
+                    by_policy.setdefault(name, [])
+                    by_policy[name] += [policy] if policy not in by_policy[name] else []
+                    for others in since_last.values():
+                        others[name] = None
+        if not moved:
             return Policed(present, {name: tuple(found) for name, found in by_policy.items()})
-    return NoEnd(tuple(changed), tuple(sorted({name for names in changed.values() for name in names})))
+    return NoEnd(tuple(moved), tuple(sorted({name for names in moved.values() for name in names})))
+
+
+def _answers(policy: str, one: ScopedPolicy, present: Objects, news: Collection[str]) -> dict[str, object]:
+    """Return what a policy makes of what it looks at; of each of `news` by itself where it judges each."""
+    if one.each:
+        given = [{name: present[name]} for name in news if name in present]
+    else:
+        given = [{name: value for name, value in present.items() if one.sees(name)}]
+    found: dict[str, object] = {}
+    for some in given:
+        for name, value in one.judge(some).items():
+            if not one.sees(name) or (one.each and name not in some):
+                raise ValueError(f"policy {policy} returned {name}, which it does not look at")
+            found[name] = value
+    return found
 
 
 def needs_policies(policed: tuple[int, str] | None, version: int, policies: str) -> bool:

@@ -188,7 +188,7 @@ def _objects(validated: Validated) -> CommittedObjects | None:
         return None
     documents = [one.document for one in validated.rendering.documents]
     objects = design_objects(documents, validated.design.nodes)
-    return CommittedObjects(objects, installed_policies().digest, validated.by_policy)
+    return CommittedObjects(objects, installed_policies().digest, validated.by_policy, validated.judged)
 
 
 def _not_committed(validated: Validated, version: int, *, dryrun: bool) -> JSONResponse:

@@ -47,6 +47,7 @@ class Validated:
     rendering, text, design, secrets : the rendered documents, their text, what a deployment takes from them, and what
         of them must not be seen; None where there is none. They are as the policies leave them.
     by_policy : the objects that policies changed, each with the names of those.
+    judged : the digest of each object in which the policies leave it as it is.
     """
 
     messages: tuple[Mapping[str, Any], ...]
@@ -57,6 +58,7 @@ class Validated:
     design: Design | None
     secrets: RevisionSecrets | None
     by_policy: Mapping[ObjectKey, tuple[str, ...]] = field(default_factory=dict)
+    judged: Mapping[ObjectKey, str] = field(default_factory=dict)
 
 
 def validate(store: SiteStore, site: str, collections: Mapping[str, str]) -> Validated:
@@ -99,10 +101,12 @@ def _validate(
     secrets: RevisionSecrets | None = None
     said: list[dict[str, Any]] = []
     by_policy: Mapping[ObjectKey, tuple[str, ...]] = {}
+    judged: Mapping[ObjectKey, str] = {}
     if not problems:
         try:
-            policed = police(render(documents), installed_policies().policies)
-            rendering, by_policy = policed.rendering, policed.by_policy
+            installed = installed_policies()
+            policed = police(render(documents), installed.policies, store.objects.judged(site, installed.digest))
+            rendering, by_policy, judged = policed.rendering, policed.by_policy, policed.judged
         except (RenderingError, PolicyError) as error:
             problems += error.problems
     if rendering is None:
@@ -129,6 +133,7 @@ def _validate(
         design=design,
         secrets=secrets,
         by_policy=by_policy,
+        judged=judged,
     )
 
 
