@@ -30,8 +30,17 @@ def read_action(tx: Connection, action_id: str) -> ActionRecord:
     return action_record(row)
 
 
-def action_record(row: Row[*tuple[Any, ...]]) -> ActionRecord:
-    """Return a row of `FACTS` as a value."""
+def action_record(row: Row[*tuple[Any, ...]], state: ActionState | None = None) -> ActionRecord:
+    """Return a row of `FACTS` as a value.
+
+    Parameters
+    ----------
+    state : what it is taken for, whatever is stored.
+
+    Raises
+    ------
+    ValueError : no version knows the stored state.
+    """
     return ActionRecord(
         id=row.id,
         kind=row.kind,
@@ -44,7 +53,7 @@ def action_record(row: Row[*tuple[Any, ...]]) -> ActionRecord:
         created=row.created,
         started=row.started,
         ended=row.ended,
-        state=ActionState(row.state),
+        state=ActionState(row.state) if state is None else state,
         verdict=row.verdict,
         has_report=bool(row.has_report),
         context_marker=row.context_marker,

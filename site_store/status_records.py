@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from strategy_lib.approval import ApprovalMoment
 
 TOUCH = "~touch"
 """The phase of the rows that count the changes of a scope: their sum is its change token."""
@@ -132,18 +131,21 @@ class ApprovalAnswer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRecord:
-    """An approval that an attempt of a group waits for, or has waited for; `answer` is None while it does."""
+    """An approval that an attempt of a group waits for, or has waited for; `answer` is None while it does.
+
+    `moment` is one of `ApprovalMoment`, and `answer` one of `ApprovalAnswer`. Of a tree they are the stored words.
+    """
 
     action_id: str
     group: str
     attempt: int
-    moment: ApprovalMoment
+    moment: str
     text: str
     approvers: tuple[str, ...]
     asked: datetime
     deadline: datetime | None = None
     answered: datetime | None = None
-    answer: ApprovalAnswer | None = None
+    answer: str | None = None
     answered_by: str | None = None
     comment: str | None = None
 

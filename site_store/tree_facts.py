@@ -143,6 +143,7 @@ class ActionFacts:
     leased : a task of it holds a lease at this moment, so that Airflow is at work.
     at_provisioner : phases of the site whose provisioner task is under way.
     durations : how many seconds a group of each name took in the newest actions that succeeded.
+    unknown_state : the stored state where this version does not know it; `action.state` is then `RUNNING`.
     """
 
     token: str
@@ -159,6 +160,7 @@ class ActionFacts:
     reported: Sequence[ReportedLeaf]
     durations: Mapping[str, Sequence[float]] = field(default_factory=dict)
     leaves: Sequence[LeafFacts] = ()
+    unknown_state: str = ""
 
 
 @dataclass(frozen=True, slots=True)

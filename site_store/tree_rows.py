@@ -12,7 +12,6 @@ from sqlalchemy import Row
 
 from site_store.status_records import (
     TOUCH,
-    ApprovalAnswer,
     ApprovalRecord,
     OwnerCheckIn,
     ReportedLeaf,
@@ -26,7 +25,6 @@ from site_store.tree_facts import (
     StepFacts,
     TroubleFacts,
 )
-from strategy_lib.approval import ApprovalMoment
 
 STEP = ("name", "group_name", "state", "attempt", "started", "ended", "message", "owner", "fixed")
 REPORTED = ("parent", "name", "owner", "status", "message", "revision", "first_updated", "last_updated")
@@ -135,19 +133,19 @@ def site_trouble_facts(value: Any) -> list[tuple[str, TroubleFacts]]:
 
 
 def approval_facts(action_id: str, item: Sequence[Any]) -> ApprovalRecord:
-    """Return the columns `APPROVAL` of an action."""
+    """Return the columns `APPROVAL` of an action, as they are stored: a word that nobody knows is shown as such."""
     group, attempt, when, text, approvers, asked, deadline, answered, answer, answered_by, comment = item
     return ApprovalRecord(
         action_id=action_id,
         group=group,
         attempt=attempt,
-        moment=ApprovalMoment(when),
+        moment=when,
         text=text,
         approvers=tuple(json_value(approvers) or ()),
         asked=moment(asked),
         deadline=moment_or_none(deadline),
         answered=moment_or_none(answered),
-        answer=None if answer is None else ApprovalAnswer(answer),
+        answer=answer,
         answered_by=answered_by,
         comment=comment,
     )

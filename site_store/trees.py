@@ -16,6 +16,7 @@ from site_store.action_rows import action_record
 from site_store.database import Repository
 from site_store.dialects import names_value
 from site_store.errors import ActionNotFound
+from site_store.records import ActionState
 from site_store.status_records import StatusCount
 from site_store.tree_facts import ActionFacts, LeafFacts, LeafPage, SiteFacts, SiteNodeFacts, TroubleFacts
 from site_store.tree_queries import (
@@ -111,12 +112,13 @@ class Trees(Repository):
     ) -> ActionFacts:
         owners, now = owners_by_name(row.owners), self._moment(row.now)
         durations: defaultdict[str, list[float]] = defaultdict(list)
+        unknown = "" if row.state in tuple(ActionState) else row.state
         for name, started, ended in json_list(row.durations):
             durations[name].append((moment(ended) - moment(started)).total_seconds())
         return ActionFacts(
             token=change_token(touched, owners, now),
             read_at=now,
-            action=action_record(row),
+            action=action_record(row, ActionState.RUNNING if unknown else None),
             committed=row.committed,
             leased=bool(row.leased),
             at_provisioner=frozenset(phase for (phase,) in json_list(row.sent)),
@@ -128,6 +130,7 @@ class Trees(Repository):
             reported=[reported_facts(row.site, row.id, item) for item in json_list(row.said)],
             durations=durations,
             leaves=leaves,
+            unknown_state=unknown,
         )
 
     def group_nodes(

@@ -16,7 +16,7 @@ from site_engine.trees.reported import with_reported
 from site_store import ActionState
 from strategy_lib.phase import Phase
 from strategy_lib.status.entry import Entry, EntryKind
-from strategy_lib.status.leaf import OwnerRecord, superseded_by
+from strategy_lib.status.leaf import OwnerRecord, superseded_by, unknown_value
 from strategy_lib.status.tree import parent_entry, unrecorded_entry
 from strategy_lib.status.words import Status
 
@@ -52,8 +52,15 @@ def action_entry(facts: ActionFacts) -> Entry:
             counts = children[-1].counts
         else:
             children.append(steps.entry(name))
+    # An undefined step is counted among the nodes, so that no count is free of it.
+    undefined = sum(1 for child in children if child.kind is EntryKind.STEP and child.status is Status.UNDEFINED)
+    if undefined:
+        counts = {**counts, Status.UNDEFINED: counts.get(Status.UNDEFINED, 0) + undefined}
     own = None
-    if action.state in (ActionState.FAILED, ActionState.CANCELLED):
+    if facts.unknown_state:
+        said = (unknown_value(facts.unknown_state),)
+        own = OwnerRecord(steps.airflow, Status.UNDEFINED.value, messages=said)
+    elif action.state in (ActionState.FAILED, ActionState.CANCELLED):
         own = OwnerRecord(steps.airflow, Status.ERROR.value, messages=(action.verdict,) if action.verdict else ())
     root = parent_entry(EntryKind.ACTION, action.id, children, own=own, counts=counts)
     begun = action.started or (action.created if root.first_updated is None else root.first_updated)
@@ -94,7 +101,7 @@ def action_header(facts: ActionFacts) -> dict[str, Any]:
         "created": action.created.isoformat(),
         "started": action.started.isoformat() if action.started is not None else None,
         "ended": action.ended.isoformat() if action.ended is not None else None,
-        "state": action.state.value,
+        "state": facts.unknown_state or action.state.value,
         "verdict": action.verdict,
         "paused": action.paused.isoformat() if action.paused is not None else None,
         "dry_run": action.dry_run,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from site_store import StepState
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, GroupState, Phase
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails, Role
-from strategy_lib.status.leaf import OwnerRecord, Shown, status_of_record, status_of_task
+from strategy_lib.status.leaf import OwnerRecord, Shown, status_of_record, status_of_task, unknown_value
 from strategy_lib.status.tree import MOST_MESSAGES, earliest, latest, parent_entry, unrecorded_entry
 from strategy_lib.status.words import Status, highest, in_order, status_of_parent
 
@@ -95,6 +95,11 @@ class Groups:
 
     def own_records(self, group: GroupFacts, step: Any, phases: Sequence[Entry]) -> list[OwnerRecord]:
         """Return what Airflow's task of a group adds to its nodes: nothing once it is judged, or waits for them."""
+        unknown = self.tasks.unknown_of(group.name)
+        if unknown is not None:
+            name = (step.owner if step is not None else None) or self.steps.airflow
+            said = (f"{group.name}: {unknown_value(unknown)}",)
+            return [OwnerRecord(name, Status.UNDEFINED.value, messages=said, last_updated=group.ended or group.started)]
         if self.steps.over or group.state in JUDGED or group.name in self.tasks.blames:
             if step is not None and step.state == StepState.FAILED and group.state not in JUDGED:
                 return self.steps.records(DEPLOY_GROUP, step, turn=False)
@@ -170,13 +175,18 @@ class Groups:
             found.append(explained)
         return tuple(found[:MOST_MESSAGES])
 
-    def counts(self, groups: Iterable[Entry]) -> dict[Status, int]:
+    def counts(self, groups: Sequence[Entry]) -> dict[Status, int]:
         """Return how many nodes of all groups show which status, each node once."""
         total: Counter[Status] = Counter()
         for group in groups:
             total.update(group.counts)
+        # What is stored of a group itself, and nobody knows, is counted beside its nodes.
+        own = 0
+        if total[Status.UNDEFINED]:
+            undefined = (self.tasks.node_counts(group.name).get(Status.UNDEFINED, 0) for group in groups)
+            own = total[Status.UNDEFINED] - sum(undefined)
         whole = sum(cell.records for cell in self.tasks.cells.get(("", Phase.DEPLOY), ()))
-        surplus = sum(total.values()) - whole
+        surplus = sum(total.values()) - own - whole
         if surplus > 0:
             # Nodes of several groups: what is stored of each of them is the same in all, but for what never begins.
             total = Counter(self.tasks.node_counts(""))
@@ -185,6 +195,7 @@ class Groups:
             moved = max(0, min(blocked, total[Status.PENDING] - pending))
             total[Status.PENDING] -= moved
             total[Status.ERROR] += moved
+            total[Status.UNDEFINED] += own
         return in_order(total)
 
     def details(self, group: GroupFacts) -> GroupDetails:

@@ -12,7 +12,7 @@ from site_engine.actions.kinds import RELEASE, REPORT, STEPS, kind_of
 from site_engine.trees.owners import AIRFLOW, Owners
 from site_store import ActionState, StepState
 from strategy_lib.status.entry import Entry, EntryKind
-from strategy_lib.status.leaf import OwnerRecord, Shown, status_of_record
+from strategy_lib.status.leaf import OwnerRecord, Shown, status_of_record, unknown_value
 from strategy_lib.status.tree import task_entry, unrecorded_entry
 from strategy_lib.status.words import Status
 
@@ -150,7 +150,7 @@ class Steps:
             return Shown(Status.SUCCESS, f"skipped: {step.message}" if step.message else "skipped")
         if step.state == StepState.SUCCESS:
             return Shown(Status.SUCCESS, step.message or "")
-        return Shown(Status.UNDEFINED, f"unknown stored value {step.state!r}")
+        return Shown(Status.UNDEFINED, unknown_value(step.state))
 
     def why_over(self) -> str:
         """Say why nothing of the action begins any more."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from site_engine.trees.action_steps import PENDING, Steps
 from site_engine.trees.waiting import which_try, why_waiting
-from site_store import OperationStatus
+from site_store import ApprovalAnswer, OperationStatus
+from strategy_lib.approval import ApprovalMoment
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.status.entry import Blame, Entry, Role
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from site_store import ApprovalRecord, GroupFacts, LeafFacts, StatusCount
 
+_UNBLAMED = GroupState.RUNNING
 _BEGUN = (GroupState.RUNNING, GroupState.SUCCESS)
 JUDGED = (GroupState.SUCCESS, GroupState.FAILURE)
 """States of a group that has its verdict."""
@@ -60,8 +63,9 @@ class Tasks:
             GroupStanding(
                 group.name,
                 group.depends_on,
-                GroupState(group.state or GroupState.PENDING),
-                None if group.reason is None else Reason(group.reason),
+                # What nobody knows blames nobody, and blocks nobody.
+                GroupState(group.state or GroupState.PENDING) if self.unknown_of(group.name) is None else _UNBLAMED,
+                None if group.reason not in tuple(Reason) else Reason(group.reason),
                 _explanation(group),
             )
             for group in self.steps.facts.groups
@@ -95,6 +99,16 @@ class Tasks:
         for gate in sorted(self.steps.facts.approvals, key=lambda gate: (gate.attempt, gate.asked)):
             found[gate.group] = gate
         return found
+
+    def unknown_of(self, group: str) -> str | None:
+        """Return what is stored of a group, or of what it asked a person, and this version does not know."""
+        facts, gate = self.by_name.get(group), self.gates.get(group)
+        told: list[tuple[str | None, type[StrEnum]]] = []
+        if facts is not None:
+            told += [(facts.state, GroupState), (facts.reason, Reason)]
+        if gate is not None:
+            told += [(gate.moment, ApprovalMoment), (gate.answer, ApprovalAnswer)]
+        return next((word for word, known in told if word is not None and word not in tuple(known)), None)
 
     @cached_property
     def turn(self) -> str | None:

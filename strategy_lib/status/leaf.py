@@ -36,6 +36,11 @@ def superseded_by(revision: int, committed: int) -> str:
     return f"superseded by revision {committed}" if committed > revision else ""
 
 
+def unknown_value(stored: str) -> str:
+    """Say of a stored value that this version does not know it (rule 27)."""
+    return f"unknown stored value {stored!r}"
+
+
 _TASK_WORDS = {status.value: status for status in TaskStatus}
 
 
@@ -62,7 +67,7 @@ def status_of_task(
     """
     status = _TASK_WORDS.get(stored)
     if status is None:
-        return Shown(Status.UNDEFINED, f"unknown stored value {stored!r}")
+        return Shown(Status.UNDEFINED, unknown_value(stored))
     if status is TaskStatus.PENDING:
         if blocked:
             return Shown(Status.ERROR, blocked)

@@ -89,17 +89,20 @@ def parent_entry(
     own : what is stored about the entry itself, such as the state of a group's task. It rolls up as a child does.
     over : its action is over (rule 29).
     blame : of a failed group. It makes the entry an error whose first message says so.
-    counts : how many nodes below it show which status; None: those of its children.
+    counts : how many nodes below it show which status; None: those of its children. Where the entry itself is
+        undefined, that is counted too (rule 27).
     owners, group : as in `Entry`.
     """
     kept = tuple(children)
     said: list[tuple[Status, tuple[str, ...]]] = []
     last: list[Status] = []
     first_times, last_times = [child.first_updated for child in kept], [child.last_updated for child in kept]
+    said_itself: Status | None = None
     if blame is not None:
         said.append((Status.ERROR, (blame.message,)))
     if own is not None:
-        said.append((status_of_record(own, over=over), own.messages))
+        said_itself = status_of_record(own, over=over)
+        said.append((said_itself, own.messages))
         first_times.append(own.first_updated)
         last_times.append(own.last_updated)
         if own.stored is not None:
@@ -118,7 +121,7 @@ def parent_entry(
         leaves=own_leaves if kind.type is EntryType.SUPERGOAL else sum([child.leaves for child in kept]),
         own_leaves=own_leaves,
         messages=_first_messages(words for its, words in said if its is status and words),
-        counts=_sum(kept) if counts is None else counts,
+        counts=_with_own(_sum(kept) if counts is None else counts, said_itself),
         rolls_up=name != NO_GROUP,
         blame=blame,
         owners=owners,
@@ -171,6 +174,12 @@ def blame_groups(groups: Iterable[GroupStanding]) -> dict[str, Blame]:
                 message = blocked_by(culprit, explanations[culprit])
                 blames[group.name] = Blame(Role.VICTIM, culprit, message)
     return blames
+
+
+def _with_own(counts: Mapping[Status, int], own: Status | None) -> Mapping[Status, int]:
+    if own is not Status.UNDEFINED:
+        return counts
+    return {**counts, own: counts.get(own, 0) + 1}
 
 
 def _sum(children: Iterable[Entry]) -> Mapping[Status, int]:

@@ -189,7 +189,7 @@ def shown_approval(one: ApprovalRecord) -> dict[str, Any]:
         "action_id": one.action_id,
         "group": one.group,
         "attempt": one.attempt,
-        "moment": one.moment.value,
+        "moment": one.moment,
         "text": one.text,
         "approvers": list(one.approvers),
         "asked": one.asked.isoformat(),
