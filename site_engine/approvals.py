@@ -154,7 +154,7 @@ def refusal(asked: Sequence[ApprovalRecord]) -> str:
 
 
 def _words(asked: ApprovalRecord) -> str:
-    if asked.answer is ApprovalAnswer.TIMED_OUT:
+    if asked.answer == ApprovalAnswer.TIMED_OUT:
         return "nobody answered in time"
     comment = f": {asked.comment}" if asked.comment else ""
     return f"{asked.answer} by {asked.answered_by}{comment}"

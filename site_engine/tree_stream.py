@@ -53,8 +53,9 @@ def walk_site(store: SiteStore, site: str, page: int = 1000) -> Iterator[dict[st
         owners = Owners(found.owners, found.read_at)
         for node in found.nodes:
             under = node.groups if node.place is SitePart.GROUPED else (node.place.value,)
+            shown = node_entry(node, owners, found.default_owner)
             for group in under:
-                yield {"path": [group, node.node], **entry_to_dict(node_entry(node, owners), now=found.read_at)}
+                yield {"path": [group, node.node], **entry_to_dict(shown, now=found.read_at)}
         query = NodeQuery(limit=page, after=found.after) if found.after is not None else None
 
 

@@ -6,37 +6,23 @@ import json
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, exists, func, literal, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Integer, Row, Select, and_, exists, func, literal, select, tuple_
 
 from site_store.database import Repository
 from site_store.dialects import UtcDateTime, json_rows
 from site_store.errors import ValueRefused
-from site_store.status_records import TOUCH, SitePart
+from site_store.node_filters import LARGEST_NUMBER, NODE_COLUMNS, filtered, require_sound, with_capitals
+from site_store.status_records import TOUCH
+from site_store.storable import require_text
 from site_store.tables import action, event, group_node, node, operation, site_group_node, status_count, task
 from site_store.tree_facts import NodeEvent, NodePage, NodePast, NodePastFacts, NodeQuery, SiteNodeFacts
-from site_store.tree_queries import changes, owners_now
+from site_store.tree_queries import changes, default_owner, owners_now
 from site_store.tree_rows import change_token, json_list, moment, owners_by_name, site_node_facts
-from strategy_lib.status.words import Status
 
-NODE_COLUMNS = {
-    "node": node.c.name,
-    "rack": node.c.rack,
-    "standing": node.c.standing,
-    "wanted_revision": node.c.wanted_revision,
-    "done_revision": node.c.done_revision,
-    "provisioner_status": node.c.provisioner_status,
-    "power": node.c.power,
-    "error": node.c.error,
-    "last_updated": node.c.last_updated,
-}
-"""The columns of the table that it can be sorted by."""
 MOST_COUNTED = 1000
 """A total is counted up to this, and no further."""
 MOST_NODES = 1000
 """So many nodes are in a page at most."""
-_IN_VIEW = or_(node.c.wanted_digest.is_not(None), node.c.done_digest.is_not(None), node.c.status.is_not(None))
-_EQUAL = ("rack", "standing", "provisioner_status", "power")
-_NUMBERS = ("wanted_revision", "done_revision")
 
 
 class SiteNodes(Repository):
@@ -45,8 +31,10 @@ class SiteNodes(Repository):
     def page(self, site: str, query: NodeQuery) -> NodePage:
         """Return a page of a site's nodes, in two statements; in PostgreSQL three where it is asked for names.
 
-        Raises `ValueRefused`: there is no such column, or `after` is not from a page of this query.
+        Raises `ValueRefused`: there is no such column, no column can have such a value, or `after` is not from a page
+        of this query.
         """
+        require_sound(query)
         if query.sort not in NODE_COLUMNS:
             raise ValueRefused(f"nodes cannot be sorted by {query.sort!r}: name one of {', '.join(NODE_COLUMNS)}")
         limit = max(1, min(query.limit, MOST_NODES))
@@ -61,8 +49,8 @@ class SiteNodes(Repository):
         def work(tx: Connection) -> NodePage:
             capitals = False
             if query.text and dialect != "sqlite":
-                capitals = bool(tx.scalar(select(_with_capitals(site, query.text).exists())))
-            found = _filtered(dialect, site, query, capitals)
+                capitals = bool(tx.scalar(select(with_capitals(site, query.text).exists())))
+            found = filtered(dialect, site, query, capitals, self._database.given_time())
             keys = _ordered(found.with_only_columns(node.c.site, node.c.name, *_sorted_by(query)), query)
             ranges = _behind(keys, query) if query.after is not None else _from_the_start(keys, query)
             counted = found.with_only_columns(node.c.name).limit(MOST_COUNTED + 1).subquery()
@@ -77,7 +65,8 @@ class SiteNodes(Repository):
             # Where the page is not full, what it has is all there is, and nothing need be counted.
             known = len(rows) if query.after is None and not query.offset and len(rows) <= limit else None
             number = literal(known) if known is not None else _of_roll_up(site) if _is_whole(query) else total
-            about = tx.execute(select(number.label("total"), touched, *owners_now(tx.dialect.name))).one()
+            default = default_owner(literal(site)).scalar_subquery().label("default_owner")
+            about = tx.execute(select(number.label("total"), touched, default, *owners_now(tx.dialect.name))).one()
             given = self._database.given_time()
             now = moment(about.now) if given is None else given
             owners = owners_by_name(about.owners)
@@ -88,6 +77,7 @@ class SiteNodes(Repository):
                 total=int(about.total),
                 after=_after(rows[limit - 1], query) if len(rows) > limit else None,
                 owners=owners,
+                default_owner=about.default_owner or "",
             )
 
         return self._database.read(work)
@@ -168,85 +158,6 @@ class SiteNodes(Repository):
         return self._database.read(work)
 
 
-def _contains(dialect: str, column: ColumnElement[Any], part: str) -> ColumnElement[bool]:
-    """Whether a text has this part, in upper or lower case.
-
-    SQLite's LIKE takes both. PostgreSQL takes long over it in any language but "C".
-    """
-    if dialect == "sqlite" or part.lower() == part.upper():
-        return column.contains(part, autoescape=True)
-    escaped = part.replace("/", "//").replace("%", "/%").replace("_", "/_")
-    return column.collate("C").ilike(f"%{escaped}%", escape="/")
-
-
-def _with_capitals(site: str, part: str) -> Select[str]:
-    """Select names with capitals that have this part, in PostgreSQL: they are few, and have an index of their own."""
-    other = node.alias("with_capitals")
-    return select(other.c.name).where(
-        other.c.site == site, other.c.name != func.lower(other.c.name), _contains("postgresql", other.c.name, part)
-    )
-
-
-def _name_contains(dialect: str, site: str, part: str, capitals: bool) -> ColumnElement[bool]:
-    """Whether a node's name has this part."""
-    if dialect == "sqlite":
-        return _contains(dialect, node.c.name, part)
-    small = node.c.name.contains(part.lower(), autoescape=True)
-    return or_(small, node.c.name.in_(_with_capitals(site, part))) if capitals else small
-
-
-def _filtered(dialect: str, site: str, query: NodeQuery, capitals: bool) -> Select[Any]:
-    """Select the nodes that a query means, in no order.
-
-    Parameters
-    ----------
-    capitals : there are names with capitals among those that the query means; SQLite need not know.
-    """
-    found = select(node.c.name).where(node.c.site == site)
-    if query.text:
-        # Before all else: most rows need not be looked at any further.
-        found = found.where(_name_contains(dialect, site, query.text, capitals))
-    if query.standing is None or query.standing == Status.DELETED:
-        found = found.where(_IN_VIEW)
-    wanted = {"rack": query.rack, "standing": query.standing, **query.columns}
-    text = {name: value for name, value in wanted.items() if name in ("node", "error")}
-    member = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
-    if query.group == SitePart.NO_GROUP:
-        found = found.where(node.c.wanted_digest.is_not(None), ~exists().where(member))
-    elif query.group == SitePart.TO_BE_REMOVED:
-        found = found.where(node.c.wanted_digest.is_(None))
-    elif query.group is not None:
-        found = found.where(
-            node.c.name.in_(
-                select(site_group_node.c.node).where(
-                    site_group_node.c.site == site, site_group_node.c.group_name == query.group
-                )
-            )
-        )
-    narrowed = query.group is not None
-    for name, value in wanted.items():
-        if value is None or name in text:
-            continue
-        if name in _EQUAL:
-            # SQLite does not know which of two indexes leads to fewer: the group and the first column do.
-            indexed: ColumnElement[Any] = NODE_COLUMNS[name]
-            found = found.where((func.coalesce(indexed, "") if narrowed else indexed) == value)
-            narrowed = True
-        elif name in _NUMBERS:
-            found = found.where(NODE_COLUMNS[name] == (int(value) if value.isdigit() else -1))
-        else:
-            raise ValueRefused(f"nodes cannot be filtered by {name!r}: name one of {', '.join(NODE_COLUMNS)}")
-    for name, part in text.items():
-        if part:
-            has_part = (
-                _name_contains(dialect, site, part, True)
-                if name == "node"
-                else _contains(dialect, NODE_COLUMNS[name], part)
-            )
-            found = found.where(has_part)
-    return found
-
-
 def _sorted_by(query: NodeQuery) -> list[ColumnElement[Any]]:
     return [] if query.sort == "node" else [NODE_COLUMNS[query.sort]]
 
@@ -306,14 +217,26 @@ def _place(query: NodeQuery) -> tuple[Any, str]:
     """Return the value and the name that `after` was made of."""
     try:
         value, name = json.loads(query.after or "")
-        if isinstance(value, list | dict):
-            value = None
-        name = str(name)
-        if isinstance(NODE_COLUMNS[query.sort].type, UtcDateTime) and value is not None:
+        kind = NODE_COLUMNS[query.sort].type
+        number = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST_NUMBER
+        if not isinstance(name, str) or not (
+            value is None or (number if isinstance(kind, Integer) else _is_text(value))
+        ):
+            raise ValueError("no node has such a place")
+        require_text("the place", name)
+        if isinstance(kind, UtcDateTime) and value is not None:
             value = datetime.fromisoformat(value)
-    except (TypeError, ValueError) as error:
+            if value.tzinfo is None:
+                raise ValueError("a time without its zone")
+    except (TypeError, ValueError, RecursionError, ValueRefused) as error:
         raise ValueRefused(f"{query.after!r} is not from a page of this table: leave it out to begin anew") from error
     return value, name
+
+
+def _is_text(value: Any) -> bool:
+    if isinstance(value, str):
+        require_text("the place", value)
+    return isinstance(value, str)
 
 
 def _after(last: Row[*tuple[Any, ...]], query: NodeQuery) -> str:

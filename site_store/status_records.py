@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-
 TOUCH = "~touch"
 """The phase of the rows that count the changes of a scope: their sum is its change token."""
 

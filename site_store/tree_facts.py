@@ -219,9 +219,11 @@ class NodeQuery:
 
     Attributes
     ----------
-    group, rack, standing : only those; None: all. `group` may be "no group" or "to be removed".
+    group, rack, standing : only those; None: all. `group` may be "no group" or "to be removed". `standing` is the
+        status that is shown: pending nodes whose owner is gone are unresponsive.
     text : only those whose name contains it.
-    columns : only those where the column of this name (see `NODE_COLUMNS`) contains the text, whatever its case.
+    columns : only those where the column of this name (see `FILTERED_BY`) is so; of `node` and `error`, where it
+        contains the text, whatever its case.
     sort : one of `NODE_COLUMNS`; `descending` from its end. Nodes that are alike are sorted by name.
     limit : how many at most.
     after : what `NodePage.after` said; None: the first page.
@@ -242,7 +244,11 @@ class NodeQuery:
 
 @dataclass(frozen=True, slots=True)
 class NodePage:
-    """A page of nodes. `total`: how many the query finds in all, at most `MOST_COUNTED`. `after`: None: no more."""
+    """A page of nodes.
+
+    `total`: how many the query finds in all, at most `MOST_COUNTED`. `after`: None: no more. `default_owner` is
+    expected to work on nodes that name nobody; "" where that was never decided.
+    """
 
     token: str
     read_at: datetime
@@ -250,6 +256,7 @@ class NodePage:
     total: int
     after: str | None
     owners: Mapping[str, OwnerCheckIn]
+    default_owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)

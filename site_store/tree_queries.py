@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -57,12 +58,38 @@ _MOST_SITE_TROUBLES = 2000
 _THIS_SITE = bindparam("site", type_=site_group.c.site.type)
 _THESE_ACTIONS = bindparam("action_ids", type_=action.c.id.type, expanding=True)
 _EARLIER_ACTIONS = 5
+_DAY = 86400.0
 
 
 def owners_now(dialect: str) -> list[ColumnElement[Any]]:
     """Return columns with all owners, and the time by the database's clock."""
     query = select(owner.c.name, owner.c.last_seen, owner.c.interval_seconds, owner.c.detail)
     return [json_rows(dialect, query).label("owners"), clock(dialect).label("now")]
+
+
+def default_owner(site: Any) -> Select[Any]:
+    """Select who is expected to work on nodes of a site that name nobody: by the newest connection of an action."""
+    return (
+        select(literal("provisioner:") + action.c.connection)
+        .where(action.c.site == site, action.c.connection.is_not(None))
+        .order_by(action.c.id.desc())
+        .limit(1)
+    )
+
+
+def gone_owners(dialect: str, given: datetime | None) -> Select[Any]:
+    """Select the names of owners that have not checked in within their interval.
+
+    Parameters
+    ----------
+    given : the time of a clock of tests; None: that of the database.
+    """
+    now = clock(dialect) if given is None else literal(given, owner.c.last_seen.type)
+    if dialect == "sqlite":
+        over = (func.julianday(now) - func.julianday(owner.c.last_seen)) * _DAY > owner.c.interval_seconds
+    else:
+        over = owner.c.last_seen + func.make_interval(0, 0, 0, 0, 0, 0, owner.c.interval_seconds) < now
+    return select(owner.c.name).where(over)
 
 
 @cache
@@ -194,18 +221,12 @@ def sites_query(dialect: str) -> Select[Any]:
         .order_by(action.c.id.desc())
         .limit(1)
     )
-    connection = (
-        select(literal("provisioner:") + action.c.connection)
-        .where(action.c.site == site, action.c.connection.is_not(None))
-        .order_by(action.c.id.desc())
-        .limit(1)
-    )
     committed = select(func.max(revision.c.number)).where(revision.c.site == site)
     return select(
         site.label("site"),
         committed.correlate(these).scalar_subquery().label("committed"),
         done.correlate(these).scalar_subquery().label("done"),
-        connection.correlate(these).scalar_subquery().label("owner"),
+        default_owner(site).correlate(these).scalar_subquery().label("owner"),
         _one_row(dialect, ended.correlate(these)).label("ended"),
         _one_row(dialect, running.correlate(these)).label("running"),
         json_rows(dialect, groups.correlate(these)).label("groups"),
@@ -237,7 +258,9 @@ def action_token_query(dialect: str) -> Select[Any]:
     """Select what the change token of an action is made of; a parameter: `action_id`."""
     action_id = bindparam("action_id", type_=action.c.id.type)
     site = select(action.c.site).where(action.c.id == action_id).scalar_subquery()
-    return select(site.label("site"), changes(action_id, site).label("changes"), *owners_now(dialect))
+    committed = select(func.max(revision.c.number)).where(revision.c.site == site).scalar_subquery()
+    facts = (site.label("site"), changes(action_id, site).label("changes"), committed.label("committed"))
+    return select(*facts, *owners_now(dialect))
 
 
 @cache

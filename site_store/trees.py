@@ -6,7 +6,7 @@ The roll-up, the facts beside it, and the leaves that are asked for. What is sho
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +17,7 @@ from site_store.database import Repository
 from site_store.dialects import names_value
 from site_store.errors import ActionNotFound
 from site_store.records import ActionState
-from site_store.status_records import StatusCount
+from site_store.status_records import OwnerCheckIn, StatusCount
 from site_store.tree_facts import ActionFacts, LeafFacts, LeafPage, SiteFacts, SiteNodeFacts, TroubleFacts
 from site_store.tree_queries import (
     MOST_TROUBLES,
@@ -64,7 +64,7 @@ class Trees(Repository):
             row = tx.execute(action_token_query(tx.dialect.name), {"action_id": action_id}).one()
             if row.site is None:
                 raise _unknown(action_id)
-            return change_token(row.changes, owners_by_name(row.owners), self._moment(row.now))
+            return _token_of_action(row.changes, row.committed, owners_by_name(row.owners), self._moment(row.now))
 
         return self._database.read(work)
 
@@ -116,7 +116,7 @@ class Trees(Repository):
         for name, started, ended in json_list(row.durations):
             durations[name].append((moment(ended) - moment(started)).total_seconds())
         return ActionFacts(
-            token=change_token(touched, owners, now),
+            token=_token_of_action(touched, row.committed, owners, now),
             read_at=now,
             action=action_record(row, ActionState.RUNNING if unknown else None),
             committed=row.committed,
@@ -264,6 +264,14 @@ class Trees(Repository):
 
 def _counts(tx: Connection, action_ids: Collection[str]) -> tuple[dict[str, list[StatusCount]], dict[str, int]]:
     return counts_by_scope(tx.scalar(cells_of_actions(tx.dialect.name), {"action_ids": list(action_ids)}))
+
+
+def _token_of_action(changes: Any, committed: int | None, owners: Mapping[str, OwnerCheckIn], now: datetime) -> str:
+    """Put changes of an action and of what is committed into one word: a commit supersedes what is over (rule 29).
+
+    Both numbers only grow, and so does their sum.
+    """
+    return change_token(int(changes) + (committed or 0), owners, now)
 
 
 def _unknown(action_id: str) -> ActionNotFound:

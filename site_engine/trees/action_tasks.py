@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from site_engine.approvals import refusal
 from site_engine.trees.action_steps import PENDING, Steps
 from site_engine.trees.waiting import which_try, why_waiting
 from site_store import ApprovalAnswer, OperationStatus
@@ -66,7 +67,7 @@ class Tasks:
                 # What nobody knows blames nobody, and blocks nobody.
                 GroupState(group.state or GroupState.PENDING) if self.unknown_of(group.name) is None else _UNBLAMED,
                 None if group.reason not in tuple(Reason) else Reason(group.reason),
-                _explanation(group),
+                _explanation(group, self.gates.get(group.name)),
             )
             for group in self.steps.facts.groups
         )
@@ -311,7 +312,10 @@ def cause_of(operation_status: str | None) -> UnknownCause:
     return UnknownCause.TIMEOUT if operation_status == OperationStatus.TIMED_OUT else UnknownCause.LOST
 
 
-def _explanation(group: GroupFacts) -> str:
+def _explanation(group: GroupFacts, gate: ApprovalRecord | None) -> str:
+    """Say why a group failed: who refused it, or which criteria it missed; "" where its reason says it all."""
+    if group.reason == Reason.APPROVAL and gate is not None and (refused := refusal([gate])):
+        return f"not approved: {refused}"
     missed = [
         f"{criterion['phase']}: {criterion['criterion']} needed {criterion['needed']}, actual {criterion['actual']}"
         for criterion in group.criteria

@@ -43,13 +43,18 @@ def site_nodes(store: SiteStore, site: str, query: NodeQuery | None = None) -> d
         "read_at": page.read_at.isoformat(),
         "total": page.total,
         "after": page.after,
-        "nodes": [node_to_dict(node, owners) for node in page.nodes],
+        "nodes": [node_to_dict(node, owners, page.default_owner) for node in page.nodes],
     }
 
 
-def node_to_dict(node: SiteNodeFacts, owners: Owners) -> dict[str, Any]:
-    """Return a node of a site as plain data; `status` is what is shown, `message` why."""
-    shown = judge_node(node, owners)
+def node_to_dict(node: SiteNodeFacts, owners: Owners, default_owner: str = "") -> dict[str, Any]:
+    """Return a node of a site as plain data; `status` is what is shown, `message` why.
+
+    Parameters
+    ----------
+    default_owner : who is expected to work on a node that names nobody.
+    """
+    shown = judge_node(node, owners, default_owner)
     return {
         "node": node.node,
         "status": shown.status.value,

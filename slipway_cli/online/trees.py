@@ -26,19 +26,19 @@ from slipway_cli.tree_header import action_header_lines, site_header_lines
 from slipway_cli.tree_text import Sheet, tree_lines
 
 ALL = "all"
-_DEPTH = re.compile(r"[0-9]|all")
+_DEPTH = re.compile(r"[0-9]{1,3}|all")
 _ANSWER = WAIT + 15.0
 """Seconds for one answer."""
 
 
 class Depth(click.ParamType[str]):
-    """How many levels of a tree: a digit, or all."""
+    """How many levels of a tree: a number, or all."""
 
     name = "depth"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if _DEPTH.fullmatch(value) is None:
-            self.fail(f"{value!r} is neither a number from 0 to 9 nor `all`", param, ctx)
+            self.fail(f"{value!r} is neither a number from 0 to 999 nor `all`", param, ctx)
         return value
 
 

@@ -194,7 +194,7 @@ def shown_approval(one: ApprovalRecord) -> dict[str, Any]:
         "approvers": list(one.approvers),
         "asked": one.asked.isoformat(),
         "deadline": one.deadline.isoformat() if one.deadline else None,
-        "answer": one.answer.value if one.answer else None,
+        "answer": one.answer if one.answer else None,
         "answered": one.answered.isoformat() if one.answered else None,
         "answered_by": one.answered_by,
         "comment": one.comment,

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 
 from site_engine.trees.nodes import action_nodes, node_history, site_nodes
 from site_store import NodeQuery
-from site_store.site_nodes import NODE_COLUMNS
+from site_store.node_filters import FILTERED_BY, NODE_COLUMNS
 from slipway_api import airflow_access as access
 from slipway_api.actions.lookup import ActionId, find_action
 from slipway_api.documents.node_differences import NodeDifference, node_differences
@@ -158,7 +158,7 @@ def get_site_nodes(
     store: Store,
     group: Group = None,
     rack: Annotated[str | None, _text("Only nodes in this rack.")] = None,
-    status: Annotated[str | None, _text("Only nodes that stand so, such as `error`.")] = None,
+    status: Annotated[str | None, _text("Only nodes of which this status is shown.")] = None,
     q: Annotated[str | None, _text("Only nodes whose name contains it.")] = None,
     where: Where = None,
     sort: Sort = "node",
@@ -166,11 +166,13 @@ def get_site_nodes(
     after: After = None,
 ) -> Response:
     """Return a page of the nodes of a site: filtered, sorted, from where the page before ended."""
-    columns = {}
+    columns: dict[str, str] = {}
     for text in where or ():
         column, sign, value = text.partition("=")
-        if not sign or column not in NODE_COLUMNS:
-            raise ApiError(400, f"{text[:80]!r} is no filter: write column=text, of {', '.join(NODE_COLUMNS)}")
+        if not sign or column not in FILTERED_BY:
+            raise ApiError(400, f"{text[:80]!r} is no filter: write column=text, of {', '.join(FILTERED_BY)}")
+        if columns.get(column, value) != value:
+            raise ApiError(400, f"{column} is asked for twice, with different values: ask for one of them")
         columns[column] = value
     query = NodeQuery(
         group=group,

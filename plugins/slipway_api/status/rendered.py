@@ -109,8 +109,10 @@ class RenderedTrees:
         self._lock = threading.Lock()
         self._places: OrderedDict[Hashable, _Place] = OrderedDict()
 
-    def get(self, key: Hashable, read_token: Callable[[], str], render: Callable[[], Rendered]) -> Rendered:
-        """Return what is rendered, no older than this call: the token is read after its beginning.
+    def get(
+        self, key: Hashable, read_token: Callable[[], str], render: Callable[[], Rendered], *, refresh: bool = False
+    ) -> Rendered:
+        """Return what is rendered: what is kept, if the change token, which is read now, is still the same.
 
         Of several who ask for the same at once, one renders.
 
@@ -119,6 +121,7 @@ class RenderedTrees:
         key : all that tells one answer from another.
         read_token : returns the change token now.
         render : makes the answer.
+        refresh : nothing that is kept will do: all that is shown was read after the beginning of this call.
         """
         with self._lock:
             place = self._places.setdefault(key, _Place())
@@ -127,7 +130,12 @@ class RenderedTrees:
                 self._places.popitem(last=False)
         with place.lock:
             kept = place.kept
-            if kept is not None and self._clock() - place.made <= _KEPT_FOR and kept.token == read_token():
+            if (
+                not refresh
+                and kept is not None
+                and self._clock() - place.made <= _KEPT_FOR
+                and kept.token == read_token()
+            ):
                 return kept
             begun = self._clock()
             place.kept, place.made = render(), begun

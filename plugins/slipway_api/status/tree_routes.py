@@ -29,7 +29,7 @@ _LINES_AT_ONCE = 500
 Depth = Annotated[
     str | None,
     Query(
-        pattern="^(all|[0-9])$",
+        pattern="^(all|[0-9]{1,3})$",
         description="How many levels below the root; `all`: everything, one entry a line (NDJSON), however much it is.",
         examples=["2"],
     ),
@@ -164,7 +164,9 @@ async def live(
     since = reading.since
     if since is not None and reading.wait > 0:
         await LONG_POLLS.get().wait(scope, read_token, token_of_tag(since), reading.wait)
-    shown = await in_thread(lambda: RENDERED.get((scope, (levels, reading.touched_only)), read_token, render))
+    refresh = "no-cache" in request.headers.get("cache-control", "")
+    key = (scope, (levels, reading.touched_only))
+    shown = await in_thread(lambda: RENDERED.get(key, read_token, render, refresh=refresh))
     headers = {"ETag": f'"{shown.tag}"', "Cache-Control": "private, no-cache"}
     if since == shown.tag:
         return Response(status_code=204, headers=headers)

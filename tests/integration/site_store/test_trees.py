@@ -256,7 +256,6 @@ def table(site: Scenario, clock: FakeClock) -> Scenario:
         (NodeQuery(columns={"provisioner_status": "Deployed"}), "n2"),
         (NodeQuery(columns={"power": "on"}), "n0"),
         (NodeQuery(columns={"done_revision": "1"}), "n4"),
-        (NodeQuery(columns={"wanted_revision": "first"}), ""),
         (NodeQuery(offset=3), "n3 n4"),
     ],
     ids=str,

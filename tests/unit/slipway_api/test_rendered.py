@@ -108,3 +108,13 @@ def test_of_many_who_ask_at_once_one_renders() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(get, range(8))) == {"1.1"}
+
+
+def test_a_refresh_gets_what_was_read_after_it_was_asked_for() -> None:
+    facts = Facts()
+    kept = RenderedTrees(lambda: facts.now)
+
+    def get(*, refresh: bool) -> str:
+        return kept.get("a", lambda: facts.token, facts.render, refresh=refresh).tag
+
+    assert [get(refresh=False), get(refresh=True), get(refresh=False)] == ["1.1", "1.2", "1.2"]

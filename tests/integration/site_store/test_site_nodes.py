@@ -1,0 +1,81 @@
+"""The table of a site's nodes: what it can be filtered by, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from site_store import NodeQuery, ValueRefused
+from site_store.node_filters import FILTERED_BY
+from site_store.tables import node
+from tests.integration.site_engine.trees.tree_scenario import PROVISIONER, change, commit
+from tests.integration.site_store.scenario import SITE, Scenario
+
+
+def names(site: Scenario, **query: Any) -> list[str]:
+    return [found.node for found in site.store.site_nodes.page(SITE, NodeQuery(**query)).nodes]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        pytest.param({"columns": {"wanted_revision": "²"}}, "must be the number of a revision", id="no digit"),
+        pytest.param({"columns": {"done_revision": "9" * 40}}, "must be the number of a revision", id="40 digits"),
+        pytest.param({"columns": {"wanted_revision": "new"}}, "must be the number of a revision", id="a word"),
+        pytest.param({"columns": {"last_updated": "2026"}}, "last_updated", id="no filter"),
+        pytest.param({"columns": {"error": "\ud800"}}, "cannot be stored", id="half a character"),
+        pytest.param({"text": "\x00"}, "cannot be stored", id="NUL"),
+        pytest.param({"rack": "\ud800"}, "cannot be stored", id="half a rack"),
+        pytest.param({"after": "[" * 5000}, "begin anew", id="a deep place"),
+        pytest.param({"after": '["x", "\\ud800"]'}, "begin anew", id="half a name"),
+        pytest.param({"after": '["x", 1]'}, "begin anew", id="no name"),
+        pytest.param({"sort": "rack", "after": '["\\ud800", "n"]'}, "begin anew", id="half a value"),
+        pytest.param({"sort": "rack", "after": '[{}, "n"]'}, "begin anew", id="no value"),
+        pytest.param({"sort": "wanted_revision", "after": f'[{"9" * 40}, "n"]'}, "begin anew", id="a large number"),
+        pytest.param({"sort": "wanted_revision", "after": '["abc", "n"]'}, "begin anew", id="no number"),
+        pytest.param({"sort": "last_updated", "after": '[5, "n"]'}, "begin anew", id="no time"),
+    ],
+)
+def test_what_no_column_can_have_is_refused(site: Scenario, query: dict[str, Any], said: str) -> None:
+    commit(site, 1, {"n1": "a"}, one=["n1"])
+    with pytest.raises(ValueRefused, match=said):
+        names(site, **query)
+
+
+def test_the_refusal_of_a_filter_names_those_that_there_are(site: Scenario) -> None:
+    with pytest.raises(ValueRefused) as refused:
+        names(site, columns={"last_updated": "2026"})
+    assert str(refused.value).endswith(f"name one of {', '.join(FILTERED_BY)}")
+    assert "last_updated" not in FILTERED_BY
+
+
+def test_what_is_asked_for_twice_must_hold_twice(site: Scenario) -> None:
+    commit(site, 1, {"n1": "a", "n2": "a"}, one=["n1", "n2"])
+    change(site, node, node.c.name == "n1", status="error", error="bad")
+    assert names(site, standing="error", columns={"standing": "error"}) == ["n1"]
+    assert names(site, standing="error", columns={"standing": "pending"}) == []
+
+
+@pytest.mark.parametrize("expected", [PROVISIONER, None], ids=["named", "of the last action"])
+def test_rule_30_a_filter_by_status_finds_what_is_shown(site: Scenario, expected: str | None) -> None:
+    commit(site, 1, dict.fromkeys(("done", "wanted", "worked-on", "failed"), "a"), one=["done", "wanted"])
+    site.store.actions.decide_connection(site.action().id, "drydock")
+    change(site, node, node.c.site == SITE, owner=expected)
+    change(site, node, node.c.name == "done", done_digest="a", done_revision=1)
+    change(site, node, node.c.name == "worked-on", status="processing")
+    change(site, node, node.c.name == "failed", status="error", error="bad")
+    site.store.owners.check_in(PROVISIONER, 30)
+
+    def found() -> dict[str, list[str]]:
+        words = ("success", "pending", "processing", "error", "unresponsive")
+        return {word: some for word in words if (some := names(site, standing=word))}
+
+    rest = {"success": ["done"], "error": ["failed"]}
+    assert found() == {**rest, "pending": ["wanted"], "processing": ["worked-on"]}
+    site.clock.move(31)
+    assert found() == {**rest, "unresponsive": ["wanted", "worked-on"]}
+    assert names(site, standing="unresponsive", group="one", sort="rack") == ["wanted"]
+    after = json.dumps([None, "wanted"])
+    assert names(site, standing="unresponsive", after=after) == ["worked-on"]
