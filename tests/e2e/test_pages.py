@@ -63,6 +63,7 @@ def test_a_deployment_is_started_followed_and_mended_in_the_pages(
         frame.get_by_role("link", name="Start deploy_site").click()
         frame.get_by_role("button", name="Show what it will do").click()
         expect(frame.get_by_text("Nodes that are submitted: 3")).to_be_visible()
+        expect(frame.get_by_text("3 nodes to add")).to_be_visible()
         frame.get_by_role("button", name="Start deploy_site").click()
         expect(frame.get_by_role("heading", name=f"deploy_site of {SITE}", exact=True)).to_be_visible()
         frame.evaluate("window.same = true")
@@ -82,6 +83,7 @@ def test_a_deployment_is_started_followed_and_mended_in_the_pages(
 
         failed.get_by_role("link", name="n3").click()
         expect(frame.get_by_role("heading", name="What happened to it")).to_be_visible()
+        expect(frame.get_by_role("heading", name="Errors, by operation")).to_be_visible()
         frame.get_by_role("link", name="deploy_site", exact=True).first.click()
         frame.locator("#failed-second").get_by_role("link", name="log in Airflow").click()
         page.wait_for_url(re.compile(r".*/dags/deploy_site/runs/.*/tasks/deploy_group/mapped/1.*"))

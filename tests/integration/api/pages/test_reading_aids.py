@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from html.parser import HTMLParser
 from typing import Any
@@ -18,6 +19,7 @@ from tests.integration.api.pages.conftest import UI, Open
 from tests.integration.api.pages.test_actions import HOSTILE, end
 from tests.support.driving import Begin, Driving
 from tests.support.fake_provisioner import FakeProvisioner
+from tests.support.revisions import commit_design
 from tests.support.sites import group, node, site
 
 BAD = HOSTILE[:32]
@@ -128,6 +130,39 @@ def test_on_every_page_hostile_names_are_text_and_there_is_one_heading(
     shown = pages["admin"].get(f"/actions/{hostile.action.id}").text
     assert "&lt;img src=x onerror=alert(1)&gt;" in shown
     assert "Is &lt;script&gt;alert(1)&lt;/script&gt; cabled?" in shown
+
+
+@pytest.fixture
+def changed(hostile: Driving, store: SiteStore) -> None:
+    """Commit a design that differs from the one that was done in a value that is HTML."""
+    listed = {name: ListedNode(name, NodeCondition.DEPLOYED, "<b>Odd</b>", "<i>on</i>") for name in (BAD, "n2")}
+    keep_list(store, "alpha", "slipway_provisioner", listed)
+    assert hostile.action.revision == 1
+    commit_design(store, "alpha", DESIGN.replace("role: compute", f"role: {json.dumps(HOSTILE)}"))
+
+
+@pytest.mark.usefixtures("changed")
+def test_what_an_action_would_do_is_text_too(pages: dict[str, httpx.Client]) -> None:
+    answer = pages["admin"].post("/sites/alpha/start/update_site", data={"allow-intermediate-commits": "true"})
+    assert "What is to be done to the nodes" in answer.text
+    assert "&lt;img src=x onerror=alert(1)&gt;" in answer.text
+    found = Elements(answer.text)
+    assert (found.scripts, found.names["img"], found.names["i"], found.names["h1"]) == ([], 0, 0, 1)
+
+
+@pytest.mark.endurance
+@pytest.mark.usefixtures("changed")
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_what_an_action_would_do_can_be_read_on_any_screen(open_page: Open, width: int, dark: bool) -> None:
+    watched = open_page(f"{UI}/sites/alpha/start/update_site", width=width, dark=dark)
+    page = watched.page
+    page.get_by_label("Pass over revisions").check()
+    page.get_by_role("button", name="Show what it will do").click()
+    page.get_by_role("heading", name="What is to be done to the nodes").wait_for()
+    assert page.locator("main img, main script, main i, main b").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth > innerWidth") is False
+    assert page.evaluate(STUMBLES) == []
+    assert watched.complaints == []
 
 
 @pytest.mark.endurance
