@@ -18,6 +18,9 @@ from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import Phase
 
+# So many nodes are written by one statement, which must end within the database's bound.
+_AT_ONCE = 50_000
+
 
 def write_wanted(tx: Connection, site: str, revision: int, digests: Mapping[str, str]) -> None:
     """Say in the caller's transaction what a revision wants: these nodes, each in this version, and no others.
@@ -38,7 +41,23 @@ def write_wanted(tx: Connection, site: str, revision: int, digests: Mapping[str,
         .limit(1)
     )
     owner = provisioner_owner(tx.scalar(connection))
-    wanted = pairs(tx, dict(sorted(digests.items())))
+    sorted_digests = sorted(digests.items())
+    for first in range(0, len(sorted_digests), _AT_ONCE):
+        _want(tx, site, revision, dict(sorted_digests[first : first + _AT_ONCE]), owner)
+    tx.execute(
+        update(node)
+        .where(
+            node.c.site == site,
+            node.c.wanted_revision.is_not(None),
+            node.c.name.not_in(names(tx, digests)),
+        )
+        .values(wanted_revision=None, wanted_digest=None, version=node.c.version + 1)
+    )
+
+
+def _want(tx: Connection, site: str, revision: int, digests: Mapping[str, str], owner: str) -> None:
+    """Write that these nodes are wanted with these digests, by one statement."""
+    wanted = pairs(tx, digests)
     rows = insert(tx, node).from_select(
         ["site", "name", "wanted_revision", "wanted_digest", "wanted_version", "digest_version", "owner"],
         select(
@@ -65,15 +84,6 @@ def write_wanted(tx: Connection, site: str, revision: int, digests: Mapping[str,
             },
             where=node.c.wanted_digest.is_distinct_from(rows.excluded.wanted_digest),
         )
-    )
-    tx.execute(
-        update(node)
-        .where(
-            node.c.site == site,
-            node.c.wanted_revision.is_not(None),
-            node.c.name.not_in(names(tx, digests)),
-        )
-        .values(wanted_revision=None, wanted_digest=None, version=node.c.version + 1)
     )
 
 
