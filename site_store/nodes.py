@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, and_, exists, func, literal, or_, select
 
 from design_rendering.digests import VERSION as DIGEST_VERSION
 from site_store.database import Repository
-from site_store.dialects import among, insert, names, pairs
+from site_store.dialects import among, insert, pairs
 from site_store.node_records import NodeRecord
 from site_store.node_status import provisioner_owner
 from site_store.tables import action, node, operation, task
@@ -32,7 +32,8 @@ def write_wanted(tx: Connection, site: str, revision: int, digests: Mapping[str,
     """
     # By name as Python and SQLite sort, whatever the language of the database.
     by_name = node.c.name if tx.dialect.name == "sqlite" else node.c.name.collate("C")
-    tx.execute(select(node.c.name).where(node.c.site == site).order_by(by_name).with_for_update()).all()
+    locked = select(node.c.name, node.c.wanted_revision).where(node.c.site == site).order_by(by_name).with_for_update()
+    gone = [name for name, number in tx.execute(locked).all() if number is not None and name not in digests]
     # Of nodes that no action has considered yet: who works on the others.
     connection = (
         select(action.c.connection)
@@ -44,15 +45,9 @@ def write_wanted(tx: Connection, site: str, revision: int, digests: Mapping[str,
     sorted_digests = sorted(digests.items())
     for first in range(0, len(sorted_digests), _AT_ONCE):
         _want(tx, site, revision, dict(sorted_digests[first : first + _AT_ONCE]), owner)
-    tx.execute(
-        update(node)
-        .where(
-            node.c.site == site,
-            node.c.wanted_revision.is_not(None),
-            node.c.name.not_in(names(tx, digests)),
-        )
-        .values(wanted_revision=None, wanted_digest=None, version=node.c.version + 1)
-    )
+    if gone:
+        left = update(node).where(node.c.site == site, among(tx, node.c.name, gone))
+        tx.execute(left.values(wanted_revision=None, wanted_digest=None, version=node.c.version + 1))
 
 
 def _want(tx: Connection, site: str, revision: int, digests: Mapping[str, str], owner: str) -> None:
