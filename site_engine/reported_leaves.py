@@ -1,21 +1,35 @@
-"""Where a reporter may put its leaves: below entries that the tree has."""
+"""Where a reporter may put its leaves: below entries that the tree has, and under names that no entry has."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from site_engine.actions.kinds import DEPLOY_GROUP, kind_of
 from site_engine.status_trees import action_tree, site_tree
 from site_engine.trees.reported import SEPARATOR
+from strategy_lib.status.entry import EntryKind
 
 if TYPE_CHECKING:
     from site_store import SiteStore
     from strategy_lib.status.entry import Entry
 
+Place = tuple[str, str]
+"""The path of the entry that a leaf stands below, and its name."""
 
-def unknown_parents(store: SiteStore, site: str, action_id: str, parents: Collection[str]) -> list[str]:
-    """Return which of these paths lead to no entry, in the tree of an action, or ("") in that of the site.
+
+class Misplaced(NamedTuple):
+    """Which of the places of a reporter's leaves cannot be.
+
+    `missing`: paths that lead to no entry. `taken`: places where an entry of Slipway's own stands.
+    """
+
+    missing: list[str]
+    taken: list[Place]
+
+
+def find_misplaced(store: SiteStore, site: str, action_id: str, places: Collection[Place]) -> Misplaced:
+    """Return which places cannot be, in the tree of an action, or ("") in that of the site.
 
     Raises
     ------
@@ -23,27 +37,36 @@ def unknown_parents(store: SiteStore, site: str, action_id: str, parents: Collec
     """
     tree = action_tree(store, action_id) if action_id else site_tree(store, site)
     known = set(_paths(tree.root, ""))
-    missing = []
-    for parent in sorted(set(parents) - known):
-        above, _, node = parent.rpartition(SEPARATOR)
-        if above not in known or not _has_node(store, site, action_id, above, node):
-            missing.append(parent)
-    return missing
+    parents = {parent for parent, _ in places}
+    deeper = {(above, node) for above, _, node in (one.rpartition(SEPARATOR) for one in parents - known)}
+    asked = {(above, node) for above, node in deeper | set(places) if above in known}
+    nodes = _nodes_of_action(store, action_id, asked) if action_id else _nodes_of_site(store, site, asked)
+    missing = sorted(one for one in parents - known if tuple(one.rpartition(SEPARATOR)[::2]) not in nodes)
+    taken = sorted(one for one in set(places) if one in nodes or SEPARATOR.join(filter(None, one)) in known)
+    return Misplaced(missing, taken)
 
 
 def _paths(entry: Entry, path: str) -> Iterator[str]:
     yield path
     for child in entry.children:
-        yield from _paths(child, f"{path}{SEPARATOR}{child.name}".strip(SEPARATOR))
+        if child.kind is not EntryKind.REPORTED:
+            yield from _paths(child, f"{path}{SEPARATOR}{child.name}".strip(SEPARATOR))
 
 
-def _has_node(store: SiteStore, site: str, action_id: str, above: str, node: str) -> bool:
-    """Whether a node stands directly below this entry."""
-    if not action_id:
-        found = store.site_nodes.get(site, node)
-        return found is not None and (not found.groups or above in found.groups)
-    names = above.split(SEPARATOR)
-    if len(names) == 3 and names[0] == DEPLOY_GROUP:
-        return node in store.groups.get(action_id, names[1]).nodes
+def _nodes_of_site(store: SiteStore, site: str, asked: Collection[Place]) -> set[Place]:
+    """Return which of these are a group and a node that stands directly below it."""
+    standing = store.site_nodes.places_of(site, {node for _, node in asked})
+    return {(above, node) for above, node in asked if above in standing.get(node, ())}
+
+
+def _nodes_of_action(store: SiteStore, action_id: str, asked: Collection[Place]) -> set[Place]:
+    """Return which of these are a phase, or a step on nodes, and a node that stands directly below it."""
     step = kind_of(store.actions.get(action_id).kind).node_step
-    return step is not None and above == step.value and node in dict(store.tasks.of_step(action_id, step))
+    members: dict[str, Collection[str]] = {}
+    for above in {above for above, _ in asked}:
+        names = above.split(SEPARATOR)
+        if len(names) == 3 and names[0] == DEPLOY_GROUP:
+            members[above] = frozenset(store.groups.get(action_id, names[1]).nodes)
+        elif step is not None and above == step.value:
+            members[above] = frozenset(name for name, _ in store.tasks.of_step(action_id, step))
+    return {(above, node) for above, node in asked if node in members.get(above, ())}

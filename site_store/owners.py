@@ -15,6 +15,7 @@ from site_store.dialects import insert
 from site_store.leases import require_lease
 from site_store.outbox import write_notification
 from site_store.records import Lease, StepState
+from site_store.reporters import checks_in_as
 from site_store.status_records import TOUCH, CallCount, CallKey, ExpectedWork, OwnerCheckIn
 from site_store.tables import (
     action,
@@ -192,7 +193,9 @@ def _expected(tx: Connection) -> list[ExpectedWork]:
         )
         .distinct()
     )
-    found.update((name, where, action_id or None) for name, where, action_id in tx.execute(promised))
+    found.update(
+        (checks_in_as(name, where), where, action_id or None) for name, where, action_id in tx.execute(promised)
+    )
     for query in (doing, steps):
         found.update((name, where, action_id) for name, where, action_id in tx.execute(query))
     read = select(provisioner_list.c.connection, provisioner_list.c.site)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from ulid import ULID
 
 from site_store.action_rows import read_action
 from site_store.database import Repository
-from site_store.dialects import insert, one_at_a_time
+from site_store.dialects import among, insert, one_at_a_time
 from site_store.errors import ReporterNotFound, ReporterRefused, TooManyReports
 from site_store.status_records import ReportedLeaf, ReporterRecord
 from site_store.storable import require_names, require_text
@@ -26,6 +26,12 @@ MOST_LEAVES = 10_000
 SHORTEST_PAUSE = timedelta(seconds=1)
 """Between two requests of a reporter."""
 _TOKEN_BYTES = 32
+
+
+def checks_in_as(reporter_owner: str, site: str) -> str:
+    """Return the name under which a reporter of a site is listed as an owner: one of its name may be at another."""
+    name = reporter_owner if reporter_owner.startswith(OWNER) else f"{OWNER}{reporter_owner}"
+    return f"{name}@{site}"
 
 
 class NewReporter(NamedTuple):
@@ -109,6 +115,37 @@ class Reporters(Repository):
         row = self._database.read(lambda tx: tx.execute(query).one_or_none())
         return None if row is None else _record(row)
 
+    def admit(self, token: str, site: str) -> ReporterRecord:
+        """Let a reporter in who wants to write: at most once a second, whatever comes of it.
+
+        Raises
+        ------
+        ReporterRefused : the token opens nothing (any more), or another site.
+        TooManyReports : it was let in less than a second ago.
+        """
+
+        def work(tx: Connection) -> ReporterRecord:
+            now = self._shared_now(tx)
+            known = _opened(tx, token, site)
+            if known.last_used is not None and now - known.last_used < SHORTEST_PAUSE:
+                raise TooManyReports("a reporter writes at most once a second: send more leaves at once", 1)
+            tx.execute(update(reporter).where(reporter.c.id == known.id).values(last_used=now))
+            return _record(known)
+
+        return self._database.write(work)
+
+    def foreign(self, site: str, action_id: str, name: str, places: Collection[tuple[str, str]]) -> ReportedLeaf | None:
+        """Return a leaf that stands at one of these places, path and name, and is not of this owner; None: none."""
+        query = select(reported).where(
+            reported.c.site == site, reported.c.action_id == action_id, reported.c.owner != name
+        )
+
+        def work(tx: Connection) -> ReportedLeaf | None:
+            there = tx.execute(query.where(among(tx, reported.c.parent, {parent for parent, _ in places})))
+            return next((_leaf(row) for row in there if (row.parent, row.name) in places), None)
+
+        return self._database.read(work)
+
     def report(
         self,
         token: str,
@@ -132,7 +169,7 @@ class Reporters(Repository):
         Raises
         ------
         ReporterRefused : the token opens nothing (any more), or another site.
-        TooManyReports : it has written less than a second ago, or has too many leaves.
+        TooManyReports : it has too many leaves.
         ActionNotFound : there is no such action, or it is another site's.
         ValueRefused : a text cannot be stored.
         """
@@ -143,13 +180,7 @@ class Reporters(Repository):
 
         def work(tx: Connection) -> ReporterRecord:
             now = self._shared_now(tx)
-            known = tx.execute(
-                select(reporter).where(reporter.c.token_hash == digest_of_token(token)).with_for_update()
-            ).one_or_none()
-            if known is None or known.revoked is not None or known.site != site:
-                raise ReporterRefused(f"this token is none of a reporter of site {site}")
-            if known.last_used is not None and now - known.last_used < SHORTEST_PAUSE:
-                raise TooManyReports("a reporter writes at most once a second: send more leaves at once", 1)
+            known = _opened(tx, token, site)
             if action_id and read_action(tx, action_id).site != site:
                 raise ReporterRefused(f"action {action_id} is not one of site {site}")
             # One reporter may have several tokens.
@@ -172,7 +203,9 @@ class Reporters(Repository):
             if (tx.scalar(select(func.count()).select_from(reported).where(*mine)) or 0) > MOST_LEAVES:
                 raise TooManyReports(f"a reporter has at most {MOST_LEAVES} leaves here: take some away", None)
             tx.execute(update(reporter).where(reporter.c.id == known.id).values(last_used=now))
-            seen = insert(tx, owner).values(name=known.owner, last_seen=now, interval_seconds=interval)
+            seen = insert(tx, owner).values(
+                name=checks_in_as(known.owner, site), last_seen=now, interval_seconds=interval
+            )
             facts = {column: seen.excluded[column] for column in ("last_seen", "interval_seconds")}
             tx.execute(seen.on_conflict_do_update(index_elements=["name"], set_=facts))
             return _record(known)
@@ -188,6 +221,15 @@ class Reporters(Repository):
             .limit(limit)
         )
         return self._database.read(lambda tx: [_leaf(row) for row in tx.execute(query)])
+
+
+def _opened(tx: Connection, token: str, site: str) -> Row[*tuple[Any, ...]]:
+    """Return and lock the reporter of a token. Raises `ReporterRefused`: it opens nothing, or another site."""
+    found = select(reporter).where(reporter.c.token_hash == digest_of_token(token)).with_for_update()
+    known = tx.execute(found).one_or_none()
+    if known is None or known.revoked is not None or known.site != site:
+        raise ReporterRefused(f"this token is none of a reporter of site {site}")
+    return known
 
 
 def _record(row: Row[*tuple[Any, ...]]) -> ReporterRecord:

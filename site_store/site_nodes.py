@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Integer, Row, Select, and_, exists, func, literal, select, tuple_
 
 from site_store.database import Repository
-from site_store.dialects import UtcDateTime, json_rows
+from site_store.dialects import UtcDateTime, among, json_rows
 from site_store.errors import ValueRefused
 from site_store.node_filters import LARGEST_NUMBER, NODE_COLUMNS, filtered, require_sound, with_capitals
-from site_store.status_records import TOUCH
+from site_store.status_records import TOUCH, SitePart
 from site_store.storable import require_text
 from site_store.tables import action, event, group_node, node, operation, site_group_node, status_count, task
 from site_store.tree_facts import NodeEvent, NodePage, NodePast, NodePastFacts, NodeQuery, SiteNodeFacts
@@ -94,6 +96,24 @@ class SiteNodes(Repository):
             query = select(*node.c, json_rows(tx.dialect.name, in_groups).label("groups"))
             row = tx.execute(query.where(node.c.site == site, node.c.name == name)).one_or_none()
             return None if row is None else site_node_facts(row, _groups(row))
+
+        return self._database.read(work)
+
+    def places_of(self, site: str, names: Collection[str]) -> dict[str, Collection[str]]:
+        """Return under which entries of the view of a site each of these nodes stands; others are left out."""
+        member = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
+        query = select(node.c.name, node.c.wanted_digest, site_group_node.c.group_name).select_from(
+            node.outerjoin(site_group_node, member)
+        )
+
+        def work(tx: Connection) -> dict[str, Collection[str]]:
+            found: defaultdict[str, set[str]] = defaultdict(set)
+            for row in tx.execute(query.where(node.c.site == site, among(tx, node.c.name, names))):
+                if row.wanted_digest is None:
+                    found[row.name] = {SitePart.TO_BE_REMOVED.value}
+                else:
+                    found[row.name].add(row.group_name or SitePart.NO_GROUP.value)
+            return dict(found)
 
         return self._database.read(work)
 

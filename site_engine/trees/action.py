@@ -12,7 +12,7 @@ from site_engine.trees.action_groups import Groups
 from site_engine.trees.action_steps import Steps
 from site_engine.trees.action_tasks import Tasks
 from site_engine.trees.owners import Owners
-from site_engine.trees.reported import with_reported
+from site_engine.trees.reported import Reports, by_parent
 from site_store import ActionState
 from strategy_lib.phase import Phase
 from strategy_lib.status.entry import Entry, EntryKind
@@ -65,7 +65,12 @@ def action_entry(facts: ActionFacts) -> Entry:
     root = parent_entry(EntryKind.ACTION, action.id, children, own=own, counts=counts)
     begun = action.started or (action.created if root.first_updated is None else root.first_updated)
     root = replace(root, first_updated=begun, last_updated=action.ended or root.last_updated or begun)
-    return with_reported(root, facts.reported, facts.read_at, steps.owners)
+    return reports_of_action(facts, steps).added_to(root)
+
+
+def reports_of_action(facts: ActionFacts, steps: Steps) -> Reports:
+    """Return the leaves that reporters have below an action."""
+    return Reports(by_parent(facts.reported), steps.owners, steps.over, facts.action.revision)
 
 
 def _node_step(steps: Steps, groups: Groups, phase: Phase) -> Entry:

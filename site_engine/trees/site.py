@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from site_engine.trees.owners import Owners
-from site_engine.trees.reported import with_reported
+from site_engine.trees.reported import Reports, by_parent
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails
 from strategy_lib.status.leaf import OwnerRecord, Shown, SiteNode, status_in_site
 from strategy_lib.status.tree import MOST_MESSAGES, NO_GROUP, TO_BE_REMOVED, parent_entry, task_entry, unrecorded_entry
@@ -131,7 +131,8 @@ def site_entry(facts: SiteFacts) -> Entry:
     children += [view.group_entry(name, None) for name in (NO_GROUP, TO_BE_REMOVED) if view.cells.get(name)]
     root = parent_entry(EntryKind.SITE, facts.site, children, counts=view.whole())
     leaves = sum(cell.records for cell in facts.counts if not cell.group)
-    return with_reported(replace(root, leaves=leaves, own_leaves=leaves), facts.reported, facts.read_at, view.owners)
+    reports = Reports(by_parent(facts.reported), view.owners, wanted=facts.committed)
+    return reports.added_to(replace(root, leaves=leaves, own_leaves=leaves))
 
 
 def judge_node(node: SiteNodeFacts, owners: Owners, default_owner: str = "") -> Shown:

@@ -71,6 +71,9 @@ def _joined(answer: requests.Response) -> dict[str, Any]:
     by_path: dict[tuple[str, ...], dict[str, Any]] = {}
     for entry in lines:
         path = tuple(entry["path"])
+        if path and path[:-1] not in by_path:
+            # It came while the lines were read: what is above it is not among them.
+            continue
         by_path[path] = entry
         entry["children"] = []
         entry.pop("left_out", None)

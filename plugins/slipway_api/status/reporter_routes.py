@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials
 from pydantic import BaseModel, Field
 
-from site_engine.reported_leaves import unknown_parents
+from site_engine.reported_leaves import find_misplaced
 from site_store import NewLeaf, ReporterRecord
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers, errors
@@ -163,23 +163,21 @@ def put_reported(
         raise ApiError(400, f"interval must be seconds from 1 to {_LONGEST_INTERVAL:.0f}", "Bad Request")
     if not isinstance(action_id, str):
         raise ApiError(400, "action_id must be the id of an action", "Bad Request")
-    own = store.reporters.of_token(token)
-    if own is None or own.site != site:
-        raise ApiError(403, f"this token is none of a reporter of site {site}")
+    # Before anything large is read: what is refused counts too.
+    own = store.reporters.admit(token, site)
     if action_id and store.actions.get(action_id).site != site:
         raise ApiError(403, f"action {action_id} is not one of site {site}")
-    _require_own(store, own, action_id, {(leaf.parent, leaf.name) for leaf in leaves} | set(gone))
-    if missing := unknown_parents(store, site, action_id, {leaf.parent for leaf in leaves}):
+    places = {(leaf.parent, leaf.name) for leaf in leaves}
+    other = store.reporters.foreign(site, action_id, own.owner, places | set(gone))
+    if other is not None:
+        raise ApiError(403, f"the leaf {other.name[:200]!r} is of {other.owner}, and not of {own.owner}")
+    missing, taken = find_misplaced(store, site, action_id, places)
+    if missing:
         raise ApiError(404, f"the tree has no entry {missing[0][:200]!r} below which a leaf could stand")
+    if taken:
+        raise ApiError(403, f"{taken[0][1][:200]!r} is an entry of the tree itself, and of no reporter")
     known = store.reporters.report(token, site, leaves, action_id, interval=float(interval), gone=gone)
     return JSONResponse({"owner": known.owner, "leaves": len(leaves)})
-
-
-def _require_own(store: Store, own: ReporterRecord, action_id: str, places: set[tuple[str, str]]) -> None:
-    """Refuse (403) to touch leaves of other reporters."""
-    for leaf in store.reporters.reported(own.site, action_id):
-        if leaf.owner != own.owner and (leaf.parent, leaf.name) in places:
-            raise ApiError(403, f"the leaf {leaf.name[:200]!r} is of {leaf.owner}, and not of {own.owner}")
 
 
 def _leaves(body: Mapping[str, Any]) -> list[NewLeaf]:

@@ -98,22 +98,42 @@ def test_writing_is_a_check_in(store: SiteStore, clock: FakeClock) -> None:
     made = store.reporters.create(SITE, "burnin", "ann")
     store.reporters.report(made.token, SITE, [], interval=90)
     now, (known,) = store.owners.all()
-    assert (known.name, known.last_seen, known.interval_seconds) == ("reporter:burnin", clock.time, 90)
+    assert (known.name, known.last_seen, known.interval_seconds) == (f"reporter:burnin@{SITE}", clock.time, 90)
     assert known.is_alive(now)
     (record,) = store.reporters.of_site(SITE)
     assert record.last_used == clock.time
 
 
 def test_a_reporter_writes_at_most_once_a_second(store: SiteStore, clock: FakeClock) -> None:
+    """Whatever came of the request before: a refused one counts as well."""
     made = store.reporters.create(SITE, "burnin", "ann")
-    store.reporters.report(made.token, SITE, [LEAF], interval=60)
+    assert store.reporters.admit(made.token, SITE).owner == "reporter:burnin"
     clock.move(0.5)
     with pytest.raises(TooManyReports) as caught:
-        store.reporters.report(made.token, SITE, [LEAF._replace(name="more")], interval=60)
+        store.reporters.admit(made.token, SITE)
     assert caught.value.retry_after == 1
     clock.move(0.5)
-    store.reporters.report(made.token, SITE, [LEAF._replace(name="more")], interval=60)
-    assert len(store.reporters.reported(SITE)) == 2
+    store.reporters.admit(made.token, SITE)
+    with pytest.raises(ReporterRefused):
+        store.reporters.admit(made.token, "south")
+
+
+def test_leaves_of_others_are_found_however_many_there_are(store: SiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_LEAVES", 3)
+    for name in ("a", "b"):
+        leaves = [LEAF._replace(name=f"{name}{number}") for number in range(3)]
+        store.reporters.report(store.reporters.create(SITE, name, "ann").token, SITE, leaves, interval=60)
+    found = store.reporters.foreign(SITE, "", "reporter:a", [(LEAF.parent, "a0"), (LEAF.parent, "b2")])
+    assert found is not None
+    assert (found.name, found.owner) == ("b2", "reporter:b")
+    assert store.reporters.foreign(SITE, "", "reporter:a", [(LEAF.parent, "a0"), ("elsewhere", "b2")]) is None
+
+
+def test_two_sites_have_reporters_of_one_name_that_check_in_apart(store: SiteStore) -> None:
+    for site in (SITE, "south"):
+        store.reporters.report(store.reporters.create(site, "burnin", "ann").token, site, [], interval=60)
+    _, known = store.owners.all()
+    assert sorted(one.name for one in known) == sorted(f"reporter:burnin@{site}" for site in (SITE, "south"))
 
 
 def test_a_reporter_has_a_bound_of_leaves(store: SiteStore, monkeypatch: pytest.MonkeyPatch) -> None:

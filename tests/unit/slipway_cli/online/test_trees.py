@@ -83,7 +83,7 @@ def test_everything_comes_as_a_stream(slipway: Slipway, server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [("--depth", "2"), ("--tree", "--depth", "10"), ("--tree", "--follow", "--depth", "all")]
+    "options", [("--depth", "2"), ("--tree", "--depth", "1000"), ("--tree", "--follow", "--depth", "all")]
 )
 def test_wrong_use(slipway: Slipway, server: Server, options: tuple[str, ...]) -> None:
     server.mock.assert_all_requests_are_fired = False
