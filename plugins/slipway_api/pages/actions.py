@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from site_engine.actions.kinds import DEPLOY_GROUP, PLAN_GROUPS, kind_of
+from site_engine.actions.kinds import DEPLOY_GROUP, PLAN_GROUPS, REPORT, kind_of
 from site_engine.status_trees import action_tree, action_tree_with_troubles
 from site_engine.trees.nodes import action_nodes
 from slipway_api import airflow_access as access
@@ -52,12 +52,15 @@ class FailedNode:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A step or group in which something went wrong: why it matters, and the nodes that failed in it."""
+    """A step or group in which something went wrong: why it matters, and the nodes that failed in it.
+
+    `more` counts the nodes of a group that did not succeed and are not among `nodes`: those that never began, too.
+    """
 
     entry: Entry
     log: str
     nodes: Sequence[FailedNode]
-    more: bool
+    more: int = 0
 
     @property
     def spared(self) -> bool:
@@ -144,7 +147,7 @@ def _action_values(store: SiteStore, record: ActionRecord, root: str) -> dict[st
     ended = datetime.fromisoformat(header["ended"]) if header["ended"] else None
     operations = store.operations.of_action(record.id) if groups else []
     page = f"{root}/ui/actions/{record.id}/group?name="
-    wrong = failures(tree.root, groups, failed_nodes(troubled), record, root)
+    wrong = failures(tree.root, groups, failed_nodes(troubled), record, root, header["verdict"])
     return {
         "tree": tree,
         "steps": [child for child in tree.root.children if child.kind in (EntryKind.STEP, EntryKind.STAGE)],
@@ -225,25 +228,30 @@ def failures(
     failed: Mapping[str, Sequence[FailedNode]],
     record: ActionRecord,
     root: str,
+    verdict: str | None = None,
 ) -> list[Failure]:
     """Return where something went wrong, the groups to blame first; groups that never began are left out.
 
     Parameters
     ----------
     failed : the failed nodes by group, as `failed_nodes` returns them; those of a step on nodes are of the group "".
+    verdict : of the action, which stands above all this.
     """
     found = []
     for child in root_entry.children:
         if child.kind in (EntryKind.STEP, EntryKind.STAGE) and child.name != DEPLOY_GROUP and child.status in _BAD:
             nodes = failed.get("", ()) if child.kind is EntryKind.STAGE else ()
-            found.append(Failure(child, task_log(root, record, child.name, None), nodes, more=False))
+            found.append(Failure(child, task_log(root, record, child.name, None), nodes))
     for each in groups:
         if each.group is None or _did_not_run(each):
             continue
         nodes = failed.get(each.name, ())
         if each.status in _BAD or nodes:
             log = group_log(root, record, each.group)
-            found.append(Failure(each, log, nodes, more=each.counts.get(Status.ERROR, 0) > len(nodes)))
+            found.append(Failure(each, log, nodes, max(0, each.counts.get(Status.ERROR, 0) - len(nodes))))
+    if any(one.entry.kind is EntryKind.GROUP and not one.spared for one in found):
+        # The report is red because groups failed, and says no more than the verdict.
+        found = [one for one in found if one.entry.name != REPORT or list(one.entry.messages) != [verdict]]
     return sorted(found, key=lambda one: one.entry.kind is EntryKind.GROUP and one.entry.blame is None)
 
 
@@ -279,7 +287,7 @@ def group_log(root: str, record: ActionRecord, group: GroupDetails | None) -> st
 def task_log(root: str, record: ActionRecord, step: str, map_index: int | None) -> str:
     """Return where Airflow shows the log of a step, or of a group's task; "" where there is none."""
     run = run_link(root, record)
-    if not run or step not in (*kind_of(record.kind).steps, DEPLOY_GROUP, "report", "release"):
+    if not run or step not in (*kind_of(record.kind).steps, DEPLOY_GROUP, REPORT, "release"):
         return ""
     mapped = "" if map_index is None else f"/mapped/{map_index}"
     return f"{run}/tasks/{segment(step)}{mapped}"

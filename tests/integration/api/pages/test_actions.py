@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 
 import httpx
 import pytest
@@ -11,6 +12,9 @@ import pytest
 from site_engine.finalization import finalize_action
 from site_store import SiteStore
 from slipway_airflow import connections
+from slipway_api.pages.actions import failures
+from strategy_lib.status.entry import Entry, EntryKind, GroupDetails
+from strategy_lib.status.words import Status
 from tests.integration.api.pages.conftest import UI, Open
 from tests.support.driving import Begin, Driving
 from tests.support.fake_provisioner import FakeProvisioner
@@ -78,6 +82,21 @@ def test_a_group_that_another_one_blocks_is_told_apart_from_the_one_to_blame(
         (" victim", "compute"),
     ]
     assert re.findall(r'<text class="label ([a-z]*)"', answer.text) == ["bad", "victim"]
+
+
+def test_a_report_that_is_red_for_the_groups_is_not_blamed_beside_them(begin: Begin) -> None:
+    action, verdict = begin(DESIGN).action, "critical group control failed"
+    details = GroupDetails(critical=True, state="failure", started=action.created, nodes=2)
+    missed = Entry(EntryKind.GROUP, "control", Status.ERROR, group=details, counts={Status.ERROR: 2})
+
+    def blamed(said: str, groups: Sequence[Entry]) -> list[str]:
+        report = Entry(EntryKind.STEP, "report", Status.ERROR, messages=(said,))
+        root = Entry(EntryKind.ACTION, action.id, Status.ERROR, children=(report,))
+        return [one.entry.name for one in failures(root, groups, {}, action, "", verdict)]
+
+    assert blamed(verdict, [missed]) == ["control"]
+    assert set(blamed("the report could not be stored", [missed])) == {"report", "control"}
+    assert blamed(verdict, []) == ["report"]
 
 
 def test_nodes_that_failed_where_criteria_were_met_stand_behind_the_groups_to_blame(
