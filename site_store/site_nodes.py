@@ -14,11 +14,12 @@ from site_store.database import Repository
 from site_store.dialects import UtcDateTime, among, json_rows
 from site_store.errors import ValueRefused
 from site_store.node_filters import LARGEST_NUMBER, NODE_COLUMNS, filtered, require_sound, with_capitals
+from site_store.owner_queries import default_owner, owners_now
 from site_store.status_records import TOUCH, SitePart
 from site_store.storable import require_text
 from site_store.tables import action, event, group_node, node, operation, site_group_node, status_count, task
 from site_store.tree_facts import NodeEvent, NodePage, NodePast, NodePastFacts, NodeQuery, SiteNodeFacts
-from site_store.tree_queries import changes, default_owner, owners_now
+from site_store.tree_queries import changes
 from site_store.tree_rows import change_token, json_list, moment, owners_by_name, site_node_facts
 
 MOST_COUNTED = 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from site_store.records import ActionRecord
 from site_store.status_records import ApprovalRecord, OwnerCheckIn, ReportedLeaf, SitePart, StatusCount
@@ -58,12 +58,20 @@ class GroupFacts:
     map_index: int | None = None
 
 
+class Times(NamedTuple):
+    """When something was updated first and last; None: never, or not known."""
+
+    first: datetime | None = None
+    last: datetime | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class LeafFacts:
     """A node's task in an action, as it stands under one of its groups, or ("") under the step itself.
 
     `tries` is the number of its present try in the action, from 1; `held` says for which other node it is held.
     `done_op` is the number of what has no operation of its own: that by which the node was done, or of why it was not.
+    `wanted_version` is the version that it is about.
     """
 
     group: str
@@ -82,6 +90,7 @@ class LeafFacts:
     tries: int = 1
     held: str | None = None
     done_op: int | None = None
+    wanted_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +152,7 @@ class ActionFacts:
     leased : a task of it holds a lease at this moment, so that Airflow is at work.
     at_provisioner : phases of the site whose provisioner task is under way.
     durations : how many seconds a group of each name took in the newest actions that succeeded.
+    times : of the operations of each group ("" for none) and phase.
     unknown_state : the stored state where this version does not know it; `action.state` is then `RUNNING`.
     """
 
@@ -160,6 +170,7 @@ class ActionFacts:
     reported: Sequence[ReportedLeaf]
     durations: Mapping[str, Sequence[float]] = field(default_factory=dict)
     leaves: Sequence[LeafFacts] = ()
+    times: Mapping[tuple[str, str], Times] = field(default_factory=dict)
     unknown_state: str = ""
 
 
@@ -181,6 +192,8 @@ class SiteFacts:
     owner : who is expected to work on its nodes: `provisioner:<connection>`; None where none was ever decided.
     running, last : the action that is not over, and the newest one that is.
     nodes : those that are asked for, each once for each of its groups.
+    last_updated : when a node of it was updated last.
+    times : of the nodes of each group, and of the parts beside them; none where there are too many nodes.
     """
 
     token: str
@@ -196,6 +209,8 @@ class SiteFacts:
     groups: Sequence[GroupFacts]
     reported: Sequence[ReportedLeaf]
     nodes: Sequence[tuple[str, SiteNodeFacts]] = ()
+    last_updated: datetime | None = None
+    times: Mapping[str, Times] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

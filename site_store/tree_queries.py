@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -16,14 +15,15 @@ from sqlalchemy import (
     case,
     exists,
     func,
-    literal,
     literal_column,
+    null,
     or_,
     select,
 )
 
 from site_store.action_rows import FACTS, OPEN
 from site_store.dialects import clock, json_rows, names_table
+from site_store.owner_queries import default_owner, owners_now
 from site_store.records import ActionState, OperationStatus
 from site_store.status_records import TOUCH, SitePart
 from site_store.tables import (
@@ -34,7 +34,6 @@ from site_store.tables import (
     group_run,
     node,
     operation,
-    owner,
     reported,
     revision,
     site_group,
@@ -43,6 +42,7 @@ from site_store.tables import (
     task,
 )
 from site_store.tree_rows import APPROVAL, BRIEF, REPORTED, STEP
+from site_store.tree_times import last_update, node_times, operation_times
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, Phase
 
@@ -58,38 +58,6 @@ _MOST_SITE_TROUBLES = 2000
 _THIS_SITE = bindparam("site", type_=site_group.c.site.type)
 _THESE_ACTIONS = bindparam("action_ids", type_=action.c.id.type, expanding=True)
 _EARLIER_ACTIONS = 5
-_DAY = 86400.0
-
-
-def owners_now(dialect: str) -> list[ColumnElement[Any]]:
-    """Return columns with all owners, and the time by the database's clock."""
-    query = select(owner.c.name, owner.c.last_seen, owner.c.interval_seconds, owner.c.detail)
-    return [json_rows(dialect, query).label("owners"), clock(dialect).label("now")]
-
-
-def default_owner(site: Any) -> Select[Any]:
-    """Select who is expected to work on nodes of a site that name nobody: by the newest connection of an action."""
-    return (
-        select(literal("provisioner:") + action.c.connection)
-        .where(action.c.site == site, action.c.connection.is_not(None))
-        .order_by(action.c.id.desc())
-        .limit(1)
-    )
-
-
-def gone_owners(dialect: str, given: datetime | None) -> Select[Any]:
-    """Select the names of owners that have not checked in within their interval.
-
-    Parameters
-    ----------
-    given : the time of a clock of tests; None: that of the database.
-    """
-    now = clock(dialect) if given is None else literal(given, owner.c.last_seen.type)
-    if dialect == "sqlite":
-        over = (func.julianday(now) - func.julianday(owner.c.last_seen)) * _DAY > owner.c.interval_seconds
-    else:
-        over = owner.c.last_seen + func.make_interval(0, 0, 0, 0, 0, 0, owner.c.interval_seconds) < now
-    return select(owner.c.name).where(over)
 
 
 @cache
@@ -184,6 +152,7 @@ def action_query(dialect: str, given_clock: bool) -> Select[Any]:
             committed.scalar_subquery().label("committed"),
             leased.label("leased"),
             json_rows(dialect, sent).label("sent"),
+            operation_times(dialect).label("times"),
             json_rows(dialect, steps).label("steps"),
             json_rows(dialect, groups).label("groups"),
             json_rows(dialect, gates).label("gates"),
@@ -197,8 +166,13 @@ def action_query(dialect: str, given_clock: bool) -> Select[Any]:
 
 
 @cache
-def sites_query(dialect: str) -> Select[Any]:
-    """Select what the trees of sites are judged from beside counts and nodes; a parameter: `sites`."""
+def sites_query(dialect: str, times: bool) -> Select[Any]:
+    """Select what the trees of sites are judged from beside counts and nodes; a parameter: `sites`.
+
+    Parameters
+    ----------
+    times : also when the nodes of each group were updated first and last.
+    """
     these = names_table(dialect, "sites")
     site = these.c.value
     brief = [action.c[name] for name in BRIEF]
@@ -231,6 +205,8 @@ def sites_query(dialect: str) -> Select[Any]:
         _one_row(dialect, running.correlate(these)).label("running"),
         json_rows(dialect, groups.correlate(these)).label("groups"),
         json_rows(dialect, said.correlate(these)).label("said"),
+        last_update(site).correlate(these).scalar_subquery().label("last_updated"),
+        (node_times(dialect, these) if times else null()).label("times"),
         *owners_now(dialect),
     )
 
@@ -313,7 +289,9 @@ def leaf_query(*, of_groups: bool = False) -> Select[Any]:
     joined = group_node.join(task, member) if of_groups else task.outerjoin(group_node, member)
     joined = joined.outerjoin(operation, operation.c.op == task.c.op)
     facts = [task.c[name] for name in ("action_id", "node", "phase", "status", "owner", "owner_group", "op")]
-    more = [task.c[name] for name in ("error", "fixed", "started", "ended", "tries", "held", "done_op")]
+    more = [
+        task.c[name] for name in ("error", "fixed", "started", "ended", "tries", "held", "done_op", "wanted_version")
+    ]
     of_operation = [operation.c.provisioner_task, operation.c.status.label("operation_status")]
     return select(under, *facts, *more, *of_operation).select_from(joined)
 

@@ -18,7 +18,7 @@ from site_store.dialects import names_value
 from site_store.errors import ActionNotFound
 from site_store.records import ActionState
 from site_store.status_records import OwnerCheckIn, StatusCount
-from site_store.tree_facts import ActionFacts, LeafFacts, LeafPage, SiteFacts, SiteNodeFacts, TroubleFacts
+from site_store.tree_facts import ActionFacts, LeafFacts, LeafPage, SiteFacts, SiteNodeFacts, Times, TroubleFacts
 from site_store.tree_queries import (
     MOST_TROUBLES,
     TROUBLED,
@@ -42,6 +42,7 @@ from site_store.tree_rows import (
     json_list,
     leaf_facts,
     moment,
+    moment_or_none,
     owners_by_name,
     reported_facts,
     site_group_facts,
@@ -130,6 +131,9 @@ class Trees(Repository):
             reported=[reported_facts(row.site, row.id, item) for item in json_list(row.said)],
             durations=durations,
             leaves=leaves,
+            times={
+                (group, phase): Times(moment(first), moment(last)) for group, phase, first, last in json_list(row.times)
+            },
             unknown_state=unknown,
         )
 
@@ -198,7 +202,7 @@ class Trees(Repository):
     def _sites(self, sites: Collection[str], nodes: int, *, troubled: bool = True) -> list[SiteFacts]:
         def work(tx: Connection) -> list[SiteFacts]:
             dialect, these = tx.dialect.name, {"sites": names_value(tx, sites)}
-            rows = {row.site: row for row in tx.execute(sites_query(dialect), these)}
+            rows = {row.site: row for row in tx.execute(sites_query(dialect, len(sites) == 1), these)}
             counts, touched = counts_by_scope(tx.scalar(cells_of_sites(dialect), these))
             found: list[tuple[str, SiteNodeFacts]] = []
             troubles: dict[str, list[tuple[str, TroubleFacts]]] = {}
@@ -249,6 +253,10 @@ class Trees(Repository):
             groups=sorted(groups, key=lambda group: group.position),
             reported=[reported_facts(row.site, "", item) for item in json_list(row.said)],
             nodes=nodes,
+            last_updated=moment_or_none(row.last_updated),
+            times={
+                under: Times(moment_or_none(first), moment_or_none(last)) for under, first, last in json_list(row.times)
+            },
         )
 
     def _action_rows(self, tx: Connection, action_ids: Collection[str]) -> Sequence[Row[*tuple[Any, ...]]]:

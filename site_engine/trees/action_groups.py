@@ -11,6 +11,7 @@ from site_engine.actions.kinds import DEPLOY_GROUP
 from site_engine.trees.action_steps import LEFT_OUT, PENDING, Steps
 from site_engine.trees.action_tasks import JUDGED, Tasks, cause_of, stored_status
 from site_store import StepState
+from site_store.tree_facts import Times
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, GroupState, Phase
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails, Role
@@ -127,7 +128,7 @@ class Groups:
         if self.tasks.names_nodes(group, phase):
             return self._phase_entry(group, phase)
         # Groups that stand in the same way, such as all that have not begun, have the same entry.
-        key = (phase, self.tasks.judged_by(group, phase))
+        key = (phase, self.tasks.judged_by(group, phase), self.times(group, phase))
         known = self._phases.get(key)
         if known is None:
             known = self._phases[key] = self._phase_entry(group, phase)
@@ -139,6 +140,7 @@ class Groups:
         children = tuple(self.tasks.leaf_entry(leaf) for leaf in self.tasks.leaves.get((group, phase), ()))
         cells = self.tasks.cells[group, phase]
         stored = {stored_status(cell.status) for cell in cells if cell.records and cell.status != TaskStatus.PENDING}
+        times = self.times(group, phase)
         total = sum(tally.values())
         shown_children = len(children)
         return Entry(
@@ -146,8 +148,9 @@ class Groups:
             phase.value,
             status,
             last_status=highest(stored) if stored else None,
-            first_updated=earliest(leaf.first_updated for leaf in children),
-            last_updated=latest(leaf.last_updated for leaf in children),
+            # Not of the nodes that were read: at each depth it is the same.
+            first_updated=times.first,
+            last_updated=times.last,
             leaves=total,
             own_leaves=total,
             messages=self.messages(group, phase, status, explained.get(status)),
@@ -155,6 +158,24 @@ class Groups:
             children=children,
             left_out=total - shown_children,
         )
+
+    def times(self, group: str, phase: str) -> Times:
+        """Return when something was written about the nodes of a phase: by its operations, or with its group.
+
+        Nodes that another group has processed were updated by operations of that one.
+        """
+        known = self.steps.facts.times
+        found = known.get((group, phase))
+        if found is not None:
+            return found
+        cells = self.tasks.cells.get((group, phase), ())
+        if not any(cell.records and cell.status != TaskStatus.PENDING for cell in cells):
+            return Times()
+        facts = self.tasks.by_name.get(group)
+        if facts is not None and facts.started is not None:
+            return Times(facts.started, facts.ended or facts.started)
+        others = [times for (_, other), times in known.items() if other == phase]
+        return Times(earliest(times.first for times in others), latest(times.last for times in others))
 
     def messages(self, group: str, phase: str, status: Status, explained: str | None) -> tuple[str, ...]:
         """Return the first messages of the worst nodes of a phase."""

@@ -15,7 +15,7 @@ from site_engine.trees.waiting import which_try, why_waiting
 from site_store import ApprovalAnswer, OperationStatus
 from strategy_lib.approval import ApprovalMoment
 from strategy_lib.node import TaskStatus
-from strategy_lib.phase import GroupState, Phase, Reason
+from strategy_lib.phase import GROUP_PHASES, GroupState, Phase, Reason
 from strategy_lib.status.entry import Blame, Entry, Role
 from strategy_lib.status.leaf import OwnerRecord, Shown, UnknownCause, status_of_task
 from strategy_lib.status.tree import GroupStanding, blame_groups, task_entry
@@ -197,12 +197,20 @@ class Tasks:
         owner: str,
         note: str = "",
         unknown_because: UnknownCause = UnknownCause.LOST,
+        done_for: int | None = None,
     ) -> Shown:
         """Return what is shown of a stored status of nodes of a group, or ("") of a step on nodes."""
         blocked, never = self.standstill(group)
         if self.over and stored == TaskStatus.PROCESSING:
             return Shown(Status.ERROR, f"interrupted: {never}")
-        shown = status_of_task(stored, note=note, blocked=blocked, never_begins=never, unknown_because=unknown_because)
+        shown = status_of_task(
+            stored,
+            note=note,
+            blocked=blocked,
+            never_begins=never,
+            done_for=done_for,
+            unknown_because=unknown_because,
+        )
         if self.over:
             return shown
         if shown.status is Status.PENDING and not shown.message:
@@ -240,6 +248,8 @@ class Tasks:
             owner,
             leaf.message or "",
             unknown_because=cause_of(leaf.operation_status),
+            # Nothing was submitted for a node that was as wanted already (rule 21).
+            done_for=leaf.wanted_version if leaf.op is None and leaf.phase in GROUP_PHASES else None,
         )
         unresponsive = shown.status is Status.UNRESPONSIVE
         stored: str | None = shown.status.value

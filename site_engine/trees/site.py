@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from site_engine.trees.owners import Owners
 from site_engine.trees.reported import Reports, by_parent
+from site_store.tree_facts import Times
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails
 from strategy_lib.status.leaf import OwnerRecord, Shown, SiteNode, status_in_site
-from strategy_lib.status.tree import MOST_MESSAGES, NO_GROUP, TO_BE_REMOVED, parent_entry, task_entry, unrecorded_entry
+from strategy_lib.status.tree import (
+    MOST_MESSAGES,
+    NO_GROUP,
+    TO_BE_REMOVED,
+    latest,
+    parent_entry,
+    task_entry,
+    unrecorded_entry,
+)
 from strategy_lib.status.words import Status, highest, in_order, status_from, status_of_parent
 
 if TYPE_CHECKING:
@@ -63,6 +72,7 @@ class SiteView:
         status = status_of_parent(status for status, number in tally.items() if number)
         children = tuple(node_entry(node, self.owners, self.default_owner) for node in self.nodes.get(name, ()))
         total = sum(tally.values())
+        times = self.facts.times.get(name, Times())
         details = GroupDetails(critical=False, nodes=total)
         if group is not None:
             details = GroupDetails(group.critical, group.depends_on, position=group.position, nodes=total)
@@ -71,8 +81,9 @@ class SiteView:
             name,
             status,
             last_status=highest(stored) if stored else None,
-            first_updated=min((child.first_updated for child in children if child.first_updated), default=None),
-            last_updated=max((child.last_updated for child in children if child.last_updated), default=None),
+            # Not of the nodes that were read: at each depth it is the same.
+            first_updated=times.first,
+            last_updated=times.last,
             leaves=total,
             own_leaves=total,
             messages=self.messages(name, group, status, children),
@@ -131,6 +142,7 @@ def site_entry(facts: SiteFacts) -> Entry:
     children += [view.group_entry(name, None) for name in (NO_GROUP, TO_BE_REMOVED) if view.cells.get(name)]
     root = parent_entry(EntryKind.SITE, facts.site, children, counts=view.whole())
     leaves = sum(cell.records for cell in facts.counts if not cell.group)
+    root = replace(root, last_updated=latest([root.last_updated, facts.last_updated]))
     reports = Reports(by_parent(facts.reported), view.owners, wanted=facts.committed)
     return reports.added_to(replace(root, leaves=leaves, own_leaves=leaves))
 

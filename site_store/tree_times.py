@@ -1,0 +1,59 @@
+"""When owners wrote first and last: of each phase of an action, and of each group of a site, however deep one looks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, Subquery, and_, case, func, select
+
+from site_store.dialects import json_rows
+from site_store.status_records import TOUCH, SitePart
+from site_store.tables import action, node, operation, site_group_node, status_count
+
+MOST_NODES = 10_000
+"""Of a site with more nodes the groups have no times: all of its nodes would have to be looked at."""
+
+
+def operation_times(dialect: str) -> ColumnElement[str]:
+    """Return a column of `action`: group ("" for none), phase, first and last time of its operations."""
+    group = func.coalesce(operation.c.group_name, "").label("group_name")
+    first = func.min(operation.c.created).label("first")
+    last = func.max(func.coalesce(operation.c.ended, operation.c.submitted, operation.c.created)).label("last")
+    times = (
+        select(group, operation.c.phase, first, last)
+        .where(operation.c.action_id == action.c.id)
+        .group_by(group, operation.c.phase)
+        .correlate(action)
+        .subquery()
+    )
+    return json_rows(dialect, select(*times.c))
+
+
+def last_update(site: ColumnElement[str]) -> Select[Any]:
+    """Select when a node of a site was updated last: the end of an index."""
+    return select(func.max(node.c.last_updated)).where(node.c.site == site)
+
+
+def node_times(dialect: str, these: Subquery) -> ColumnElement[str]:
+    """Return a column of a table of sites: group or part, first and last update of its nodes; NULL of a large site."""
+    site = these.c.value
+    member = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
+    under = case(
+        (node.c.wanted_digest.is_(None), SitePart.TO_BE_REMOVED.value),
+        else_=func.coalesce(site_group_node.c.group_name, SitePart.NO_GROUP.value),
+    ).label("under")
+    times = (
+        select(
+            under,
+            func.min(node.c.first_updated).label("first"),
+            func.max(func.coalesce(node.c.last_updated, node.c.done_at)).label("last"),
+        )
+        .select_from(node.outerjoin(site_group_node, member))
+        .where(node.c.site == site)
+        .group_by(under)
+        .correlate(these)
+        .subquery()
+    )
+    whole = (status_count.c.action_id == "", status_count.c.site == site, status_count.c.group_name == "")
+    number = select(func.sum(status_count.c.records)).where(*whole, status_count.c.phase != TOUCH).correlate(these)
+    return case((number.scalar_subquery() <= MOST_NODES, json_rows(dialect, select(*times.c))))
