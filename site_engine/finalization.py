@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from provisioner_client.errors import ProvisionerError
 from site_engine.actions.kinds import Override, kind_of
 from site_engine.actions.parameters import parameters_of
+from site_engine.dry_run_changes import dry_run_changes
 from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_engine.groups import interrupt_group
 from site_engine.measurements import measure_action
@@ -70,7 +72,10 @@ def finalize_dry_run(
     below_criteria = parameters.allows(Override.BELOW_CRITERIA)
     step = kind_of(action.kind).node_step
     rehearsal = simulate_plan(planned, states, step, targets, withheld, below_criteria=below_criteria)
-    return _closed(store, action, make_dry_run_report(data, step_states, store.now(), rehearsal), log)
+    report = make_dry_run_report(data, step_states, store.now(), rehearsal)
+    if planned and not report.failed_steps:
+        report = replace(report, changes=dry_run_changes(store, action, planned, rehearsal))
+    return _closed(store, action, report, log)
 
 
 def _closed(store: SiteStore, action: ActionRecord, report: Report, log: TaskLog) -> Report:

@@ -13,19 +13,20 @@ from site_store import IdleGroup, NodeRecord, PlannedGroup
 from strategy_lib.deployment import Deployment, Finished
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.goals.update import TO_DO, Change
-from strategy_lib.goals.waves import order_between_groups
+from strategy_lib.goals.waves import order_between_groups, order_through
 from strategy_lib.group_plan import bounds_of, plan_of_group
 from strategy_lib.node import Node, NodeState
 from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import NodeCondition
+from strategy_lib.phase import GroupState
 from strategy_lib.report import Submission
 from strategy_lib.selectors import resolve
-from strategy_lib.strategy import Strategy
+from strategy_lib.strategy import Group, Strategy
 from strategy_lib.verdict import Judgement, verdict_on
 
 if TYPE_CHECKING:
     from design_rendering.design import Design
-    from strategy_lib.phase import GroupState, Phase
+    from strategy_lib.phase import Phase, Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,28 +90,47 @@ NOTHING_KNOWN = Known()
 def make_plan(strategy: Strategy, nodes: Sequence[Node], known: Known = NOTHING_KNOWN) -> Plan:
     """Order the groups, resolve their selectors, and order their nodes (rules 5-8 and 39)."""
     members = resolve(strategy, nodes)
-    order = order_groups(strategy, order_between_groups(members, known.edges))
     grouped = frozenset[str]().union(*members.values())
+    # Nodes in no group do nothing, and pass the order on.
+    known = replace(known, edges=order_through(known.edges, grouped)) if known.edges else known
+    order = order_groups(strategy, order_between_groups(members, known.edges))
+    plan = plan_groups([strategy.group(name) for name in order], members, known)
+    return replace(plan, other=frozenset(node.name for node in nodes) - grouped)
+
+
+def plan_groups(groups: Sequence[Group], members: Mapping[str, Collection[str]], known: Known = NOTHING_KNOWN) -> Plan:
+    """Decide what each group does with its nodes: in which order, and which of them it redeploys (rules 37 and 39).
+
+    Parameters
+    ----------
+    groups : in processing order.
+    members : group to its nodes.
+    """
+    by_name = {group.name: group for group in groups}
+    of_group = {name: frozenset(members[name]) for name in by_name}
+    grouped = frozenset[str]().union(*of_group.values())
     met = known.met - grouped
     # A node is redeployed by the first of its groups that allow it; the others of them bound its batches.
     allowing: dict[str, list[str]] = {}
-    for name in order:
-        if known.redeploy or strategy.group(name).allow_redeploy:
-            for node in members[name] & known.redeployable:
+    for name, group in by_name.items():
+        if known.redeploy or group.allow_redeploy:
+            for node in of_group[name] & known.redeployable:
                 allowing.setdefault(node, []).append(name)
     left = set(allowing)
     withheld = {name: why for name, why in known.deployed.withheld.items() if name not in allowing}
-    groups = []
-    for name in order:
-        mine = {node for node in members[name] & left if allowing[node][0] == name}
+    edges = known.edges
+    if edges:
+        edges = order_through(edges, grouped - known.deployed.as_wanted - withheld.keys())
+    planned = []
+    for name, group in by_name.items():
+        mine = {node for node in of_group[name] & left if allowing[node][0] == name}
         left -= mine
-        plan = plan_of_group(members[name], known.edges, met, mine, known.serving, left)
+        plan = plan_of_group(of_group[name], edges, met, mine, known.serving, left)
         others = {other for node in mine for other in allowing[node]} - {name}
-        bounds = (bounds_of(strategy.group(one), members[one], mine, known.serving) for one in order if one in others)
-        planned = replace(plan, bounds=tuple(bounds)) if others else plan
-        groups.append(PlannedGroup(strategy.group(name), tuple(sorted(members[name])), planned))
-    other = frozenset(node.name for node in nodes) - grouped
-    return Plan(tuple(groups), grouped.intersection(known.deployed.as_wanted), other, withheld)
+        bounds = (bounds_of(by_name[one], of_group[one], mine, known.serving) for one in by_name if one in others)
+        plan = replace(plan, bounds=tuple(bounds)) if others else plan
+        planned.append(PlannedGroup(group, tuple(sorted(of_group[name])), plan))
+    return Plan(tuple(planned), grouped.intersection(known.deployed.as_wanted), frozenset(), withheld)
 
 
 def committed_groups(design: Design) -> tuple[PlannedGroup, ...] | None:
@@ -148,7 +168,7 @@ def plan_action(
         deployed=judge_deployed(differences),
         edges=design.edges,
         met=_done_of(design, of_site, conditions),
-        redeployable=_redeployable(kind, parameters, differences, conditions),
+        redeployable=redeployable_nodes(kind, parameters, differences, conditions),
         redeploy=parameters.allows(Override.ALLOW_REDEPLOY),
         serving=frozenset(name for name, condition in conditions.items() if condition is NodeCondition.DEPLOYED),
     )
@@ -157,7 +177,7 @@ def plan_action(
     return replace(plan, differences={**differences, **allowed})
 
 
-def _redeployable(
+def redeployable_nodes(
     kind: ActionKind,
     parameters: ActionParameters,
     differences: Mapping[str, NodeDifference],
@@ -261,10 +281,21 @@ def idle_groups(
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What a dry run finds: the submissions, and the verdict if every node succeeds."""
+    """What a dry run finds: the submissions, and the verdict if every node succeeds.
+
+    `kept` are nodes that would not be sent because of the bounds of groups or of other nodes, each with the reason;
+    `failing` are groups that would fail, each with the reason.
+    """
 
     submissions: tuple[Submission, ...]
     judgement: Judgement
+    kept: Mapping[str, str] = field(default_factory=dict)
+    failing: Mapping[str, Reason | None] = field(default_factory=dict)
+
+    @property
+    def submitted(self) -> frozenset[str]:
+        """The nodes that would be submitted."""
+        return frozenset(name for submission in self.submissions for name in submission.nodes)
 
 
 def simulate_plan(
@@ -294,5 +325,10 @@ def simulate_plan(
         submissions.append(Submission(due.group, due.phase.value, tuple(due.nodes)))
         deployment.record(due, due.nodes, ())
     submitted = {submission.group for submission in submissions}
-    idle = [view.name for view in deployment.groups if view.name not in submitted]
-    return DryRun((*submissions, *(Submission(name, None) for name in idle)), verdict_on(deployment.groups))
+    views = deployment.groups
+    idle = [view.name for view in views if view.name not in submitted]
+    kept: dict[str, str] = {}
+    for view in views:
+        kept.update({**view.held, **view.kept})
+    failing = {view.name: view.reason for view in views if view.state is GroupState.FAILURE}
+    return DryRun((*submissions, *(Submission(name, None) for name in idle)), verdict_on(views), kept, failing)

@@ -9,20 +9,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from site_engine.design_changes import DesignUnreadable, documents_between
 from site_engine.differences import NodeDifference, node_difference
 from site_engine.node_lists import last_conditions
-from strategy_lib.goals.update import TO_DO, Change
-from strategy_lib.goals.waves import find_node_cycles, waves
+from site_engine.site_rehearsals import changes_of, rehearse_update
+from strategy_lib.goals.update import Change
+from strategy_lib.goals.waves import find_node_cycles, used_edges, waves
 from strategy_lib.outcome import NodeCondition
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from design_rendering.document_changes import DocumentChange
+    from site_engine.site_rehearsals import SiteRehearsal
     from site_store import GroupGoal, SiteGoals, SiteStore
 
 MOST_EXPLAINED = 2000
@@ -38,16 +40,20 @@ class PlannedNode:
     ----------
     groups : those that it is in, in processing order.
     documents : what differs between the design that it was done for and the wanted one; None where that is not said.
+    is_submitted : whether an update would submit it.
+    kept : why it would not, though it has something to do.
     """
 
     difference: NodeDifference
     groups: tuple[str, ...] = ()
     documents: tuple[DocumentChange, ...] | None = None
+    is_submitted: bool = False
+    kept: str | None = None
 
     @property
-    def is_submitted(self) -> bool:
-        """Whether an update would submit it: it is in a group, and nothing keeps it back."""
-        return bool(self.groups) and self.difference.change in TO_DO and self.difference.withheld is None
+    def withheld(self) -> str | None:
+        """Why an update leaves it alone; None where it does not, or no group has it."""
+        return self.difference.withheld or self.kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +89,9 @@ class SitePlan:
     nodes : those with something to do, by name.
     unchanged : those that are as wanted, by name: the version and the revision that each was done for.
     groups : in processing order.
-    order : waves of nodes to add, change or redo: each waits for those before.
-    edges : which edges of the order that follows from.
+    order : waves of nodes that would be submitted: each waits for those before.
+    edges : by which edges groups and nodes with something to submit wait for each other, also through others.
+    refusal : why the whole update would be refused; None where it would not.
     """
 
     site: str
@@ -95,6 +102,7 @@ class SitePlan:
     groups: tuple[GroupChanges, ...] = ()
     order: tuple[tuple[str, ...], ...] = ()
     edges: tuple[Edge, ...] = ()
+    refusal: str | None = None
 
     @property
     def counts(self) -> Mapping[Change, int]:
@@ -118,7 +126,8 @@ def plan_site(store: SiteStore, site: str, *, explained: int = MOST_EXPLAINED) -
         name: node_difference(name, record.wanted_digest, record, conditions.get(name))
         for name, record in goals.records.items()
     }
-    return explain(store, site, goals, found, read_at, explained=explained)
+    rehearsal = rehearse_update(store, site, goals, found, conditions)
+    return explain(store, site, goals, found, read_at, rehearsal, explained=explained)
 
 
 def explain(
@@ -127,6 +136,7 @@ def explain(
     goals: SiteGoals,
     found: Mapping[str, NodeDifference],
     listed_at: datetime | None,
+    rehearsal: SiteRehearsal,
     *,
     explained: int = MOST_EXPLAINED,
 ) -> SitePlan:
@@ -136,20 +146,23 @@ def explain(
     ----------
     goals : what is wanted: its `clean` nodes are as wanted, whatever `found` says of others.
     found : of each other node what has to be done to it.
+    rehearsal : what would be submitted.
     """
-    rolling = frozenset(name for group in goals.groups if group.allow_redeploy for name in group.nodes)
-    changed = {
-        name: replace(each, withheld=None) if name in rolling and each.change in TO_DO else each
-        for name, each in found.items()
-        if each.change is not Change.NONE
-    }
+    changed = changes_of(found, rehearsal.redeploy)
     groups_of: dict[str, list[str]] = {}
     for group in goals.groups:
         for name in group.nodes:
             groups_of.setdefault(name, []).append(group.name)
     documents = _documents(store, site, goals, changed, explained)
     nodes = {
-        name: PlannedNode(each, tuple(groups_of.get(name, ())), documents.get(name)) for name, each in changed.items()
+        name: PlannedNode(
+            each,
+            tuple(groups_of.get(name, ())),
+            documents.get(name),
+            name in rehearsal.submitted,
+            rehearsal.kept.get(name),
+        )
+        for name, each in changed.items()
     }
     as_wanted = {name: (each.done_version, each.done_revision) for name, each in found.items() if name not in changed}
     return SitePlan(
@@ -160,6 +173,7 @@ def explain(
         {**goals.clean, **as_wanted} if as_wanted else goals.clean,
         tuple(_of_group(group, nodes) for group in goals.groups),
         *_order(goals, nodes),
+        rehearsal.refusal,
     )
 
 
@@ -178,26 +192,17 @@ def _of_group(group: GroupGoal, nodes: Mapping[str, PlannedNode]) -> GroupChange
 
 
 def _order(goals: SiteGoals, nodes: Mapping[str, PlannedNode]) -> tuple[tuple[tuple[str, ...], ...], tuple[Edge, ...]]:
-    """Return the waves of nodes with something to do, and the edges between groups and nodes that lead to them."""
-    to_do = [name for name, planned in nodes.items() if planned.difference.change in TO_DO]
-    doing = frozenset(to_do)
-    active = {group.name for group in goals.groups if not doing.isdisjoint(group.nodes)}
-    depends_on = {name: _waits_for(goals, name) for name in to_do}
-    edges = [
-        Edge("group", group.name, other)
-        for group in goals.groups
-        for other in group.depends_on
-        if group.name in active and other in active
-    ]
-    edges += [Edge("node", name, other) for name in to_do for other in depends_on[name] if other in doing]
+    """Return the waves of nodes that would be submitted, and the edges between groups and nodes that lead to them."""
+    doing = frozenset(name for name, planned in nodes.items() if planned.is_submitted)
+    active = [group.name for group in goals.groups if not doing.isdisjoint(group.nodes)]
+    groups = {group.name: group.depends_on for group in goals.groups}
+    edges = [Edge("group", later, earlier) for later, earlier in used_edges(groups, active)]
+    edges += [Edge("node", later, earlier) for later, earlier in used_edges(goals.edges, doing)]
+    # What has nothing to do passes the order on.
+    all_nodes = doing.union(goals.edges, *frozenset(goals.edges.values()))
     # A commit refuses cycles; one that was forced has no order.
-    ordered = [] if find_node_cycles(to_do, depends_on) else waves(to_do, to_do, depends_on)
+    ordered = [] if find_node_cycles(all_nodes, goals.edges) else waves(all_nodes, doing, goals.edges)
     return tuple(map(tuple, ordered)), tuple(edges)
-
-
-def _waits_for(goals: SiteGoals, name: str) -> tuple[str, ...]:
-    record = goals.records.get(name)
-    return () if record is None else tuple(record.depends_on or ())
 
 
 def _documents(

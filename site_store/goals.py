@@ -14,6 +14,8 @@ from site_store.node_records import NodeRecord
 from site_store.nodes import node_record
 from site_store.tables import node, revision, site_group, site_group_node
 from strategy_lib.status.words import Status
+from strategy_lib.strategy import Group
+from strategy_lib.strategy_parser import group_from_data
 
 # Beyond so many names the groups of all nodes are read: that is faster than looking them up.
 _MOST_LOOKED_UP = 20_000
@@ -23,7 +25,7 @@ _MOST_LOOKED_UP = 20_000
 class GroupGoal:
     """A group of the committed strategy: how many nodes it has, and which of them may have something to do.
 
-    `allow_redeploy`: it brings deployed nodes to another design.
+    `definition` is None where nobody asks for it.
     """
 
     name: str
@@ -31,7 +33,7 @@ class GroupGoal:
     depends_on: tuple[str, ...]
     total: int
     nodes: tuple[str, ...] = ()
-    allow_redeploy: bool = False
+    definition: Group | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +46,14 @@ class SiteGoals:
     clean : the nodes that are as wanted, by name: the version and the revision that each was done for.
     records : the other nodes that are wanted, or left the design after something was done to them, by name.
     groups : in processing order.
+    edges : node to the nodes that it waits for; empty where no node has anything to do.
     """
 
     revision: int | None
     clean: Mapping[str, tuple[int | None, int | None]]
     records: Mapping[str, NodeRecord] = field(default_factory=dict)
     groups: tuple[GroupGoal, ...] = ()
+    edges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class Goals(Repository):
@@ -109,10 +113,22 @@ class Goals(Repository):
                         tuple(row.depends_on),
                         totals.get(row.name, 0),
                         tuple(sorted(members.get(row.name, ()))),
-                        bool(row.definition.get("allow_redeploy")),
+                        group_from_data(row.definition),
                     )
                     for row in tx.execute(groups)
                 ),
+                _edges(tx, site) if records else {},
             )
 
         return self._database.read(work)
+
+
+def _edges(tx: Connection, site: str) -> dict[str, tuple[str, ...]]:
+    query = select(node.c.name, node.c.depends_on).where(node.c.site == site, node.c.depends_on.is_not(None))
+    # Thousands of nodes wait for the same few: one tuple serves them all.
+    shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+    found = {}
+    for name, others in tx.execute(query):
+        these = tuple(others)
+        found[name] = shared.setdefault(these, these)
+    return found

@@ -12,6 +12,7 @@ import msgspec
 from strategy_lib.criteria import CriterionResult
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Reason, Verdict
+from strategy_lib.report_changes import ReportedChanges
 from strategy_lib.verdict import GroupCounts, Judgement, verdict_on
 
 NO_NODES = GroupCounts(total=0, prepared=0, succeeded=0, failed=0, unknown=0, not_started=0)
@@ -105,6 +106,7 @@ class Report:
     """What became of an action (rule 20). `verdict_text` is one sentence that says why.
 
     `rehearsal` is what a dry run would submit, in order, if every node succeeded; None when it was no dry run.
+    `changes` is what it says has to be done to nodes; None where it has no plan.
     """
 
     action: ReportedAction
@@ -115,6 +117,7 @@ class Report:
     failed_steps: tuple[FailedStep, ...] = ()
     notes: tuple[str, ...] = ()
     rehearsal: tuple[Submission, ...] | None = None
+    changes: ReportedChanges | None = None
 
     @property
     def failed_groups(self) -> tuple[ReportedGroup, ...]:

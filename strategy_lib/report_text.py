@@ -14,6 +14,7 @@ from strategy_lib.duration import duration_words
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.report import Report, ReportedGroup, ReportedNode, Submission, seconds_between
+from strategy_lib.report_changes import changes_text
 
 _MOST_TROUBLED = 500
 _MOST_NAMES = 20
@@ -51,6 +52,8 @@ def _lines(report: Report) -> Iterator[str]:
     if report.rehearsal:
         yield "If every node succeeds, this is submitted, in this order:"
         yield from (f"  {_submission(submission)}" for submission in report.rehearsal)
+    if report.changes is not None:
+        yield from changes_text(report.changes)
     critical = [group for group in report.failed_groups if group.critical]
     others = [group for group in report.failed_groups if not group.critical]
     states = {group.name: group.state for group in report.groups}

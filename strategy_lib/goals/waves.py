@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from strategy_lib.errors import Problem, StrategyError
 from strategy_lib.ordering import find_cycles
 
 Edges = Mapping[str, Collection[str]]
 _MOST_CYCLES = 20
+_NONE: frozenset[str] = frozenset()
 
 
 def waves(nodes: Collection[str], to_do: Collection[str], depends_on: Edges) -> list[list[str]]:
@@ -63,6 +64,71 @@ def removal_waves(nodes: Collection[str], to_remove: Collection[str], depends_on
         for other in others:
             reverse[other].append(name)
     return waves(nodes, to_remove, reverse)
+
+
+def order_through(depends_on: Mapping[str, Sequence[str]], doing: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+    """Return the order with what leads through nodes that have nothing to do: each node also waits for what they do.
+
+    Parameters
+    ----------
+    depends_on : node to the nodes it depends on. Nodes of a cycle pass nothing on.
+    doing : the nodes that have something to do.
+    """
+    active = frozenset(doing)
+    idle = [name for name in depends_on if name not in active]
+    graph = _graph(idle, depends_on)
+    reached: dict[str, frozenset[str]] = {}
+    of_all: dict[tuple[str, ...], frozenset[str]] = {}
+
+    def behind(others: tuple[str, ...]) -> frozenset[str]:
+        if others not in of_all:
+            these = (frozenset((one,)) if one in active else reached.get(one, _NONE) for one in others)
+            of_all[others] = _NONE.union(*these)
+        return of_all[others]
+
+    for name in (graph.names[i] for i in _sorted_out(graph)):
+        reached[name] = behind(tuple(depends_on[name]))
+    found: dict[str, tuple[str, ...]] = {}
+    known: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for name, others in depends_on.items():
+        direct = tuple(others)
+        if name not in active or all(one in active for one in direct):
+            found[name] = direct
+            continue
+        if direct not in known:
+            more = behind(direct).difference(direct)
+            known[direct] = tuple(sorted({*direct, *more})) if more else direct
+        found[name] = known[direct]
+        if name in behind(direct):
+            found[name] = tuple(one for one in known[direct] if one != name)
+    return found
+
+
+def used_edges(depends_on: Edges, doing: Collection[str]) -> list[tuple[str, str]]:
+    """Return the edges, as (later, earlier), by which what has something to do waits for other such, also indirectly.
+
+    Parameters
+    ----------
+    depends_on : node, or group, to those it depends on.
+    doing : those that have something to do.
+    """
+    active = frozenset(doing)
+    graph = _graph({**dict.fromkeys(depends_on), **dict.fromkeys(chain.from_iterable(depends_on.values()))}, depends_on)
+    order = _sorted_out(graph)
+    leads, waits = [False] * len(graph.names), [False] * len(graph.names)
+    for i in order:
+        leads[i] = graph.names[i] in active or any(leads[other] for other in graph.edges[i])
+    for i in reversed(order):
+        waits[i] = waits[i] or graph.names[i] in active
+        for other in graph.edges[i] if waits[i] else ():
+            waits[other] = True
+    return [
+        (name, graph.names[other])
+        for i, name in enumerate(graph.names)
+        if waits[i]
+        for other in graph.edges[i]
+        if leads[other]
+    ]
 
 
 def find_node_cycles(nodes: Collection[str], depends_on: Edges) -> list[tuple[str, ...]]:
@@ -162,6 +228,8 @@ def check_order(
     """
     nodes = dict.fromkeys([*others, *(name for names in members.values() for name in names)])
     problems = [_node_cycle(cycle) for cycle in find_node_cycles(nodes, depends_on)]
+    # Nodes in no group do nothing, and pass the order on.
+    depends_on = order_through({name: tuple(its) for name, its in depends_on.items()}, _NONE.union(*members.values()))
     before = order_between_groups(members, depends_on)
     order = {group: list(dict.fromkeys([*groups.get(group, ()), *sorted(before.get(group, ()))])) for group in members}
     for path in find_cycles(order).paths:

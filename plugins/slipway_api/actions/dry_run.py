@@ -12,6 +12,7 @@ from site_engine.actions.admission import judge_critical_groups, judge_design, j
 from site_engine.node_lists import last_list
 from site_engine.reports import dry_run_verdict
 from site_engine.site_plans import explain
+from site_engine.site_rehearsals import SiteRehearsal, kept_nodes
 from site_store import GroupGoal, SiteGoals
 from slipway_api import airflow_access as access
 from slipway_api.actions.preview import Preview, ShownPreview, gates_of, messages_of, preview
@@ -34,10 +35,11 @@ from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from slipway_api.sites.site_plans import ChangedGroup, ChangedNode, UsedEdge, shown_changes
 from slipway_api.sites.site_statuses import read_list
-from strategy_lib.goals.update import Change
+from strategy_lib.goals.update import TO_DO, Change
 from strategy_lib.warnings import group_count_problem
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from api_client.airflow import AirflowClient
@@ -181,18 +183,30 @@ def dry_run(
             {"group": submission.group, "phase": submission.phase, "nodes": [*submission.nodes]}
             for submission in found.rehearsal.submissions
         ],
-        "changes": _changes(store, request.site, revision, found, listed.read_at),
+        "changes": _changes(store, request.site, revision, found, design.edges, listed.read_at),
         "preview": found.to_data(),
         "notes": [*notes, *messages_of(kind.name, found), *gates_of(found)],
     }
 
 
-def _changes(store: SiteStore, site: str, revision: int, found: Preview, listed_at: datetime) -> dict[str, Any]:
+def _changes(
+    store: SiteStore,
+    site: str,
+    revision: int,
+    found: Preview,
+    edges: Mapping[str, tuple[str, ...]],
+    listed_at: datetime,
+) -> dict[str, Any]:
     """Return what has to be done to each node, as `PlannedChanges` describes it; none is left out."""
     groups = tuple(
         GroupGoal(each.group.name, each.group.critical, each.group.depends_on, len(each.nodes), each.nodes)
         for each in found.groups
     )
     records = {record.name: record for record in store.nodes.of_site(site) if record.name in found.differences}
-    plan = explain(store, site, SiteGoals(revision, {}, records, groups), found.differences, listed_at)
+    members = {each.group.name: each.nodes for each in found.groups}
+    to_do = {name for name, each in found.differences.items() if each.change in TO_DO}
+    kept = kept_nodes(found.rehearsal, members, to_do) if found.rehearsal is not None else {}
+    rehearsal = SiteRehearsal(frozenset(found.submitted), {**kept, **(found.refused or {})}, found.redeploy)
+    goals = SiteGoals(revision, {}, records, groups, edges)
+    plan = explain(store, site, goals, found.differences, listed_at, rehearsal)
     return shown_changes(plan, with_unchanged=True)

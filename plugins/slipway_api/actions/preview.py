@@ -171,13 +171,17 @@ def preview(
     redeployed = frozenset(name for planned in plan.groups for name in planned.plan.redeploy)
     submitted = {name for submission in rehearsal.submissions for name in submission.nodes}
     grouped = frozenset(name for planned in plan.groups for name in planned.nodes)
+    stays = redeployed.intersection(rehearsal.kept) - submitted
     return Preview(
         submitted=tuple(sorted(submitted)),
         deployed=tuple(sorted(submitted & deployed_now)),
         released=tuple(sorted((redeployed | frozenset(releases.release)) & submitted)),
         refused=releases.refused,
         as_wanted=tuple(sorted(plan.done)),
-        withheld={name: reason for name, reason in plan.withheld.items() if name in grouped},
+        withheld={
+            **{name: reason for name, reason in plan.withheld.items() if name in grouped},
+            **{name: f"stays as it is: {rehearsal.kept[name]}" for name in sorted(stays)},
+        },
         failing=rehearsal.judgement.critical,
         groups=plan.groups,
         rehearsal=rehearsal,

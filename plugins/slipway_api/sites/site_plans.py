@@ -90,6 +90,9 @@ class PlannedSite(BaseModel):
     nodes: list[ChangedNode]
     order: list[list[str]] = Field(examples=[[["r7-compute-01"]]])
     edges: list[UsedEdge]
+    refusal: str | None = Field(
+        examples=[None], description="Why the whole update would be refused, and nothing submitted."
+    )
 
 
 All = Annotated[bool, Query(alias="all", description="Name also the nodes that are as wanted.")]
@@ -116,6 +119,7 @@ def shown_plan(plan: SitePlan, *, with_unchanged: bool) -> dict[str, Any]:
         "site": plan.site,
         "revision": plan.revision,
         "listed_at": None if plan.listed_at is None else plan.listed_at.isoformat(),
+        "refusal": plan.refusal,
         **shown_changes(plan, with_unchanged=with_unchanged),
     }
 
@@ -157,7 +161,7 @@ def _node(planned: PlannedNode, fields: int) -> dict[str, Any]:
         "change": each.change.value,
         "reason": each.reason,
         "submitted": planned.is_submitted,
-        "withheld": each.withheld,
+        "withheld": planned.withheld,
         "groups": list(planned.groups),
         "done": {"version": each.done_version, "revision": each.done_revision},
         "wanted": {"version": each.wanted_version, "revision": each.wanted_revision},

@@ -13,10 +13,11 @@ from provisioner_client.protocol import ListedNode
 from site_engine.actions.kinds import KINDS
 from site_engine.actions.parameters import ActionParameters
 from site_engine.node_lists import keep_list
-from site_engine.planning import plan_action
+from site_engine.planning import plan_action, simulate_plan
 from site_engine.site_plans import SitePlan, plan_site
 from site_store import ActionState, SiteStore
 from strategy_lib.goals.update import Change
+from strategy_lib.node import NodeState
 from strategy_lib.outcome import NodeCondition
 from tests.support.driving import Begin, Driving
 from tests.support.revisions import commit_design
@@ -100,9 +101,85 @@ def test_rule_37_a_changed_profile_is_a_change_of_its_nodes_with_the_fields_that
         ("one", 2, 0, 1),
         ("two", 1, 1, 0),
     ]
-    assert [(edge.kind, edge.later, edge.earlier) for edge in plan.edges] == [("group", "two", "one")]
-    assert plan.order == (("a", "b", "d"),)
+    assert plan.edges == ()
+    assert plan.order == (("a",),), "b is withheld, and d in no group"
     agrees(done.store, plan, design("noble"))
+
+
+def ordered(grouped: str, **kernels: str) -> str:
+    """Return a site where a waits for b, b for d, and d for c; with these kernels."""
+    waits = {"a": ["b"], "b": ["d"], "d": ["c"]}
+    nodes = [node(name) for name in NAMES]
+    for one in nodes:
+        name = one["metadata"]["name"]
+        one["metadata"]["depends_on_nodes"] = waits.get(name, [])
+        one["data"]["kernel"] = kernels.get(name, "old")
+    return site(nodes, [group("all", grouped)])
+
+
+def test_rule_39_the_order_leads_through_nodes_with_nothing_to_do(begin: Begin) -> None:
+    driving = begin(ordered("abcd"))
+    driving.group("all")
+    driving.store.actions.close(driving.action.id, ActionState.SUCCESS, "done")
+    text = ordered("abc", a="new", c="new")
+    commit_design(driving.store, "alpha", text)
+    show(driving.store, a=NodeCondition.READY, c=NodeCondition.READY)
+    plan = plan_site(driving.store, "alpha")
+    assert plan.order == (("c",), ("a",)), "b has nothing to do, and d is in no group"
+    assert [(edge.later, edge.earlier) for edge in plan.edges] == [("a", "b"), ("b", "c")]
+    found = read_design(load_documents(text, "site.yaml"))
+    said = {
+        "a": NodeCondition.READY,
+        "b": NodeCondition.DEPLOYED,
+        "c": NodeCondition.READY,
+        "d": NodeCondition.DEPLOYED,
+    }
+    records = driving.store.nodes.of_site("alpha")
+    action = plan_action(KINDS["update_site"], ActionParameters(), found, found.strategy, records, said)
+    rehearsed = simulate_plan(action.groups, dict.fromkeys(action.done, NodeState.SUCCESS), withheld=action.withheld)
+    sent = [(one.phase, "".join(one.nodes)) for one in rehearsed.submissions]
+    assert sent == [("prepare", "ac"), ("deploy", "c"), ("deploy", "a")]
+
+
+def test_rule_37_a_group_without_room_submits_nothing_and_says_so(done: Driving) -> None:
+    strict = {**group("one", ["a", "b"], percent_successful_nodes=100), "allow_redeploy": True}
+    commit_design(done.store, "alpha", design("noble", strategy=[strict]))
+    plan = plan_site(done.store, "alpha")
+    assert changes(plan) == {"a": ("change", False), "b": ("change", False), "d": ("add", False)}
+    assert [(one.name, one.submitted) for one in plan.groups] == [("one", 0)]
+    assert (plan.order, plan.refusal) == ((), None)
+    assert str(plan.nodes["a"].withheld).startswith("its criteria leave no room: 2 of 2 nodes serve")
+
+
+def test_rule_37_too_many_redeploys_are_refused_in_the_plan(done: Driving) -> None:
+    rolling = {**group("one", ["a", "b"]), "allow_redeploy": True}
+    few = document("slipway/SiteSettings/v1", "settings", {"updates": {"redeploy_percent": 0, "redeploy_nodes": 1}})
+    text = design("noble", strategy=[rolling])
+    commit_design(done.store, "alpha", text)
+    assert changes(plan_site(done.store, "alpha"))["a"] == ("change", True)
+    commit_design(done.store, "alpha", text + yaml.safe_dump_all([few], explicit_start=True))
+    plan = plan_site(done.store, "alpha")
+    assert str(plan.refusal).startswith("update_site: it would redeploy 2 of 3 deployed nodes, more than 0 %: a, b.")
+    assert changes(plan)["a"] == ("change", False)
+    assert (plan.groups[0].submitted, plan.nodes["a"].withheld) == (0, "the whole update is refused")
+    agrees(done.store, plan, text)
+
+
+def test_a_group_with_nothing_to_do_passes_order_and_failure_on(done: Driving) -> None:
+    groups = [
+        group("first", ["a"], percent_successful_nodes=100),
+        group("idle", ["b"], after=["first"]),
+        group("last", ["c"], after=["idle"], critical=False),
+    ]
+    commit_design(done.store, "alpha", design(strategy=groups))
+    show(done.store, a=NodeCondition.READY, c=NodeCondition.READY, d=NodeCondition.READY)
+    plan = plan_site(done.store, "alpha")
+    assert [(edge.later, edge.earlier) for edge in plan.edges] == [("idle", "first"), ("last", "idle")]
+    strict = [group("first", ["b"], minimum_successful_nodes=2), group("last", ["c"], after=["first"])]
+    commit_design(done.store, "alpha", design(strategy=strict))
+    blocked = plan_site(done.store, "alpha")
+    assert changes(blocked)["c"] == ("redo", False)
+    assert blocked.nodes["c"].withheld == "group last would fail (dependency)"
 
 
 def test_rule_25_labels_are_named_as_such(done: Driving) -> None:
