@@ -51,6 +51,7 @@ def test_orphan_the_queue_goes_on_after_the_grace_period(start_simulator: StartS
         assert drydock.task(running)["status"] == "running"
 
 
+@pytest.mark.endurance
 def test_resume_goes_on_as_if_nothing_had_been(start_simulator: StartSimulator, design_ref: str) -> None:
     drydock, running, waiting = _killed_in_the_middle(start_simulator("--restart-mode", "resume"), design_ref)
     with drydock.session:
@@ -58,6 +59,7 @@ def test_resume_goes_on_as_if_nothing_had_been(start_simulator: StartSimulator, 
         drydock.finish(waiting)
 
 
+@pytest.mark.endurance
 def test_lost_the_task_is_gone_and_its_nodes_are_free(start_simulator: StartSimulator, design_ref: str) -> None:
     simulator = start_simulator("--restart-mode", "lost")
     drydock, running, waiting = _killed_in_the_middle(simulator, design_ref)
@@ -69,6 +71,7 @@ def test_lost_the_task_is_gone_and_its_nodes_are_free(start_simulator: StartSimu
         assert (found["overlapping"], len(found["repeated"])) == ([], 1)
 
 
+@pytest.mark.endurance
 def test_an_orphan_is_not_over_for_the_detector_until_a_newer_task_begins(
     start_simulator: StartSimulator, design_ref: str
 ) -> None:
@@ -86,7 +89,9 @@ def test_an_orphan_is_not_over_for_the_detector_until_a_newer_task_begins(
         assert drydock.task(running)["status"] == "running"
 
 
-@pytest.mark.parametrize("mode", ["orphan", "resume", "lost"])
+@pytest.mark.parametrize(
+    "mode", ["orphan", *(pytest.param(mode, marks=pytest.mark.endurance) for mode in ("resume", "lost"))]
+)
 def test_complete_tasks_nodes_scripts_faults_and_journal_survive(
     start_simulator: StartSimulator, design_ref: str, mode: str
 ) -> None:
