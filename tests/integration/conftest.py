@@ -58,9 +58,16 @@ def simulator(_simulators: Callable[[], Simulator]) -> Simulator:
 
 
 @pytest.fixture
-def store() -> Iterator[SiteStore]:
-    """Open a new store."""
-    with new_store_in_memory() as url, SiteStore.open(url) as store:
+def store_url() -> Iterator[str]:
+    """Return the URL of a new store."""
+    with new_store_in_memory() as url:
+        yield url
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[SiteStore]:
+    """Open the new store."""
+    with SiteStore.open(store_url) as store:
         yield store
 
 

@@ -6,7 +6,6 @@ import asyncio
 import json
 import time
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
@@ -28,11 +27,11 @@ REAL_QUIET_SECONDS = triggers.QUIET_SECONDS
 
 @pytest.fixture
 def waiting(
-    begin: Begin, simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    begin: Begin, simulator: Simulator, store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Driving, StillRunning]:
     """Have a group whose provisioner task is stuck, as it is when the group's task defers."""
     monkeypatch.setattr(triggers, "QUIET_SECONDS", 0.0)
-    monkeypatch.setenv("SLIPWAY_DATABASE_URL", f"sqlite:///{tmp_path / 'slipway.db'}")
+    monkeypatch.setenv("SLIPWAY_DATABASE_URL", store_url)
     connection = {"conn_type": "drydock", "host": simulator.url}
     monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(connection))
     simulator.script("a", "prepare", "stuck")
