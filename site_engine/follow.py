@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from provisioner_client.errors import ProvisionerError
 from site_engine.controller import Job
-from site_engine.errors import AccountRefused, ConnectionLookupFailed, EngineError, SettingsError
+from site_engine.errors import (
+    AccountRefused,
+    ConnectionLookupFailed,
+    ConnectionMissing,
+    EngineError,
+    SettingsError,
+)
 from site_engine.operations.reconcile import await_unfinished, record_late_result
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import ONE_LOOK, OperationEnd
@@ -25,8 +31,10 @@ if TYPE_CHECKING:
     from provisioner_client.protocol import Provisioner
     from site_engine.controller import Controller
     from site_engine.process import Clock, TaskLog
-    from site_store import ActionRecord, Lease, SiteStore
+    from site_store import ActionRecord, Lease, Operation, SiteStore
 
+NOT_FOLLOWED: Final = "not_followed"
+"""The kind of event that says so of an operation whose connection was deleted."""
 FOLLOW_EVERY: Final = 30.0
 """Seconds between two looks at all of them."""
 LONGEST_FOLLOWED: Final = timedelta(days=31)
@@ -65,7 +73,8 @@ def follow_site(
     """Look once at each provisioner task of a site whose action is over, and record those that have ended.
 
     They are followed for as long as the site's settings say (`SiteSettings.follow_timeout`). Verdicts stay, and so does
-    what a later operation has done. What a running action waits for is left to it.
+    what a later operation has done. What a running action waits for is left to it. A connection that was deleted is
+    named once, with the action, and is no problem of the look.
 
     Parameters
     ----------
@@ -86,9 +95,25 @@ def follow_site(
                 if isinstance(end, OperationEnd):
                     record_late_result(store, operation, end, log)
                     over += 1
+        except ConnectionMissing as error:
+            _note_missing(store, operation, error, log)
         except (ProvisionerError, SettingsError, ConnectionLookupFailed) as error:
             problem = f"operation {operation.op}: {error}"
     return Followed(looked, over, problem)
+
+
+def _note_missing(store: SiteStore, operation: Operation, error: ConnectionMissing, log: TaskLog) -> None:
+    """Keep with the action, once, that nobody can ask what became of an operation: its connection was deleted.
+
+    It is looked at all the same, as the connection may be created again; until then its nodes are submitted by nobody.
+    """
+    known = store.events.of_action(operation.action_id, of_nodes=False)
+    if any(event.kind == NOT_FOLLOWED and event.data.get("op") == operation.op for event in known):
+        return
+    said = f"what became of operation {operation.op} cannot be learnt: {error}"
+    log.warning("%s", said)
+    where = (operation.site, NOT_FOLLOWED, said)
+    store.events.add(*where, action_id=operation.action_id, group=operation.group, data={"op": operation.op})
 
 
 def follow_unfinished(follow: Follow) -> Job:

@@ -32,14 +32,23 @@ class Adoption:
     skipped: Mapping[str, str]
 
 
-def touch_nodes(store: SiteStore, site: str, nodes: Collection[str], user: str) -> dict[str, int]:
+def touch_nodes(
+    store: SiteStore, site: str, nodes: Collection[str], user: str, versions: Mapping[str, int] | None = None
+) -> dict[str, int]:
     """Ask for nodes again; return the new wanted version of each.
 
-    Raises `NodesNotWanted`: the design does not have all of them; none is touched.
+    Parameters
+    ----------
+    versions : the versions that records of nodes are to have, where the caller has seen them.
+
+    Raises
+    ------
+    NodesNotWanted : the design does not have all of them; none is touched.
+    site_store.VersionChanged : a record has another version by now; none is touched.
     """
     wanted = {record.name for record in store.nodes.of_site(site) if record.wanted_digest is not None}
     _require_wanted(site, nodes, wanted)
-    return store.wishes.touch(site, nodes, user)
+    return store.wishes.touch(site, nodes, user, versions)
 
 
 def refuse_running_action(store: SiteStore, action_id: str | None) -> None:

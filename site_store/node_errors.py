@@ -28,6 +28,7 @@ from sqlalchemy import (
 from site_store.database import Repository
 from site_store.dialects import among, insert, pairs
 from site_store.if_newest import ERRORS
+from site_store.node_versions import require_versions
 from site_store.records import Operation, OperationStatus
 from site_store.tables import action, node, node_error, operation, task
 from strategy_lib.goals.node_errors import ErrorCode, NodeError, ReportState, Standing, read_code, standing_of
@@ -144,17 +145,28 @@ class NodeErrors(Repository):
         """
         return self._database.read(lambda tx: read_reports(tx, site, after, limit))
 
-    def acknowledge(self, site: str, ops: Mapping[str, int], by: str) -> dict[str, bool]:
+    def acknowledge(
+        self, site: str, ops: Mapping[str, int], by: str, versions: Mapping[str, int] | None = None
+    ) -> dict[str, bool]:
         """Note that a reader has taken note of errors, each by node and operation (rule 48).
+
+        Parameters
+        ----------
+        versions : the versions that records of nodes are to have, where the reader has seen them.
 
         Returns
         -------
         dict
             For each node whether the error of this very operation is cleared now; another one stays as it is.
+
+        Raises
+        ------
+        VersionChanged : a record has another version by now; nothing was written.
         """
 
         def work(tx: Connection) -> dict[str, bool]:
             now = self._shared_now(tx)
+            require_versions(tx, site, versions)
             cleared: dict[str, bool] = {}
             for name, op in sorted(ops.items()):
                 this = (node_error.c.site == site, node_error.c.node == name)

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Integer, Row, Select, and_, exists, func, literal, select, tuple_
 
 from site_store.database import Repository
-from site_store.dialects import UtcDateTime, among, json_rows
+from site_store.dialects import UtcDateTime, among, clock, json_rows
 from site_store.errors import ValueRefused
 from site_store.node_filters import LARGEST_NUMBER, NODE_COLUMNS, filtered, require_sound, with_capitals
 from site_store.owner_queries import default_owner, owners_now
@@ -19,7 +19,7 @@ from site_store.status_records import TOUCH, SitePart
 from site_store.storable import require_text
 from site_store.tables import action, event, group_node, node, operation, site_group_node, status_count, task
 from site_store.tree_facts import NodeEvent, NodePage, NodePast, NodePastFacts, NodeQuery, SiteNodeFacts
-from site_store.tree_queries import changes
+from site_store.tree_queries import changes, dag_at_work, is_leased
 from site_store.tree_rows import change_token, json_list, moment, owners_by_name, site_node_facts
 
 MOST_COUNTED = 1000
@@ -69,8 +69,11 @@ class SiteNodes(Repository):
             known = len(rows) if query.after is None and not query.offset and len(rows) <= limit else None
             number = literal(known) if known is not None else _of_roll_up(site) if _is_whole(query) else total
             default = default_owner(literal(site)).scalar_subquery().label("default_owner")
-            about = tx.execute(select(number.label("total"), touched, default, *owners_now(tx.dialect.name))).one()
             given = self._database.given_time()
+            now_there = clock(tx.dialect.name) if given is None else literal(given, operation.c.lease_until.type)
+            leased = is_leased(literal(site), now_there).label("leased")
+            facts_of_site = (touched, default, dag_at_work(literal(site)).label("dag_id"), leased)
+            about = tx.execute(select(number.label("total"), *facts_of_site, *owners_now(tx.dialect.name))).one()
             now = moment(about.now) if given is None else given
             owners = owners_by_name(about.owners)
             return NodePage(
@@ -81,6 +84,8 @@ class SiteNodes(Repository):
                 after=_after(rows[limit - 1], query) if len(rows) > limit else None,
                 owners=owners,
                 default_owner=about.default_owner or "",
+                dag_id=about.dag_id,
+                leased=bool(about.leased),
             )
 
         return self._database.read(work)

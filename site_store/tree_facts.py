@@ -191,6 +191,7 @@ class SiteFacts:
     done : the revision of the newest action that brought the whole site to one.
     owner : who is expected to work on its nodes: `provisioner:<connection>`; None where none was ever decided.
     running, last : the action that is not over, and the newest one that is.
+    leased : a task of the running one holds a lease at this moment, so that Airflow is at work.
     nodes : those that are asked for, each once for each of its groups.
     last_updated : when a node of it was updated last.
     times : of the nodes of each group, and of the parts beside them; none where there are too many nodes.
@@ -211,11 +212,12 @@ class SiteFacts:
     nodes: Sequence[tuple[str, SiteNodeFacts]] = ()
     last_updated: datetime | None = None
     times: Mapping[str, Times] = field(default_factory=dict)
+    leased: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ActionBrief:
-    """An action in the header of its site."""
+    """An action in the header of its site. `dag_id` is that of its run in Airflow; None where it has none."""
 
     id: str
     kind: str
@@ -226,6 +228,7 @@ class ActionBrief:
     created: datetime
     ended: datetime | None
     paused: datetime | None
+    dag_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +265,8 @@ class NodePage:
     """A page of nodes.
 
     `total`: how many the query finds in all, at most `MOST_COUNTED`. `after`: None: no more. `default_owner` is
-    expected to work on nodes that name nobody; "" where that was never decided.
+    expected to work on nodes that name nobody; "" where that was never decided. `dag_id` is that of the run that is at
+    work on the site, None where none is; `leased` is as in `SiteFacts`.
     """
 
     token: str
@@ -272,6 +276,8 @@ class NodePage:
     after: str | None
     owners: Mapping[str, OwnerCheckIn]
     default_owner: str = ""
+    dag_id: str | None = None
+    leased: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
+    Exists,
     Select,
     and_,
     bindparam,
@@ -166,13 +167,17 @@ def action_query(dialect: str, given_clock: bool) -> Select[Any]:
 
 
 @cache
-def sites_query(dialect: str, times: bool) -> Select[Any]:
-    """Select what the trees of sites are judged from beside counts and nodes; a parameter: `sites`.
+def sites_query(dialect: str, times: bool, given_clock: bool) -> Select[Any]:
+    """Select what the trees of sites are judged from beside counts and nodes.
+
+    Parameters of the statement: `sites`; `now` where a clock of tests is given.
 
     Parameters
     ----------
     times : also when the nodes of each group were updated first and last.
+    given_clock : a clock of tests is given.
     """
+    now = bindparam("now", type_=operation.c.lease_until.type) if given_clock else clock(dialect)
     these = names_table(dialect, "sites")
     site = these.c.value
     brief = [action.c[name] for name in BRIEF]
@@ -198,6 +203,7 @@ def sites_query(dialect: str, times: bool) -> Select[Any]:
     committed = select(func.max(revision.c.number)).where(revision.c.site == site)
     return select(
         site.label("site"),
+        is_leased(site, now).correlate(these).label("leased"),
         committed.correlate(these).scalar_subquery().label("committed"),
         done.correlate(these).scalar_subquery().label("done"),
         default_owner(site).correlate(these).scalar_subquery().label("owner"),
@@ -209,6 +215,17 @@ def sites_query(dialect: str, times: bool) -> Select[Any]:
         (node_times(dialect, these) if times else null()).label("times"),
         *owners_now(dialect),
     )
+
+
+def is_leased(site: ColumnElement[str], now: ColumnElement[Any]) -> Exists:
+    """Whether a task at work on a site holds a lease; operations that are not over have an index of their own."""
+    return exists().where(operation.c.site == site, operation.c.over.is_(None), operation.c.lease_until > now)
+
+
+def dag_at_work(site: ColumnElement[str]) -> ColumnElement[str]:
+    """Select the DAG of the run that is at work on a site."""
+    this = (action.c.site == site, action.c.dry_run.is_(False), action.c.state.in_(OPEN), action.c.run_id.is_not(None))
+    return select(action.c.dag_id).where(*this).order_by(action.c.id).limit(1).scalar_subquery()
 
 
 def _one_row(dialect: str, query: Select[Any]) -> ColumnElement[str]:

@@ -28,7 +28,7 @@ from site_store.tree_facts import (
 
 STEP = ("name", "group_name", "state", "attempt", "started", "ended", "message", "owner", "fixed")
 REPORTED = ("parent", "name", "owner", "status", "message", "revision", "first_updated", "last_updated")
-BRIEF = ("id", "kind", "revision", "state", "verdict", "created_by", "created", "ended", "paused")
+BRIEF = ("id", "kind", "revision", "state", "verdict", "created_by", "created", "ended", "paused", "dag_id", "run_id")
 APPROVAL = (
     "group_name",
     "attempt",
@@ -159,7 +159,7 @@ def reported_facts(site: str, action_id: str, item: Sequence[Any]) -> ReportedLe
 
 def action_brief(item: Sequence[Any]) -> ActionBrief:
     """Return the columns `BRIEF`."""
-    action_id, kind, revision, state, verdict, user, created, ended, paused = item
+    action_id, kind, revision, state, verdict, user, created, ended, paused, dag_id, run_id = item
     return ActionBrief(
         action_id,
         kind,
@@ -170,6 +170,7 @@ def action_brief(item: Sequence[Any]) -> ActionBrief:
         moment(created),
         moment_or_none(ended),
         moment_or_none(paused),
+        None if run_id is None else dag_id,
     )
 
 

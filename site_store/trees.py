@@ -202,7 +202,10 @@ class Trees(Repository):
     def _sites(self, sites: Collection[str], nodes: int, *, troubled: bool = True) -> list[SiteFacts]:
         def work(tx: Connection) -> list[SiteFacts]:
             dialect, these = tx.dialect.name, {"sites": names_value(tx, sites)}
-            rows = {row.site: row for row in tx.execute(sites_query(dialect, len(sites) == 1), these)}
+            given = self._database.given_time()
+            clock = {} if given is None else {"now": given}
+            query = sites_query(dialect, len(sites) == 1, given is not None)
+            rows = {row.site: row for row in tx.execute(query, {**these, **clock})}
             counts, touched = counts_by_scope(tx.scalar(cells_of_sites(dialect), these))
             found: list[tuple[str, SiteNodeFacts]] = []
             troubles: dict[str, list[tuple[str, TroubleFacts]]] = {}
@@ -257,6 +260,7 @@ class Trees(Repository):
             times={
                 under: Times(moment_or_none(first), moment_or_none(last)) for under, first, last in json_list(row.times)
             },
+            leased=bool(row.leased),
         )
 
     def _action_rows(self, tx: Connection, action_ids: Collection[str]) -> Sequence[Row[*tuple[Any, ...]]]:

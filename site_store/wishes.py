@@ -12,6 +12,7 @@ from ulid import ULID
 from site_store.database import Repository
 from site_store.dialects import among
 from site_store.events import EventKind, NewEvent, write_events
+from site_store.node_versions import require_versions
 from site_store.object_changes import touched_nodes, write_changes
 from site_store.site_locks import require_free
 from site_store.tables import node, revision, site_audit
@@ -35,19 +36,30 @@ class AuditedRequest:
 class Wishes(Repository):
     """Requests about nodes outside of any action."""
 
-    def touch(self, site: str, nodes: Collection[str], user: str) -> dict[str, int]:
+    def touch(
+        self, site: str, nodes: Collection[str], user: str, versions: Mapping[str, int] | None = None
+    ) -> dict[str, int]:
         """Ask for nodes again: each is wanted in a new version of the same design, and has failed in none (rule 37).
+
+        Parameters
+        ----------
+        versions : the versions that records of nodes are to have, where the caller has seen them.
 
         Returns
         -------
         dict
             The new wanted version of each node that is in the design; others are left out.
+
+        Raises
+        ------
+        VersionChanged : a record has another version by now; nothing was written.
         """
 
         self._require(Access.TOUCH, nodes)
 
         def work(tx: Connection) -> dict[str, int]:
             now = self._shared_now(tx)
+            require_versions(tx, site, versions)
             version = node.c.wanted_version + 1
             these = (node.c.site == site, node.c.wanted_digest.is_not(None), among(tx, node.c.name, nodes))
             asked = update(node).where(*these).values(touched_by=user, failures=0, next_try=None)
@@ -61,7 +73,14 @@ class Wishes(Repository):
 
         return self._database.write(work, Access.TOUCH)
 
-    def adopt(self, site: str, nodes: Collection[str], user: str, detail: str | None = None) -> dict[str, int]:
+    def adopt(
+        self,
+        site: str,
+        nodes: Collection[str],
+        user: str,
+        detail: str | None = None,
+        versions: Mapping[str, int] | None = None,
+    ) -> dict[str, int]:
         """Record nodes as done in what is wanted of them, as no action has done them.
 
         It is left to the caller to see that they are deployed. Nodes that are not in the design are left out.
@@ -74,12 +93,14 @@ class Wishes(Repository):
         Raises
         ------
         SiteBusy : an action is at work on the site, or is to be.
+        VersionChanged : a record has another version than `versions` say.
         """
 
         self._require(Access.WRITE_FEEDBACK)
 
         def work(tx: Connection) -> dict[str, int]:
             now = self._shared_now(tx)
+            require_versions(tx, site, versions)
             require_free(tx, site)
             newest = select(revision.c.number).where(revision.c.site == site).order_by(revision.c.number.desc())
             number = tx.scalar(newest.limit(1))

@@ -6,7 +6,7 @@ Nodes that succeeded are counted and not listed: a large site has thousands, and
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from strategy_lib.criteria import CriterionResult
@@ -15,6 +15,8 @@ from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.report import Report, ReportedGroup, ReportedNode, Submission, seconds_between
 from strategy_lib.report_changes import changes_text
+from strategy_lib.status.entry import Role
+from strategy_lib.status.tree import GroupStanding, blame_groups
 
 _MOST_TROUBLED = 500
 _MOST_NAMES = 20
@@ -57,11 +59,12 @@ def _lines(report: Report) -> Iterator[str]:
     critical = [group for group in report.failed_groups if group.critical]
     others = [group for group in report.failed_groups if not group.critical]
     states = {group.name: group.state for group in report.groups}
+    culprits = culprits_of(report.groups)
     for title, failed_groups in (("Critical groups that failed:", critical), ("Other groups that failed:", others)):
         if failed_groups:
             yield title
             for group in failed_groups:
-                yield from _failed_group(group, states)
+                yield from _failed_group(group, states, culprits)
     yield from _troubled_nodes(report.nodes)
     if report.notes:
         yield "Notes:"
@@ -70,7 +73,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield "All groups, in the order they were processed:"
         done = {str(step): word for step, word in _DONE.items()}.get(action.kind)
         as_wanted = Counter(name for node in report.nodes if node.as_wanted for name in node.groups)
-        yield from _group_table(report.groups, done, as_wanted)
+        yield from _group_table(report.groups, done, as_wanted, culprits)
     if report.nodes and report.rehearsal is None:
         yield _node_counts(report.nodes)
 
@@ -83,23 +86,32 @@ def _submission(submission: Submission) -> str:
     return f"{submission.group}: {f'{submission.phase} {nodes}' if submission.phase else 'nothing to submit'}"
 
 
-def why_failed(group: ReportedGroup, states: Mapping[str, GroupState]) -> str:
+def culprits_of(groups: Iterable[ReportedGroup]) -> dict[str, str]:
+    """Return for each group that did not run because of another the one at the root, which failed by itself."""
+    blames = blame_groups(GroupStanding(group.name, group.depends_on, group.state, group.reason) for group in groups)
+    return {name: blame.culprit for name, blame in blames.items() if blame.role is Role.VICTIM}
+
+
+def why_failed(group: ReportedGroup, states: Mapping[str, GroupState], culprits: Mapping[str, str]) -> str:
     """Say why a group failed.
 
     Parameters
     ----------
     group : one that failed.
     states : the state of each group of the action.
+    culprits : what `culprits_of` said.
     """
     why = _WHY[group.reason] if group.reason is not None else "no reason is known"
     blocking = [name for name in group.depends_on if states.get(name) is GroupState.FAILURE]
     if group.reason is Reason.DEPENDENCY and blocking:
-        why = f"it depends on {', '.join(blocking)}, which failed, so it was not started"
+        root = culprits.get(group.name, blocking[0])
+        because = f" because of {root}" if root not in blocking else ""
+        why = f"it depends on {', '.join(blocking)}, which failed{because}, so it was not started"
     return why
 
 
-def _failed_group(group: ReportedGroup, states: Mapping[str, GroupState]) -> Iterator[str]:
-    yield f"  {group.name}: {why_failed(group, states)}"
+def _failed_group(group: ReportedGroup, states: Mapping[str, GroupState], culprits: Mapping[str, str]) -> Iterator[str]:
+    yield f"  {group.name}: {why_failed(group, states, culprits)}"
     for result in group.criteria:
         yield f"    {criterion_text(result)}"
 
@@ -144,13 +156,16 @@ def _names_by_groups(nodes: Sequence[ReportedNode]) -> Iterator[str]:
         yield f"  in {', '.join(groups) or 'no group'}: {', '.join(found[:_MOST_NAMES])}{more}"
 
 
-def _group_table(groups: Sequence[ReportedGroup], done: str | None, as_wanted: Mapping[str, int]) -> Iterator[str]:
+def _group_table(
+    groups: Sequence[ReportedGroup], done: str | None, as_wanted: Mapping[str, int], culprits: Mapping[str, str]
+) -> Iterator[str]:
     """Yield one line for each group.
 
     Parameters
     ----------
     done : the word for a node step's success, None where groups are deployed.
     as_wanted : how many of each group's nodes were not submitted (rule 21); the column is left out when there is none.
+    culprits : the group at the root of each that did not run because of another.
     """
     progress: tuple[str, ...] = ("prepared", "deployed") if done is None else (done,)
     progress += ("as wanted",) if as_wanted else ()
@@ -160,7 +175,7 @@ def _group_table(groups: Sequence[ReportedGroup], done: str | None, as_wanted: M
             group.name if group.attempt == 1 else f"{group.name} (attempt {group.attempt})",
             "yes" if group.critical else "no",
             str(group.state),
-            str(group.reason or "-"),
+            f"blocked by {culprits[group.name]}" if group.name in culprits else str(group.reason or "-"),
             str(group.counts.total),
             *((str(group.counts.prepared),) if done is None else ()),
             str(group.counts.succeeded),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from site_engine.trees.action import judges_of
-from site_engine.trees.owners import Owners
+from site_engine.trees.owners import AIRFLOW, Owners
 from site_engine.trees.site import judge_node
 from site_store import NodeQuery
 from strategy_lib.node import TaskStatus
@@ -37,24 +37,26 @@ def site_nodes(store: SiteStore, site: str, query: NodeQuery | None = None) -> d
     site_store.ValueRefused : there is no such column, or `after` is from no page of this query.
     """
     page = store.site_nodes.page(site, query or NodeQuery())
-    owners = Owners(page.owners, page.read_at)
+    owners = Owners(page.owners, page.read_at, at_work=page.leased)
+    airflow = f"{AIRFLOW}{page.dag_id}" if page.dag_id is not None else ""
     return {
         "token": page.token,
         "read_at": page.read_at.isoformat(),
         "total": page.total,
         "after": page.after,
-        "nodes": [node_to_dict(node, owners, page.default_owner) for node in page.nodes],
+        "nodes": [node_to_dict(node, owners, page.default_owner, airflow) for node in page.nodes],
     }
 
 
-def node_to_dict(node: SiteNodeFacts, owners: Owners, default_owner: str = "") -> dict[str, Any]:
+def node_to_dict(node: SiteNodeFacts, owners: Owners, default_owner: str = "", airflow: str = "") -> dict[str, Any]:
     """Return a node of a site as plain data; `status` is what is shown, `message` why.
 
     Parameters
     ----------
     default_owner : who is expected to work on a node that names nobody.
+    airflow : who reads what comes of the work that is under way on it; "" where that is not known.
     """
-    shown = judge_node(node, owners, default_owner)
+    shown = judge_node(node, owners, default_owner, airflow)
     return {
         "node": node.node,
         "status": shown.status.value,
@@ -161,11 +163,17 @@ def node_history(
         "site": site,
         "name": name,
         "read_at": now.isoformat(),
-        "node": None if facts is None else node_to_dict(facts, owners),
+        "node": None if facts is None else node_to_dict(facts, owners, airflow=_airflow_of(past.tasks)),
         "actions": list(actions.values()),
         "errors": [_error(record, tries) for record in store.node_errors.of_node(site, name, limit)],
         "before": past.before,
     }
+
+
+def _airflow_of(tasks: Sequence[NodePast]) -> str:
+    """Return who reads what comes of the work that is under way on a node; "" where none is."""
+    at_work = next((one for one in tasks if one.state in ("pending", "running") and not one.dry_run), None)
+    return f"{AIRFLOW}{at_work.kind}" if at_work is not None else ""
 
 
 def _action(one: NodePast) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from site_engine.trees.owners import Owners
+from site_engine.trees.owners import AIRFLOW, Owners
 from site_engine.trees.reported import Reports, by_parent
 from site_store.tree_facts import Times
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails
@@ -59,7 +59,14 @@ class SiteView:
 
     def judge(self, standing: str, owner: str, message: str = "") -> Shown:
         """Return what is shown of how a node stands: an owner that is gone is missed where it is not as wanted."""
-        return self.owners.judge(owner or self.default_owner, Shown(status_from(standing), message))
+        shown = self.owners.judge(owner or self.default_owner, Shown(status_from(standing), message))
+        return judge_at_work(shown, self.owners, self.airflow)
+
+    @property
+    def airflow(self) -> str:
+        """Who reads what comes of work on the site: `airflow:<dag>` of the running action; "" where none is."""
+        running = self.facts.running
+        return f"{AIRFLOW}{running.dag_id}" if running is not None and running.dag_id is not None else ""
 
     @property
     def default_owner(self) -> str:
@@ -70,7 +77,9 @@ class SiteView:
         """Return the entry of a group from the roll-up, with the nodes that were read."""
         tally, stored = self.tally(self.cells.get(name, ()))
         status = status_of_parent(status for status, number in tally.items() if number)
-        children = tuple(node_entry(node, self.owners, self.default_owner) for node in self.nodes.get(name, ()))
+        children = tuple(
+            node_entry(node, self.owners, self.default_owner, self.airflow) for node in self.nodes.get(name, ())
+        )
         total = sum(tally.values())
         times = self.facts.times.get(name, Times())
         details = GroupDetails(critical=False, nodes=total)
@@ -120,6 +129,8 @@ class SiteView:
             ]
         if not found and status is Status.UNRESPONSIVE:
             gone = {cell.owner or self.default_owner for cell in self.cells.get(name, ())}
+            if any(cell.status == Status.PROCESSING for cell in self.cells.get(name, ())):
+                gone.add(self.airflow)
             found = [self.owners.silence(owner) for owner in sorted(gone) if not self.owners.is_there(owner)]
         return tuple(found[:MOST_MESSAGES])
 
@@ -130,7 +141,7 @@ class SiteView:
 
 def site_view(facts: SiteFacts) -> SiteView:
     """Return what judges a site."""
-    return SiteView(facts, Owners(facts.owners, facts.read_at))
+    return SiteView(facts, Owners(facts.owners, facts.read_at, at_work=facts.leased))
 
 
 def site_entry(facts: SiteFacts) -> Entry:
@@ -147,15 +158,25 @@ def site_entry(facts: SiteFacts) -> Entry:
     return reports.added_to(replace(root, leaves=leaves, own_leaves=leaves))
 
 
-def judge_node(node: SiteNodeFacts, owners: Owners, default_owner: str = "") -> Shown:
-    """Return what is shown of a node: unresponsive where it is not as wanted, and who is to work on it is gone."""
-    return owners.judge(node.owner or default_owner, shown_in_site(node))
+def judge_node(node: SiteNodeFacts, owners: Owners, default_owner: str = "", airflow: str = "") -> Shown:
+    """Return what is shown of a node: unresponsive where it is not as wanted, and who is to work on it is gone.
+
+    Parameters
+    ----------
+    airflow : who reads what comes of the work that is under way on it; "" where that is not known.
+    """
+    return judge_at_work(owners.judge(node.owner or default_owner, shown_in_site(node)), owners, airflow)
 
 
-def node_entry(node: SiteNodeFacts, owners: Owners, default_owner: str = "") -> Entry:
+def judge_at_work(shown: Shown, owners: Owners, airflow: str) -> Shown:
+    """Judge what is under way once more: it needs Airflow too, as nobody else reads how it ends (rule 30)."""
+    return owners.judge(airflow, shown) if shown.status is Status.PROCESSING and airflow else shown
+
+
+def node_entry(node: SiteNodeFacts, owners: Owners, default_owner: str = "", airflow: str = "") -> Entry:
     """Return the entry of a node of a site."""
     owner = node.owner or default_owner
-    judged = judge_node(node, owners, default_owner)
+    judged = judge_node(node, owners, default_owner, airflow)
     record = OwnerRecord(
         owner,
         None if node.standing == Status.PENDING else node.standing,
@@ -167,10 +188,16 @@ def node_entry(node: SiteNodeFacts, owners: Owners, default_owner: str = "") -> 
     return task_entry(
         node.node,
         [record],
-        owners=(owners.seen(owner, judged.status),) if owner else (),
+        owners=tuple(owners.seen(name, judged.status) for name in _owners_of(node, owner, airflow)),
         op=node.op,
         fixed=node.fixed or "",
     )
+
+
+def _owners_of(node: SiteNodeFacts, owner: str, airflow: str) -> list[str]:
+    """Return who is expected to work on a node."""
+    names = [owner, airflow if node.standing == Status.PROCESSING else ""]
+    return [name for name in names if name]
 
 
 def next_try(node: SiteNodeFacts) -> str:

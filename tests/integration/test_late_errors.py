@@ -8,7 +8,9 @@ import time
 import pytest
 import yaml
 
-from site_engine.follow import LONGEST_FOLLOWED, Followed, follow_site
+from provisioner_client.protocol import Provisioner
+from site_engine.errors import ConnectionMissing
+from site_engine.follow import LONGEST_FOLLOWED, NOT_FOLLOWED, Followed, follow_site
 from site_engine.operations.wait import StillRunning
 from site_store import ActionState, GroupRecord, SiteStore
 from strategy_lib.goals.node_errors import ErrorCode, Standing
@@ -127,6 +129,32 @@ def test_rule_14_what_became_of_unknown_nodes_is_learnt_without_a_later_action(
     assert [report.node for report in store.node_reports.of_site(SITE)] == ["a"]
     assert store.orphans.sites(LONGEST_FOLLOWED) == []
     assert look(first) == Followed()
+
+
+def test_a_connection_that_was_deleted_is_named_once_and_what_it_led_to_is_followed_when_it_is_back(
+    begin: Begin, simulator: Simulator
+) -> None:
+    first = left_at_work(begin, simulator)
+    (operation,) = first.store.operations.unfinished(SITE)
+
+    def gone(_action: object) -> Provisioner:
+        raise ConnectionMissing("the Airflow connection 'old_drydock' is not there any more")
+
+    for _ in range(3):
+        assert follow_site(first.store, SITE, gone, LOG) == Followed(), "it is no problem of each look"
+    noted = [event for event in first.store.events.of_action(first.action.id) if event.kind == NOT_FOLLOWED]
+    assert [(event.data, event.message) for event in noted] == [
+        (
+            {"op": operation.op},
+            f"what became of operation {operation.op} cannot be learnt: the Airflow connection 'old_drydock' is not "
+            "there any more",
+        )
+    ]
+    assert first.store.operations.unfinished(SITE, ["a"]), "nobody submits its nodes meanwhile"
+    simulator.release_stuck()
+    until_over(simulator)
+    assert look(first) == Followed(1, 1)
+    assert first.states() == {"a": "failure", "b": "prepared"}
 
 
 def test_a_site_says_for_how_long_they_are_followed(begin: Begin, simulator: Simulator) -> None:

@@ -21,7 +21,7 @@ from slipway_api.http.dependencies import Store
 from strategy_lib.duration import duration_words
 from strategy_lib.node import NodeState
 from strategy_lib.report import Report, ReportedNode, from_dict, seconds_between
-from strategy_lib.report_text import criterion_text, render, why_failed
+from strategy_lib.report_text import criterion_text, culprits_of, render, why_failed
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -95,6 +95,7 @@ def _template() -> Template:
 
 def _shown(report: Report) -> Mapping[str, Any]:
     states = {group.name: group.state for group in report.groups}
+    culprits = culprits_of(report.groups)
     failed = sorted(report.failed_groups, key=lambda group: not group.critical)
     tally = Counter(str(node.state) for node in report.nodes)
     return {
@@ -102,7 +103,7 @@ def _shown(report: Report) -> Mapping[str, Any]:
         "action": report.action,
         "took": duration_words(seconds_between(report.action.started, report.action.ended)),
         "failed_groups": [
-            (group, why_failed(group, states), [criterion_text(result) for result in group.criteria])
+            (group, why_failed(group, states, culprits), [criterion_text(result) for result in group.criteria])
             for group in failed
         ],
         "troubled": [(title, len(nodes), nodes[:MOST_NODES]) for title, nodes in _troubled(report) if nodes],

@@ -15,6 +15,8 @@ from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import JsonObject, json_body_of
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import SitePath, Store
+from slipway_api.http.etags import IfMatch
+from slipway_api.sites.node_versions import expected_versions, version_headers
 from slipway_api.sites.site_statuses import read_list
 
 router = APIRouter(tags=["sites"], route_class=BlockingRoute)
@@ -82,19 +84,28 @@ CausedBy = Annotated[
     responses=answers(Touched),
 )
 def touch(
-    site: SitePath, body: JsonObject, store: Store, user: access.UserName, caused_by: CausedBy = None
+    site: SitePath,
+    body: JsonObject,
+    store: Store,
+    user: access.UserName,
+    caused_by: CausedBy = None,
+    if_match: IfMatch = None,
 ) -> JSONResponse:
-    """Have the next update do nodes again although their design is the same. Nothing is started by this."""
+    """Have the next update do nodes again although their design is the same. Nothing is started by this.
+
+    With `If-Match`, which is the `ETag` of a node, exactly that node is named.
+    """
     nodes = _names(body)
     if not nodes:
         raise ApiError(400, "nodes must name the nodes that are asked for again", "Bad Request")
     require_no_running_action(store, caused_by)
     try:
-        touched = touch_nodes(store, site, nodes, user)
+        versions = expected_versions(store, site, nodes, if_match)
+        touched = touch_nodes(store, site, nodes, user, versions)
     except NodesNotWanted as error:
         raise ApiError(404, str(error), "Node not found") from error
     shown = [{"name": name, "wanted_version": version} for name, version in sorted(touched.items())]
-    return JSONResponse({"site": site, "nodes": shown})
+    return JSONResponse({"site": site, "nodes": shown}, headers=version_headers(store, site, nodes))
 
 
 @router.post(
@@ -110,12 +121,14 @@ def adopt(
     store: Store,
     user: access.UserName,
     dryrun: Annotated[bool, Query(description="Only say which nodes.")] = False,
+    if_match: IfMatch = None,
 ) -> JSONResponse:
     """Record the newest revision as done for nodes that the provisioner lists as deployed; it is asked now.
 
     For a site that moves over: its nodes are live, and no action has done them. Nothing is sent to the provisioner.
     """
     named = _names(body)
+    versions = expected_versions(store, site, named or (), if_match)
     listed = read_list(store, site)
     try:
         plan = plan_adoption(store.nodes.of_site(site), listed, site, named)
@@ -124,7 +137,7 @@ def adopt(
     adopted: dict[str, int] = {}
     if not dryrun and plan.nodes:
         detail = f"listed as deployed by {listed.connection} at {listed.read_at.isoformat()}"
-        adopted = store.wishes.adopt(site, plan.nodes, user, detail)
+        adopted = store.wishes.adopt(site, plan.nodes, user, detail, versions)
     answer: dict[str, Any] = {
         "site": site,
         "dry_run": dryrun,
@@ -132,7 +145,7 @@ def adopt(
         "nodes": list(plan.nodes) if dryrun else sorted(adopted),
         "skipped": [{"name": name, "reason": reason} for name, reason in plan.skipped.items()],
     }
-    return JSONResponse(answer)
+    return JSONResponse(answer, headers=version_headers(store, site, named or ()))
 
 
 def require_no_running_action(store: Store, action_id: str | None) -> None:

@@ -15,6 +15,8 @@ from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import JsonObject, json_body_of
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import SitePath, Store
+from slipway_api.http.etags import IfMatch
+from slipway_api.sites.node_versions import expected_versions, version_headers
 
 router = APIRouter(tags=["status"], route_class=BlockingRoute)
 
@@ -107,10 +109,13 @@ def get_reports(
     openapi_extra=json_body_of(Acknowledgements),
     responses=answers(Outcome),
 )
-def post_acknowledgements(site: SitePath, body: JsonObject, store: Store, caller: access.CallerDep) -> JSONResponse:
+def post_acknowledgements(
+    site: SitePath, body: JsonObject, store: Store, caller: access.CallerDep, if_match: IfMatch = None
+) -> JSONResponse:
     """Clear errors, each by its node and operation. The error of another operation stays, and is reported on.
 
-    The node stays as it is: an error that is known is still an error.
+    The node stays as it is: an error that is known is still an error. With `If-Match`, which is the `ETag` of a node,
+    exactly that node is named.
     """
     given = body.get("acknowledged")
     if not isinstance(given, list) or not 0 < len(given) <= MOST_REPORTS:
@@ -124,9 +129,10 @@ def post_acknowledgements(site: SitePath, body: JsonObject, store: Store, caller
             raise ApiError(400, f"acknowledged[{place}].op must be the number of an operation")
         if ops.setdefault(node, op) != op:
             raise ApiError(400, f"acknowledged[{place}].node: {node[:80]!r} stands there twice, for two operations")
-    cleared = store.node_errors.acknowledge(site, ops, caller.name)
+    versions = expected_versions(store, site, ops, if_match)
+    cleared = store.node_errors.acknowledge(site, ops, caller.name, versions)
     answer: dict[str, Any] = {
         "cleared": [name for name, done in cleared.items() if done],
         "others": [name for name, done in cleared.items() if not done],
     }
-    return JSONResponse(answer)
+    return JSONResponse(answer, headers=version_headers(store, site, ops))

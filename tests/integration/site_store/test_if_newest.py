@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, delete, insert, update
 
 from site_store import SiteStore
 from site_store.if_newest import ERRORS, GROUPS, NODES, STEPS, TASKS, VersionedRows
-from site_store.tables import node, node_error, task
+from site_store.tables import action_step, group_run, node, node_error, task
 from strategy_lib.goals.op_transitions import Effect, Event, Row, RowStatus, apply_if_newest
 from strategy_lib.node import TaskStatus
 from tests.integration.site_store.scenario import SITE, Scenario
@@ -57,6 +57,27 @@ def test_rule_45_every_cell_of_the_table_holds_for_tasks(site: Scenario) -> None
                 assert reached == int(expected), (status, event, op)
                 cells += 1
     assert cells == 5 * 5 * 3
+
+
+def test_rule_45_every_cell_of_the_table_holds_for_the_attempts_of_groups(site: Scenario) -> None:
+    action = site.running({"a": ["n1"]})
+    words = {RowStatus.PROCESSING: "running", RowStatus.SUCCESS: "success", RowStatus.ERROR: "failure"}
+    facts: dict[str, Any] = {"action_id": action.id, "name": "b", "position": 1, "critical": True, "definition": {}}
+    facts |= {"criteria": [], "counts": {}}
+    for status, word in words.items():
+        for event in Event:
+            for attempt in (OLDER, SAME, NEWER):
+                row = {**facts, "state": word, "attempt": SAME}
+                reached = changed(site.store, group_run, row, condition(GROUPS, event, attempt), {"reason": "told"})
+                said = apply_if_newest(Row(SAME, status), event, attempt).effect
+                assert reached == int(said in CHANGES), (status, event, attempt)
+
+
+def test_rule_45_a_start_takes_over_a_step_from_an_older_attempt_alone(site: Scenario) -> None:
+    action = site.running({"a": ["n1"]})
+    for attempt, expected in ((OLDER, 0), (SAME, 0), (NEWER, 1)):
+        row = {"action_id": action.id, "name": "acquire", "group_name": "", "state": "running", "attempt": SAME}
+        assert changed(site.store, action_step, row, STEPS.start(attempt), {"message": "told"}) == expected, attempt
 
 
 def test_rule_45_a_start_takes_over_a_node_from_an_older_operation_alone(store: SiteStore) -> None:

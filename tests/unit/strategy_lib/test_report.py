@@ -161,6 +161,18 @@ def test_the_report_of_an_older_version_is_read() -> None:
     assert from_dict(old) == full_report()
 
 
+def test_rule_9_a_group_behind_others_names_the_one_at_the_root() -> None:
+    groups = (
+        ReportedGroup("root", True, GroupState.FAILURE, Reason.DEPLOY_CRITERIA),
+        ReportedGroup("middle", True, GroupState.FAILURE, Reason.DEPENDENCY, depends_on=("root",)),
+        ReportedGroup("end", True, GroupState.FAILURE, Reason.DEPENDENCY, depends_on=("middle",)),
+    )
+    text = render(replace(full_report(), groups=groups))
+    assert "  end: it depends on middle, which failed because of root, so it was not started" in text
+    assert "  middle: it depends on root, which failed, so it was not started" in text
+    assert text.count("blocked by root") == 2
+
+
 def test_rule_20_the_log_says_everything_most_important_first() -> None:
     assert render(full_report()).splitlines() == [
         "deploy_site of site seaworthy, revision 3: FAILURE: critical group ctl failed; "
@@ -187,7 +199,7 @@ def test_rule_20_the_log_says_everything_most_important_first() -> None:
         "  group            critical  state    reason           nodes  prepared  deployed  failed  unknown  took",
         "  ntp              yes       success  -                2      2         2         0       0        4.2 s",
         "  ctl (attempt 2)  yes       failure  deploy_criteria  3      2         2         1       0        3 min 05 s",
-        "  compute          no        failure  dependency       2      2         2         0       0        -",
+        "  compute          no        failure  blocked by ctl   2      2         2         0       0        -",
         "Criteria:",
         "  ctl: prepare: percent_successful_nodes needed 90, actual 3/3: met",
         "  ctl: prepare: minimum_successful_nodes needed 3, actual 3: met",

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from site_engine.trees.nodes import node_history, site_nodes
 from site_store import StepState
 from strategy_lib.phase import GroupState, Phase
 from tests.integration.site_engine.trees.tree_scenario import (
     AIRFLOW,
     PROVISIONER,
     child,
+    commit,
     destroying,
     group,
     owned,
+    standing,
     tree,
 )
-from tests.integration.site_store.scenario import Scenario
+from tests.integration.site_store.scenario import SITE, Scenario
 
 
 def test_rule_30_the_root_is_unresponsive_where_one_of_two_owners_never_started(site: Scenario) -> None:
@@ -68,6 +71,33 @@ def test_rule_30_what_is_under_way_is_unresponsive_while_airflow_that_reads_its_
     assert [(owner["name"], owner["alive"]) for owner in leaf["owners"]] == [(PROVISIONER, True), (AIRFLOW, False)]
     site.store.owners.check_in(AIRFLOW, 30)
     assert tree(site, action)["status"] == "processing"
+
+
+def test_rule_30_the_site_misses_airflow_too_while_work_is_under_way(site: Scenario) -> None:
+    commit(site, 1, {"n1": "a", "n2": "a"}, one=["n1", "n2"])
+    action = site.running({"one": ["n1"]}, digests={"n1": "a"})
+    owned(site, action)
+    site.submit(site.begin(site.open(action, "one"), Phase.PREPARE))
+    for owner in (AIRFLOW, PROVISIONER):
+        site.store.owners.check_in(owner, 30)
+    assert child(standing(site), "one", "n1")["status"] == "processing"
+    site.clock.move(61)
+    site.store.owners.check_in(PROVISIONER, 30)
+    silence = f"{AIRFLOW} has not checked in since 2026-11-21 12:00:00 UTC"
+    group_of_site = child(standing(site), "one")
+    assert (group_of_site["status"], group_of_site["counts"]) == ("unresponsive", {"pending": 1, "unresponsive": 1})
+    leaf = child(group_of_site, "n1")
+    assert (leaf["status"], leaf["messages"]) == ("unresponsive", [silence])
+    assert [(owner["name"], owner["alive"]) for owner in leaf["owners"]] == [(PROVISIONER, True), (AIRFLOW, False)]
+    assert {one["node"]: one["status"] for one in site_nodes(site.store, SITE)["nodes"]} == {
+        "n1": "unresponsive",
+        "n2": "pending",
+    }
+    known = node_history(site.store, SITE, "n1")
+    assert known is not None
+    assert known["node"]["status"] == "unresponsive"
+    site.store.owners.check_in(AIRFLOW, 30)
+    assert standing(site)["status"] == "processing"
 
 
 def test_rule_30_a_step_at_the_provisioner_is_unresponsive_while_airflow_is_gone(site: Scenario) -> None:

@@ -1,0 +1,145 @@
+"""Every route that takes `If-Match`: a stale version is refused with both versions; without one the last one wins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from site_store import BufferMode, SiteStore
+from strategy_lib.approval import ApprovalMoment
+from tests.integration.api.airflow_runs import DESIGN, commit, create, plan
+from tests.integration.api.test_access import OPERATIONS
+from tests.support.sites import document
+
+pytestmark = pytest.mark.usefixtures("dags", "connected")
+
+API = "/api/v1.0"
+
+
+@dataclass(frozen=True)
+class Write:
+    """A request that changes something with a version.
+
+    Attributes
+    ----------
+    path, of : where it is sent, and where the version is read as `ETag`; with `{action}` for an action under way.
+    change : changes what has the version meanwhile.
+    body : what is sent, as arguments of `httpx`.
+    """
+
+    method: str
+    path: str
+    of: str
+    change: Callable[[SiteStore, str], object]
+    body: Mapping[str, Any]
+
+    def tag(self, client: httpx.Client, action: str) -> str:
+        """Return the present version."""
+        return client.get(self.of.replace("{action}", action)).headers["ETag"]
+
+    def send(self, client: httpx.Client, action: str, tag: str | None) -> httpx.Response:
+        """Ask for the change, under the condition that this is its version."""
+        headers = {} if tag is None else {"If-Match": tag}
+        return client.request(self.method, self.path.replace("{action}", action), headers=headers, **self.body)
+
+
+def _load(store: SiteStore, _action: str) -> None:
+    text = yaml.safe_dump(document("drydock/Network/v1", f"net{store.buffers.version('default')}", {}))
+    store.buffers.put("default", "other", text, [], BufferMode.REPLACE, "ann")
+
+
+def _command(store: SiteStore, action: str) -> None:
+    store.actions.take_version(action, store.actions.get(action).version)
+
+
+def _touch(store: SiteStore, _action: str) -> None:
+    store.wishes.touch("default", ["n1"], "ann")
+
+
+BUFFER, ACTION = f"{API}/configdocs/other?version=buffer", f"{API}/actions/{{action}}"
+NODE = f"{API}/sites/default/nodes/n1"
+WRITES = {
+    f"POST {API}/configdocs/{{collection}}": Write(
+        "POST", f"{API}/configdocs/more", BUFFER, _load, {"content": DESIGN}
+    ),
+    f"DELETE {API}/configdocs": Write("DELETE", f"{API}/configdocs", BUFFER, _load, {}),
+    f"POST {API}/commitconfigdocs": Write("POST", f"{API}/commitconfigdocs", BUFFER, _load, {}),
+    f"POST {API}/revisions/{{number}}/rollback": Write("POST", f"{API}/revisions/1/rollback", BUFFER, _load, {}),
+    f"POST {API}/actions/{{action_id}}/control/{{verb}}": Write(
+        "POST", f"{ACTION}/control/pause", ACTION, _command, {}
+    ),
+    f"POST {API}/actions/{{action_id}}/retry": Write("POST", f"{ACTION}/retry", ACTION, _command, {"json": {}}),
+    f"POST {API}/actions/{{action_id}}/approvals/{{group}}": Write(
+        "POST", f"{ACTION}/approvals/control", ACTION, _command, {"json": {"answer": "approved"}}
+    ),
+    f"POST {API}/sites/{{site}}/touch": Write(
+        "POST", f"{API}/sites/default/touch", NODE, _touch, {"json": {"nodes": ["n1"]}}
+    ),
+    f"POST {API}/sites/{{site}}/adopt": Write(
+        "POST", f"{API}/sites/default/adopt", NODE, _touch, {"json": {"nodes": ["n1"]}}
+    ),
+    f"POST {API}/sites/{{site}}/reports/acknowledgements": Write(
+        "POST",
+        f"{API}/sites/default/reports/acknowledgements",
+        NODE,
+        _touch,
+        {"json": {"acknowledged": [{"node": "n1", "op": 1}]}},
+    ),
+}
+
+
+@pytest.fixture
+def action(user: httpx.Client, store: SiteStore) -> str:
+    """Return an action under way, whose group `control` asks for an approval, on a site with a buffer."""
+    commit(store)
+    made = str(create(user)["id"])
+    plan(store, made)
+    store.groups.open_attempt(made, "control", "1")
+    store.approvals.ask(made, "control", 1, ApprovalMoment.BEFORE, "Are the racks cabled?")
+    _load(store, made)
+    return made
+
+
+def test_every_route_that_takes_it_is_in_the_table() -> None:
+    taking = {
+        route
+        for route, operation in OPERATIONS.items()
+        if "If-Match" in {parameter["name"] for parameter in operation.get("parameters", ())}
+    }
+    assert taking == WRITES.keys()
+
+
+@pytest.mark.parametrize("route", WRITES)
+def test_a_stale_write_is_refused_with_both_versions(
+    route: str, user: httpx.Client, store: SiteStore, action: str
+) -> None:
+    write = WRITES[route]
+    seen = write.tag(user, action)
+    write.change(store, action)
+    now = write.tag(user, action)
+    assert now != seen
+    stale = write.send(user, action, seen)
+    assert stale.status_code == 412, stale.text
+    now_version, meant = now.strip('"'), seen.strip('"')
+    assert f"is at version {now_version} now, and not at {meant}" in stale.json()["message"]
+    assert stale.headers["ETag"] == now
+    assert write.tag(user, action) == now, "nothing was changed"
+    assert write.send(user, action, now).status_code != 412
+    write.change(store, action)
+    assert write.send(user, action, None).status_code != 412, "without a condition the last one wins"
+
+
+def test_one_version_is_not_that_of_several_nodes(user: httpx.Client, store: SiteStore) -> None:
+    commit(store)
+    tag = user.get(NODE).headers["ETag"]
+    path = f"{API}/sites/default/touch"
+    several = user.post(path, json={"nodes": ["n1", "n2"]}, headers={"If-Match": tag})
+    assert several.status_code == 400
+    assert "name one node" in several.json()["message"]
+    one = user.post(path, json={"nodes": ["n1"]}, headers={"If-Match": tag})
+    assert one.headers["ETag"] == user.get(NODE).headers["ETag"] != tag
