@@ -256,7 +256,8 @@ def _groups_again(
     blames = blame_groups(
         GroupStanding(group.name, group.definition.depends_on, group.state, group.reason) for group in planned
     )
-    chosen = set(only) or set(failed)
+    # A group that succeeded is not tried again, and brings nothing.
+    chosen = failed.keys() & set(only) if only else set(failed)
     # Those in the way first, from the last to the first; then those that are blocked, from the first to the last.
     for group in reversed(planned):
         if group.name in chosen:

@@ -90,6 +90,16 @@ def test_a_group_that_succeeded_is_not_tried_again(failed: Driving) -> None:
         plan_retry(failed.store, failed.action.id, ["other"])
 
 
+def test_a_group_that_succeeded_does_not_bring_those_behind_it(begin: Begin, fake: FakeProvisioner) -> None:
+    fake.script("c", "deploy", "fail")
+    driving = begin(site(NODES, GROUPS))
+    for name in ("one", "behind", "far", "other"):
+        driving.group(name)
+    driving.store.actions.close(driving.action.id, ActionState.FAILED, "critical group behind failed")
+    with pytest.raises(RetryRefused, match="nothing of group one has failed"):
+        plan_retry(driving.store, driving.action.id, ["one"])
+
+
 def test_a_group_that_does_not_exist_names_the_nearest(failed: Driving) -> None:
     with pytest.raises(GroupNotFound, match="did you mean 'behind'"):
         plan_retry(failed.store, failed.action.id, ["behnd"])
