@@ -11,6 +11,7 @@ from sqlalchemy import Connection, inspect, text
 from site_store.address import sqlite_file
 from site_store.database import BUSY_SECONDS, Database, create_sqlite_file
 from site_store.errors import SchemaNotCurrent
+from site_store.tables import metadata
 
 #: The newest step in `migrations/versions`; a test proves it. Kept here so that opening a store need not load Alembic.
 CURRENT = "0007"
@@ -64,6 +65,8 @@ def upgrade(database: Database) -> str:
     before, after = database.migrate(_migrate)
     if before == after:
         return f"{database.name}: schema {after} is current"
+    if before is not None:
+        database.look_at_large(metadata.sorted_tables)
     return f"{database.name}: upgraded from {'nothing' if before is None else f'schema {before}'} to schema {after}"
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, inspect
+from sqlalchemy import Connection, insert, inspect, text
 
 from site_store import CollectionRecord, SchemaNotCurrent, SiteStore, Version
 from site_store.schema_version import CURRENT, VERSION_TABLE
-from site_store.tables import metadata
+from site_store.tables import metadata, node
 from tests.integration.site_store import first_schema
 from tests.integration.site_store.desk import counts
 from tests.integration.site_store.first_schema import FIRST, MOMENT, SECOND
@@ -125,3 +126,14 @@ def test_an_upgrade_that_fails_leaves_the_old_database(empty_url: str, monkeypat
     assert "upgraded from schema 0001" in SiteStore.upgrade(empty_url)
     with SiteStore.open(empty_url) as store:
         _check_revisions(store)
+
+
+def test_what_an_upgrade_has_sqlite_look_at_are_its_large_tables(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    SiteStore.upgrade(url)
+    with SiteStore.open(url) as store:
+        nodes = [{"site": "north", "name": f"n{number}"} for number in range(1000)]
+        store._database.write(lambda tx: tx.execute(insert(node), nodes))
+        store._database.look_at_large(metadata.sorted_tables)
+        seen = store._database.read(lambda tx: tx.scalars(text("SELECT DISTINCT tbl FROM sqlite_stat1")).all())
+    assert seen == ["node"]
