@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, insert, inspect, text
+from sqlalchemy import Connection, insert, inspect
+from sqlalchemy import text as sql
 
 from site_store import CollectionRecord, SchemaNotCurrent, SiteStore, Version
 from site_store.schema_version import CURRENT, VERSION_TABLE
@@ -135,5 +136,5 @@ def test_what_an_upgrade_has_sqlite_look_at_are_its_large_tables(tmp_path: Path)
         nodes = [{"site": "north", "name": f"n{number}"} for number in range(1000)]
         store._database.write(lambda tx: tx.execute(insert(node), nodes))
         store._database.look_at_large(metadata.sorted_tables)
-        seen = store._database.read(lambda tx: tx.scalars(text("SELECT DISTINCT tbl FROM sqlite_stat1")).all())
+        seen = store._database.read(lambda tx: tx.scalars(sql("SELECT DISTINCT tbl FROM sqlite_stat1")).all())
     assert seen == ["node"]
