@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 FIRST_DELAY = 60.0
@@ -47,50 +46,17 @@ def retry_delay(failures: int, jitter: float = 0.0) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Tries:
-    """How often a node has failed in a row at one wanted version, and when it may be tried next.
+    """How often a node has failed in a row, and when it may be tried next. The store counts (`site_store/tries.py`).
 
     Attributes
     ----------
-    version : the wanted version that was tried; None before the first try.
     failures : failures in a row.
-    cause : text of the last failure.
     next_time : when it may be tried again, in seconds of the caller's clock; None: at once.
     """
 
-    version: int | None = None
     failures: int = 0
-    cause: str = ""
     next_time: float | None = None
-
-    def failed(self, version: int, cause: str, now: float, jitter: float = 0.0) -> Tries:
-        """Return the state after a failure: failures of an older version do not count."""
-        failures = (self.failures if version == self.version else 0) + 1
-        return Tries(version, failures, cause, now + retry_delay(failures, jitter))
-
-    def succeeded(self, version: int) -> Tries:
-        """Return the state after a success."""
-        return Tries(version)
-
-    def wanted(self, version: int) -> Tries:
-        """Return the state when this version is wanted: a new design, or a `touch`, resets it.
-
-        A node that is held for another's failure, or still in progress, has not tried: nothing is recorded of that.
-        """
-        return self if self.version in (None, version) else Tries(version)
 
     def may_try(self, now: float) -> bool:
         """Tell whether the delay is over."""
         return self.next_time is None or now >= self.next_time
-
-
-def nodes_to_retry(failed: Iterable[str], tries: Mapping[str, int], retries: int) -> tuple[str, ...]:
-    """Return which failed nodes of a group are tried again in the same phase, sorted.
-
-    Parameters
-    ----------
-    failed : nodes whose last try of the phase has failed. A node whose outcome is unknown is still in progress, and is
-        none.
-    tries : how many tries each has had; 1 where it is missing.
-    retries : how many more than the first the group allows; 0 by default.
-    """
-    return tuple(sorted(name for name in set(failed) if tries.get(name, 1) <= retries))

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import pytest
+from sqlalchemy import update
 
 from site_engine.trees.nodes import action_nodes, node_history
 from site_store import ActionState, GroupRecord, SiteStore
+from site_store.tables import node as node_table
 from strategy_lib.phase import GroupState, Phase, Reason
 from tests.support.driving import Begin, Driving
 from tests.support.fake_provisioner import FakeProvisioner
@@ -242,6 +244,60 @@ def test_without_leave_a_changed_node_is_not_touched(begin: Begin, fake: FakePro
     finished(driving)
     assert sent(fake, before) == []
     assert all("needs redeploy" in why for why in driving.store.tasks.withheld(driving.action.id).values())
+
+
+def test_rule_37_where_all_feedback_is_lost_nothing_that_serves_is_touched(begin: Begin, fake: FakeProvisioner) -> None:
+    nodes = [node("a"), node("b"), node("c")]
+    rolling = {**group("all", percent_successful_nodes=30), "allow_redeploy": True}
+    first = begin(site(nodes, [rolling]))
+    finished(first)
+    first.store.actions.close(first.action.id, ActionState.SUCCESS, "done")
+    declared = ("site", "name", "wanted_revision", "wanted_digest", "wanted_version", "digest_version", "rack")
+    feedback = {
+        column.name: None
+        for column in node_table.c
+        if column.name not in declared and column.nullable and column.computed is None
+    }
+    first.store._database.write(lambda tx: tx.execute(update(node_table).values(feedback)))
+    fake.set_status("c", "Ready")
+    before = len(fake.submissions())
+    second = begin(site(nodes, [rolling]), "run-2", update={"allow_redeploy": True})
+    finished(second)
+    assert sent(fake, before) == [("prepare", "c"), ("deploy", "c")]
+    left = second.store.tasks.withheld(second.action.id)
+    assert left.keys() == {"a", "b"}
+    assert all("`slipway adopt`" in why for why in left.values())
+    second.store.actions.close(second.action.id, ActionState.SUCCESS, "done")
+    second.store.wishes.adopt("alpha", ["a", "b"], "ann")
+    third = begin(site(nodes, [rolling]), "run-3", update={"allow_redeploy": True})
+    assert finished(third).state is GroupState.SUCCESS
+    assert len(fake.submissions()) == before + 2
+    assert set(third.states().values()) == {"success"}
+
+
+def test_rule_37_new_nodes_make_room_where_nobody_says_how_many_may_be_away(
+    begin: Begin, fake: FakeProvisioner
+) -> None:
+    """10 nodes of which 8 are enough: with the new one 2 may be away; without it, where it fails, 1."""
+    nodes = [node(name) for name in NAMES[:10]]
+    for bad, batches in ((False, [2, 2, 2, 2, 1]), (True, [1] * 9)):
+        run, new = ("bad", NAMES[9]) if bad else ("good", NAMES[9])
+        name = f"alpha-{run}"
+        first = begin(site(nodes[:9], [group("all")]), f"{run}-1", name)
+        finished(first)
+        first.store.actions.close(first.action.id, ActionState.SUCCESS, "done")
+        changed = [{**one, "data": {**one["data"], "kernel": "new"}} for one in nodes]
+        rolling = {**group("all", percent_successful_nodes=80), "allow_redeploy": True}
+        before = len(fake.submissions())
+        if bad:
+            fake.script(new, "deploy", "fail")
+        driving = begin(site(changed, [rolling]), f"{run}-2", name, update={})
+        assert finished(driving).state is GroupState.SUCCESS
+        submissions = sent(fake, before)
+        assert submissions[0] == ("prepare", new)
+        assert [len(names.split()) for action, names in submissions if action == "destroy"] == batches
+        for one in NAMES[:10]:
+            fake.set_status(one, "Ready")
 
 
 def test_rule_37_a_rack_keeps_its_bounds_in_a_wider_group(begin: Begin, fake: FakeProvisioner) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from design_rendering.documents import load_documents
 from provisioner_client.protocol import ListedNode
 from site_engine.actions.kinds import KINDS
 from site_engine.actions.parameters import ActionParameters
+from site_engine.finalization import finalize_dry_run
 from site_engine.node_lists import keep_list
 from site_engine.planning import plan_action, simulate_plan
 from site_engine.site_plans import SitePlan, plan_site
@@ -180,6 +182,44 @@ def test_a_group_with_nothing_to_do_passes_order_and_failure_on(done: Driving) -
     blocked = plan_site(done.store, "alpha")
     assert changes(blocked)["c"] == ("redo", False)
     assert blocked.nodes["c"].withheld == "group last would fail (dependency)"
+
+
+def test_a_dry_run_of_airflow_says_it_of_each_node_too(done: Driving, begin: Begin) -> None:
+    dry = begin(design("noble"), "run-2", update={})
+    report = finalize_dry_run(dry.store, dry.action, {}, logging.getLogger("test"))
+    assert report.changes is not None
+    assert {change: number for change, number in report.changes.counts.items() if number} == {
+        "add": 1,
+        "change": 2,
+        "none": 1,
+    }
+    assert [(one.name, one.counts["change"], one.submitted) for one in report.changes.groups] == [
+        ("one", 2, 0),
+        ("two", 1, 0),
+    ]
+    changed, added = report.changes.nodes
+    assert (changed.nodes, changed.done_version, changed.wanted_version) == (("a", "b"), 1, 2)
+    assert str(changed.withheld).startswith("design changed, needs redeploy")
+    fields = [(one.path, one.before, one.after) for each in changed.documents or () for one in each.fields]
+    assert fields == [("$.data.platform.image", "jammy", "noble")]
+    assert (added.change, added.nodes, added.submitted) == ("add", ("d",), False)
+
+
+def test_rule_37_of_three_commits_while_nothing_ran_the_last_is_done(done: Driving, begin: Begin) -> None:
+    for image in ("noble", "oracular"):
+        commit_design(done.store, "alpha", design(image))
+    show(done.store, a=NodeCondition.READY)
+    last = begin(design("plucky"), "run-2", update={"allow_redeploy": True})
+    plan = plan_site(done.store, "alpha")
+    assert [(one.path, one.before, one.after) for one in (plan.nodes["a"].documents or ())[0].fields] == [
+        ("$.data.platform.image", "jammy", "plucky")
+    ]
+    for name in ("one", "two"):
+        last.group(name)
+    records = {record.name: record for record in done.store.nodes.of_site("alpha")}
+    assert [(records[name].done_revision, records[name].done_version) for name in "abc"] == [(4, 4), (4, 4), (1, 1)]
+    operations = done.store.operations.of_action(last.action.id)
+    assert {name for one in operations for name in one.nodes} == {"a", "b"}
 
 
 def test_rule_25_labels_are_named_as_such(done: Driving) -> None:

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategy_lib import retry_delay
-from strategy_lib.goals.retries import Tries, nodes_to_retry
 
 EIGHT_HOURS = 28_800.0
 
@@ -45,27 +44,3 @@ def test_retry_delay_agrees_with_exact_arithmetic(failures: int, jitter: float) 
     exact = min(28_800, 60 * 2 ** (failures - 1))
     assert retry_delay(failures) == exact
     assert retry_delay(failures, jitter) == pytest.approx(exact * (1 + 0.25 * jitter))
-
-
-def test_failures_in_a_row_wait_longer_and_a_success_begins_anew() -> None:
-    tries = Tries().failed(1, "IPMI", now=1000.0)
-    assert tries == Tries(1, 1, "IPMI", 1060.0)
-    assert not tries.may_try(1059.0)
-    assert tries.may_try(1060.0)
-    tries = tries.failed(1, "timeout", now=1060.0)
-    assert tries == Tries(1, 2, "timeout", 1180.0)
-    assert tries.succeeded(1) == Tries(1)
-    assert Tries().may_try(0.0)
-
-
-def test_a_new_wanted_version_resets() -> None:
-    tries = Tries().failed(1, "IPMI", now=0.0).failed(1, "IPMI", now=0.0)
-    assert tries.wanted(1) is tries
-    assert tries.wanted(2) == Tries(2)
-    assert tries.failed(2, "IPMI", now=0.0).failures == 1
-
-
-def test_only_failed_nodes_are_tried_again_as_often_as_the_group_allows() -> None:
-    assert nodes_to_retry(["b", "a"], {"a": 1, "b": 2}, retries=0) == ()
-    assert nodes_to_retry(["b", "a"], {"a": 1, "b": 2}, retries=1) == ("a",)
-    assert nodes_to_retry(["b", "a"], {"b": 2}, retries=2) == ("a", "b")

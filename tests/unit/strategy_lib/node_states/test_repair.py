@@ -78,7 +78,7 @@ def test_rule_57_all_cells() -> None:
 
 
 def test_repairs_wait_for_their_delay_and_for_the_sites_budget() -> None:
-    tried = Tries().failed(1, "IPMI", now=0.0)
+    tried = Tries(1, next_time=60.0)
     waiting = [("again", tried), ("b", Tries()), ("a", Tries())]
     assert repairs_due(waiting, [], 10, now=59.0) == ("a", "b")
     assert repairs_due(waiting, [], 10, now=60.0) == ("a", "b", "again")
