@@ -283,11 +283,12 @@ def _cells(dialect: str, scope: ColumnElement[str], *conditions: ColumnElement[b
     return select(json_rows(dialect, select(*summed.subquery().c)))
 
 
-_WORST = {"error": 0, "unknown": 1, "undefined": 1, "withheld": 2, "processing": 3, "pending": 4}
+# A word that nobody knows is undefined, the highest of all.
+_WORST = {"error": 1, "unknown": 2, "withheld": 3, "processing": 4, "pending": 5, "success": 6, "deleted": 6}
 
 
 def _rank(status: ColumnElement[str]) -> ColumnElement[int]:
-    return case(*((status == word, place) for word, place in _WORST.items()), else_=len(_WORST))
+    return case(*((status == word, place) for word, place in _WORST.items()), else_=0)
 
 
 def leaf_query(*, of_groups: bool = False) -> Select[Any]:

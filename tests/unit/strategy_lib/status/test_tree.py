@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
+
+import pytest
 
 from strategy_lib.phase import GroupState, Reason
 from strategy_lib.schema_check import check_data, schema
@@ -173,3 +176,19 @@ def test_rule_28_a_blamed_group_is_an_error_whose_first_message_says_why() -> No
         "group": "a",
         "message": "blocked by a: 2 of 3 nodes",
     }
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kind": "site"},
+        {"kind": "group"},
+        {"status": None},
+        {"first_updated": "yesterday"},
+        {"last_updated": "2026-11-22"},
+    ],
+)
+def test_the_schema_refuses_what_no_entry_is(wrong: dict[str, Any]) -> None:
+    shown = entry_to_dict(node("n1", "success"), now=AT[1])
+    assert check_data("status_tree", shown) == []
+    assert check_data("status_tree", {**shown, **wrong}) != []
