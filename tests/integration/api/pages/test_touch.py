@@ -89,6 +89,7 @@ def test_errors_stand_by_operation_and_one_of_an_older_version_says_so(
     assert "Next try due" not in shown
 
 
+@pytest.mark.endurance
 @pytest.mark.usefixtures("committed")
 def test_by_keyboard_from_the_page_of_the_node(open_page: Open, store: SiteStore) -> None:
     watched = open_page(f"{UI}/sites/alpha/nodes/n1")
