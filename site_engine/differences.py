@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from site_store import NodeRecord
 
 
+LEFT_ALONE = "it stays as it is (prune destroys it)"
+"""What is said of a node that left the design, and that nobody has asked to destroy."""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeDifference:
     """What has to be done to a node.
@@ -92,9 +96,28 @@ def node_difference(
     )
 
 
+def why_kept(record: NodeRecord, *, asked: bool) -> str | None:
+    """Return why a node that left the design of an action is not destroyed; None where it is.
+
+    Parameters
+    ----------
+    asked : the action is to destroy such nodes (`prune`).
+    """
+    if record.wanted_digest is not None:
+        return f"the newest design has it, since revision {record.wanted_revision}"
+    if record.done_revision is None:
+        return "no revision is known that it was done for: destroy_nodes, with a revision that has it, removes it"
+    return None if asked else LEFT_ALONE
+
+
 def has_failed(record: NodeRecord) -> bool:
-    """Whether the newest operation on a node failed, and in no older version than the one that is wanted (rule 46)."""
+    """Whether the newest operation on a node failed, and in no older version than the one that is wanted (rule 46).
+
+    Nor has a person asked for the node again since: the store judges its standing by the same.
+    """
     if record.status != Status.ERROR:
+        return False
+    if None not in (record.touched, record.error_version) and (record.error_version or 0) < (record.touched or 0):
         return False
     about, wanted = record.error_revision, record.wanted_revision
     return about is None or wanted is None or about >= wanted

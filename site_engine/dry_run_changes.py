@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
 from site_engine.node_lists import last_conditions
-from site_engine.planning import considered_differences
+from site_engine.planned_differences import planned_differences
 from site_engine.site_plans import explain
 from site_engine.site_rehearsals import SiteRehearsal, kept_nodes
 from site_store import GroupGoal, SiteGoals
@@ -49,7 +49,7 @@ def dry_run_changes(
     for planned in groups:
         digests.update(store.tasks.digests(action.id, planned.group.name))
     conditions, listed_at = last_conditions(store, action.site)
-    found = considered_differences(kind, parameters, digests, records, conditions)
+    found = planned_differences(kind, parameters, digests, records, conditions)
     goals = SiteGoals(
         action.revision,
         {},

@@ -55,7 +55,8 @@ def finalize_action(
     _late_results(store, action, log, provisioners)
     data = store.reports.facts(action.id)
     on_nodes = NodeStepStatus(step, step_states.get(step), judged, step_tasks(store, action, step)) if step else None
-    report = make_report(data, step_states, store.now(), on_nodes)
+    found = {phase: store.tasks.of_step(action.id, phase) for phase in kind_of(action.kind).found_steps}
+    report = make_report(data, step_states, store.now(), on_nodes, found)
     return _closed(store, action, report, log)
 
 
@@ -70,8 +71,13 @@ def finalize_dry_run(
     withheld = store.tasks.withheld(action.id)
     planned = [PlannedGroup(group.definition, group.nodes, group.plan) for group in data.groups]
     below_criteria = parameters.allows(Override.BELOW_CRITERIA)
-    step = kind_of(action.kind).node_step
-    rehearsal = simulate_plan(planned, states, step, targets, withheld, below_criteria=below_criteria)
+    kind, remove = kind_of(action.kind), []
+    step = kind.node_step
+    if kind.relabels:
+        step, targets = Phase.RELABEL, planned_nodes(store, action.id, Phase.RELABEL)
+    if kind.prunes:
+        remove = planned_nodes(store, action.id, Phase.DESTROY)
+    rehearsal = simulate_plan(planned, states, step, targets, withheld, below_criteria=below_criteria, remove=remove)
     report = make_dry_run_report(data, step_states, store.now(), rehearsal)
     if planned and not report.failed_steps:
         report = replace(report, changes=dry_run_changes(store, action, planned, rehearsal))
@@ -87,6 +93,11 @@ def _closed(store: SiteStore, action: ActionRecord, report: Report, log: TaskLog
     if not action.dry_run:
         measure_action(store.actions.get(action.id))
     return report
+
+
+def planned_nodes(store: SiteStore, action_id: str, step: Phase) -> list[str]:
+    """Return the nodes that an action's plan has found for a step, by name."""
+    return [name for name, _ in store.tasks.of_step(action_id, step)]
 
 
 def step_tasks(store: SiteStore, action: ActionRecord, step: Phase | None) -> StepTasks:

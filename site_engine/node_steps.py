@@ -36,7 +36,8 @@ class NodeStepRequest:
     when this attempt began: older provisioner tasks are waited for as long as the step may take, from then on.
     ``ignore_older_tasks`` submits nodes although an older provisioner task still holds them. ``digests``: for new
     labels, the version of each node's design that has them. ``waits_for``: for a removal, node to the nodes that it
-    waits for when it is deployed: these go after it (rule 40).
+    waits for when it is deployed: these go after it (rule 40). ``design_refs``: where the provisioner reads the design
+    of nodes that the action's design does not have.
     """
 
     action_id: str
@@ -50,11 +51,24 @@ class NodeStepRequest:
     ignore_older_tasks: bool = False
     digests: Mapping[str, str] = field(default_factory=dict)
     waits_for: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    design_refs: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def waves(self) -> Sequence[Sequence[str]]:
-        """The nodes in the order in which they are sent: together, or those first that wait for others (rule 40)."""
-        return removal_waves(self.nodes, self.nodes, self.waits_for) if self.waits_for else [self.nodes]
+        """The nodes in the order in which they are sent: together, or those first that wait for others (rule 40).
+
+        Nodes of different designs are not sent together.
+        """
+        waves = removal_waves(self.nodes, self.nodes, self.waits_for) if self.waits_for else [self.nodes]
+        if not self.design_refs:
+            return waves
+        return [part for wave in waves for part in self._by_design(wave)]
+
+    def _by_design(self, wave: Sequence[str]) -> list[list[str]]:
+        parts: dict[str, list[str]] = {}
+        for name in wave:
+            parts.setdefault(self.design_refs.get(name, self.design_ref), []).append(name)
+        return list(parts.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +121,14 @@ class NodeStepSubject:
             if operation is None and nodes and number not in self._over:
                 nodes = self._without_held(nodes, not_done)
                 if nodes:
-                    digests = request.digests
-                    return NextOperation(request.phase, nodes, request.times, digests=digests, number=number)
+                    return NextOperation(
+                        request.phase,
+                        nodes,
+                        request.times,
+                        digests=request.digests,
+                        number=number,
+                        design_ref=request.design_refs.get(nodes[0]),
+                    )
         if not not_done and not self.has_begun():
             self._log.info("All of them are done already. Nothing is submitted.")
         return self._judge()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from site_engine.actions.kinds import ActionKind, Override
 from site_engine.actions.parameters import ActionParameters
 from site_engine.differences import NodeDifference, node_differences
+from site_engine.planned_differences import planned_differences
 from site_store import IdleGroup, NodeRecord, PlannedGroup
 from strategy_lib.deployment import Deployment, Finished
 from strategy_lib.errors import StrategyLibError
@@ -18,7 +19,7 @@ from strategy_lib.group_plan import bounds_of, plan_of_group
 from strategy_lib.node import Node, NodeState
 from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import NodeCondition
-from strategy_lib.phase import GroupState
+from strategy_lib.phase import GroupState, Phase
 from strategy_lib.report import Submission
 from strategy_lib.selectors import resolve
 from strategy_lib.strategy import Group, Strategy
@@ -26,7 +27,7 @@ from strategy_lib.verdict import Judgement, verdict_on
 
 if TYPE_CHECKING:
     from design_rendering.design import Design
-    from strategy_lib.phase import Phase, Reason
+    from strategy_lib.phase import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class Plan:
     ``groups`` stand in processing order; ``done`` are nodes that are already as wanted (rule 21); ``withheld`` are
     deployed nodes that are not submitted though they are not as wanted, each with the reason; ``other`` are nodes of
     the site in no group. ``differences`` say of each node that is considered, and of those that left the design, what
-    has to be done to it, and why.
+    has to be done to it, and why. ``relabel`` are nodes that get new labels in place, before the groups; ``remove`` are
+    those that left the design and are destroyed after them, ``left`` those that stay, each with the reason.
     """
 
     groups: tuple[PlannedGroup, ...]
@@ -44,6 +46,9 @@ class Plan:
     other: frozenset[str]
     withheld: Mapping[str, str] = field(default_factory=dict)
     differences: Mapping[str, NodeDifference] = field(default_factory=dict)
+    relabel: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+    left: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def redeploy(self) -> frozenset[str]:
@@ -153,6 +158,8 @@ def plan_action(
     strategy: Strategy,
     records: Iterable[NodeRecord],
     conditions: Mapping[str, NodeCondition],
+    *,
+    relabelled: bool = False,
 ) -> Plan:
     """Make the plan of an action from what is known of its nodes: the same for a task, a preview and a dry run.
 
@@ -161,20 +168,29 @@ def plan_action(
     strategy : the design's own, or that of the named nodes.
     records : what the store knows of the site's nodes.
     conditions : what the provisioner says of them.
+    relabelled : new labels have been given: nodes that still differ by them were not proven to have them. Else they
+        count as given, where this kind of action gives them.
     """
     of_site = list(records)
-    differences = considered_differences(kind, parameters, design.digests, of_site, conditions)
+    differences = planned_differences(kind, parameters, design.digests, of_site, conditions, relabelled=relabelled)
     known = Known(
         deployed=judge_deployed(differences),
         edges=design.edges,
-        met=_done_of(design, of_site, conditions),
+        met=_done_of(design, of_site, conditions, labels=kind.relabels and not relabelled),
         redeployable=redeployable_nodes(kind, parameters, differences, conditions),
         redeploy=parameters.allows(Override.ALLOW_REDEPLOY),
         serving=frozenset(name for name, condition in conditions.items() if condition is NodeCondition.DEPLOYED),
     )
     plan = make_plan(strategy, design.nodes, known)
     allowed = {name: replace(differences[name], withheld=None) for name in plan.redeploy}
-    return replace(plan, differences={**differences, **allowed})
+    removals = {name: each for name, each in differences.items() if each.change is Change.REMOVE and kind.prunes}
+    return replace(
+        plan,
+        differences={**differences, **allowed},
+        relabel=tuple(sorted(name for name in plan.done if differences[name].change is Change.RELABEL)),
+        remove=tuple(sorted(name for name, each in removals.items() if each.withheld is None)),
+        left={name: each.withheld for name, each in sorted(removals.items()) if each.withheld is not None},
+    )
 
 
 def redeployable_nodes(
@@ -200,53 +216,36 @@ def redeployable_nodes(
     )
 
 
-def _done_of(design: Design, records: Iterable[NodeRecord], conditions: Mapping[str, NodeCondition]) -> frozenset[str]:
-    """Return the nodes that others wait for, and that are done as wanted: an action may leave them out (rule 39)."""
+def _done_of(
+    design: Design, records: Iterable[NodeRecord], conditions: Mapping[str, NodeCondition], *, labels: bool
+) -> frozenset[str]:
+    """Return the nodes that others wait for, and that are done as wanted: an action may leave them out (rule 39).
+
+    Parameters
+    ----------
+    labels : those that differ by their labels alone count, too.
+    """
     named = frozenset[str]().union(*frozenset(design.edges.values()))
     if not named:
         return frozenset()
     wanted = {name: design.digests[name] for name in named if name in design.digests}
     found = node_differences(wanted, (record for record in records if record.name in named), conditions)
-    return frozenset(name for name in wanted if found[name].change is Change.NONE)
-
-
-def considered_differences(
-    kind: ActionKind,
-    parameters: ActionParameters,
-    digests: Mapping[str, str],
-    records: Iterable[NodeRecord],
-    conditions: Mapping[str, NodeCondition],
-) -> Mapping[str, NodeDifference]:
-    """Tell what has to be done to the nodes that an action considers, and which left the design.
-
-    Where it redoes what is done, or has just destroyed its target nodes (a dry run would have), it leaves none alone.
-    """
-    targets = parameters.target_nodes
-    wanted = {name: digest for name, digest in digests.items() if targets is None or name in targets}
-    found = node_differences(wanted, records, conditions)
-    if targets is not None:
-        found = {name: found[name] for name in wanted}
-    if not parameters.allows(Override.REDO_DONE) and not kind.is_destructive:
-        return found
-    why = f"asked for with {Override.REDO_DONE}" if not kind.is_destructive else f"{kind.name} does it anew"
-    return {name: _redone(each, why) for name, each in found.items()}
-
-
-def _redone(found: NodeDifference, why: str) -> NodeDifference:
-    if found.change in (Change.NONE, Change.RELABEL):
-        return replace(found, change=Change.REDO, reason=why, withheld=None)
-    return replace(found, withheld=None)
+    as_wanted = {Change.NONE, Change.RELABEL} if labels else {Change.NONE}
+    return frozenset(name for name in wanted if found[name].change in as_wanted)
 
 
 def judge_deployed(differences: Mapping[str, NodeDifference]) -> Deployed:
     """Tell the nodes that are as wanted from those that only a redeploy would bring to the wanted design (rule 21).
 
     A provisioner answers a prepare and a deploy of a node that is deployed with success at once, and touches nothing.
-    So such a node is as wanted only where it is recorded as done in this very design, beyond doubt.
+    So such a node is as wanted only where it is recorded as done in this very design, beyond doubt; or differs from it
+    by labels alone, which are given in place.
     """
+    considered = {name: each for name, each in differences.items() if each.change is not Change.REMOVE}
+    good = (Change.NONE, Change.RELABEL)
     return Deployed(
-        frozenset(name for name, each in differences.items() if each.change is Change.NONE),
-        {name: each.withheld for name, each in differences.items() if each.withheld is not None},
+        frozenset(name for name, each in considered.items() if each.change in good and each.withheld is None),
+        {name: each.withheld for name, each in considered.items() if each.withheld is not None},
     )
 
 
@@ -297,6 +296,11 @@ class DryRun:
         """The nodes that would be submitted."""
         return frozenset(name for submission in self.submissions for name in submission.nodes)
 
+    @property
+    def submitting(self) -> frozenset[str]:
+        """The groups that have something to submit."""
+        return frozenset(one.group for one in self.submissions if one.group is not None and one.nodes)
+
 
 def simulate_plan(
     groups: Sequence[PlannedGroup],
@@ -306,11 +310,12 @@ def simulate_plan(
     withheld: Collection[str] = (),
     *,
     below_criteria: bool = False,
+    remove: Sequence[str] = (),
 ) -> DryRun:
     """Return every provisioner task that would be submitted, in order, then the groups without any.
 
     ``step`` is done to the ``targets`` before any group; ``withheld`` nodes are never submitted. ``below_criteria`` is
-    the override of the action.
+    the override of the action. ``remove`` are nodes that left the design, and are destroyed after the groups.
     """
     deployment = Deployment(
         [planned.group for planned in groups],
@@ -320,10 +325,12 @@ def simulate_plan(
         plans={planned.group.name: planned.plan for planned in groups},
         below_criteria=below_criteria,
     )
-    submissions = [Submission(None, step.value, tuple(targets))] if step is not None else []
+    submissions = [Submission(None, step.value, tuple(targets))] if step is not None and targets else []
     while not isinstance(due := deployment.next(), Finished):
         submissions.append(Submission(due.group, due.phase.value, tuple(due.nodes)))
         deployment.record(due, due.nodes, ())
+    if remove:
+        submissions.append(Submission(None, Phase.DESTROY.value, tuple(remove)))
     submitted = {submission.group for submission in submissions}
     views = deployment.groups
     idle = [view.name for view in views if view.name not in submitted]

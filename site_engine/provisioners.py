@@ -125,6 +125,11 @@ class ProvisionerConnection:
         return f"{base}/slipway/d/{token}" + (f"?n={fetch}" if fetch else "")
 
 
+def token_of_address(address: str) -> str:
+    """Return the token in the address of a design; the address itself where it has none."""
+    return address.rpartition("/slipway/d/")[2].partition("?")[0]
+
+
 class Provisioners(Protocol):
     """Looks up which connection leads to a provisioner. Who starts the engine gives it; a module may be one.
 

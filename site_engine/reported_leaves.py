@@ -61,12 +61,12 @@ def _nodes_of_site(store: SiteStore, site: str, asked: Collection[Place]) -> set
 
 def _nodes_of_action(store: SiteStore, action_id: str, asked: Collection[Place]) -> set[Place]:
     """Return which of these are a phase, or a step on nodes, and a node that stands directly below it."""
-    step = kind_of(store.actions.get(action_id).kind).node_step
+    steps = {step.value: step for step in kind_of(store.actions.get(action_id).kind).node_steps}
     members: dict[str, Collection[str]] = {}
     for above in {above for above, _ in asked}:
         names = above.split(SEPARATOR)
         if len(names) == 3 and names[0] == DEPLOY_GROUP:
             members[above] = frozenset(store.groups.get(action_id, names[1]).nodes)
-        elif step is not None and above == step.value:
-            members[above] = frozenset(name for name, _ in store.tasks.of_step(action_id, step))
+        elif above in steps:
+            members[above] = frozenset(name for name, _ in store.tasks.of_step(action_id, steps[above]))
     return {(above, node) for above, node in asked if node in members.get(above, ())}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from site_engine.actions.kinds import AFTER_SUCCESS, kind_of
+from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
 from site_store import OperationStatus
 from site_store.events import EventKind
@@ -38,24 +39,31 @@ STEP_WARNING = "step_warning"
 _MOST_LATE = 100
 
 
-def failed_steps(states: Mapping[str, str | None], events: Iterable[EventRecord]) -> list[FailedStep]:
+def failed_steps(
+    states: Mapping[str, str | None], events: Iterable[EventRecord], behind: Collection[str] = ()
+) -> list[FailedStep]:
     """Return the steps before the groups that failed, with the last thing that was said about each.
 
     Parameters
     ----------
     states : Airflow's state of every step, in the DAG's order. A step that was not reached is not named.
     events : the action's events, oldest first.
+    behind : the steps behind the groups.
     """
     said = {event.data.get("step"): event.message for event in events if event.kind == STEP_FAILED}
     return [
-        FailedStep(step, said.get(step, "its task failed; see its log"), behind=step == AFTER_SUCCESS)
+        FailedStep(step, said.get(step, "its task failed; see its log"), behind=step in behind)
         for step, state in states.items()
         if state == "failed"
     ]
 
 
 def make_report(
-    data: ReportInput, step_states: Mapping[str, str | None], ended: datetime, node_step: NodeStepStatus | None = None
+    data: ReportInput,
+    step_states: Mapping[str, str | None],
+    ended: datetime,
+    node_step: NodeStepStatus | None = None,
+    found: Mapping[Phase, StepTasks] = MappingProxyType({}),
 ) -> Report:
     """Make the report (rules 19, 20, 25).
 
@@ -66,10 +74,12 @@ def make_report(
     ended : when the action ended.
     node_step : how the action's step on nodes stands, if it has one. Where the action has a plan, that tells about the
         nodes.
+    found : what came of nodes that the plan has found for steps of their own: new labels, removals.
     """
     action = data.action
-    failed = failed_steps(step_states, data.events)
-    groups, nodes = _planned(data)
+    failed = failed_steps(step_states, data.events, kind_of(action.kind).steps_behind)
+    relabelled = _of_step(found, Phase.RELABEL)
+    groups, nodes = _planned(data, {node.name for node in relabelled if node.state is NodeState.SUCCESS})
     on_nodes = report_node_step(data, node_step) if node_step is not None and not groups else None
     if node_step is not None and on_nodes is not None:
         group, nodes = on_nodes[0], list(on_nodes[1])
@@ -77,14 +87,22 @@ def make_report(
         if group.reason is Reason.NODE_STEP and not kind_of(action.kind).has_groups:
             # Its nodes say why, and better.
             failed = [step for step in failed if step.step != node_step.step]
-    return build_report(_action(action, ended), groups, nodes, failed, _notes(data.events))
+    removed = _of_step(found, Phase.DESTROY)
+    return build_report(
+        _action(action, ended), groups, nodes, failed, _notes(data.events), relabelled=relabelled, removed=removed
+    )
+
+
+def _of_step(found: Mapping[Phase, StepTasks], step: Phase) -> tuple[ReportedNode, ...]:
+    """Return the nodes of such a step, in no group."""
+    return tuple(ReportedNode(name, _STATES[task.status], (), task.error) for name, task in found.get(step, ()))
 
 
 def make_dry_run_report(
     data: ReportInput, step_states: Mapping[str, str | None], ended: datetime, rehearsal: DryRun
 ) -> Report:
     """Make the report of a dry run: what would be submitted and what not, unless a step before the groups failed."""
-    failed = failed_steps(step_states, data.events)
+    failed = failed_steps(step_states, data.events, kind_of(data.action.kind).steps_behind)
     planned = bool(data.groups) or not kind_of(data.action.kind).has_groups
     withheld = tuple(reported_node(tasks) for tasks in data.nodes if tasks.prepare.status is TaskStatus.WITHHELD)
     verdict, text = dry_run_verdict(
@@ -143,14 +161,20 @@ def _action(action: ActionRecord, ended: datetime) -> ReportedAction:
     )
 
 
-def _planned(data: ReportInput) -> tuple[list[ReportedGroup], list[ReportedNode]]:
-    """Return the groups of the plan, and all nodes that it considers."""
+def _planned(data: ReportInput, relabelled: Collection[str] = ()) -> tuple[list[ReportedGroup], list[ReportedNode]]:
+    """Return the groups of the plan, and all nodes that it considers.
+
+    Parameters
+    ----------
+    relabelled : nodes that the action gave new labels: it did not find them as wanted.
+    """
     members: defaultdict[str, list[NodeTasks]] = defaultdict(list)
     for tasks in data.nodes:
         for name in tasks.groups:
             members[name].append(tasks)
     groups = [_group(group, members[group.name]) for group in data.groups]
-    return groups, [reported_node(tasks) for tasks in data.nodes]
+    nodes = [reported_node(tasks) for tasks in data.nodes]
+    return groups, [replace(node, as_wanted=False) if node.name in relabelled else node for node in nodes]
 
 
 def _notes(events: Iterable[EventRecord]) -> list[str]:

@@ -279,12 +279,15 @@ def _retried(group: GroupRecord, states: Mapping[str, NodeState], blocked_by: st
 
 
 def _nodes_of_step(store: SiteStore, action: ActionRecord, tasks: Collection[Task]) -> list[str]:
-    """Return the nodes of the action's step on nodes that go again, where that step does."""
-    step = kind_of(action.kind).node_step
-    if step is None or step.value not in tasks:
-        return []
-    done = {name for name, task in store.tasks.of_step(action.id, step) if task.status is TaskStatus.SUCCESS}
-    return [name for name in parameters_of(action).target_nodes or () if name not in done]
+    """Return the nodes of the action's steps on nodes that go again, where these steps do."""
+    kind, found = kind_of(action.kind), []
+    for step in kind.node_steps:
+        if step.value in tasks:
+            known = store.tasks.of_step(action.id, step)
+            asked = parameters_of(action).target_nodes or () if step is kind.node_step else [name for name, _ in known]
+            done = {name for name, task in known if task.status is TaskStatus.SUCCESS}
+            found += [name for name in asked if name not in done]
+    return found
 
 
 def _warnings(store: SiteStore, action: ActionRecord) -> tuple[str, ...]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from site_engine.design_changes import DesignUnreadable, documents_between
-from site_engine.differences import NodeDifference, node_difference
+from site_engine.differences import NodeDifference, node_difference, why_kept
 from site_engine.node_lists import last_conditions
 from site_engine.site_rehearsals import changes_of, rehearse_update
 from strategy_lib.goals.update import Change
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from design_rendering.document_changes import DocumentChange
     from site_engine.site_rehearsals import SiteRehearsal
-    from site_store import GroupGoal, SiteGoals, SiteStore
+    from site_store import GroupGoal, NodeRecord, SiteGoals, SiteStore
 
 MOST_EXPLAINED = 2000
 """Of so many nodes at most it is said which documents and fields differ."""
@@ -122,12 +122,23 @@ def plan_site(store: SiteStore, site: str, *, explained: int = MOST_EXPLAINED) -
     conditions, read_at = last_conditions(store, site)
     deployed = {name for name, condition in conditions.items() if condition is NodeCondition.DEPLOYED}
     goals = store.goals.of_site(site, deployed)
-    found = {
-        name: node_difference(name, record.wanted_digest, record, conditions.get(name))
-        for name, record in goals.records.items()
-    }
+    found = {name: _of_update(record, conditions.get(name)) for name, record in goals.records.items()}
     rehearsal = rehearse_update(store, site, goals, found, conditions)
     return explain(store, site, goals, found, read_at, rehearsal, explained=explained)
+
+
+def _of_update(record: NodeRecord, condition: NodeCondition | None) -> NodeDifference:
+    """Return what an update has to do to a node: it gives new labels in place, and removes nothing unasked."""
+    found = node_difference(record.name, record.wanted_digest, record, condition)
+    if found.change is Change.RELABEL:
+        return replace(found, withheld=None)
+    return replace(found, withheld=why_kept(record, asked=False)) if found.change is Change.REMOVE else found
+
+
+def _is_done_aside(each: NodeDifference, *, in_a_group: bool) -> bool:
+    """Whether something is done to a node beside the groups: new labels in place, a removal."""
+    aside = each.change is Change.REMOVE or (each.change is Change.RELABEL and in_a_group)
+    return aside and each.withheld is None
 
 
 def explain(
@@ -159,7 +170,7 @@ def explain(
             each,
             tuple(groups_of.get(name, ())),
             documents.get(name),
-            name in rehearsal.submitted,
+            name in rehearsal.submitted or _is_done_aside(each, in_a_group=name in groups_of),
             rehearsal.kept.get(name),
         )
         for name, each in changed.items()

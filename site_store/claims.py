@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Text, and_, case, exists, func, literal, select, true, update
+from sqlalchemy import Connection, Text, and_, case, exists, func, literal, null, select, true, update
 
 from site_store import dialects
 from site_store.dialects import pairs
@@ -86,8 +86,9 @@ def claim(
         # Neither new labels nor the phases change what is deployed on a node; only to destroy it does.
         kept = frozenset(name for name in claimed if _stays(phase, (found or {}).get(name)))
         owner = provisioner_owner(tx.scalar(select(action.c.connection).where(action.c.id == action_id)))
-        _touch_nodes(tx, now, site, op, owner, sorted(kept), undone=False)
-        _touch_nodes(tx, now, site, op, owner, [name for name in claimed if name not in kept], undone=True)
+        _touch_nodes(tx, now, site, op, owner, sorted(kept), {})
+        undone = _removal() if phase is Phase.DESTROY else _NOT_DONE
+        _touch_nodes(tx, now, site, op, owner, [name for name in claimed if name not in kept], undone)
     left_out = sorted(frozenset(due).difference(claimed)) or None
     values: dict[str, Any] = {"reference": reference_of(action_id, op), "nodes": claimed, "left_out": left_out}
     if phase.is_of_nodes and not claimed:
@@ -247,10 +248,27 @@ def _note_digests(tx: Connection, op: int, digests: Mapping[str, str]) -> None:
         tx.execute(noted.values(digest=version.c.value))
 
 
+def _removal() -> dict[str, Any]:
+    """Return what a destruction makes of what a node is done in: nothing, where the node is wanted.
+
+    One that left the design keeps it until it is proven destroyed: by that it is still to be removed, and is found in
+    the design that has it. Should it be wanted again meanwhile, nobody relies on it.
+    """
+    wanted = node.c.wanted_digest.is_not(None)
+    kept = {fact: case((wanted, null()), else_=node.c[fact]) for fact in _NOT_DONE if fact != "doubt"}
+    doubted = and_(~wanted, node.c.done_digest.is_not(None))
+    return {**kept, "doubt": case((doubted, literal("its removal was begun")), else_=null())}
+
+
 def _touch_nodes(
-    tx: Connection, now: datetime, site: str, op: int, owner: str, nodes: list[str], *, undone: bool
+    tx: Connection, now: datetime, site: str, op: int, owner: str, nodes: list[str], done: Mapping[str, Any]
 ) -> None:
-    """Make this the newest operation of its nodes; when `undone`, they count as done in no version from now on."""
+    """Make this the newest operation of its nodes.
+
+    Parameters
+    ----------
+    done : what becomes of what they are done in: `_NOT_DONE` in no version from now on; nothing: it stays.
+    """
     if not nodes:
         return
     rows = dialects.names(tx, nodes).subquery()
@@ -269,7 +287,7 @@ def _touch_nodes(
     tx.execute(
         touched.on_conflict_do_update(
             index_elements=["site", "name"],
-            set_={**new, "left_as": None, "version": node.c.version + 1, **(_NOT_DONE if undone else {})},
+            set_={**new, "left_as": None, "version": node.c.version + 1, **done},
             where=NODES.start(touched.excluded.op),
         )
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import Connection, select, update
@@ -20,10 +21,11 @@ from site_store.records import GroupRecord, GroupStanding, IdleGroup, PlannedGro
 from site_store.steps import AIRFLOW_OWNER, end_group_steps, plan_steps
 from site_store.storable import require_names
 from site_store.tables import action, group_node, group_run, task
+from site_store.tasks import plan_node_step
 from site_store.unsent import write_dependencies
 from strategy_lib.criteria import CriterionResult
 from strategy_lib.goals.op_transitions import Event
-from strategy_lib.phase import GroupState, Reason
+from strategy_lib.phase import GroupState, Phase, Reason
 
 _BLANK: dict[str, Any] = {"reason": None, "criteria": [], "counts": {}, "ended": None}
 _OPEN = (GroupState.PENDING, GroupState.RUNNING)
@@ -44,6 +46,7 @@ class Groups(Repository):
         group_step: tuple[str, int] | None = None,
         idle: Sequence[IdleGroup] = (),
         plan_key: str = "",
+        step_nodes: Mapping[Phase, Collection[str]] = MappingProxyType({}),
     ) -> bool:
         """Write down what an action is going to do; if it has a plan already, that one stays.
 
@@ -62,6 +65,7 @@ class Groups(Repository):
         idle : groups that have nothing to submit, with their verdicts, in processing order. Airflow gets no task for
             them; the others are mapped in processing order.
         plan_key : what Airflow keeps over its own retries of the task that plans, and changes when a person clears it.
+        step_nodes : the nodes that the plan has found for steps of their own, which are not named by anybody.
 
         Returns
         -------
@@ -87,6 +91,8 @@ class Groups(Repository):
                 plan_steps(tx, action_id, owner, {step: place}, [planned.group.name for planned in groups])
                 end_group_steps(tx, now, action_id, step, idle)
             if written:
+                for phase, nodes in step_nodes.items():
+                    plan_node_step(tx, action_id, its.connection, phase, nodes)
                 critical = {planned.group.name for planned in groups if planned.group.critical}
                 judge_idle(tx, now, action_id, its.site, idle, critical, plan_key)
             return written

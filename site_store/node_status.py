@@ -118,7 +118,10 @@ def follow_tasks(
     succeeded = or_(done, and_(relabelled, mended))
     ended = or_(succeeded, destroyed)
     repeated = and_(ended, node.c.error.is_not(None), node.c.error_action == task.c.action_id, literal(not late))
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = {
+        fact: case((destroyed, null()), else_=node.c[fact])
+        for fact in ("done_revision", "done_digest", "done_version", "done_at", "doubt")
+    }
     if proven is not None:
         values = {
             "done_revision": case((proven, action.c.revision), else_=node.c.done_revision),

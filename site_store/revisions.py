@@ -253,6 +253,11 @@ class Revisions(Repository):
         )
         return sorted(found, key=lambda record: (record.collection, record.position))
 
+    def number_of_token(self, site: str, token: str) -> int | None:
+        """Return which revision of a site has this token; None where none has."""
+        query = select(revision.c.number).where(revision.c.site == site, revision.c.design_token == token)
+        return self._database.read(lambda tx: tx.scalar(query))
+
     def design_by_token(self, token: str) -> str:
         """Return the rendered design of the revision, or of the candidate, whose token this is.
 

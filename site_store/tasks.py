@@ -207,6 +207,15 @@ class Tasks(Repository):
 
         return self._database.read(work)
 
+    def plan_step(self, action_id: str, phase: Phase, nodes: Collection[str]) -> None:
+        """Write that a step is to be done to these nodes, which its action has found; rows that there are stay."""
+
+        def work(tx: Connection) -> None:
+            connection = tx.scalar(select(action.c.connection).where(action.c.id == action_id))
+            plan_node_step(tx, action_id, connection, phase, nodes)
+
+        self._database.write(work)
+
     def of_step(self, action_id: str, phase: Phase) -> list[tuple[str, TaskRecord]]:
         """Return each node of such a step with what came of it, by name."""
         query = (

@@ -53,7 +53,9 @@ def _table(nodes: Iterable[Mapping[str, Any]], *, explain: bool) -> Any:
     rows = table("Node", "", "Why", "What differs", folds=("Why", "What differs"))
     for node in nodes:
         why = node["withheld"] or node["reason"]
-        if not node["groups"] and node["change"] in (Change.ADD, Change.CHANGE, Change.REDO):
+        if node["change"] == Change.REMOVE and node["withheld"]:
+            why = f"{node['reason']}: {why}"
+        if not node["groups"] and node["change"] in (Change.ADD, Change.CHANGE, Change.REDO, Change.RELABEL):
             why = f"{why} (in no group: not submitted)"
         word = Text(node["change"], style="yellow" if node["withheld"] else "")
         differs = "\n".join(_fields(node["documents"] or (), None if explain else _MOST_FIELDS))

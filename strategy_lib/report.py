@@ -107,6 +107,8 @@ class Report:
 
     `rehearsal` is what a dry run would submit, in order, if every node succeeded; None when it was no dry run.
     `changes` is what it says has to be done to nodes; None where it has no plan.
+    `relabelled` are nodes that were to get new labels in place, `removed` those that left the design and were to be
+    destroyed: each with what came of that.
     """
 
     action: ReportedAction
@@ -118,6 +120,8 @@ class Report:
     notes: tuple[str, ...] = ()
     rehearsal: tuple[Submission, ...] | None = None
     changes: ReportedChanges | None = None
+    relabelled: tuple[ReportedNode, ...] = ()
+    removed: tuple[ReportedNode, ...] = ()
 
     @property
     def failed_groups(self) -> tuple[ReportedGroup, ...]:
@@ -159,24 +163,43 @@ def build_report(
     nodes: Iterable[ReportedNode] = (),
     failed_steps: Iterable[FailedStep] = (),
     notes: Iterable[str] = (),
+    *,
+    relabelled: Iterable[ReportedNode] = (),
+    removed: Iterable[ReportedNode] = (),
 ) -> Report:
     """Make the report of an action that is over.
 
     Parameters
     ----------
     groups : in processing order. One that is still pending or running was interrupted, and so has failed.
+    relabelled, removed : see `Report`.
     """
+    in_place, gone = tuple(relabelled), tuple(removed)
     judged, considered = tuple(_judged(group) for group in groups), tuple(nodes)
     steps = tuple(failed_steps)
     judgement = verdict_on(judged, steps)
     text = _sentence(judgement, steps)
     grouped = [node for node in considered if node.groups]
     withheld = sum(1 for node in grouped if node.withheld)
-    if judgement.verdict is Verdict.SUCCESS and grouped and all(node.as_wanted for node in grouped):
+    if judgement.verdict is Verdict.SUCCESS and grouped and all(node.as_wanted for node in grouped) and not gone:
         text += "; nothing was submitted, as every node was as wanted already"
     if withheld:
         text += f"; {withheld} {'node was' if withheld == 1 else 'nodes were'} not submitted: the report says why"
-    return Report(action, judgement.verdict, text, judged, considered, steps, tuple(notes))
+    for word, nodes_of_step in (("relabelled", in_place), ("removed", gone)):
+        number = sum(1 for node in nodes_of_step if node.state is NodeState.SUCCESS)
+        if number:
+            text += f"; {number} {'node was' if number == 1 else 'nodes were'} {word}"
+    return Report(
+        action,
+        judgement.verdict,
+        text,
+        judged,
+        considered,
+        steps,
+        tuple(notes),
+        relabelled=in_place,
+        removed=gone,
+    )
 
 
 def _sentence(judgement: Judgement, failed_steps: Sequence[FailedStep]) -> str:

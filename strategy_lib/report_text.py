@@ -66,6 +66,7 @@ def _lines(report: Report) -> Iterator[str]:
             for group in failed_groups:
                 yield from _failed_group(group, states, culprits)
     yield from _troubled_nodes(report.nodes)
+    yield from _nodes_of_steps(report)
     if report.notes:
         yield "Notes:"
         yield from (f"  {note}" for note in report.notes)
@@ -146,14 +147,38 @@ def _troubled_nodes(nodes: Sequence[ReportedNode]) -> Iterator[str]:
         yield from _names_by_groups(not_begun)
 
 
-def _names_by_groups(nodes: Sequence[ReportedNode]) -> Iterator[str]:
+def nodes_of_steps(report: Report) -> Iterator[tuple[str, list[ReportedNode]]]:
+    """Yield nodes that got new labels, or were removed, below their titles: those first of which that is not proven."""
+    for nodes, good, bad in (
+        (report.relabelled, "Nodes with new labels", "Nodes whose new labels are not proven"),
+        (report.removed, "Nodes that left the design and were destroyed", "Nodes that left the design and remain"),
+    ):
+        done = [node for node in nodes if node.state is NodeState.SUCCESS]
+        not_done = [node for node in nodes if node.state is not NodeState.SUCCESS]
+        yield from ((title, found) for title, found in ((bad, not_done), (good, done)) if found)
+
+
+def _nodes_of_steps(report: Report) -> Iterator[str]:
+    for title, nodes in nodes_of_steps(report):
+        yield f"{title} ({len(nodes)}):"
+        if nodes[0].state is NodeState.SUCCESS:
+            yield from _names_by_groups(nodes, "")
+            continue
+        for node in nodes[:_MOST_TROUBLED]:
+            yield f"  {node.name}: {node.message or node.state}"
+        if len(nodes) > _MOST_TROUBLED:
+            yield f"  and {len(nodes) - _MOST_TROUBLED} more"
+
+
+def _names_by_groups(nodes: Sequence[ReportedNode], no_group: str = "in no group: ") -> Iterator[str]:
     """Yield a line for all nodes of the same groups: why they were not started is said of the groups."""
     names: dict[tuple[str, ...], list[str]] = {}
     for node in nodes:
         names.setdefault(node.groups, []).append(node.name)
     for groups, found in names.items():
         more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
-        yield f"  in {', '.join(groups) or 'no group'}: {', '.join(found[:_MOST_NAMES])}{more}"
+        where = f"in {', '.join(groups)}: " if groups else no_group
+        yield f"  {where}{', '.join(found[:_MOST_NAMES])}{more}"
 
 
 def _group_table(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -11,6 +11,7 @@ from airflow.sdk import DAG, BaseOperator, Param, XComArg, chain
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 
 from site_engine.actions.kinds import (
+    AFTER_SUCCESS,
     BY_NAME_ALONE,
     DEPLOY_GROUP,
     KINDS,
@@ -24,10 +25,11 @@ from site_engine.actions.kinds import (
 from slipway_airflow.operators.action import AcquireSiteOperator, ReleaseSiteOperator, ReportOperator
 from slipway_airflow.operators.after_success import AfterSuccessOperator
 from slipway_airflow.operators.design import CONFIGURATION_KEY, LoadDesignOperator, ValidateDesignOperator
+from slipway_airflow.operators.found_nodes import RelabelFoundNodesOperator, RemoveFoundNodesOperator
 from slipway_airflow.operators.group import DeployGroupOperator
 from slipway_airflow.operators.plan import PlanGroupsOperator
 from slipway_airflow.operators.steps import NodeStepOperator, SiteStepOperator
-from strategy_lib.phase import NODE_STEPS
+from strategy_lib.phase import NODE_STEPS, Phase
 
 # Every task may start again at any point, so trouble on the way is retried patiently: for about half an hour.
 _RETRIES = {
@@ -129,7 +131,7 @@ def site_dag(dag_id: str, *, doc_md: str) -> DAG:
         tasks: list[BaseOperator | MappedOperator] = list(steps)
         if kind.has_groups:
             tasks.append(_groups(steps[-1], load))
-        tasks += [AfterSuccessOperator(task_id=name, trigger_rule="all_done") for name in kind.steps_behind]
+        tasks += [_BEHIND[name](task_id=name, trigger_rule="all_done") for name in kind.steps_behind]
         report = ReportOperator(task_id=REPORT, trigger_rule="all_done")
         # A teardown, so that it runs also when the run is marked failed. Without a setup: behind one that fails Airflow
         # runs nothing at all, whatever its trigger rule, and a site that is busy must be reported.
@@ -159,15 +161,19 @@ def _of_site(name: str) -> _StepOperator:
 
 
 def _of_nodes(name: str) -> _StepOperator:
-    return _StepOperator(
-        name,
-        lambda kind, load: NodeStepOperator(
-            task_id=name,
-            step=name,
-            configuration=XComArg(load, key=CONFIGURATION_KEY),
-            trigger_rule=_ALSO_BEHIND_SKIPPED,
-        ),
-    )
+    def make(kind: ActionKind, load: LoadDesignOperator) -> BaseOperator:
+        shared = {"configuration": XComArg(load, key=CONFIGURATION_KEY), "trigger_rule": _ALSO_BEHIND_SKIPPED}
+        if kind.relabels and name == Phase.RELABEL:
+            return RelabelFoundNodesOperator(task_id=name, **shared)
+        return NodeStepOperator(task_id=name, step=name, **shared)
+
+    return _StepOperator(name, make)
+
+
+_BEHIND: Mapping[str, type[BaseOperator]] = {
+    Phase.DESTROY.value: RemoveFoundNodesOperator,
+    AFTER_SUCCESS: AfterSuccessOperator,
+}
 
 
 _OPERATORS = table(

@@ -128,6 +128,9 @@ def judge_parameters(kind: ActionKind, parameters: ActionParameters) -> list[Ref
     """Return what is wrong with the parameters whatever the design is."""
     if kind.targeted and parameters.target_nodes is None:
         return [Refusal(Ground.TARGETS, f"{kind.name} needs the parameter {TARGET_NODES}: name the nodes")]
+    if parameters.target_nodes is not None and kind.prunes and parameters.allows(Override.PRUNE):
+        text = f"{Override.PRUNE} concerns the whole site: leave out {TARGET_NODES}, or {Override.PRUNE}"
+        return [Refusal(Ground.TARGETS, text)]
     if parameters.target_nodes == ():
         return [Refusal(Ground.TARGETS, f"{TARGET_NODES} names no node: name at least one, or leave it out")]
     return []
@@ -192,15 +195,18 @@ def judge_redeploys(
     settings: SiteSettings,
     redeploy: Collection[str],
     deployed: Collection[str],
+    remove: Collection[str] = (),
 ) -> list[Refusal]:
-    """Return that an action would redeploy more of a site's nodes than its settings allow (rule 37).
+    """Return that an action would take down more of a site's nodes than its settings allow (rule 37).
 
     Parameters
     ----------
     redeploy : the nodes that it would redeploy, a batch after the other.
     deployed : nodes of the site that the provisioner lists as deployed.
+    remove : nodes that left the design, and that it would destroy.
     """
-    why = refuse_many_redeploys(redeploy, deployed, settings.redeploy_percent, settings.redeploy_nodes)
+    serving = {*deployed, *remove}
+    why = refuse_many_redeploys(redeploy, serving, settings.redeploy_percent, settings.redeploy_nodes, remove=remove)
     if why is None:
         return []
     text = (

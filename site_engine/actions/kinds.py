@@ -94,6 +94,7 @@ class Override(StrEnum):
     BELOW_CRITERIA = "below_criteria"
     ALLOW_REDEPLOY = "allow_redeploy"
     MANY_REDEPLOYS = "many_redeploys"
+    PRUNE = "prune"
 
     @property
     def description(self) -> str:
@@ -106,10 +107,11 @@ _OVERRIDES = {
     Override.IGNORE_OLDER_TASKS: "Submit also nodes that an older provisioner task still holds.",
     Override.BELOW_CRITERIA: "Take critical groups below their criteria.",
     Override.ALLOW_REDEPLOY: "Destroy, prepare and deploy nodes that are deployed in another design, in batches.",
-    Override.MANY_REDEPLOYS: "Redeploy more of the site's deployed nodes than its settings allow.",
+    Override.MANY_REDEPLOYS: "Take down more of the site's deployed nodes than its settings allow.",
+    Override.PRUNE: "Destroy the nodes that are no longer in the design, after the groups.",
 }
 
-BY_NAME_ALONE = frozenset({Override.ALLOW_REDEPLOY, Override.MANY_REDEPLOYS})
+BY_NAME_ALONE = frozenset({Override.ALLOW_REDEPLOY, Override.MANY_REDEPLOYS, Override.PRUNE})
 """Overrides that `force` does not stand for: they destroy what serves."""
 
 
@@ -147,7 +149,27 @@ class ActionKind:
     @property
     def node_step(self) -> Phase | None:
         """Its step on named nodes, None for the kinds without."""
-        return next((step for step in NODE_STEPS if step.value in self.steps), None)
+        return next((step for step in NODE_STEPS if self.targeted and step.value in self.steps), None)
+
+    @property
+    def relabels(self) -> bool:
+        """Whether it gives new labels in place, before its groups, to the nodes that its plan finds."""
+        return not self.targeted and Phase.RELABEL.value in self.steps
+
+    @property
+    def prunes(self) -> bool:
+        """Whether it destroys, after its groups, the nodes that left the design, where it is asked to."""
+        return Override.PRUNE in self.overrides
+
+    @property
+    def found_steps(self) -> tuple[Phase, ...]:
+        """Its steps on nodes that nobody names: its plan finds them."""
+        return (*((Phase.RELABEL,) if self.relabels else ()), *((Phase.DESTROY,) if self.prunes else ()))
+
+    @property
+    def node_steps(self) -> tuple[Phase, ...]:
+        """Its steps on nodes, named or found."""
+        return (*((self.node_step,) if self.node_step is not None else ()), *self.found_steps)
 
     @property
     def is_destructive(self) -> bool:
@@ -161,8 +183,9 @@ class ActionKind:
 
     @property
     def steps_behind(self) -> tuple[str, ...]:
-        """The steps between its groups and its report: what the site may name to come after a whole-site action."""
-        return (AFTER_SUCCESS,) if self.has_groups and self.whole_site else ()
+        """The steps between its groups and its report: removals, and what the site may name to come at the end."""
+        removal = (Phase.DESTROY.value,) if self.prunes else ()
+        return (*removal, AFTER_SUCCESS) if self.has_groups and self.whole_site else ()
 
     @property
     def task_ids(self) -> tuple[str, ...]:
@@ -204,9 +227,9 @@ KINDS = table(
         ActionKind(
             "update_site",
             "Deploy the nodes of a site that are new, or no longer as they were left, group by group.",
-            _DEPLOYMENT,
+            (*_BEGIN, "prepare_site", Phase.RELABEL.value, PLAN_GROUPS),
             whole_site=True,
-            overrides=_OF_A_SITE,
+            overrides=(*_OF_A_SITE, Override.PRUNE),
         ),
         ActionKind(
             "redeploy_server",

@@ -30,7 +30,8 @@ class NextOperation:
 
     ``found`` is what the node list says of the nodes right before it, None where that was not read. ``digests`` are the
     versions that it brings about, where the plan does not have them. ``note`` begins what is said of nodes that fail.
-    ``number`` is its round among the operations of the phase; ``again`` are nodes that failed before.
+    ``number`` is its round among the operations of the phase; ``again`` are nodes that failed before. ``design_ref`` is
+    where the provisioner reads their design, None: where it reads that of the action.
     """
 
     phase: Phase
@@ -41,6 +42,7 @@ class NextOperation:
     note: str = ""
     number: int = 0
     again: Collection[str] = ()
+    design_ref: str | None = None
 
 
 class SubjectRequest(Protocol):
@@ -143,7 +145,7 @@ class SubjectDriver:
                 owner.attempt or 0,
                 due.phase,
                 due.nodes,
-                request.design_ref,
+                due.design_ref or request.design_ref,
                 due.found,
                 due.digests,
                 number=due.number,

@@ -20,6 +20,7 @@ from provisioner_client.errors import SubmissionRefused
 from provisioner_client.protocol import DesignSource
 from site_engine.operations.wait import EndKind, OperationEnd, PhaseTimes, StillRunning, TaskWatch
 from site_engine.process import Stopping
+from site_engine.provisioners import token_of_address
 from site_store import SiteNotHeld, StoreError
 from strategy_lib.outcome import Evidence
 
@@ -122,9 +123,13 @@ class OperationRun:
         return self.store.operations.get(operation.op)
 
     def _design_text(self, operation: Operation) -> str:
-        """Return the documents of an operation's design, for a provisioner that does not fetch them."""
+        """Return the documents of an operation's design, for a provisioner that does not fetch them.
+
+        What is removed from a site is not in the design of its action.
+        """
         action = self.store.actions.get(operation.action_id)
-        text = self.store.revisions.get(action.site, action.revision).text
+        number = self.store.revisions.number_of_token(action.site, token_of_address(operation.design_ref))
+        text = self.store.revisions.get(action.site, number or action.revision).text
         assert text is not None, "nothing is submitted for a revision without a design"
         return text
 

@@ -42,14 +42,18 @@ def action_entry(facts: ActionFacts) -> Entry:
     known = steps.of_action()
     children: list[Entry] = []
     counts: Mapping[Status, int] = {}
+    kind = kind_of(action.kind)
     for name in steps.names():
-        step_phase = kind_of(action.kind).node_step
+        step_phase = next((phase for phase in kind.node_steps if phase.value == name), None)
         if name == DEPLOY_GROUP:
             children.append(groups.stage(known))
             counts = children[-1].counts
-        elif step_phase is not None and name == step_phase.value:
+        elif step_phase is not None and step_phase is kind.node_step:
             children.append(_node_step(steps, groups, step_phase))
             counts = children[-1].counts
+        elif step_phase is not None and ("", name) in groups.tasks.cells:
+            # Its nodes stand under their groups, too, or are in none any more: they are not counted again.
+            children.append(_node_step(steps, groups, step_phase))
         else:
             children.append(steps.entry(name))
     # An undefined step is counted among the nodes, so that no count is free of it.

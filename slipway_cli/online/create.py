@@ -74,6 +74,7 @@ def create_action(
     below_criteria: bool,
     allow_redeploy: bool,
     many_redeploys: bool,
+    prune: bool,
     dry_run: bool,
     allow_intermediate_commits: bool,
     continue_on_fail: bool,
@@ -89,6 +90,9 @@ def create_action(
 
     With --allow-redeploy, deploy_site and update_site also destroy and deploy anew what is deployed in another design,
     a batch of each group after the other.
+
+    update_site also gives new labels in place. With --prune it destroys, after its groups, the nodes that are no longer
+    in the design; else it names them.
 
     Where nodes are deployed already and not as wanted, deploy_site and update_site tell which they would touch and
     which not, and ask. Without a terminal they go on, unless deployed nodes would be touched: then give --yes.
@@ -108,6 +112,7 @@ def create_action(
         "below_criteria": below_criteria,
         "allow_redeploy": allow_redeploy,
         "many_redeploys": many_redeploys,
+        "prune": prune,
         "dry_run": dry_run,
         "continue-on-fail": continue_on_fail,
     }
@@ -119,8 +124,9 @@ def create_action(
     query = {"allow-intermediate-commits": allow_intermediate_commits}
     if str(parameters.get("dry_run", "")).lower() != "true":
         _confirm(server, known, nodes, yes, yes_destroy)
-        if not known.targeted and not yes:
-            _confirm_deployed(server, query, body)
+        prunes = str(parameters.get(Override.PRUNE.value, "")).lower() == "true"
+        if not known.targeted and (not yes or (prunes and not yes_destroy)):
+            _confirm_deployed(server, query, body, yes, yes_destroy)
     answer = server.send("POST", "/actions", query, json=body, timeout=VALIDATION_TIMEOUT)
     if following:
         action = answer.json()
@@ -167,14 +173,21 @@ def _confirm(server: SiteServer, kind: ActionKind, nodes: Sequence[str], yes: bo
         if not yes:
             confirm(f"{about} and deployed anew. Go on?", "--yes")
     elif not yes_destroy:
-        with answered("--yes-destroy"):
-            typed = click.prompt(f"{about}. Type the name of the site to go on", err=True)
-        if typed != site:
-            raise Failed(f"that is not {site!r}: nothing was done")
+        _confirm_by_name(site, about)
 
 
-def _confirm_deployed(server: SiteServer, query: Mapping[str, Any], body: Mapping[str, Any]) -> None:
-    """Say what becomes of nodes that are deployed already, and ask.
+def _confirm_by_name(site: str, about: str) -> None:
+    """Have the name of the site typed. Raises `Failed`: it is another, or nobody can be asked."""
+    with answered("--yes-destroy"):
+        typed = click.prompt(f"{about}. Type the name of the site to go on", err=True)
+    if typed != site:
+        raise Failed(f"that is not {site!r}: nothing was done")
+
+
+def _confirm_deployed(
+    server: SiteServer, query: Mapping[str, Any], body: Mapping[str, Any], yes: bool, yes_destroy: bool
+) -> None:
+    """Say what becomes of nodes that are deployed already, or left the design, and ask.
 
     Raises `Failed`: the answer is no; or nobody can be asked, and deployed nodes would be touched.
     """
@@ -186,11 +199,17 @@ def _confirm_deployed(server: SiteServer, query: Mapping[str, Any], body: Mappin
         # The request that creates the action says what is wrong, with all messages.
         return
     found = answer.get("preview") or {}
-    touched = found.get("deployed") or []
-    if not touched and not any(found.get(part) for part in ("withheld", "released", "refused")):
+    removed = found.get("removed") or []
+    touched = [name for name in found.get("deployed") or [] if name not in removed]
+    notable = touched or any(found.get(part) for part in ("withheld", "released", "refused"))
+    if not notable and not removed:
         return
     print_messages(console(stderr=True), answer.get("notes") or [])
     site = server.where.site
+    if removed and not yes_destroy:
+        _confirm_by_name(site, f"{listed(removed, 50)} of site {site} at {server.where.url} will be erased")
+    if yes or not notable:
+        return
     if not is_terminal():
         if touched:
             raise Failed(

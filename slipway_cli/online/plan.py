@@ -38,6 +38,7 @@ from strategy_lib.phase import Verdict
 @click.option("--redo-done", is_flag=True, help="Also nodes that are as wanted.")
 @click.option("--allow-redeploy", is_flag=True, help="Also nodes that are deployed in another design.")
 @click.option("--many-redeploys", is_flag=True, help="More of these than the site's settings allow.")
+@click.option("--prune", is_flag=True, help="Also destroy nodes that are no longer in the design.")
 @click.option("--explain", is_flag=True, help="Also every field that differs, and which edges of the order are used.")
 @click.option("--allow-intermediate-commits", is_flag=True, help="Pass over revisions that were never deployed.")
 @online
@@ -51,6 +52,7 @@ def plan_action(
     redo_done: bool,
     allow_redeploy: bool,
     many_redeploys: bool,
+    prune: bool,
     explain: bool,
     allow_intermediate_commits: bool,
 ) -> None:
@@ -67,6 +69,7 @@ def plan_action(
             ("redo_done", redo_done),
             ("allow_redeploy", allow_redeploy),
             ("many_redeploys", many_redeploys),
+            ("prune", prune),
         )
         if value
     }

@@ -169,9 +169,14 @@ def kept_by_others(others: Iterable[OtherGroup]) -> dict[str, str]:
 
 
 def refuse_many_redeploys(
-    redeploy: Collection[str], deployed: Collection[str], percent: int = 20, number: int = 5
+    redeploy: Collection[str],
+    deployed: Collection[str],
+    percent: int = 20,
+    number: int = 5,
+    *,
+    remove: Collection[str] = (),
 ) -> str | None:
-    """Return why an update is refused that would redeploy too many nodes of a site at once; None where it is not.
+    """Return why an update is refused that would take down too many nodes of a site at once; None where it is not.
 
     Parameters
     ----------
@@ -179,12 +184,15 @@ def refuse_many_redeploys(
     deployed : nodes of the site that are deployed.
     percent, number : it is refused above both: more than this share of the deployed nodes, and more than this number of
         nodes.
+    remove : nodes that it would destroy and not deploy again: they count, too.
     """
-    many = len(redeploy)
+    taken = {*redeploy, *remove}
+    many = len(taken)
     if many <= number or many * 100 <= percent * len(deployed):
         return None
-    names = ", ".join(sorted(redeploy))
-    return f"it would redeploy {many} of {len(deployed)} deployed nodes, more than {percent} %: {names}"
+    names = ", ".join(sorted(taken))
+    words = " and ".join(word for word, some in (("redeploy", redeploy), ("destroy", remove)) if some)
+    return f"it would {words} {many} of {len(deployed)} deployed nodes, more than {percent} %: {names}"
 
 
 def _met(criteria: SuccessCriteria | None, total: int, successful: int) -> bool:

@@ -10,11 +10,15 @@ from typing import Any, NoReturn
 import pytest
 
 import site_store.operations as operations_module
-from site_store import GroupRecord
+from design_rendering.design import read_design
+from design_rendering.documents import load_documents
+from site_engine.node_steps import NodeStepVerdict
+from site_store import ActionState, GroupRecord
 from site_store.operations import Operations
 from strategy_lib.goals.node_errors import ErrorCode, ReportState, Standing
-from strategy_lib.phase import GroupState
-from tests.support.driving import Begin, Driving
+from strategy_lib.phase import GroupState, Phase
+from strategy_lib.status.words import Status
+from tests.support.driving import Begin
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
 
@@ -51,13 +55,15 @@ MOMENTS: dict[str, tuple[Callable[[pytest.MonkeyPatch, Any, str], None], Any, st
 }
 
 
-def drive_and_be_killed(driving: Driving, how: Callable[[pytest.MonkeyPatch, Any, str], None], *where: Any) -> None:
-    """Drive the group in a process that is killed at this moment."""
+def drive_and_be_killed(
+    drive: Callable[[], object], how: Callable[[pytest.MonkeyPatch, Any, str], None], *where: Any
+) -> None:
+    """Drive something in a process that is killed at this moment."""
     child = os.fork()
     if child == 0:
         try:
             how(pytest.MonkeyPatch(), *where)
-            driving.group("all")
+            drive()
         finally:
             os._exit(3)
     _, status = os.waitpid(child, 0)
@@ -72,7 +78,7 @@ def test_rule_12_kill_9_of_the_worker_leaves_one_submission_and_the_right_record
     simulator.script("b", "prepare", "fail", message="no answer to PXE")
     driving = begin(TEXT)
     driving.settle = 0.2
-    drive_and_be_killed(driving, *MOMENTS[moment])
+    drive_and_be_killed(lambda: driving.group("all"), *MOMENTS[moment])
     record = driving.group("all")
     assert isinstance(record, GroupRecord)
     assert record.state is GroupState.SUCCESS
@@ -92,3 +98,41 @@ def test_rule_12_kill_9_of_the_worker_leaves_one_submission_and_the_right_record
     assert known is not None
     assert known.failures == 1
     assert driving.store.node_errors.of_node(SITE, "a") == []
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("step", [Phase.RELABEL, Phase.DESTROY])
+def test_rule_25_kill_9_within_what_an_update_does_in_place_leaves_one_submission(
+    begin: Begin, simulator: Simulator, step: Phase, moment: str
+) -> None:
+    """New labels, and the removal of a node that left the design: rows keep which nodes, so another try goes on."""
+    first = begin(TEXT)
+    first.group("all")
+    first.store.actions.close(first.action.id, ActionState.SUCCESS, "done")
+    text = site([node("a"), node("b")], [group("all")]).replace("role: compute", "role: storage")
+    driving = begin(text, "run-2")
+    driving.settle = 0.2
+    nodes = ["a", "b"] if step is Phase.RELABEL else ["c"]
+    driving.store.tasks.plan_step(driving.action.id, step, nodes)
+    digests = read_design(load_documents(text)).digests if step is Phase.RELABEL else {}
+    # The simulator reads the design that has c where it was published.
+    refs = {} if step is Phase.RELABEL else {"c": first.design_ref}
+    before = len(simulator.submissions())
+
+    def drive() -> object:
+        return driving.node_step(step, nodes, digests=digests, design_refs=refs)
+
+    drive_and_be_killed(drive, *MOMENTS[moment])
+    ended = drive()
+    assert isinstance(ended, NodeStepVerdict)
+    assert ended.failure == ""
+    assert simulator.submissions()[before:] == [(step.value, nodes)]
+    assert simulator.double() == {}
+    assert driving.step_states(step) == dict.fromkeys(nodes, "success")
+    known = {record.name: record for record in driving.store.nodes.of_site(SITE)}
+    if step is Phase.RELABEL:
+        assert [(known[name].done_digest, known[name].done_version) for name in nodes] == [
+            (digests[name], 2) for name in nodes
+        ]
+    else:
+        assert (known["c"].done_digest, known["c"].standing) == (None, Status.DELETED)

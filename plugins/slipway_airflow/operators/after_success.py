@@ -43,12 +43,13 @@ class AfterSuccessOperator(SiteOperator):
         """
         ti, action = context["ti"], self.action(store, context)
         # Pulled, and not templated: where `load_design` failed there are no settings, and no stage.
+        kind = kind_of(action.kind)
         settings = ti.xcom_pull(task_ids="load_design", key=CONFIGURATION_KEY) or {}
         stage = next_stage(
             store,
             action,
             settings.get("after_success"),
-            task_states(context, kind_of(action.kind).steps),
+            task_states(context, [*kind.steps, *kind.steps_behind[:-1]]),
             # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
             again=int(ti.max_tries) - int(self.retries or 0),
         )

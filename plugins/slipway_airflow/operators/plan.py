@@ -8,26 +8,27 @@ from airflow.configuration import conf
 
 from design_rendering.design import read_design
 from site_engine.actions.admission import judge_redeploys
-from site_engine.actions.kinds import kind_of
+from site_engine.actions.kinds import Override, kind_of
 from site_engine.actions.parameters import parameters_of
 from site_engine.errors import StepError
-from site_engine.log_messages import count, names, withheld
+from site_engine.log_messages import by_reason, count, names, withheld
 from site_engine.measurements import measure_group
 from site_engine.node_lists import keep_list
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import ONE_LOOK
 from site_engine.owners import ProvisionerObserver
-from site_engine.planning import Plan, idle_groups, plan_action
+from site_engine.planning import Plan, idle_groups, plan_action, simulate_plan
 from site_engine.process import SystemClock
 from site_engine.releases import releases_of
 from site_engine.reports import STEP_WARNING
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker
+from strategy_lib.node import NodeState
 from strategy_lib.outcome import NodeCondition
-from strategy_lib.phase import GroupState
+from strategy_lib.phase import GroupState, Phase
 from strategy_lib.strategy_parser import parse_strategy
-from strategy_lib.warnings import group_count_problem
+from strategy_lib.warnings import NO_GROUPS, group_count_problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,18 +68,19 @@ class PlanGroupsOperator(SiteOperator):
             mapped = store.groups.mapped(action.id, plan_key)
             groups = count(len(existing), "group")
             self.log.info("The action has its plan already: %s, of which %d get tasks.", groups, len(mapped))
+            _require_mappable(len(mapped))
             return mapped
         _, documents = self.read_revision(store, action.site, self.design["revision"])
         design = read_design(documents)
         strategy = parse_strategy(self.design["strategy"])
-        problem = group_count_problem(len(strategy.groups), conf.getint("core", "max_map_length", fallback=1024))
-        if problem is not None:
-            raise StepError(problem)
+        if not strategy.groups:
+            raise StepError(NO_GROUPS)
         listed = self._listed(store, action, design)
         conditions = {name: node.condition for name, node in listed.items()}
         records = store.nodes.of_site(action.site)
         kind, parameters = kind_of(action.kind), parameters_of(action)
-        plan = plan_action(kind, parameters, design, strategy, records, conditions)
+        # New labels have been given before, where they were to be: not in a dry run.
+        plan = plan_action(kind, parameters, design, strategy, records, conditions, relabelled=not action.dry_run)
         self._require_few_redeploys(store, action, plan, design, conditions)
         for planned in plan.groups:
             word = "critical" if planned.group.critical else "not critical"
@@ -93,12 +95,14 @@ class PlanGroupsOperator(SiteOperator):
             self.log.info("Already as wanted, not submitted: %s.", names(plan.done))
         for line in withheld(plan.withheld):
             self.log.warning("%s", line)
-        self._tell_releases(store, action, plan, listed)
-        self._tell_approvals(store, action, plan)
+        self._tell_removals(store, action, plan)
+        refused = self._tell_releases(store, action, plan, listed)
+        self._tell_approvals(store, action, plan, refused)
         # An action on named nodes considers no other (rule 21): its report names those alone.
         other = () if parameters.target_nodes else plan.other
         # A dry run judges no group: its report says what would become of each.
         idle = () if action.dry_run else idle_groups(plan.groups, plan.done, plan.withheld)
+        _require_mappable(len(plan.groups) - len(idle))
         store.groups.save_plan(
             action.id,
             plan.groups,
@@ -109,6 +113,8 @@ class PlanGroupsOperator(SiteOperator):
             group_step=kind.group_step,
             idle=idle,
             plan_key=plan_key,
+            # In an action that is carried out, new labels have rows already.
+            step_nodes={Phase.DESTROY: plan.remove} | ({Phase.RELABEL: plan.relabel} if action.dry_run else {}),
         )
         self._tell_idle(store, action, idle)
         # As it stands now: another try of this task may have been faster.
@@ -143,7 +149,7 @@ class PlanGroupsOperator(SiteOperator):
         """Raise `StepError` where more nodes would be redeployed than the site's settings allow."""
         serving = {name for name, said in conditions.items() if said is NodeCondition.DEPLOYED}
         kind, parameters = kind_of(action.kind), parameters_of(action)
-        for refusal in judge_redeploys(kind, parameters, design.settings, plan.redeploy, serving):
+        for refusal in judge_redeploys(kind, parameters, design.settings, plan.redeploy, serving, plan.remove):
             if not refusal.is_overridden:
                 raise StepError(str(refusal))
             self.log.warning("%s", refusal)
@@ -166,20 +172,49 @@ class PlanGroupsOperator(SiteOperator):
 
     def _tell_releases(
         self, store: SiteStore, action: ActionRecord, plan: Plan, listed: Mapping[str, ListedNode]
-    ) -> None:
-        """Say in the report which nodes are erased before they are prepared, and which cannot be prepared (rule 11)."""
+    ) -> Mapping[str, str]:
+        """Say in the report which nodes are erased before they are prepared, and which cannot be prepared (rule 11).
+
+        Returns these last, each with the reason.
+        """
         if kind_of(action.kind).is_destructive:
-            return  # they are destroyed anyway
+            return {}  # they are destroyed anyway
         found = releases_of(store, action.site, plan.groups, listed)
         lines = [f"Erased and released before they are prepared: {names(found.release)}."] if found.release else []
         for line in (*lines, *withheld(found.refused)):
             self.log.warning("%s", line)
             store.events.add(action.site, STEP_WARNING, line, action_id=action.id)
+        return found.refused
 
-    def _tell_approvals(self, store: SiteStore, action: ActionRecord, plan: Plan) -> None:
-        """Say in the report which groups ask a person: while one waits, the whole action does."""
+    def _tell_removals(self, store: SiteStore, action: ActionRecord, plan: Plan) -> None:
+        """Say which nodes left the design: those that are destroyed after the groups, and those that stay, and why."""
+        if plan.remove:
+            self.log.warning("No longer in the design, destroyed after the groups: %s.", names(plan.remove))
+        for reason, nodes in by_reason(plan.left).items():
+            line = f"No longer in the design: {names(nodes)}: {reason}."
+            self.log.warning("%s", line)
+            store.events.add(action.site, STEP_WARNING, line, action_id=action.id)
+
+    def _tell_approvals(self, store: SiteStore, action: ActionRecord, plan: Plan, refused: Mapping[str, str]) -> None:
+        """Say in the report which groups ask a person: while one waits, the whole action does.
+
+        One with nothing to submit asks nobody.
+
+        Parameters
+        ----------
+        refused : nodes that cannot be prepared as they are.
+        """
+        if all(planned.group.approval is None for planned in plan.groups):
+            return
+        rehearsal = simulate_plan(
+            plan.groups,
+            dict.fromkeys(plan.done, NodeState.SUCCESS),
+            withheld={**refused, **plan.withheld},
+            below_criteria=parameters_of(action).allows(Override.BELOW_CRITERIA),
+        )
+        asking = rehearsal.submitting
         for planned in plan.groups:
-            if planned.group.approval is not None and planned.nodes:
+            if planned.group.approval is not None and planned.group.name in asking:
                 line = planned.group.approval.announcement(planned.group.name)
                 self.log.info("%s", line)
                 store.events.add(action.site, STEP_WARNING, line, action_id=action.id)
@@ -197,3 +232,10 @@ class PlanGroupsOperator(SiteOperator):
         operations = OperationRun(store, provisioner, SystemClock(), 0.0, self.log, elsewhere=elsewhere)
         owner = OperationOwner(action.id, action.site, None, None)
         UnfinishedOperations(operations, ONE_LOOK).look_once(owner, list(design.digests))
+
+
+def _require_mappable(groups: int) -> None:
+    """Raise `StepError` where more groups get a task than Airflow can map."""
+    problem = group_count_problem(groups, conf.getint("core", "max_map_length", fallback=1024)) if groups else None
+    if problem is not None:
+        raise StepError(problem)

@@ -26,7 +26,7 @@ from slipway_airflow.operators.waiting import WaitingOperator, phase_times
 from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from airflow.sdk import Context
 
@@ -100,21 +100,8 @@ class NodeStepOperator(WaitingOperator):
             raise AirflowSkipException(f"dry run: {step} is not submitted; the report names the nodes")
         # The step may have been cleared long after its run had given the site back (rule 23).
         take_site(store, action.id, run_states(context["ti"]), self.log)
-        ti = context["ti"]
-        parameters = parameters_of(action)
-        request = NodeStepRequest(
-            action_id=action.id,
-            site=action.site,
-            phase=step,
-            nodes=tuple(sorted(parameters.target_nodes or ())),
-            # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
-            attempt=int(ti.max_tries),
-            design_ref=design_address(store, action, connection),
-            times=phase_times(step, self.configuration, connection.settings),
-            # Kept by Airflow when the task comes back from the triggerer.
-            since=ti.start_date or SystemClock().now(),
-            ignore_older_tasks=parameters.allows(Override.IGNORE_OLDER_TASKS),
-        )
+        targets = tuple(sorted(parameters_of(action).target_nodes or ()))
+        request = self.request(context, store, connection, action, targets, self.configuration)
         if step is Phase.DESTROY and len(request.nodes) > 1:
             request = replace(request, waits_for=self._waits_for(store, action, request.nodes))
         subject = NodeStepSubject(operations, request)
@@ -132,6 +119,31 @@ class NodeStepOperator(WaitingOperator):
         if verdict.failure:
             raise StepError(verdict.failure)
         return None
+
+    def request(
+        self,
+        context: Context,
+        store: SiteStore,
+        connection: ProvisionerConnection,
+        action: ActionRecord,
+        nodes: tuple[str, ...],
+        configuration: Mapping[str, Any],
+    ) -> NodeStepRequest:
+        """Return what is asked of the step: to be done to these nodes by this attempt."""
+        ti, step = context["ti"], Phase(self.step)
+        return NodeStepRequest(
+            action_id=action.id,
+            site=action.site,
+            phase=step,
+            nodes=nodes,
+            # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
+            attempt=int(ti.max_tries),
+            design_ref=design_address(store, action, connection),
+            times=phase_times(step, configuration, connection.settings),
+            # Kept by Airflow when the task comes back from the triggerer.
+            since=ti.start_date or SystemClock().now(),
+            ignore_older_tasks=parameters_of(action).allows(Override.IGNORE_OLDER_TASKS),
+        )
 
     def _waits_for(self, store: SiteStore, action: ActionRecord, nodes: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return which of these nodes wait for which of them, by the action's design (rule 40)."""

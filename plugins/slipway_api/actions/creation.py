@@ -14,7 +14,7 @@ from site_engine.actions.admission import (
     judge_design,
     judge_redeploys,
 )
-from site_engine.actions.kinds import ActionKind
+from site_engine.actions.kinds import ActionKind, Override
 from site_engine.actions.parameters import CONTINUE_ON_FAIL, ActionParameters
 from site_engine.errors import AirflowApiError, AirflowRefused
 from site_store import ActionState, SiteBusy
@@ -33,6 +33,7 @@ from slipway_api.http.api_errors import ApiError, plain_message
 from slipway_api.http.dependencies import provisioners
 from slipway_api.sites.provisioner_check import NOT_ASKED
 from slipway_api.sites.site_statuses import listed_nodes
+from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
     from api_client.airflow import AirflowClient
@@ -73,6 +74,9 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowClient, cal
     caller.require_create(kind.name)
     _require_switched_on(airflow, kind.name)
     parameters = parameters_of_request(kind, request)
+    if parameters.allows(Override.PRUNE):
+        # It destroys nodes: who asks for it has to have the right to do so.
+        caller.require_create(Phase.DESTROY.value)
     settle_owner(store, airflow, request.site)
     revision = revision_of_request(store, kind, parameters, request.site)
     # Decided once: whatever becomes of the site's connections, this action uses no other.
@@ -90,7 +94,8 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowClient, cal
         overridden += require_none(judge_critical_groups(kind, parameters, validated.design, conditions))
         if found is not None:
             settings = validated.design.settings
-            overridden += require_none(judge_redeploys(kind, parameters, settings, found.redeploy, found.serving))
+            taken = (found.redeploy, found.serving, found.removed)
+            overridden += require_none(judge_redeploys(kind, parameters, settings, *taken))
         notes = messages_of(kind.name, found)
     conn_id = None if connection is None else connection.id
     action = _write_down(store, airflow, request, kind, revision, parameters, caller.name, conn_id)
@@ -130,7 +135,8 @@ def previewed(
 def _preview(
     store: SiteStore, kind: ActionKind, parameters: ActionParameters, design: Design, site: str
 ) -> tuple[Mapping[str, NodeCondition], Preview | None]:
-    listed = listed_nodes(store, site) if kind.is_destructive else nodes_if_known(store, site)
+    destroys = kind.is_destructive or parameters.allows(Override.PRUNE)
+    listed = listed_nodes(store, site) if destroys else nodes_if_known(store, site)
     if listed is None:
         return {}, None
     conditions = {name: node.condition for name, node in listed.items()}

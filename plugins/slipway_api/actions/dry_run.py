@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
@@ -33,10 +33,10 @@ from slipway_api.http.api_errors import ApiError, Finding
 from slipway_api.http.bodies import json_body_of
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
-from slipway_api.sites.site_plans import ChangedGroup, ChangedNode, UsedEdge, shown_changes
+from slipway_api.sites.site_plans import ChangedGroup, ChangedNode, Fresh, UsedEdge, shown_changes
 from slipway_api.sites.site_statuses import read_list
 from strategy_lib.goals.update import TO_DO, Change
-from strategy_lib.warnings import group_count_problem
+from strategy_lib.warnings import NO_GROUPS, group_count_problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,9 +101,6 @@ class PlannedAction(BaseModel):
     notes: list[Finding]
 
 
-Fresh = Annotated[bool, Query(description="Ask the provisioner for a new list first; by default the last one is used.")]
-
-
 @router.post(
     "/actions/plan",
     dependencies=[access.may_act],
@@ -152,9 +149,11 @@ def dry_run(
     conditions = {name: node.condition for name, node in listed.nodes.items()}
     notes = require_none(judge_critical_groups(kind, parameters, design, conditions))
     found = preview(store, kind.name, parameters, design, request.site, listed.nodes)
-    notes += require_none(judge_redeploys(kind, parameters, design.settings, found.redeploy, found.serving))
-    problem = group_count_problem(len(found.groups), longest_mapping()) if kind.has_groups else None
-    if problem is not None:
+    notes += require_none(
+        judge_redeploys(kind, parameters, design.settings, found.redeploy, found.serving, found.removed)
+    )
+    problem = group_count_problem(found.mapped, longest_mapping()) if found.groups else NO_GROUPS
+    if problem is not None and kind.has_groups:
         raise ApiError(400, problem, "Bad Request")
     assert found.rehearsal is not None
     verdict, text = dry_run_verdict(found.rehearsal, groups=bool(found.groups), withheld=bool(found.withheld))

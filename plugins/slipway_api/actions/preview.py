@@ -13,7 +13,7 @@ from provisioner_client.errors import ProvisionerError
 from site_engine.actions.kinds import Override, kind_of
 from site_engine.errors import SettingsError
 from site_engine.log_messages import by_reason, count, names
-from site_engine.planning import plan_action, simulate_plan
+from site_engine.planning import idle_groups, plan_action, simulate_plan
 from site_engine.releases import releases_of
 from slipway_api.http.api_errors import Finding, plain_message
 from slipway_api.sites.site_statuses import listed_nodes
@@ -52,6 +52,9 @@ class ShownPreview(BaseModel):
     released: list[str] = Field(examples=[[]])
     refused: list[WithheldNode] = Field(examples=[[]])
     as_wanted: list[str] = Field(examples=[["node-1"]])
+    relabelled: list[str] = Field(examples=[[]])
+    removed: list[str] = Field(examples=[[]])
+    left: list[WithheldNode] = Field(examples=[[]])
     withheld: list[WithheldNode]
     failing: list[str] = Field(examples=[[]])
 
@@ -86,6 +89,10 @@ class Preview:
     differences : what has to be done to each node that is considered, and to those that left the design.
     redeploy : deployed nodes that it would bring to another design, a batch after the other.
     serving : nodes of the design that are deployed now.
+    relabelled : nodes that would get new labels in place.
+    removed : nodes that left the design, and would be destroyed after the groups.
+    left : nodes that left the design and stay, each with the reason.
+    mapped : how many groups would get a task of Airflow.
     """
 
     submitted: tuple[str, ...] = ()
@@ -101,11 +108,16 @@ class Preview:
     differences: Mapping[str, NodeDifference] = field(default_factory=dict)
     redeploy: frozenset[str] = frozenset()
     serving: frozenset[str] = frozenset()
+    relabelled: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    left: Mapping[str, str] | None = None
+    mapped: int = 0
 
     @property
     def is_notable(self) -> bool:
         """Whether it is more than a deployment of empty nodes."""
-        return bool(self.deployed or self.released or self.refused or self.as_wanted or self.withheld)
+        of_site = self.deployed or self.released or self.refused or self.as_wanted or self.withheld
+        return bool(of_site or self.relabelled or self.removed or self.left)
 
     def to_data(self) -> dict[str, Any]:
         return {
@@ -115,6 +127,9 @@ class Preview:
             "released": list(self.released),
             "refused": _with_reasons(self.refused),
             "as_wanted": list(self.as_wanted),
+            "relabelled": list(self.relabelled),
+            "removed": list(self.removed),
+            "left": _with_reasons(self.left),
             "withheld": _with_reasons(self.withheld),
             "failing": list(self.failing),
         }
@@ -159,25 +174,31 @@ def preview(
             worked_on if step is Phase.DESTROY else (),
             groups=groups,
             rehearsal=simulate_plan(groups, {}, step, chosen),
+            mapped=len(groups),
         )
     releases = releases_of(store, site, plan.groups, listed)
     kept_back = {**releases.refused, **plan.withheld}
     rehearsal = simulate_plan(
         plan.groups,
         dict.fromkeys(plan.done, NodeState.SUCCESS),
+        Phase.RELABEL,
+        plan.relabel,
         withheld=kept_back,
         below_criteria=parameters.allows(Override.BELOW_CRITERIA),
+        remove=plan.remove,
     )
     redeployed = frozenset(name for planned in plan.groups for name in planned.plan.redeploy)
-    submitted = {name for submission in rehearsal.submissions for name in submission.nodes}
+    submitted = {name for one in rehearsal.submissions if one.group is not None for name in one.nodes}
+    removed = deployed_now.intersection(plan.remove)
     grouped = frozenset(name for planned in plan.groups for name in planned.nodes)
     stays = redeployed.intersection(rehearsal.kept) - submitted
     return Preview(
         submitted=tuple(sorted(submitted)),
-        deployed=tuple(sorted(submitted & deployed_now)),
+        deployed=tuple(sorted((submitted & deployed_now) | removed)),
+        destroyed=tuple(sorted(removed)),
         released=tuple(sorted((redeployed | frozenset(releases.release)) & submitted)),
         refused=releases.refused,
-        as_wanted=tuple(sorted(plan.done)),
+        as_wanted=tuple(sorted(plan.done.difference(plan.relabel))),
         withheld={
             **{name: reason for name, reason in plan.withheld.items() if name in grouped},
             **{name: f"stays as it is: {rehearsal.kept[name]}" for name in sorted(stays)},
@@ -188,6 +209,10 @@ def preview(
         differences=plan.differences,
         redeploy=plan.redeploy,
         serving=deployed_now.intersection(design.digests),
+        relabelled=plan.relabel,
+        removed=plan.remove,
+        left=plan.left,
+        mapped=len(plan.groups) - len(idle_groups(plan.groups, plan.done, plan.withheld)),
     )
 
 
@@ -205,9 +230,7 @@ def messages_of(kind: str, found: Preview | None) -> list[dict[str, Any]]:
 
 def gates_of(found: Preview) -> list[dict[str, Any]]:
     """Return a message for each group that would ask a person: one with nothing to submit asks nobody."""
-    asking = (
-        {submission.group for submission in found.rehearsal.submissions if submission.nodes} if found.rehearsal else ()
-    )
+    asking = found.rehearsal.submitting if found.rehearsal is not None else frozenset()
     return [
         _note(planned.group.approval.announcement(planned.group.name), "Info")
         for planned in found.groups
@@ -223,8 +246,9 @@ def _sentences(kind: str, found: Preview) -> Iterable[tuple[str, str]]:
     if found.destroyed:
         what = f"{count(len(found.destroyed), 'deployed node')} would be taken down: {names(found.destroyed)}"
         yield what, "Warning"
-    elif found.deployed and kind_of(kind).has_groups:
-        yield f"{count(len(found.deployed), 'deployed node')} would be submitted: {names(found.deployed)}", "Warning"
+    kept = [name for name in found.deployed if name not in found.destroyed]
+    if kept and kind_of(kind).has_groups:
+        yield f"{count(len(kept), 'deployed node')} would be submitted: {names(kept)}", "Warning"
     if found.released:
         yield (
             f"{count(len(found.released), 'node')} would be erased and released first: {names(found.released)}",
@@ -233,8 +257,15 @@ def _sentences(kind: str, found: Preview) -> Iterable[tuple[str, str]]:
     for reason, nodes in by_reason(found.refused or {}).items():
         yield f"{count(len(nodes), 'node')} not to be submitted: {names(nodes)}: {reason}", "Warning"
     if found.as_wanted:
-        kept = f"{count(len(found.as_wanted), 'deployed node')} as wanted, not to be touched: {names(found.as_wanted)}"
-        yield kept, "Info"
+        good = f"{count(len(found.as_wanted), 'deployed node')} as wanted, not to be touched: {names(found.as_wanted)}"
+        yield good, "Info"
+    if found.relabelled:
+        yield f"{count(len(found.relabelled), 'node')} would get new labels: {names(found.relabelled)}", "Info"
+    if found.removed:
+        what = f"{count(len(found.removed), 'node')} no longer in the design would be destroyed"
+        yield f"{what}: {names(found.removed)}", "Warning"
+    for reason, nodes in by_reason(found.left or {}).items():
+        yield f"{count(len(nodes), 'node')} no longer in the design: {names(nodes)}: {reason}", "Info"
     for reason, nodes in by_reason(found.withheld or {}).items():
         yield f"{count(len(nodes), 'deployed node')} not to be touched: {names(nodes)}: {reason}", "Warning"
     if found.failing:

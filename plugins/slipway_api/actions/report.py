@@ -21,7 +21,7 @@ from slipway_api.http.dependencies import Store
 from strategy_lib.duration import duration_words
 from strategy_lib.node import NodeState
 from strategy_lib.report import Report, ReportedNode, from_dict, seconds_between
-from strategy_lib.report_text import criterion_text, culprits_of, render, why_failed
+from strategy_lib.report_text import criterion_text, culprits_of, nodes_of_steps, render, why_failed
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -107,6 +107,7 @@ def _shown(report: Report) -> Mapping[str, Any]:
             for group in failed
         ],
         "troubled": [(title, len(nodes), nodes[:MOST_NODES]) for title, nodes in _troubled(report) if nodes],
+        "of_steps": list(nodes_of_steps(report)),
         "groups": [(group, duration_words(group.seconds)) for group in report.groups],
         "tally": sorted(tally.items()),
     }

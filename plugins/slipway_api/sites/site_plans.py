@@ -16,6 +16,7 @@ from slipway_api.documents.differences import ChangedField, shown_field
 from slipway_api.http.answers import Moment, answers
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import SitePath, Store
+from slipway_api.sites.site_statuses import read_list
 from strategy_lib.goals.update import Change
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ class PlannedSite(BaseModel):
     )
 
 
+Fresh = Annotated[bool, Query(description="Ask the provisioner for a new list first; by default the last one is used.")]
 All = Annotated[bool, Query(alias="all", description="Name also the nodes that are as wanted.")]
 
 
@@ -104,12 +106,14 @@ All = Annotated[bool, Query(alias="all", description="Name also the nodes that a
     summary="What an update would do",
     responses=answers(PlannedSite),
 )
-def get_site_plan(site: SitePath, store: Store, with_unchanged: All = False) -> JSONResponse:
+def get_site_plan(site: SitePath, store: Store, with_unchanged: All = False, fresh: Fresh = False) -> JSONResponse:
     """Say what `update_site` would do to each node of the newest revision, with what differs, and why.
 
-    Nobody is asked: it goes by the provisioner's list that was read last. A node that is in no group is named, and not
-    submitted; nodes that left the design are named, and stay.
+    It goes by the provisioner's list that was read last; only `fresh` has the provisioner asked for a new one. A node
+    that is in no group is named, and not submitted; nodes that left the design are named, and stay.
     """
+    if fresh:
+        read_list(store, site)
     return JSONResponse(shown_plan(plan_site(store, site), with_unchanged=with_unchanged))
 
 

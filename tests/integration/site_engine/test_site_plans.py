@@ -226,7 +226,7 @@ def test_rule_25_labels_are_named_as_such(done: Driving) -> None:
     text = design(role="storage")
     commit_design(done.store, "alpha", text)
     plan = plan_site(done.store, "alpha")
-    assert changes(plan)["a"] == ("relabel", False)
+    assert changes(plan)["a"] == ("relabel", True)
     (changed,) = plan.nodes["a"].documents or ()
     assert [one.path for one in changed.fields] == ["$.data.metadata.owner_data.role"]
     agrees(done.store, plan, text)
@@ -246,6 +246,7 @@ def test_nodes_that_left_the_design_are_named_and_wiped_ones_are_done_again(done
     plan = plan_site(done.store, "alpha")
     assert changes(plan) == {"a": ("redo", True), "c": ("remove", False), "d": ("add", False)}
     assert plan.nodes["a"].difference.reason == "not as it was left: ready"
+    assert plan.nodes["c"].difference.withheld == "it stays as it is (prune destroys it)"
     agrees(done.store, plan, text)
 
 

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from design_rendering.design import Design
+from design_rendering.digests import VERSION
 from site_engine.actions.kinds import KINDS
 from site_engine.actions.parameters import parse_parameters
-from site_engine.planning import Deployed, Known, considered_differences, idle_groups, judge_deployed, make_plan
+from site_engine.planned_differences import considered_differences
+from site_engine.planning import (
+    Deployed,
+    Known,
+    Plan,
+    idle_groups,
+    judge_deployed,
+    make_plan,
+    plan_action,
+)
 from site_store import NodeRecord, PlannedGroup
+from strategy_lib.configuration import DeploymentConfiguration
 from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.node import nodes_from_inventory
 from strategy_lib.outcome import NodeCondition
@@ -68,6 +82,45 @@ def test_groups_with_nothing_to_submit_are_judged_with_the_plan() -> None:
     short = found[1]
     assert [(one.actual, one.met) for one in short.criteria] == [("1/2", False)]
     assert (short.counts["succeeded"], short.counts["not_started"]) == (1, 1)
+
+
+BLUE, RED = f"{VERSION}:disks:blue", f"{VERSION}:disks:red"
+DONE = NodeRecord("alpha", "a", 2, BLUE, 7, 1, RED, None, "deployed", wanted_version=2, done_version=1)
+GONE = NodeRecord("alpha", "z", None, None, 8, 1, RED, None, "deployed", wanted_version=1, done_version=1)
+
+
+def planned_update(*records: NodeRecord, relabelled: bool = False, **given: bool) -> Plan:
+    kind = KINDS["update_site"]
+    nodes = tuple(node for node in NODES if node.name in ("a", "b"))
+    design = Design(DeploymentConfiguration(), STRATEGY, nodes, {"a": BLUE, "b": f"{VERSION}:raid:blue"}, ())
+    conditions = {record.name: NodeCondition.DEPLOYED for record in records}
+    return plan_action(
+        kind, parse_parameters(given, kind), design, STRATEGY, records, conditions, relabelled=relabelled
+    )
+
+
+def test_rule_21_new_labels_are_given_before_the_groups_and_count_as_wanted() -> None:
+    plan = planned_update(DONE)
+    assert (plan.relabel, plan.done, dict(plan.withheld)) == (("a",), frozenset("a"), {})
+    assert plan.differences["a"].withheld is None
+    after = planned_update(replace(DONE, error="no answer"), relabelled=True)
+    assert (after.relabel, after.done, after.withheld) == (
+        (),
+        frozenset(),
+        {"a": "its new labels are not proven: no answer"},
+    )
+    redone = planned_update(DONE, redo_done=True)
+    assert (redone.relabel, redone.differences["a"].change) == ((), "redo")
+
+
+def test_rule_33_what_left_the_design_stays_unless_it_is_asked_for() -> None:
+    kept = planned_update(GONE)
+    assert (kept.remove, dict(kept.left), kept.withheld) == ((), {"z": "it stays as it is (prune destroys it)"}, {})
+    assert planned_update(GONE, prune=True).remove == ("z",)
+    wanted = replace(GONE, wanted_digest=RED, wanted_revision=9)
+    assert planned_update(wanted, prune=True).left == {"z": "the newest design has it, since revision 9"}
+    unknown = planned_update(replace(GONE, done_revision=None), prune=True).left["z"]
+    assert unknown.startswith("no revision is known that it was done for")
 
 
 @pytest.mark.parametrize(

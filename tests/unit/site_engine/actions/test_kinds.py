@@ -61,3 +61,21 @@ def test_the_action_of_another_version_has_the_steps_of_deploy_site() -> None:
     assert KINDS.get("update_software") is None
     assert kind_of("update_software").steps == kind_of("deploy_site").steps
     assert kind_of("update_software").name == "update_software"
+
+
+@pytest.mark.parametrize(
+    ("name", "named", "found", "behind"),
+    [
+        ("deploy_site", None, (), ("after_success",)),
+        ("update_site", None, ("relabel_nodes", "destroy_nodes"), ("destroy_nodes", "after_success")),
+        ("redeploy_server", "destroy_nodes", (), ()),
+        ("relabel_nodes", "relabel_nodes", (), ()),
+        ("destroy_nodes", "destroy_nodes", (), ()),
+    ],
+)
+def test_which_nodes_a_step_is_about(
+    name: str, named: str | None, found: tuple[str, ...], behind: tuple[str, ...]
+) -> None:
+    kind = kind_of(name)
+    assert (kind.node_step, kind.found_steps, kind.steps_behind) == (named, found, behind)
+    assert kind.node_steps == (*((named,) if named else ()), *found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from site_engine.actions.admission import Ground, judge_redeploys
+from site_engine.actions.admission import Ground, judge_parameters, judge_redeploys
 from site_engine.actions.kinds import KINDS, Override
 from site_engine.actions.parameters import ActionParameters
 from strategy_lib.site_settings import DEFAULT_SETTINGS, SiteSettings
@@ -47,3 +47,24 @@ def test_rule_37_its_own_override_sets_it_aside_and_force_does_not() -> None:
     assert not is_overridden(ActionParameters(force=True))
     assert not is_overridden(ActionParameters(overrides=frozenset({Override.ALLOW_REDEPLOY})))
     assert is_overridden(ActionParameters(overrides=frozenset({Override.MANY_REDEPLOYS})))
+
+
+def test_what_is_pruned_counts_too() -> None:
+    (refusal,) = judge_redeploys(
+        UPDATE, ActionParameters(), DEFAULT_SETTINGS, names(3), names(17), ["old1", "old2", "x"]
+    )
+    assert "it would redeploy and destroy 6 of 20 deployed nodes, more than 20 %: n00, n01, n02, old1, old2, x" in (
+        refusal.text
+    )
+    (pruned,) = judge_redeploys(
+        UPDATE, ActionParameters(), DEFAULT_SETTINGS, [], names(4), ["a", "b", "c", "d", "e", "f"]
+    )
+    assert "it would destroy 6 of 10" in pruned.text
+
+
+def test_prune_is_for_whole_sites_alone() -> None:
+    prune = frozenset({Override.PRUNE})
+    assert judge_parameters(UPDATE, ActionParameters(overrides=prune)) == []
+    assert not ActionParameters(force=True).allows(Override.PRUNE), "force destroys nothing"
+    (refusal,) = judge_parameters(UPDATE, ActionParameters(overrides=prune, target_nodes=("a",)))
+    assert refusal.text == "prune concerns the whole site: leave out target_nodes, or prune"

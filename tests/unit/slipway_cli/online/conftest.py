@@ -47,14 +47,20 @@ class Server:
         )
 
     def foresee(
-        self, *, deployed: tuple[str, ...] = (), withheld: tuple[str, ...] = (), released: tuple[str, ...] = ()
+        self,
+        *,
+        deployed: tuple[str, ...] = (),
+        withheld: tuple[str, ...] = (),
+        released: tuple[str, ...] = (),
+        removed: tuple[str, ...] = (),
     ) -> None:
-        """Answer what an action would do: work on these deployed nodes, leave those alone, and erase some first."""
+        """Answer what an action would do: work on these deployed nodes, leave those alone, erase some, remove some."""
         found: dict[str, Any] = {
             "submitted": ["n9"],
             "deployed": list(deployed),
             "destroyed": [],
             "released": list(released),
+            "removed": list(removed),
             "refused": [],
             "as_wanted": [],
             "failing": [],

@@ -165,6 +165,30 @@ def test_on_a_terminal_deployed_nodes_are_asked_about(
     assert "update_site of site default at http://127.0.0.1:1: go on?" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("options", "answer", "sent"),
+    [
+        ((), "lab-7\n", True),
+        ((), "y\n", False),
+        ((), "", False),
+        (("--yes",), "", False),
+        (("--yes-destroy",), "", True),
+    ],
+)
+def test_what_left_the_design_is_not_erased_unasked(
+    slipway: Slipway, server: Server, options: tuple[str, ...], answer: str, sent: bool
+) -> None:
+    server.foresee(deployed=("old",), removed=("old",))
+    if sent:
+        server.on("POST", "/actions", action(), 201)
+    result = slipway("create", "action", "update_site", "--prune", "--site", "lab-7", *options, stdin=answer)
+    assert result.exit_code == (0 if sent else 1), result.stderr
+    asks = "--yes-destroy" not in options
+    assert ("old of site lab-7 at http://127.0.0.1:1 will be erased" in result.stderr) is asks
+    if sent:
+        assert json.loads(server.request.body) == {"name": "update_site", "parameters": {"prune": True}}
+
+
 def test_rule_11_nodes_that_would_be_erased_first_are_asked_about(
     slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
