@@ -124,6 +124,8 @@ def _table(body: Any) -> None:
     for document in documents:
         mark, style = _MARKS.get(document["change"], ("?", ""))
         layer = f" ({document['layer']})" if document.get("layer") else ""
+        who = document.get("by_policy")
+        layer += f", changed by policy {', '.join(who)}" if who else ""
         line = f"{mark} {document['collection']}: {document['schema']} {document['name']}{layer}"
         target.print(Text(printable(line), style=style), soft_wrap=True)
         for field in document.get("fields") or []:

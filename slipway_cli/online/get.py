@@ -148,6 +148,8 @@ def get_revisions(server: SiteServer, output: str, limit: int) -> None:
                 what.append(f"goes back to {item['rollback_of']}")
             if item.get("forced"):
                 what.append(f"forced: {len(item['problems'])} problems overridden")
+            if item.get("by_policy"):
+                what.append(f"changed by policy: {', '.join(item['by_policy'])}")
             names = ", ".join(each["name"] for each in item["collections"])
             result.add_row(
                 str(item["revision"]), format_time(item["created"]), printable(item["user"]), names, ", ".join(what)

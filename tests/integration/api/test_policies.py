@@ -43,6 +43,9 @@ def test_every_node_comes_into_a_group_and_it_is_said_by_which_policy(
     assert {one["name"]: one.get("by_policy") for one in documents if one["change"] == "modified"} == {
         "deployment-strategy": ["default-group"]
     }
+    page = user.get("/ui/sites/default/revisions/2").text
+    assert "<dt>By policy</dt><dd>default-group changed strategy/deployment-strategy</dd>" in page
+    assert "<dt>By policy</dt>" not in user.get("/ui/sites/default/revisions/1").text
     objects = {str(one.key): one for one in store.objects.of_site("default")}
     judged = installed_policies().digest
     assert (objects[STRATEGY].by_policy, objects[STRATEGY].policed) == (("default-group",), (2, judged))

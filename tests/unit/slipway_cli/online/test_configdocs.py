@@ -311,6 +311,7 @@ def test_the_difference_of_two_versions(slipway: Slipway, server: Server) -> Non
     documents = [
         {**common, "name": "one", "change": "modified", "fields": fields, "fields_left_out": 3},
         {**common, "name": "two", "change": "removed", "fields": []},
+        {**common, "name": "three", "change": "modified", "fields": [], "by_policy": ["default-group", "other"]},
     ]
     body = {
         "from": {"version": "committed", "revision": 2}, "to": {"version": None, "revision": 3}, "documents": documents,
@@ -318,13 +319,17 @@ def test_the_difference_of_two_versions(slipway: Slipway, server: Server) -> Non
     server.on("GET", "/diff/configdocs", body)
     shown = slipway("diff", "configdocs", "committed", "3", "--rendered").stdout.splitlines()
     assert shown[:4] == [
-        "from committed (revision 2) to revision 3: 2 documents differ",
+        "from committed (revision 2) to revision 3: 3 documents differ",
         "~ design: x/Y/v1 one (site)",
         '    ~ $.data.a: 1 -> "x"',
         '    + $.data.b: {"k": [1]}',
     ]
     assert len(shown[4]) < 250
-    assert shown[5:] == ["    and more", "- design: x/Y/v1 two (site)"]
+    assert shown[5:] == [
+        "    and more",
+        "- design: x/Y/v1 two (site)",
+        "~ design: x/Y/v1 three (site), changed by policy default-group, other",
+    ]
     query = server.request.params
     assert (query["from"], query["to"], query["rendered"]) == ("committed", "3", "true")
     assert slipway("diff", "configdocs", "comitted").exit_code == 2
