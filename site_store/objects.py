@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, delete, select, tuple_
+from sqlalchemy import Connection, Row, and_, delete, literal, select, tuple_
 from sqlalchemy import insert as plain_insert
 
 from design_rendering.objects import DesignObject, ObjectKey
@@ -149,6 +149,33 @@ class Objects(Repository):
             query = query.where(design_object.c.kind == kind)
         found = self._database.read(lambda tx: [_record(row) for row in tx.execute(query)])
         return sorted(found, key=lambda record: record.key)
+
+    def page(
+        self, site: str, limit: int, kind: str | None = None, after: tuple[str, str] = ("", "")
+    ) -> list[tuple[ObjectRecord, tuple[ObjectKey, ...]]]:
+        """Return objects of a site with what each uses directly, by kind and name, as the database sorts them.
+
+        Parameters
+        ----------
+        limit, after : how many at most, behind which kind and name.
+        kind : only objects of this kind.
+        """
+        place = (design_object.c.kind, design_object.c.name)
+        query = select(design_object).where(design_object.c.site == site, tuple_(*place) > tuple_(*map(literal, after)))
+        if kind is not None:
+            query = query.where(design_object.c.kind == kind)
+
+        def work(tx: Connection) -> list[tuple[ObjectRecord, tuple[ObjectKey, ...]]]:
+            records = [_record(row) for row in tx.execute(query.order_by(*place).limit(limit))]
+            user = tuple_(object_use.c.kind, object_use.c.name)
+            uses: dict[ObjectKey, list[ObjectKey]] = {record.key: [] for record in records}
+            for part in _parts([(key.kind, key.name) for key in uses]):
+                used = select(object_use).where(object_use.c.site == site, user.in_(part))
+                for row in tx.execute(used):
+                    uses[ObjectKey(row.kind, row.name)].append(ObjectKey(row.uses_kind, row.uses_name))
+            return [(record, tuple(sorted(uses[record.key]))) for record in records]
+
+        return self._database.read(work)
 
     def judged(self, site: str, policies: str) -> dict[ObjectKey, str] | None:
         """Return the digest of each object in which this set of policies leaves it as it is (rule 43).

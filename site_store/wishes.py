@@ -15,14 +15,14 @@ from site_store.events import EventKind, NewEvent, write_events
 from site_store.node_versions import require_versions
 from site_store.object_changes import touched_nodes, write_changes
 from site_store.site_locks import require_free
-from site_store.tables import node, revision, site_audit
+from site_store.tables import action, action_audit, node, revision, site_audit
 from strategy_lib.goals.actors import Access
 from strategy_lib.status.words import Status
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedRequest:
-    """What a person asked for of a site's nodes: `command` is `touch` or `adopt`."""
+    """What a person asked for of a site's nodes, `touch` or `adopt`; or a command that was given to an action."""
 
     id: str
     site: str
@@ -31,6 +31,7 @@ class AuditedRequest:
     detail: str | None
     user: str
     at: datetime
+    action_id: str | None = None
 
 
 class Wishes(Repository):
@@ -141,6 +142,37 @@ class Wishes(Repository):
                 for row in tx.execute(query)
             ]
         )
+
+    def audit_of_site(self, site: str, limit: int, before: str | None = None) -> list[AuditedRequest]:
+        """Return who asked for what of a site's nodes, or gave its actions a command, the newest first.
+
+        Parameters
+        ----------
+        limit, before : how many at most; only what is older than the one of this id.
+        """
+        nodes = select(site_audit).where(site_audit.c.site == site).order_by(site_audit.c.id.desc()).limit(limit)
+        commands = (
+            select(action_audit)
+            .join(action, action.c.id == action_audit.c.action_id)
+            .where(action.c.site == site)
+            .order_by(action_audit.c.id.desc())
+            .limit(limit)
+        )
+        if before is not None:
+            nodes, commands = nodes.where(site_audit.c.id < before), commands.where(action_audit.c.id < before)
+
+        def work(tx: Connection) -> list[AuditedRequest]:
+            found = [
+                AuditedRequest(row.id, site, row.command, tuple(row.nodes), row.detail, row.created_by, row.at)
+                for row in tx.execute(nodes)
+            ]
+            found += [
+                AuditedRequest(row.id, site, row.command, (), None, row.created_by, row.at, row.action_id)
+                for row in tx.execute(commands)
+            ]
+            return sorted(found, key=lambda one: one.id, reverse=True)[:limit]
+
+        return self._database.read(work)
 
 
 def _keep(

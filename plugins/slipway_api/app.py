@@ -21,7 +21,7 @@ from slipway_api.notifications import deliveries
 from slipway_api.pages import routes as pages
 from slipway_api.shipyard import workflows
 from slipway_api.shipyard.headers import ShipyardHeaders
-from slipway_api.sites import node_wishes, site_plans, site_statuses, unfinished
+from slipway_api.sites import node_wishes, site_objects, site_plans, site_statuses, unfinished
 from slipway_api.status import node_routes, report_routes, reporter_routes, site_routes, task_routes, tree_routes
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ _ROUTERS = (
     site_statuses,
     site_plans,
     node_wishes,
+    site_objects,
     run_view,
     deliveries,
     unfinished,

@@ -13,6 +13,7 @@ from rich.text import Text
 from slipway_cli.online.online_command import TargetGroup, echo_documents, format_time, online, show_answer
 from slipway_cli.online.reporters import get_reporters
 from slipway_cli.online.server import Failed, SiteServer
+from slipway_cli.online.site_objects import get_audit, get_objects
 from slipway_cli.online.status_lists import get_nodes, get_owners, get_sites, new_sheet, status_text
 from slipway_cli.options import VERSION, examples
 from slipway_cli.output import OutputFormat, console, printable, table
@@ -26,10 +27,10 @@ _STYLES = {"Complete": "green", "Failed": "red", "Processing": "cyan", "Paused":
 
 @click.group(cls=TargetGroup, epilog=examples("slipway get actions"))
 def get() -> None:
-    """List sites, nodes, owners, actions, documents, revisions, workflows and statuses."""
+    """List sites, nodes, owners, actions, documents, objects, revisions, audits, workflows and statuses."""
 
 
-for _command in (get_sites, get_nodes, get_owners, get_reporters):
+for _command in (get_sites, get_nodes, get_owners, get_reporters, get_objects, get_audit):
     get.add_command(_command)
 
 

@@ -53,6 +53,8 @@ ROUTES = {
     "GET /api/v1.0/actions/{action_id}/nodes": READ,
     "GET /api/v1.0/sites": READ,
     "GET /api/v1.0/sites/{site}/plan": READ,
+    "GET /api/v1.0/sites/{site}/objects": READ,
+    "GET /api/v1.0/sites/{site}/audit": READ,
     "GET /api/v1.0/sites/{site}/tree": READ,
     "GET /api/v1.0/sites/{site}/nodes": READ,
     "GET /api/v1.0/sites/{site}/nodes/{node}": READ,
