@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from site_store import SiteStore
 from slipway_api.app import create_app
 from slipway_api.pages.rendering import STATIC, static_version
-from tests.integration.api.airflow_runs import AirflowRuns, commit
+from tests.integration.api.airflow_runs import AirflowRuns, commit, plan
 from tests.integration.api.pages.conftest import UI, Open
 
 PAGES = sorted(
@@ -132,3 +132,19 @@ def test_the_tab_of_a_run_leads_to_its_action(
     action = store.actions.ensure("deploy_site", "manual__tab", "deploy_site", "alpha", None, {}, "tester")
     answer = pages["viewer"].get("/run", params={"dag_id": "deploy_site", "run_id": "manual__tab"})
     assert (answer.status_code, answer.headers["location"]) == (303, f"{UI}/actions/{action.id}")
+
+
+def test_the_link_of_a_task_leads_to_its_group_or_step(
+    pages: dict[str, httpx.Client], store: SiteStore, airflow_runs: AirflowRuns
+) -> None:
+    action = store.actions.ensure("deploy_site", "manual__link", "deploy_site", "alpha", None, {}, "tester")
+    plan(store, action.id)
+
+    def place(**task: str) -> str:
+        params = {"dag_id": "deploy_site", "run_id": "manual__link", **task}
+        return str(pages["viewer"].get("/run", params=params).headers["location"])
+
+    page = f"{UI}/actions/{action.id}"
+    assert place(task_id="plan_groups") == f"{page}#step-plan_groups"
+    assert place(task_id="deploy_group", map_index="1") == f"{page}/group?name=compute"
+    assert place(task_id="deploy_group", map_index="9") == f"{page}#step-deploy_group"
