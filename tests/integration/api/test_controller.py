@@ -166,6 +166,7 @@ def test_it_asks_every_sites_provisioner(store: SiteStore, started: Start, dead:
         "provisioners",
         "roll-up",
         "unfinished provisioner tasks",
+        "watchers",
     }
     # There is none here, and Airflow says so.
     assert "unhealthy" in str(found["airflow: scheduler"])
