@@ -117,9 +117,11 @@ def runs(
     dagbag: DagBag,
     api: str,
     simulator: Simulator,
+    store_url: str,
     monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[Runs]:
+) -> Runs:
     """Give a fresh store and a fresh simulator to the DAGs."""
+    monkeypatch.setenv("SLIPWAY_DATABASE_URL", store_url)
     monkeypatch.setenv("SLIPWAY_URL", api)
     connection = {"conn_type": "drydock", "host": simulator.url, "extra": {"poll_interval": 0.05}}
     monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(connection))
@@ -128,6 +130,4 @@ def runs(
     monkeypatch.setattr("airflow.dag_processing.dagbag.BundleDagBag", lambda **_: dagbag)
     monkeypatch.setattr("airflow.dag_processing.dagbag.sync_bag_to_db", lambda *_: None)
     monkeypatch.setattr("jsonschema.Draft202012Validator.check_schema", lambda *_, **__: None)
-    with new_store_in_memory() as url:
-        monkeypatch.setenv("SLIPWAY_DATABASE_URL", url)
-        yield Runs(dagbag, simulator)
+    return Runs(dagbag, simulator)

@@ -16,12 +16,10 @@ import pytest
 import structlog
 import uvicorn
 
-from site_store import SiteStore
 from tests.conftest import AIRFLOW_HOME, ROOT
 from tests.integration.api.described import is_as_described
 from tests.support.lossy_proxy import LossyProxy, lossy_proxy
 from tests.support.simulators import Simulator
-from tests.support.stores import new_store_in_memory
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -126,13 +124,6 @@ def anonymous(clients: dict[str, httpx.Client]) -> httpx.Client:
     return clients["anonymous"]
 
 
-@pytest.fixture
-def store_url() -> Iterator[str]:
-    """Return the URL of this test's own store."""
-    with new_store_in_memory() as url:
-        yield url
-
-
 @pytest.fixture(autouse=True)
 def _served(monkeypatch: pytest.MonkeyPatch, origin: str, store_url: str) -> None:
     """Let the server use this test's store, and know where it is itself."""
@@ -140,13 +131,6 @@ def _served(monkeypatch: pytest.MonkeyPatch, origin: str, store_url: str) -> Non
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", origin)
     # As Airflow's own entry point does: it lets the server's process read connections from the database.
     monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")
-
-
-@pytest.fixture
-def store(store_url: str) -> Iterator[SiteStore]:
-    """Open this test's store, beside the server."""
-    with SiteStore.open(store_url) as store:
-        yield store
 
 
 @pytest.fixture(scope="session")
