@@ -62,7 +62,7 @@ def changes_of(event: OutboxRecord, names: Collection[str] = ()) -> tuple[Object
     """Return the changes that an event tells of; with `names` only those of objects that they name."""
     return tuple(
         ObjectChange(ObjectKey(kind, name), change, version)
-        for kind, name, change, version in event.data["changes"]
+        for kind, name, change, version in event.data.get("changes", ())
         if not names or concerns(names, kind, name)
     )
 

@@ -109,7 +109,11 @@ def test_what_an_action_would_do_is_said_node_by_node_with_what_differs(
     assert "n1, n2 change left alone design changed, needs redeploy" in table
     assert "Network oob $.data.cidr: 10.0.0.0/24 → 10.0.0.0/23" in table
     assert "n3 add never done" in table
-    assert "group second waits for first" in table
+    # Of the first group nothing is submitted.
+    assert "Nothing of this waits for anything else." in table
+    commit_design(store, "alpha", site([*nodes, node("n4")], [group("first", ["n1", "n2", "n4"]), groups[1]]))
+    said = text_of(pages["user"].post("/sites/alpha/start/update_site"))
+    assert "group second waits for first" in said
 
 
 def test_what_cannot_be_started_is_said_in_the_form(pages: dict[str, httpx.Client], store: SiteStore) -> None:
