@@ -111,7 +111,12 @@ def test_what_an_action_would_do_is_said_node_by_node_with_what_differs(
     assert "n3 add never done" in table
     # Of the first group nothing is submitted.
     assert "Nothing of this waits for anything else." in table
-    commit_design(store, "alpha", site([*nodes, node("n4")], [group("first", ["n1", "n2", "n4"]), groups[1]]))
+
+
+def test_what_waits_for_what_is_said_of_what_is_submitted(pages: dict[str, httpx.Client], store: SiteStore) -> None:
+    groups = [group("first", ["n1"]), group("second", ["n2"], after=["first"])]
+    commit_design(store, "alpha", site([node("n1"), node("n2")], groups))
+    keep_list(store, "alpha", "slipway_provisioner", {})
     said = text_of(pages["user"].post("/sites/alpha/start/update_site"))
     assert "group second waits for first" in said
 
