@@ -113,12 +113,13 @@ def why_kept(record: NodeRecord, *, asked: bool) -> str | None:
 def has_failed(record: NodeRecord) -> bool:
     """Whether the newest operation on a node failed, and in no older version than the one that is wanted (rule 46).
 
-    Nor has a person asked for the node again since: the store judges its standing by the same.
+    A touch wants another version, too. The store judges a node's standing by the same.
     """
     if record.status != Status.ERROR:
         return False
-    if None not in (record.touched, record.error_version) and (record.error_version or 0) < (record.touched or 0):
-        return False
+    if record.error_version is not None and record.wanted_version is not None:
+        return record.error_version >= record.wanted_version
+    # It is of before there were versions.
     about, wanted = record.error_revision, record.wanted_revision
     return about is None or wanted is None or about >= wanted
 

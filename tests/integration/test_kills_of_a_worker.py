@@ -53,6 +53,8 @@ MOMENTS: dict[str, tuple[Callable[[pytest.MonkeyPatch, Any, str], None], Any, st
     "during the result": (after, operations_module, "follow_operation"),
     "after the result": (after, Operations, "record_outcome"),
 }
+# Who comes behind waits for the end of the dead one's lease, which takes half a minute.
+EACH = [pytest.param(moment, marks=pytest.mark.endurance if "between" in moment else ()) for moment in MOMENTS]
 
 
 def drive_and_be_killed(
@@ -71,7 +73,7 @@ def drive_and_be_killed(
     assert os.WTERMSIG(status) == signal.SIGKILL
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", EACH)
 def test_rule_12_kill_9_of_the_worker_leaves_one_submission_and_the_right_record(
     begin: Begin, simulator: Simulator, moment: str
 ) -> None:
@@ -100,7 +102,7 @@ def test_rule_12_kill_9_of_the_worker_leaves_one_submission_and_the_right_record
     assert driving.store.node_errors.of_node(SITE, "a") == []
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", EACH)
 @pytest.mark.parametrize("step", [Phase.RELABEL, Phase.DESTROY])
 def test_rule_25_kill_9_within_what_an_update_does_in_place_leaves_one_submission(
     begin: Begin, simulator: Simulator, step: Phase, moment: str

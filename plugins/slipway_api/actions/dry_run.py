@@ -152,7 +152,9 @@ def dry_run(
     notes += require_none(
         judge_redeploys(kind, parameters, design.settings, found.redeploy, found.serving, found.removed)
     )
-    problem = group_count_problem(found.mapped, longest_mapping()) if found.groups else NO_GROUPS
+    # Where nothing is to be submitted Airflow maps no group at all.
+    mapped = group_count_problem(found.mapped, longest_mapping()) if found.mapped else None
+    problem = mapped if found.groups else NO_GROUPS
     if problem is not None and kind.has_groups:
         raise ApiError(400, problem, "Bad Request")
     assert found.rehearsal is not None

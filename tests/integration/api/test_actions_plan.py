@@ -57,6 +57,15 @@ def test_what_would_be_submitted_in_order(user: httpx.Client, store: SiteStore) 
     assert store.actions.newest("default") == [], "nothing was created"
 
 
+def test_an_update_with_nothing_to_submit_says_so(user: httpx.Client, store: SiteStore, known: Simulator) -> None:
+    for name in ("n1", "n2", "n3"):
+        known.post(f"nodes/{name}", {"status": "Deployed"})
+    assert user.post("/api/v1.0/sites/default/adopt", json={}).status_code == 200
+    found = planned(user, "update_site")
+    assert [(one["group"], one["nodes"]) for one in found["submissions"]] == [("control", []), ("compute", [])]
+    assert found["verdict"] == "success"
+
+
 def test_groups_that_ask_a_person_are_announced(user: httpx.Client, store: SiteStore, known: Simulator) -> None:
     groups = [asking | {"approval": "before"} for asking in (group("control", ["n1", "n2"]), group("again", ["n1"]))]
     commit_design(store, "default", site([node("n1"), node("n2")], groups))

@@ -90,11 +90,14 @@ def test_a_process_imports_while_it_waits_for_a_file_and_runs_then(tmp_path: Pat
     made = tmp_path / "made"
     environment = dict(os.environ) | {"PYTHONPATH": str(tmp_path), PRELOAD: "heavy", AFTER: str(made)}
     with subprocess.Popen(tied_command("waiting"), stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "imported\n"
-        ready, _, _ = select.select([process.stdout], [], [], 0.3)
-        assert (ready, process.poll()) == ([], None), "it waits"
-        made.touch()
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "imported\n"
+            ready, _, _ = select.select([process.stdout], [], [], 0.3)
+            assert (ready, process.poll()) == ([], None), "it waits"
+        finally:
+            # Whatever fails here, it must not wait for ever.
+            made.touch()
         assert process.stdout.read() == "ran False\n"
     assert process.returncode == 0
 

@@ -17,7 +17,7 @@ from slipway_airflow.triggers import ProvisionerTaskTrigger
 
 
 def _fails(error: Exception) -> Callable[..., NoReturn]:
-    def fail(*_: object) -> NoReturn:
+    def fail(*_: object, **_named: object) -> NoReturn:
         raise error
 
     return fail
@@ -51,7 +51,7 @@ def test_what_was_opened_is_closed_where_the_rest_fails(
 
     operations = SimpleNamespace(get=_fails(error))
     made: dict[str, Callable[..., Any]] = {
-        "open": lambda: opened("store", operations=operations),
+        "open": lambda **_: opened("store", operations=operations),
         "connect": lambda *_: opened("client"),
     }
     if broken in made:
