@@ -17,6 +17,7 @@ from site_engine.extensions import installed_policies
 from site_engine.planning import committed_groups, racks_of
 from site_store import BufferChanged, CommittedObjects, RevisionRecord, SiteStore, Version
 from slipway_api import airflow_access as access
+from slipway_api.documents.garbage import garbage_put_off
 from slipway_api.documents.revisions import LARGEST_NUMBER, Digest
 from slipway_api.documents.validation import Validated, validate
 from slipway_api.documents.versions import changed_meanwhile, require_buffer
@@ -145,10 +146,11 @@ class _Making:
         self, texts: Mapping[str, str], *, force: bool, dryrun: bool, rollback_of: int | None = None
     ) -> JSONResponse:
         """Judge the collections and store them, unless it is a dry run or there are errors that nothing overrides."""
-        validated = validate(self.store, self.site, texts)
-        if dryrun or (validated.errors and not force):
-            return _not_committed(validated, self.version, dryrun=dryrun)
-        revision = self._stored(texts, validated, rollback_of)
+        with garbage_put_off():
+            validated = validate(self.store, self.site, texts)
+            if dryrun or (validated.errors and not force):
+                return _not_committed(validated, self.version, dryrun=dryrun)
+            revision = self._stored(texts, validated, rollback_of)
         last = self.store.sites.version_number(self.site, Version.LAST_SITE_ACTION)
         skipped = skipped_commits(last, revision.number)
         return _committed(validated, revision, skipped, self.version + 1, 200 if rollback_of is None else 201)

@@ -19,6 +19,7 @@ from design_rendering.validation import unrendered_problems, validate_rendering
 from site_engine.extensions import installed_policies
 from site_store import RevisionSecrets
 from slipway_api.airflow_client import longest_mapping
+from slipway_api.documents.garbage import garbage_put_off
 from slipway_api.http.api_errors import message_of, plain_message
 from slipway_api.http.concurrency import JUDGING
 from slipway_api.http.dependencies import open_store
@@ -68,7 +69,7 @@ def validate(store: SiteStore, site: str, collections: Mapping[str, str]) -> Val
     ----------
     collections : the text of each collection.
     """
-    with JUDGING.slot():
+    with JUDGING.slot(), garbage_put_off():
         return _validate(store, site, collections, None)
 
 
@@ -80,7 +81,7 @@ def validation_of_revision(site: str, number: int) -> Validated:
     store = open_store()
     revision = store.revisions.get(site, number)
     collections = {record.name: record.text for record in store.sites.collections(site, number)}
-    with JUDGING.slot():
+    with JUDGING.slot(), garbage_put_off():
         return _validate(store, site, collections, revision if revision.text is not None else None)
 
 
