@@ -36,7 +36,7 @@ def next_stage(
     Parameters
     ----------
     dag_id : what the site's configuration names; None: nothing.
-    step_states : Airflow's states of the steps before it, but for the groups.
+    step_states : Airflow's state of each step before it; groups have none here.
     again : differs each time that a person has the stage tried again: then it is another run.
 
     Raises

@@ -38,6 +38,8 @@ class StopSignal:
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
+        self._signals = select.poll()
+        self._signals.register(self._reader, select.POLLIN)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_signal)
 
@@ -47,7 +49,7 @@ class StopSignal:
 
     def pause(self, seconds: float) -> bool:
         """Wait for a signal, at most so long; return whether one has come, now or before."""
-        return bool(select.select([self._reader], [], [], seconds)[0])
+        return bool(self._signals.poll(seconds * 1000))
 
 
 @click.command(epilog=examples("slipway controller --url https://airflow.example"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,20 +9,13 @@ from rich.console import Console
 from rich.text import Text
 
 from slipway_cli.output import counted, listed, printable, table
+from strategy_lib.goals.change_words import CHANGE_WORDS, value_text, waits
 from strategy_lib.goals.update import Change
 
 MOST_NODES = 100
 """So many nodes are shown in a table; `-o json` has all."""
 _MOST_FIELDS = 3
 _LONGEST_VALUE = 40
-_WORDS = {
-    Change.ADD: "to add",
-    Change.CHANGE: "to change",
-    Change.REDO: "to redo",
-    Change.RELABEL: "with new labels",
-    Change.REMOVE: "no longer in the design",
-    Change.NONE: "as wanted",
-}
 
 
 def print_changes(target: Console, changes: Mapping[str, Any], *, explain: bool) -> None:
@@ -35,7 +27,9 @@ def print_changes(target: Console, changes: Mapping[str, Any], *, explain: bool)
     explain : with every field that differs, and the edges of the order that are used.
     """
     counts = changes["counts"]
-    parts = [f"{counted(counts[change], 'node')} {words}" for change, words in _WORDS.items() if counts.get(change)]
+    parts = [
+        f"{counted(counts[change], 'node')} {words}" for change, words in CHANGE_WORDS.items() if counts.get(change)
+    ]
     if not parts:
         return
     target.print(Text(f"{'; '.join(parts)}.", style="bold"), soft_wrap=True)
@@ -75,21 +69,14 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     if not document["fields"]:
         yield f"{label}: {document['change']}"
     for field in document["fields"]:
-        values = [_value(field[side]) for side in ("from", "to") if side in field]
+        values = [value_text(field[side], _LONGEST_VALUE) for side in ("from", "to") if side in field]
         yield printable(f"{label} {field['path']}: {field['change']} {' -> '.join(values)}")
-
-
-def _value(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
 
 
 def _print_edges(target: Console, edges: Iterable[Mapping[str, str]]) -> None:
     """Print which groups and nodes wait for which."""
-    waiting: dict[tuple[str, str], list[str]] = {}
-    for edge in edges:
-        waiting.setdefault((edge["kind"], edge["later"]), []).append(edge["earlier"])
-    for (kind, later), earlier in waiting.items():
+    waiting = waits(edges)
+    for kind, later, earlier in waiting:
         target.print(Text(f"{kind} {printable(later)} waits for {listed(earlier)}"), soft_wrap=True)
     if not waiting:
         target.print(Text("No edge of the order is used: nothing waits for anything."), soft_wrap=True)

@@ -29,12 +29,13 @@ from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import RawBody
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
-from slipway_api.pages.node_changes import MOST_EDGES, MOST_ROWS, count_changes, fold_changes, waits
+from slipway_api.pages.node_changes import MOST_EDGES, MOST_ROWS, count_changes, fold_changes
 from slipway_api.pages.rendering import page
 from slipway_api.pages.sites import require_site
 from slipway_api.pages.wording import counted, segment
 from slipway_api.shipyard.headers import context_marker
 from strategy_lib.approval import ApprovalMoment
+from strategy_lib.goals.change_words import waits
 from strategy_lib.phase import Verdict
 
 if TYPE_CHECKING:

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from slipway_api.pages.wording import counted
+from strategy_lib.goals.change_words import CHANGE_WORDS, value_text
 from strategy_lib.goals.update import TO_DO, Change
 
 MOST_ROWS = 100
 """Rows of a page; `slipway plan -o json` has all nodes."""
 MOST_EDGES = 200
 """Lines that say who waits for whom."""
-_WORDS = {
-    Change.ADD: "to add",
-    Change.CHANGE: "to change",
-    Change.REDO: "to redo",
-    Change.RELABEL: "with new labels",
-    Change.REMOVE: "no longer in the design",
-    Change.NONE: "as wanted",
-}
 _LONGEST = 120
 """Characters of a value."""
 _ELSEWHERE = "…"
@@ -102,9 +94,7 @@ def _row(node: Mapping[str, Any]) -> ChangeRow:
 def _text(field: Mapping[str, Any], side: str) -> str | None:
     if side not in field:
         return None
-    value = field[side]
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return value_text(field[side], _LONGEST)
 
 
 def _without_name(text: str, name: str) -> str:
@@ -113,12 +103,6 @@ def _without_name(text: str, name: str) -> str:
 
 def count_changes(counts: Mapping[str, int]) -> str:
     """Return `3 nodes to add, 27 nodes as wanted`."""
-    return ", ".join(f"{counted(counts[change], 'node')} {words}" for change, words in _WORDS.items() if counts[change])
-
-
-def waits(edges: Iterable[Mapping[str, str]]) -> list[tuple[str, str, list[str]]]:
-    """Return who waits for whom: kind ("group" or "node"), the one that waits, and those that it waits for."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for edge in edges:
-        found.setdefault((edge["kind"], edge["later"]), []).append(edge["earlier"])
-    return [(kind, later, earlier) for (kind, later), earlier in found.items()]
+    return ", ".join(
+        f"{counted(counts[change], 'node')} {words}" for change, words in CHANGE_WORDS.items() if counts[change]
+    )

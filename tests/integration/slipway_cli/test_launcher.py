@@ -93,8 +93,9 @@ def test_a_process_imports_while_it_waits_for_a_file_and_runs_then(tmp_path: Pat
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == "imported\n"
-            ready, _, _ = select.select([process.stdout], [], [], 0.3)
-            assert (ready, process.poll()) == ([], None), "it waits"
+            written = select.poll()
+            written.register(process.stdout, select.POLLIN)
+            assert (written.poll(300), process.poll()) == ([], None), "it waits"
         finally:
             # Whatever fails here, it must not wait for ever.
             made.touch()

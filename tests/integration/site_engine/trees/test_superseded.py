@@ -1,4 +1,4 @@
-"""Rule 29: an action that is over says so once something newer is committed, and whoever waits for it is woken."""
+"""Rule 29: a commit supersedes an action that is over; its tree says so, and a waiting request is answered."""
 
 from __future__ import annotations
 
