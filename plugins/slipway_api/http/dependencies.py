@@ -26,13 +26,19 @@ _stores: dict[str, SiteStore] = {}
 def open_store() -> SiteStore:
     """Return the store that the environment names; callers share it and never close it.
 
+    When the environment names another one, the idle connections of the one before are closed.
+
     Raises `StoreNotConfigured`, `SchemaNotCurrent` or `StoreUnavailable`, and the next request tries again: the
     database may be there by then.
     """
     url = resolve().render_as_string(hide_password=False)
     with _lock:
         if url not in _stores:
-            _stores[url] = SiteStore.open(url)
+            opened = SiteStore.open(url)
+            for earlier in _stores.values():
+                earlier.close()
+            _stores.clear()
+            _stores[url] = opened
         return _stores[url]
 
 
