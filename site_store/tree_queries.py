@@ -248,12 +248,11 @@ def changes(action_id: Any, site: Any) -> ColumnElement[int]:
 
 @cache
 def action_token_query(dialect: str) -> Select[Any]:
-    """Select what the change token of an action is made of; a parameter: `action_id`."""
-    action_id = bindparam("action_id", type_=action.c.id.type)
-    site = select(action.c.site).where(action.c.id == action_id).scalar_subquery()
-    committed = select(func.max(revision.c.number)).where(revision.c.site == site).scalar_subquery()
-    facts = (site.label("site"), changes(action_id, site).label("changes"), committed.label("committed"))
-    return select(*facts, *owners_now(dialect))
+    """Select an action, and what its change token is made of; a parameter: `action_id`."""
+    this = bindparam("action_id", type_=action.c.id.type)
+    committed = select(func.max(revision.c.number)).where(revision.c.site == action.c.site).scalar_subquery()
+    touched = changes(action.c.id, action.c.site).label("changes")
+    return select(*FACTS, touched, committed.label("committed"), *owners_now(dialect)).where(action.c.id == this)
 
 
 @cache

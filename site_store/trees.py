@@ -16,7 +16,7 @@ from site_store.action_rows import action_record
 from site_store.database import Repository
 from site_store.dialects import names_value
 from site_store.errors import ActionNotFound
-from site_store.records import ActionState
+from site_store.records import ActionRecord, ActionState
 from site_store.status_records import OwnerCheckIn, StatusCount
 from site_store.tree_facts import ActionFacts, LeafFacts, LeafPage, SiteFacts, SiteNodeFacts, Times, TroubleFacts
 from site_store.tree_queries import (
@@ -61,13 +61,26 @@ class Trees(Repository):
         Raises `ActionNotFound`: no action has this id.
         """
 
-        def work(tx: Connection) -> str:
-            row = tx.execute(action_token_query(tx.dialect.name), {"action_id": action_id}).one()
-            if row.site is None:
-                raise _unknown(action_id)
-            return _token_of_action(row.changes, row.committed, owners_by_name(row.owners), self._moment(row.now))
+        return self._action_and_token(action_id)[1]
 
-        return self._database.read(work)
+    def action_with_token(self, action_id: str) -> tuple[ActionRecord, str]:
+        """Return an action and its change token, in one statement.
+
+        Raises `ActionNotFound`: no action has this id.
+        """
+
+        row, token = self._action_and_token(action_id)
+        return action_record(row), token
+
+    def _action_and_token(self, action_id: str) -> tuple[Row[*tuple[Any, ...]], str]:
+        def work(tx: Connection) -> tuple[Row[*tuple[Any, ...]], str]:
+            row = tx.execute(action_token_query(tx.dialect.name), {"action_id": action_id}).one_or_none()
+            if row is None:
+                raise _unknown(action_id)
+            owners, now = owners_by_name(row.owners), self._moment(row.now)
+            return row, _token_of_action(row.changes, row.committed, owners, now)
+
+        return self._database.read_once(work)
 
     def site_token(self, site: str) -> str:
         """Return the change token of a site's standing view; also the beginning and end of its actions change it."""
@@ -76,7 +89,7 @@ class Trees(Repository):
             row = tx.execute(site_token_query(tx.dialect.name), {"site": site}).one()
             return change_token(row.changes, owners_by_name(row.owners), self._moment(row.now))
 
-        return self._database.read(work)
+        return self._database.read_once(work)
 
     def action(self, action_id: str, *, leaves: int = 0) -> ActionFacts:
         """Return what the tree of an action is judged from.

@@ -32,8 +32,7 @@ def find_action(store: SiteStore, caller: Caller, action_id: str) -> ActionRecor
     """
     found = actions_of_run(store, action_id)
     if not found:
-        if len(action_id) != ID_LENGTH or not (action_id.isascii() and action_id.isalnum()):
-            raise ApiError(404, f"there is no action {action_id[:64]!r}", "Action not found")
+        _require_id(action_id)
         found = [store.actions.get(action_id)]
     if len(found) > 1:
         named = ", ".join(f"{action.id} ({action.kind})" for action in found)
@@ -41,6 +40,24 @@ def find_action(store: SiteStore, caller: Caller, action_id: str) -> ActionRecor
     (action,) = found
     caller.require_read(action.dag_id)
     return action
+
+
+def find_action_with_token(store: SiteStore, caller: Caller, action_id: str) -> tuple[ActionRecord, str]:
+    """Return an action as `find_action` does, and its change token, both of one moment and by one statement.
+
+    Raises `ApiError` as `find_action` does.
+    """
+    if _RUN_ID.fullmatch(action_id):
+        action_id = find_action(store, caller, action_id).id
+    _require_id(action_id)
+    action, token = store.trees.action_with_token(action_id)
+    caller.require_read(action.dag_id)
+    return action, token
+
+
+def _require_id(action_id: str) -> None:
+    if len(action_id) != ID_LENGTH or not (action_id.isascii() and action_id.isalnum()):
+        raise ApiError(404, f"there is no action {action_id[:64]!r}", "Action not found")
 
 
 def take_version(store: SiteStore, action: ActionRecord, if_match: str | None) -> None:

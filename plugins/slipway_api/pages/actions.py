@@ -17,7 +17,7 @@ from site_engine.actions.kinds import DEPLOY_GROUP, PLAN_GROUPS, REPORT, kind_of
 from site_engine.status_trees import action_tree, action_tree_with_troubles
 from site_engine.trees.nodes import action_nodes
 from slipway_api import airflow_access as access
-from slipway_api.actions.lookup import find_action
+from slipway_api.actions.lookup import find_action_with_token
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
@@ -71,10 +71,9 @@ class Failure:
 @router.get("/actions/{action_id}", dependencies=[access.may_read])
 def action(request: Request, action_id: str, store: Store, caller: access.CallerDep) -> Response:
     """Show an action."""
-    record = find_action(store, caller, action_id)
+    record, token = find_action_with_token(store, caller, action_id)
     # Buttons: who may not press them does not see them.
     may = _rights(caller, record)
-    token = store.trees.action_token(record.id)
     root = request.scope.get("root_path", "")
     answers = _may_answer(store, caller, record, token)
 
@@ -91,8 +90,7 @@ def group(
     request: Request, action_id: str, store: Store, caller: access.CallerDep, name: Annotated[str, Query()]
 ) -> Response:
     """Show a group of an action with its nodes."""
-    record = find_action(store, caller, action_id)
-    token = store.trees.action_token(record.id)
+    record, token = find_action_with_token(store, caller, action_id)
     root = request.scope.get("root_path", "")
 
     def values() -> dict[str, Any]:
