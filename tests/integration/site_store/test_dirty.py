@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
 import pytest
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection, insert, text
 
 from design_rendering.digests import VERSION
 from provisioner_client.protocol import ListedNode
@@ -98,7 +99,13 @@ def filled(store: SiteStore) -> SiteStore:
     ]
 
     def work(tx: Connection) -> None:
-        tx.execute(insert(node), values)
+        if tx.dialect.name == "sqlite":
+            tx.execute(insert(node), values)
+            return
+        # In one statement: after each, triggers count what it has changed.
+        columns = ", ".join(values[0])
+        rows = f"SELECT {columns} FROM json_populate_recordset(NULL::node, :rows)"
+        tx.execute(text(f"INSERT INTO node ({columns}) {rows}"), {"rows": json.dumps(values)})
 
     store._database.write(work)
     listed = {str(number): row.condition for number, row in enumerate(ROWS) if row.condition is not None}
@@ -139,10 +146,7 @@ def test_rule_37_the_plan_of_a_site_is_what_the_domain_says_of_the_same_facts(fi
         assert {ROWS[int(name)] for name, one in found.items() if one is word} == {
             ROWS[int(name)] for name, one in expected.items() if one is word
         }
-
-
-def test_a_row_that_says_nothing_is_neither_wanted_nor_done(filled: SiteStore) -> None:
-    plan = plan_site(filled, SITE, explained=0)
+    # A row that says nothing is neither wanted nor done.
     silent = {str(number) for number, row in enumerate(ROWS) if row.wanted is None and row.done is None}
     assert len(silent) > 0
-    assert silent.isdisjoint({*plan.nodes, *plan.unchanged})
+    assert silent.isdisjoint(found)
