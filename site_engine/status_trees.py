@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from site_engine.trees.action import action_entry, action_header
+from site_engine.trees.action import action_entry, action_header, judges_of
 from site_engine.trees.nodes import TROUBLED, leaves_to_dict
 from site_engine.trees.site import site_entry, site_header
 from strategy_lib.status.entry import Entry, entry_to_dict
 
 if TYPE_CHECKING:
+    from site_engine.trees.action_groups import Groups
+    from site_engine.trees.action_steps import Steps
     from site_store import ActionFacts, SiteFacts, SiteStore
 
 SITE_DEPTH = 1
@@ -104,11 +106,13 @@ def action_tree_with_troubles(store: SiteStore, action_id: str, most: int) -> tu
     site_store.ActionNotFound : no action has this id.
     """
     page = store.trees.group_nodes(action_id, statuses=TROUBLED, limit=most)
-    return _of_action(replace(page.facts, leaves=())), leaves_to_dict(page)
+    facts = replace(page.facts, leaves=())
+    judges = judges_of(facts)
+    return _of_action(facts, judges), leaves_to_dict(page, judges[1])
 
 
-def _of_action(facts: ActionFacts) -> StatusTree:
-    return StatusTree(facts.token, facts.read_at, action_header(facts), action_entry(facts))
+def _of_action(facts: ActionFacts, judges: tuple[Steps, Groups] | None = None) -> StatusTree:
+    return StatusTree(facts.token, facts.read_at, action_header(facts), action_entry(facts, judges))
 
 
 def action_trees(store: SiteStore, action_ids: Collection[str]) -> list[StatusTree]:

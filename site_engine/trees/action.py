@@ -33,9 +33,14 @@ def judges_of(facts: ActionFacts) -> tuple[Steps, Groups]:
     return steps, Groups(Tasks(steps))
 
 
-def action_entry(facts: ActionFacts) -> Entry:
-    """Return the entry of an action with all that was read below it."""
-    steps, groups = judges_of(facts)
+def action_entry(facts: ActionFacts, judges: tuple[Steps, Groups] | None = None) -> Entry:
+    """Return the entry of an action with all that was read below it.
+
+    Parameters
+    ----------
+    judges : what `judges_of` makes of these facts, where it is made already.
+    """
+    steps, groups = judges_of(facts) if judges is None else judges
     action = facts.action
     if steps.over and not (facts.steps or facts.groups or facts.counts):
         return unrecorded_entry(EntryKind.ACTION, action.id, NO_FACTS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,6 +29,9 @@ _UNBLAMED = GroupState.RUNNING
 _BEGUN = (GroupState.RUNNING, GroupState.SUCCESS)
 JUDGED = (GroupState.SUCCESS, GroupState.FAILURE)
 """States of a group that has its verdict."""
+# To go through an enumeration takes long: this is asked of each group.
+_STATES, _REASONS = (frozenset(word.value for word in known) for known in (GroupState, Reason))
+_GATE_MOMENTS, _ANSWERS = (frozenset(word.value for word in known) for known in (ApprovalMoment, ApprovalAnswer))
 # Of a node that waits for its deploy these are not shown of its prepare.
 _OF_DEPLOY = (Status.PENDING, Status.DELETED, Status.SUCCESS)
 
@@ -53,7 +55,10 @@ class Tasks:
     """Judges the tasks of one action: those of its groups, and those of its step on nodes (the group "")."""
 
     steps: Steps
-    _judged: dict[tuple[str, str, str, str], Shown] = field(default_factory=dict)
+    _judged: dict[Hashable, Shown] = field(default_factory=dict)
+    _judged_by: dict[tuple[str, str], Hashable] = field(default_factory=dict)
+    _counted: dict[Hashable, dict[Status, int]] = field(default_factory=dict)
+    _waits: dict[tuple[str, str], str] = field(default_factory=dict)
     _standing_still: dict[str, _Standstill] = field(default_factory=dict)
     _tallies: dict[tuple[str, str], Tally] = field(default_factory=dict)
 
@@ -66,7 +71,7 @@ class Tasks:
                 group.depends_on,
                 # What nobody knows blames nobody, and blocks nobody.
                 GroupState(group.state or GroupState.PENDING) if self.unknown_of(group.name) is None else _UNBLAMED,
-                None if group.reason not in tuple(Reason) else Reason(group.reason),
+                Reason(group.reason) if group.reason in _REASONS else None,
                 _explanation(group, self.gates.get(group.name)),
             )
             for group in self.steps.facts.groups
@@ -103,13 +108,16 @@ class Tasks:
 
     def unknown_of(self, group: str) -> str | None:
         """Return what is stored of a group, or of what it asked a person, and this version does not know."""
-        facts, gate = self.by_name.get(group), self.gates.get(group)
-        told: list[tuple[str | None, type[StrEnum]]] = []
-        if facts is not None:
-            told += [(facts.state, GroupState), (facts.reason, Reason)]
-        if gate is not None:
-            told += [(gate.moment, ApprovalMoment), (gate.answer, ApprovalAnswer)]
-        return next((word for word, known in told if word is not None and word not in tuple(known)), None)
+        return self._unknown.get(group)
+
+    @cached_property
+    def _unknown(self) -> Mapping[str, str]:
+        found: dict[str, str] = {}
+        for gate in self.gates.values():
+            _note_unknown(found, gate.group, (gate.answer, _ANSWERS), (gate.moment, _GATE_MOMENTS))
+        for facts in self.steps.facts.groups:
+            _note_unknown(found, facts.name, (facts.reason, _REASONS), (facts.state, _STATES))
+        return found
 
     @cached_property
     def turn(self) -> str | None:
@@ -121,13 +129,24 @@ class Tasks:
                 return group.name
         return None
 
+    @cached_property
+    def at_work(self) -> str | None:
+        """The first group that is at work."""
+        return next((group.name for group in self.steps.facts.groups if group.state == GroupState.RUNNING), None)
+
     def is_waiting(self, group: str) -> bool:
         """Whether a group waits by design: for a person's answer, or because the action is paused before it."""
+        if not self._may_wait:
+            return False
         gate = self.gates.get(group)
         asked = gate is not None and gate.answered is None
         facts = self.by_name.get(group)
         paused = self.steps.facts.action.paused is not None
         return asked or (paused and facts is not None and facts.state == GroupState.PENDING)
+
+    @cached_property
+    def _may_wait(self) -> bool:
+        return bool(self.gates) or self.steps.facts.action.paused is not None
 
     @cached_property
     def over(self) -> bool:
@@ -141,8 +160,12 @@ class Tasks:
 
     def judged_by(self, group: str, phase: Phase) -> Hashable:
         """Return all that the entry of a phase is judged by where no single nodes are known."""
-        cells = tuple([cell[2:] for cell in self.cells.get((group, phase), ())])
-        return cells, self.standstill(group), self.is_due(group, phase), self.is_waiting(group)
+        found = self._judged_by.get((group, phase))
+        if found is None:
+            cells = tuple([cell[2:] for cell in self.cells.get((group, phase), ())])
+            found = cells, self.standstill(group), self._not_begun_by(group, phase)
+            self._judged_by[group, phase] = found
+        return found
 
     def tally(self, group: str, phase: Phase) -> Tally:
         """Return how the nodes of a group stand in a phase."""
@@ -162,14 +185,30 @@ class Tasks:
     def judge_cell(self, cell: StatusCount) -> Shown:
         """Return what is shown of the records of a cell."""
         # What is shown of most cells is the same in all groups that nothing blocks.
-        standstill = self.standstill(cell.group)
-        if cell.status == TaskStatus.PENDING and not (standstill.blocked or standstill.never or self.over):
-            return self.judge(cell.group, cell.phase, cell.status, cell.owner)
-        key = (cell.status, cell.owner, *standstill)
+        not_begun = self._not_begun_by(cell.group, cell.phase) if cell.status == TaskStatus.PENDING else None
+        key = (cell.status, cell.owner, self.standstill(cell.group), not_begun)
         shown = self._judged.get(key)
         if shown is None:
             shown = self._judged[key] = self.judge(cell.group, cell.phase, cell.status, cell.owner)
         return shown
+
+    def _not_begun_by(self, group: str, phase: str) -> Hashable:
+        """Return what pending nodes are judged by beside the standstill of their group; None where that decides."""
+        standstill = self.standstill(group)
+        if self.over or standstill.blocked or standstill.never:
+            return None
+        return self.is_due(group, phase), self.is_waiting(group), self.why_waiting(group, phase)
+
+    def why_waiting(self, group: str, phase: str) -> str:
+        """Say what the pending nodes of a group wait for in a phase; "" where nothing holds them."""
+        facts = self.by_name.get(group)
+        at_work = facts is None or facts.state == GroupState.RUNNING
+        # Before its turn it waits for the same in each phase.
+        key = (group, phase if at_work else "")
+        found = self._waits.get(key)
+        if found is None:
+            found = self._waits[key] = why_waiting(self, group, phase)
+        return found
 
     def standstill(self, group: str) -> _Standstill:
         """Return why pending nodes of a group do not begin."""
@@ -214,7 +253,7 @@ class Tasks:
         if self.over:
             return shown
         if shown.status is Status.PENDING and not shown.message:
-            shown = Shown(Status.PENDING, why_waiting(self, group, phase))
+            shown = Shown(Status.PENDING, self.why_waiting(group, phase))
         expected, owners = owner or self.steps.provisioner, self.steps.owners
         if owners.is_there(expected):
             # What is under way there needs Airflow too: nobody else than its task reads what comes of it.
@@ -292,6 +331,14 @@ class Tasks:
 
         A node is where its deploy is; while that is pending, where its prepare is.
         """
+        # Groups that stand in the same way have the same.
+        key = self.judged_by(group, Phase.PREPARE), self.judged_by(group, Phase.DEPLOY)
+        found = self._counted.get(key)
+        if found is None:
+            found = self._counted[key] = self._node_counts(group)
+        return dict(found)
+
+    def _node_counts(self, group: str) -> dict[Status, int]:
         counts = dict(self.tally(group, Phase.DEPLOY).numbers)
         prepare: dict[Status, int] = {}
         for cell in self.cells.get((group, Phase.PREPARE), ()):
@@ -309,6 +356,13 @@ class Tasks:
             counts[status] = counts.get(status, 0) + moved
             counts[Status.PENDING] = counts.get(Status.PENDING, 0) - moved
         return in_order(counts)
+
+
+def _note_unknown(found: dict[str, str], group: str, *told: tuple[str | None, frozenset[str]]) -> None:
+    """Note a word of a group that is none of the known ones; of several the one that is told last."""
+    for word, known in told:
+        if word is not None and word not in known:
+            found[group] = word
 
 
 @cache

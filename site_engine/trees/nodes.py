@@ -17,6 +17,7 @@ from strategy_lib.status.words import Status
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from site_engine.trees.action_groups import Groups
     from site_store import NodeEvent, NodePast, NodePastFacts, SiteNodeFacts, SiteStore
     from site_store.node_errors import NodeErrorRecord
     from site_store.tree_facts import LeafPage
@@ -119,9 +120,15 @@ def action_nodes(
     return leaves_to_dict(page)
 
 
-def leaves_to_dict(page: LeafPage) -> dict[str, Any]:
-    """Return a page of nodes of an action as plain data."""
-    _, groups = judges_of(page.facts)
+def leaves_to_dict(page: LeafPage, groups: Groups | None = None) -> dict[str, Any]:
+    """Return a page of nodes of an action as plain data.
+
+    Parameters
+    ----------
+    groups : what judges them, where it is made already.
+    """
+    if groups is None:
+        _, groups = judges_of(page.facts)
     now = page.facts.read_at
     return {
         "token": page.facts.token,

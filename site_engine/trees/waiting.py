@@ -39,6 +39,10 @@ class Tasks(Protocol):
     def turn(self) -> str | None:
         """The group whose turn it is to begin."""
 
+    @property
+    def at_work(self) -> str | None:
+        """The first group that is at work."""
+
     def is_due(self, group: str, phase: str) -> bool:
         """Whether it is the turn of a phase."""
 
@@ -71,8 +75,7 @@ def _before_its_turn(tasks: Tasks, group: GroupFacts) -> str:
     needed = next((one.name for one in known if one is not None and one.state != GroupState.SUCCESS), None)
     if needed is not None:
         return f"waits for group {needed}"
-    at_work = (one.name for one in tasks.steps.facts.groups if one.state == GroupState.RUNNING)
-    first = next(at_work, tasks.turn)
+    first = tasks.turn if tasks.at_work is None else tasks.at_work
     return f"waits for its turn: group {first} goes first" if first not in (None, group.name) else ""
 
 

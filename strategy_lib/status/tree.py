@@ -14,6 +14,7 @@ from strategy_lib.status.leaf import OwnerRecord, blocked_by, status_of_record, 
 from strategy_lib.status.words import Status, highest, status_from, status_of_parent
 
 MOST_MESSAGES = 10
+_COUNT_ONCE = frozenset(kind for kind in EntryKind if kind.type is EntryType.SUPERGOAL)
 NO_GROUP = "no group"
 TO_BE_REMOVED = "to be removed"
 
@@ -96,21 +97,30 @@ def parent_entry(
     kept = tuple(children)
     said: list[tuple[Status, tuple[str, ...]]] = []
     last: list[Status] = []
-    first_times, last_times = [child.first_updated for child in kept], [child.last_updated for child in kept]
+    first_times: list[datetime | None] = []
+    last_times: list[datetime | None] = []
     said_itself: Status | None = None
     if blame is not None:
         said.append((Status.ERROR, (blame.message,)))
     if own is not None:
         said_itself = status_of_record(own, over=over)
         said.append((said_itself, own.messages))
-        first_times.append(own.first_updated)
-        last_times.append(own.last_updated)
         if own.stored is not None:
             last.append(status_from(own.stored))
-    said += [(child.status, child.messages) for child in kept if child.status is not None and child.rolls_up]
-    last += [child.last_status for child in kept if child.last_status is not None]
+    own_leaves = leaves = 0
+    for child in kept:
+        first_times.append(child.first_updated)
+        last_times.append(child.last_updated)
+        own_leaves += child.own_leaves
+        leaves += child.leaves
+        if child.status is not None and child.rolls_up:
+            said.append((child.status, child.messages))
+        if child.last_status is not None:
+            last.append(child.last_status)
+    if own is not None:
+        first_times.append(own.first_updated)
+        last_times.append(own.last_updated)
     status = status_of_parent([its for its, _ in said])
-    own_leaves = sum([child.own_leaves for child in kept])
     return Entry(
         kind,
         name,
@@ -118,9 +128,9 @@ def parent_entry(
         last_status=highest(last) if last else None,
         first_updated=earliest(first_times),
         last_updated=latest(last_times),
-        leaves=own_leaves if kind.type is EntryType.SUPERGOAL else sum([child.leaves for child in kept]),
+        leaves=own_leaves if kind in _COUNT_ONCE else leaves,
         own_leaves=own_leaves,
-        messages=_first_messages(words for its, words in said if its is status and words),
+        messages=_first_messages([words for its, words in said if its is status and words]),
         counts=_with_own(_sum(kept) if counts is None else counts, said_itself),
         rolls_up=name != NO_GROUP,
         blame=blame,
@@ -200,9 +210,11 @@ def _first_messages(messages: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 
 def earliest(times: Iterable[datetime | None]) -> datetime | None:
     """Return the first of these times, None where there is none."""
-    return min([time for time in times if time is not None], default=None)
+    known = [time for time in times if time is not None]
+    return min(known) if known else None
 
 
 def latest(times: Iterable[datetime | None]) -> datetime | None:
     """Return the last of these times, None where there is none."""
-    return max([time for time in times if time is not None], default=None)
+    known = [time for time in times if time is not None]
+    return max(known) if known else None

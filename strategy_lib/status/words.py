@@ -97,8 +97,9 @@ def in_order(counts: Mapping[Status, int]) -> dict[Status, int]:
 def status_of_parent(statuses: Iterable[Status]) -> Status:
     """Return the highest status of the children, where deleted counts only if it is all they have (rule 32)."""
     found = set(statuses)
-    if len(found) > 1:
-        found.discard(Status.DELETED)
+    if len(found) == 1:
+        return found.pop()
+    found.discard(Status.DELETED)
     return highest(found)
 
 

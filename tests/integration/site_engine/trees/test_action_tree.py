@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from site_engine.status_trees import action_tree, tree_to_dict
+from site_store import PlannedGroup
 from strategy_lib.phase import Phase, Reason
 from strategy_lib.schema_check import check_data
+from strategy_lib.strategy import Group
 from tests.integration.site_engine.trees.tree_scenario import child
 from tests.integration.site_store.scenario import Scenario, outcome
 
@@ -58,3 +60,14 @@ def test_what_is_pending_says_what_it_waits_for(site: Scenario) -> None:
     assert said("two", "deploy", "n2") == ["waits for its turn: group one goes first"]
     site.store.actions.set_paused(action.id, True)
     assert said("two", "prepare", "n2") == ["waits until the action goes on: it is paused"]
+
+
+def test_groups_that_stand_alike_say_each_for_which_group_it_waits(site: Scenario) -> None:
+    action = site.action()
+    site.store.locks.acquire(action.id)
+    chain = [Group(name, critical=True, depends_on=after) for name, after in (("a", ()), ("b", ("a",)), ("c", ("b",)))]
+    plan = [PlannedGroup(group, (f"n-{group.name}",)) for group in chain]
+    site.store.groups.save_plan(action.id, plan, (), {})
+    stage = child(tree_to_dict(action_tree(site.store, action.id))["root"], "deploy_group")
+    assert child(stage, "b", "prepare")["messages"] == child(stage, "b", "deploy")["messages"] == ["waits for group a"]
+    assert child(stage, "c", "prepare")["messages"] == child(stage, "c", "deploy")["messages"] == ["waits for group b"]
