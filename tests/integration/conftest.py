@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-import uvicorn
 
 from site_engine.process import SystemClock
 from site_store import SiteStore
@@ -17,6 +15,7 @@ from slipway_airflow import connections
 from tests.support.compiled_statements import share_compiled_statements
 from tests.support.dag_runs import Runs
 from tests.support.driving import Begin, begin_with, simulated
+from tests.support.serving import serving
 from tests.support.simulators import Simulator
 from tests.support.stores import new_store_in_memory
 
@@ -101,15 +100,8 @@ def api() -> Iterator[str]:
 
     outer = FastAPI()
     outer.mount("/slipway", create_app(connections))
-    server = uvicorn.Server(uvicorn.Config(outer, host="127.0.0.1", port=0, log_level="warning"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        thread.join(0.02)
-    (listening,) = server.servers[0].sockets
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(10)
+    with serving(outer) as url:
+        yield url
 
 
 @pytest.fixture

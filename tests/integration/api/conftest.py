@@ -7,18 +7,17 @@ calls to Airflow's API. There is no scheduler: a DAG run stays queued.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NoReturn
 
 import httpx
 import pytest
 import structlog
-import uvicorn
 
 from tests.conftest import AIRFLOW_HOME, ROOT
 from tests.integration.api.described import is_as_described
 from tests.support.lossy_proxy import LossyProxy, lossy_proxy
+from tests.support.serving import serving
 from tests.support.simulators import Simulator
 
 if TYPE_CHECKING:
@@ -55,15 +54,8 @@ def airflow_app() -> Iterator[FastAPI]:
 @pytest.fixture(scope="session")
 def origin(airflow_app: FastAPI) -> Iterator[str]:
     """Serve Airflow's application, and return its URL."""
-    server = uvicorn.Server(uvicorn.Config(airflow_app, host="127.0.0.1", port=0, log_level="warning", lifespan="off"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        thread.join(0.02)
-    (listening,) = server.servers[0].sockets
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(10)
+    with serving(airflow_app, lifespan="off") as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

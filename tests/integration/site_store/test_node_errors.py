@@ -160,7 +160,16 @@ def test_rule_48_only_an_acknowledgement_of_that_very_operation_clears(site: Sce
 HOW = ("ends", "fails", "is lost")
 
 
-@pytest.mark.parametrize("drift", [0.0, -3600.0], ids=["the clock stands still", "the clock runs backwards"])
+@pytest.mark.parametrize(
+    ("engine", "drift"),
+    [
+        pytest.param("sqlite", 0.0, id="sqlite-the clock stands still"),
+        pytest.param("postgresql", -3600.0, id="postgresql-the clock runs backwards"),
+        pytest.param("sqlite", -3600.0, id="sqlite-the clock runs backwards", marks=pytest.mark.endurance),
+        pytest.param("postgresql", 0.0, id="postgresql-the clock stands still", marks=pytest.mark.endurance),
+    ],
+    indirect=["engine"],
+)
 def test_rule_45_all_orders_of_two_overlapping_actions_end_as_the_newest_says(
     site: Scenario, clock: FakeClock, drift: float
 ) -> None:
