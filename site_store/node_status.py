@@ -9,7 +9,21 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Text, and_, case, exists, func, literal, null, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Text,
+    and_,
+    case,
+    exists,
+    false,
+    func,
+    literal,
+    null,
+    or_,
+    select,
+    update,
+)
 
 from site_store.dialects import among, pairs
 from site_store.node_errors import clear_errors, write_errors
@@ -67,7 +81,7 @@ def follow_operation(tx: Connection, now: datetime, this: Operation, outcome: Ou
         provable = func.coalesce(task.c.found, "").not_in(UNPROVABLE_BY_DEPLOY)
         proven = and_(task.c.status == TaskStatus.SUCCESS, provable, among(tx, task.c.node, outcome.succeeded))
     if names:
-        follow_tasks(tx, now, *these, proven=proven, late=late)
+        follow_tasks(tx, now, *these, of=this, proven=proven, late=late)
         clear_errors(tx, this, outcome.succeeded)
         if outcome.failed or outcome.unknown:
             failed = among(tx, task.c.node, outcome.failed | outcome.unknown)
@@ -84,6 +98,7 @@ def follow_tasks(
     tx: Connection,
     now: datetime,
     *which: ColumnElement[bool],
+    of: Operation | None = None,
     proven: ColumnElement[bool] | None = None,
     late: bool = False,
 ) -> None:
@@ -92,30 +107,25 @@ def follow_tasks(
     Parameters
     ----------
     which : conditions on `task` and `node`, of which one finds the tasks by an index.
+    of : the operation that has all of them, and `node.site` is among the conditions; None: of several.
     proven : whether a task has brought its node to the version that it names.
     late : nothing had to be repeated.
     """
-    lost = case(
-        (operation.c.status == OperationStatus.TIMED_OUT, str(UnknownCause.TIMEOUT)), else_=str(UnknownCause.LOST)
-    )
+    revision: ColumnElement[Any] = action.c.revision
+    ended_as: ColumnElement[Any] = operation.c.status
+    joins = [operation.c.op == task.c.op, action.c.id == task.c.action_id, node.c.site == action.c.site]
+    if of is not None:
+        # Looked up once, and not for each node.
+        revision = select(action.c.revision).where(action.c.id == of.action_id).scalar_subquery()
+        ended_as = select(operation.c.status).where(operation.c.op == of.op).scalar_subquery()
+        joins = []
+    lost = case((ended_as == OperationStatus.TIMED_OUT, str(UnknownCause.TIMEOUT)), else_=str(UnknownCause.LOST))
     said = case(
         (task.c.status == TaskStatus.UNKNOWN, lost + func.coalesce(literal(": ") + task.c.error, "")),
         (task.c.status == TaskStatus.ERROR, func.coalesce(task.c.error, task.c.phase + " failed")),
     )
     failed = task.c.status.in_((TaskStatus.UNKNOWN, TaskStatus.ERROR))
-    # New labels mend what failed as labels; another error stays, as the node is not deployed anew (rule 46).
-    of_labels = exists().where(
-        node_error.c.site == node.c.site,
-        node_error.c.node == node.c.name,
-        node_error.c.action_id == node.c.error_action,
-        node_error.c.phase == Phase.RELABEL,
-    )
-    mended = or_(node.c.error.is_(None), of_labels)
-    relabelled = and_(task.c.status == TaskStatus.SUCCESS, task.c.phase == Phase.RELABEL)
-    labelled = and_(task.c.phase == Phase.RELABEL, node.c.done_digest.is_not(None), mended)
-    done = and_(task.c.status == TaskStatus.SUCCESS, or_(task.c.phase == Phase.DEPLOY, labelled))
-    destroyed = and_(task.c.status == TaskStatus.SUCCESS, task.c.phase == Phase.DESTROY)
-    succeeded = or_(done, and_(relabelled, mended))
+    done, succeeded, destroyed, spoilt = _ends(None if of is None else of.phase)
     ended = or_(succeeded, destroyed)
     repeated = and_(ended, node.c.error.is_not(None), node.c.error_action == task.c.action_id, literal(not late))
     values: dict[str, Any] = {
@@ -124,7 +134,7 @@ def follow_tasks(
     }
     if proven is not None:
         values = {
-            "done_revision": case((proven, action.c.revision), else_=node.c.done_revision),
+            "done_revision": case((proven, revision), else_=node.c.done_revision),
             "done_digest": case((proven, task.c.digest), else_=node.c.done_digest),
             "done_version": case((proven, task.c.wanted_version), else_=node.c.done_version),
             "done_at": case((proven, literal(now, node.c.done_at.type)), else_=node.c.done_at),
@@ -137,21 +147,19 @@ def follow_tasks(
             *which,
             node.c.name == task.c.node,
             node.c.op == task.c.op,
-            operation.c.op == task.c.op,
-            action.c.id == task.c.action_id,
-            node.c.site == action.c.site,
+            *joins,
         )
         .values(
             status=case(
                 (task.c.status == TaskStatus.PROCESSING, str(Status.PROCESSING)),
                 (failed, str(Status.ERROR)),
-                (and_(relabelled, ~mended), str(Status.ERROR)),
+                (spoilt, str(Status.ERROR)),
                 (done, str(Status.SUCCESS)),
                 (destroyed, str(Status.DELETED)),
                 else_=null(),
             ),
             error=case((failed, said), (ended, null()), else_=node.c.error),
-            error_revision=case((failed, action.c.revision), (ended, null()), else_=node.c.error_revision),
+            error_revision=case((failed, revision), (ended, null()), else_=node.c.error_revision),
             error_version=case((failed, task.c.wanted_version), (ended, null()), else_=node.c.error_version),
             error_action=case((failed, task.c.action_id), (ended, null()), else_=node.c.error_action),
             fixed=case((repeated, node.c.error + done_again(now)), (ended, null()), else_=node.c.fixed),
@@ -162,6 +170,35 @@ def follow_tasks(
             **values,
         )
     )
+
+
+def _ends(
+    phase: Phase | None,
+) -> tuple[ColumnElement[bool], ColumnElement[bool], ColumnElement[bool], ColumnElement[bool]]:
+    """Return whether a task did what is wanted, mended what had failed, destroyed its node, or has left an error.
+
+    Parameters
+    ----------
+    phase : of the operation of all the tasks: most of them need not be asked of each task then; None: of several.
+    """
+    success, never = task.c.status == TaskStatus.SUCCESS, false()
+    if phase is Phase.DEPLOY:
+        return success, success, never, never
+    if phase in (Phase.PREPARE, Phase.RELEASE):
+        return never, never, never, never
+    # New labels mend what failed as labels; another error stays, as the node is not deployed anew (rule 46).
+    of_labels = exists().where(
+        node_error.c.site == node.c.site,
+        node_error.c.node == node.c.name,
+        node_error.c.action_id == node.c.error_action,
+        node_error.c.phase == Phase.RELABEL,
+    )
+    mended = or_(node.c.error.is_(None), of_labels)
+    relabelled = and_(success, task.c.phase == Phase.RELABEL)
+    labelled = and_(task.c.phase == Phase.RELABEL, node.c.done_digest.is_not(None), mended)
+    done = and_(success, or_(task.c.phase == Phase.DEPLOY, labelled))
+    destroyed = and_(success, task.c.phase == Phase.DESTROY)
+    return done, or_(done, and_(relabelled, mended)), destroyed, and_(relabelled, ~mended)
 
 
 def fail_nodes(tx: Connection, now: datetime, site: str, action_id: str, reasons: Mapping[str, str]) -> None:
