@@ -109,11 +109,31 @@ def judge_revision(
     revision = parameters.revision or newest
     if revision > newest:
         return 0, [Refusal(Ground.REVISION, f"site {site} has no revision {revision}; its newest is {newest}")]
-    last = versions[Version.LAST_SITE_ACTION]
-    skipped = skipped_commits(last, revision)
-    if not skipped or parameters.allow_intermediate or not parameters.is_whole_site(kind):
+    skipped = _skipped_by(kind, parameters, versions, revision)
+    if not skipped or kind.passes_over or parameters.allow_intermediate:
         return revision, []
-    return revision, [Refusal(Ground.INTERMEDIATE_COMMITS, _passed_over(site, last, skipped, revision))]
+    text = _would_pass_over(site, versions[Version.LAST_SITE_ACTION], skipped, revision)
+    return revision, [Refusal(Ground.INTERMEDIATE_COMMITS, text)]
+
+
+def passed_over(
+    kind: ActionKind, parameters: ActionParameters, site: str, versions: Mapping[Version, int | None], revision: int
+) -> str | None:
+    """Return the sentence that names the revisions that an action passes over, None where there are none."""
+    skipped = _skipped_by(kind, parameters, versions, revision)
+    if not skipped:
+        return None
+    return (
+        f"revision {revision} passes over {_listed(skipped)} of site {site}, committed since the last action on the "
+        "whole site: what was changed there comes with it, unless it was changed again"
+    )
+
+
+def _skipped_by(
+    kind: ActionKind, parameters: ActionParameters, versions: Mapping[Version, int | None], revision: int
+) -> range:
+    last = versions[Version.LAST_SITE_ACTION]
+    return skipped_commits(last, revision) if parameters.is_whole_site(kind) else range(0)
 
 
 def skipped_commits(newest_site_action: int | None, revision: int) -> range:
@@ -221,7 +241,7 @@ def _not_there(name: str, known: Collection[str]) -> str:
     return f"there is no node {name[:64]!r}" + (f"; {hint}" if hint else "")
 
 
-def _passed_over(site: str, newest_site_action: int | None, skipped: range, revision: int) -> str:
+def _would_pass_over(site: str, newest_site_action: int | None, skipped: range, revision: int) -> str:
     them = "it" if len(skipped) == 1 else "them"
     were = f"{_listed(skipped)} {'was' if len(skipped) == 1 else 'were'}"
     if newest_site_action is None:
@@ -231,7 +251,7 @@ def _passed_over(site: str, newest_site_action: int | None, skipped: range, revi
         why = f"{last}; {were} committed since then and never deployed"
     return (
         f"{why}, and revision {revision} would pass {them} over. If that is meant, repeat this with "
-        "allow-intermediate-commits=true (on the command line --allow-intermediate-commits)"
+        "allow-intermediate-commits=true (on the command line --allow-intermediate-commits), or use update_site"
     )
 
 

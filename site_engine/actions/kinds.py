@@ -125,6 +125,7 @@ class ActionKind:
     steps : its steps before the groups, or up to the step on nodes where it has no groups, in order.
     targeted : it concerns named nodes, and is refused without.
     whole_site : without named nodes it brings the whole site to its revision.
+    passes_over : it brings about the difference to its revision, and asks about no revision in between (rule 37).
     overrides : those that mean something for it.
 
     Raises
@@ -138,6 +139,7 @@ class ActionKind:
     steps: tuple[str, ...]
     targeted: bool = False
     whole_site: bool = False
+    passes_over: bool = False
     overrides: tuple[Override, ...] = (Override.IGNORE_OLDER_TASKS,)
 
     def __post_init__(self) -> None:
@@ -229,6 +231,7 @@ KINDS = table(
             "Deploy the nodes of a site that are new, or no longer as they were left, group by group.",
             (*_BEGIN, "prepare_site", Phase.RELABEL.value, PLAN_GROUPS),
             whole_site=True,
+            passes_over=True,
             overrides=(*_OF_A_SITE, Override.PRUNE),
         ),
         ActionKind(

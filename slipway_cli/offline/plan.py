@@ -131,6 +131,7 @@ _FLAGS = frozenset(
         "--redo-done",
         "--allow-redeploy",
         "--many-redeploys",
+        "--prune",
         "--allow-intermediate-commits",
         "--debug",
         "--no-debug",

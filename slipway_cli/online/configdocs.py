@@ -278,20 +278,24 @@ def _show_judged(body: Any, say: Sentence = sentence) -> None:
 
 
 def _show_next(body: Mapping[str, Any]) -> None:
-    """Say how an action goes on from here: with the options without which this revision would be refused."""
+    """Say how an action goes on from here: with the options without which this revision would be refused.
+
+    An update passes over revisions that were never deployed; `deploy_site` asks about them.
+    """
     if not body.get("deployable", True):
         click.echo("no action can use it: mend the documents, load them, and commit them")
         return
-    needed = {}
-    if body.get("forced"):
-        needed["--continue-on-fail"] = "the revision has errors"
+    kind, needed = "deploy_site", []
     passed_over = [str(number) for number in body.get("intermediate_commits") or []]
     if passed_over:
-        were = "revision {} was" if len(passed_over) == 1 else "revisions {} were"
-        needed["--allow-intermediate-commits"] = f"{were.format(listed(passed_over))} never deployed"
-    for option, why in needed.items():
-        click.echo(f"an action needs {option}: {why}")
-    click.echo(" ".join(["next: slipway create action deploy_site", *needed, "--follow"]))
+        kind = "update_site"
+        were, them = ("revision {} was", "it") if len(passed_over) == 1 else ("revisions {} were", "them")
+        why = f"{were.format(listed(passed_over))} never deployed"
+        click.echo(f"{why}: update_site passes {them} over, deploy_site needs --allow-intermediate-commits")
+    if body.get("forced"):
+        needed.append("--continue-on-fail")
+        click.echo("an action needs --continue-on-fail: the revision has errors")
+    click.echo(" ".join([f"next: slipway create action {kind}", *needed, "--follow"]))
 
 
 def _end_with(body: Any) -> None:

@@ -55,7 +55,7 @@ def _override_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--force", is_flag=True, help="All of --redo-done, --ignore-older-tasks, --below-criteria.")
 @_override_options
 @click.option("--dry-run", is_flag=True, help="Only find out what would be done.")
-@click.option("--allow-intermediate-commits", is_flag=True, help="Pass over revisions that were never deployed.")
+@click.option("--allow-intermediate-commits", is_flag=True, help="deploy_site: pass over revisions never deployed.")
 @click.option("--continue-on-fail", is_flag=True, help="Start although the revision is not valid, if it can be read.")
 @click.option("--follow", "-F", "following", is_flag=True, help="Show the progress, and end with the verdict.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask where servers are deployed already.")

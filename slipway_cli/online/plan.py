@@ -40,7 +40,7 @@ from strategy_lib.phase import Verdict
 @click.option("--many-redeploys", is_flag=True, help="More of these than the site's settings allow.")
 @click.option("--prune", is_flag=True, help="Also destroy nodes that are no longer in the design.")
 @click.option("--explain", is_flag=True, help="Also every field that differs, and which edges of the order are used.")
-@click.option("--allow-intermediate-commits", is_flag=True, help="Pass over revisions that were never deployed.")
+@click.option("--allow-intermediate-commits", is_flag=True, help="deploy_site: pass over revisions never deployed.")
 @online
 def plan_action(
     server: SiteServer,

@@ -78,7 +78,7 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowClient, cal
         # It destroys nodes: who asks for it has to have the right to do so.
         caller.require_create(Phase.DESTROY.value)
     settle_owner(store, airflow, request.site)
-    revision = revision_of_request(store, kind, parameters, request.site)
+    revision, skipped = revision_of_request(store, kind, parameters, request.site)
     # Decided once: whatever becomes of the site's connections, this action uses no other.
     connection = provisioners().find_for_site(request.site)
     validated = validation_of_revision(request.site, revision)
@@ -107,13 +107,15 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowClient, cal
     store.actions.record_command(action.id, "invoke", caller.name)
     _start(store, airflow, action, parameters.run_conf(action.site, revision))
     warnings = tuple(message for message in validated.messages if not message["error"])
-    return Created(action, (*overridden, *notes, *warnings))
+    return Created(action, (*overridden, *skipped, *notes, *warnings))
 
 
 def previewed(
     request: ActionRequest, store: SiteStore, airflow: AirflowClient, caller: Caller
-) -> tuple[int, Preview | None]:
-    """Return the revision of an action that is not created, and what it would do; nothing is validated nor started.
+) -> tuple[int, Preview | None, list[dict[str, Any]]]:
+    """Return the revision of an action that is not created, what it would do, and messages about both.
+
+    Nothing is validated nor started.
 
     The action on the site is closed if its run is over or gone (rule 24), as it is when one is created.
 
@@ -126,10 +128,11 @@ def previewed(
     caller.require_create(kind.name)
     parameters = parameters_of_request(kind, request)
     settle_owner(store, airflow, request.site)
-    revision = revision_of_request(store, kind, parameters, request.site)
+    revision, skipped = revision_of_request(store, kind, parameters, request.site)
     design = design_of(store, request.site, revision)
     require_none(judge_design(parameters, request.site, revision, design, ()))
-    return revision, _preview(store, kind, parameters, design, request.site)[1]
+    found = _preview(store, kind, parameters, design, request.site)[1]
+    return revision, found, [*skipped, *messages_of(kind.name, found)]
 
 
 def _preview(

@@ -138,7 +138,7 @@ def dry_run(
     caller.require_create(kind.name)
     parameters = parameters_of_request(kind, request)
     settle_owner(store, airflow, request.site)
-    revision = revision_of_request(store, kind, parameters, request.site)
+    revision, skipped = revision_of_request(store, kind, parameters, request.site)
     design = design_of(store, request.site, revision)
     require_none(judge_design(parameters, request.site, revision, design, ()))
     listed = None if fresh else last_list(store, request.site)
@@ -186,7 +186,7 @@ def dry_run(
         ],
         "changes": _changes(store, request.site, revision, found, design.edges, listed.read_at),
         "preview": found.to_data(),
-        "notes": [*notes, *messages_of(kind.name, found), *gates_of(found)],
+        "notes": [*notes, *skipped, *messages_of(kind.name, found), *gates_of(found)],
     }
 
 

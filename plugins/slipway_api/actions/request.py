@@ -11,7 +11,7 @@ from fastapi import Depends, Query, Request
 from pydantic import BaseModel, Field
 
 from design_rendering.design import read_design
-from site_engine.actions.admission import Ground, Refusal, judge_parameters, judge_revision, requested_kind
+from site_engine.actions.admission import Ground, Refusal, judge_parameters, judge_revision, passed_over, requested_kind
 from site_engine.actions.parameters import ActionParameters, ParameterError, parse_parameters
 from site_engine.dead_actions import reconcile
 from site_engine.designs import read_revision
@@ -69,7 +69,8 @@ def _wanted_action(
         bool,
         Query(
             alias="allow-intermediate-commits",
-            description="Go on although revisions were committed since the last site action and never deployed.",
+            description="Go on although revisions were committed since the last site action and never deployed. "
+            "deploy_site asks for it; update_site passes such revisions over, and names them.",
         ),
     ] = False,
 ) -> ActionRequest:
@@ -124,11 +125,18 @@ def _messages(refusal: Refusal) -> list[dict[str, Any]]:
     return [plain_message(said, name=refusal.ground.value) for said in refusal.details or (refusal.text,)]
 
 
-def revision_of_request(store: SiteStore, kind: ActionKind, parameters: ActionParameters, site: str) -> int:
-    """Return the revision. Raises `ApiError` 400: there is no such one; 409: commits would be passed over."""
-    revision, refusals = judge_revision(kind, parameters, site, store.sites.versions(site))
+def revision_of_request(
+    store: SiteStore, kind: ActionKind, parameters: ActionParameters, site: str
+) -> tuple[int, list[dict[str, Any]]]:
+    """Return the revision, and a message that names those that are passed over, where there are any.
+
+    Raises `ApiError` 400: there is no such revision; 409: the kind asks about commits that would be passed over.
+    """
+    versions = store.sites.versions(site)
+    revision, refusals = judge_revision(kind, parameters, site, versions)
     require_none(refusals)
-    return revision
+    said = passed_over(kind, parameters, site, versions, revision)
+    return revision, [] if said is None else [plain_message(said, "Info", name=Ground.INTERMEDIATE_COMMITS.value)]
 
 
 def is_over(store: SiteStore, airflow: AirflowClient, action_id: str) -> bool:

@@ -12,7 +12,7 @@ from slipway_api import airflow_access as access
 from slipway_api.actions.control import COMMANDS, give_command
 from slipway_api.actions.creation import create, previewed
 from slipway_api.actions.lookup import ID_LENGTH, ActionId, actions_of_run, find_action, take_version
-from slipway_api.actions.preview import PreviewedAction, messages_of
+from slipway_api.actions.preview import PreviewedAction
 from slipway_api.actions.request import ActionBody, WantedAction
 from slipway_api.actions.steps import Step, describe_step, step_log
 from slipway_api.actions.view import (
@@ -149,11 +149,10 @@ def preview_action(wanted: WantedAction, store: Store, airflow: Airflow, caller:
 
     The design is not judged, and the provisioner is asked for its list of nodes alone.
     """
-    revision, found = previewed(wanted, store, airflow, caller)
-    kind = str(wanted.kind)
+    revision, found, notes = previewed(wanted, store, airflow, caller)
     preview = None if found is None else found.to_data()
-    notes = messages_of(kind, found)
-    return JSONResponse({"name": kind, "site": wanted.site, "revision": revision, "preview": preview, "notes": notes})
+    shown = {"name": str(wanted.kind), "site": wanted.site, "revision": revision, "preview": preview, "notes": notes}
+    return JSONResponse(shown)
 
 
 @router.get(

@@ -72,13 +72,23 @@ def test_rule_37_its_own_override_makes_a_warning_of_it_and_force_does_not(user:
     assert created["warnings"][0]["message"].startswith(WHY)
 
 
-def test_three_commits_while_nothing_ran_are_passed_over_by_request_only(user: httpx.Client, store: SiteStore) -> None:
+def test_rule_37_of_three_commits_while_nothing_ran_an_update_does_the_last(
+    user: httpx.Client, store: SiteStore
+) -> None:
     commit(store, "other")
     first = create(user, "update_site", query="?site=other")
+    store.locks.acquire(first["id"])
     store.actions.close(first["id"], ActionState.SUCCESS, "done")
     newest = commit(store, "other", times=4)
-    refused = ask(user, "update_site", "?site=other")
-    assert refused.status_code == 409
-    assert "allow-intermediate-commits" in refused.json()["message"]
-    created = create(user, "update_site", "?site=other&allow-intermediate-commits=true")
-    assert created["committed_rev_id"] == newest
+    assert newest == 4, "the first of them changes nothing"
+    refused = ask(user, "deploy_site", "?site=other")
+    assert (refused.status_code, refused.json()["reason"]) == (409, "Intermediate Commits")
+    assert refused.json()["message"].endswith("--allow-intermediate-commits), or use update_site")
+    said = "revision 4 passes over revisions 2, 3 of site other, committed since the last action on the whole site"
+    for asking in ("/plan", "/preview"):
+        answer = user.post(f"/api/v1.0/actions{asking}?site=other", json={"name": "update_site"})
+        assert answer.status_code == 200, answer.text
+        assert [one["level"] for one in answer.json()["notes"] if one["message"].startswith(said)] == ["Info"]
+    created = create(user, "update_site", "?site=other")
+    assert (created["committed_rev_id"], created["allow_intermediate_commits"]) == (newest, False)
+    assert created["warnings"][0]["message"].startswith(said)

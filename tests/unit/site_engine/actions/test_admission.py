@@ -13,6 +13,7 @@ from site_engine.actions.admission import (
     judge_design,
     judge_parameters,
     judge_revision,
+    passed_over,
     requested_kind,
     skipped_commits,
 )
@@ -22,10 +23,10 @@ from site_store import Version
 from strategy_lib.outcome import NodeCondition
 from tests.support.sites import group, node, site
 
-SITE, DESTROY = kind_of("deploy_site"), kind_of("destroy_nodes")
+SITE, UPDATE, DESTROY = kind_of("deploy_site"), kind_of("update_site"), kind_of("destroy_nodes")
 ALLOW = (
     "If that is meant, repeat this with allow-intermediate-commits=true "
-    "(on the command line --allow-intermediate-commits)"
+    "(on the command line --allow-intermediate-commits), or use update_site"
 )
 NOTHING = ActionParameters()
 
@@ -109,6 +110,29 @@ def test_what_is_passed_over(last: int | None, revision: int, skipped: list[int]
 def test_the_refusal_says_what_happened_and_how_to_go_on(last: int | None, revision: int, why: str) -> None:
     (refusal,) = judge_revision(SITE, NOTHING, "lab7", versions(revision, last))[1]
     assert refusal.text == f"{why} {ALLOW}"
+
+
+@pytest.mark.parametrize("last", [None, 1])
+def test_rule_37_an_update_does_the_last_of_several_commits_and_names_the_others(last: int | None) -> None:
+    found = versions(4, last)
+    assert judge_revision(UPDATE, NOTHING, "lab7", found) == (4, [])
+    said = passed_over(UPDATE, NOTHING, "lab7", found, 4)
+    skipped = "revisions 1, 2, 3" if last is None else "revisions 2, 3"
+    assert said is not None
+    assert said.startswith(f"revision 4 passes over {skipped} of site lab7, committed since the last action on ")
+
+
+@pytest.mark.parametrize(
+    ("asked", "last", "says"),
+    [
+        pytest.param(ActionParameters(allow_intermediate=True), 1, True, id="a deployment that may"),
+        pytest.param(NOTHING, 2, False, id="nothing lies between"),
+        pytest.param(ActionParameters(target_nodes=("n1",)), 1, False, id="named nodes pass nothing over"),
+    ],
+)
+def test_what_an_action_passes_over_is_said(asked: ActionParameters, last: int, says: bool) -> None:
+    said = passed_over(SITE, asked, "lab7", versions(3, last), 3)
+    assert (said is not None) is says
 
 
 def test_of_many_revisions_the_first_and_the_last_are_named() -> None:

@@ -166,8 +166,18 @@ def test_a_forced_commit_says_what_it_overrode(slipway: Slipway, server: Server)
         (
             {"intermediate_commits": [2, 3]},
             [
-                "an action needs --allow-intermediate-commits: revisions 2, 3 were never deployed",
-                "next: slipway create action deploy_site --allow-intermediate-commits --follow",
+                "revisions 2, 3 were never deployed: update_site passes them over, deploy_site needs "
+                "--allow-intermediate-commits",
+                "next: slipway create action update_site --follow",
+            ],
+        ),
+        (
+            {"forced": True, "intermediate_commits": [3]},
+            [
+                "revision 3 was never deployed: update_site passes it over, deploy_site needs "
+                "--allow-intermediate-commits",
+                "an action needs --continue-on-fail: the revision has errors",
+                "next: slipway create action update_site --continue-on-fail --follow",
             ],
         ),
         (
