@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from site_engine.actions.kinds import kind_of
@@ -33,7 +33,11 @@ _MOST_FIELDS = 200
 
 
 def dry_run_changes(
-    store: SiteStore, action: ActionRecord, groups: Sequence[PlannedGroup], rehearsal: DryRun
+    store: SiteStore,
+    action: ActionRecord,
+    groups: Sequence[PlannedGroup],
+    rehearsal: DryRun,
+    withheld: Mapping[str, str],
 ) -> ReportedChanges:
     """Return what a dry run says has to be done to each node that the action considers.
 
@@ -41,6 +45,7 @@ def dry_run_changes(
     ----------
     groups : those of the action's plan, in processing order.
     rehearsal : what it would submit.
+    withheld : nodes that it would not submit, each with the reason: those too that cannot be prepared as they are.
     """
     kind, parameters = kind_of(action.kind), parameters_of(action)
     records = store.nodes.of_site(action.site)
@@ -62,6 +67,7 @@ def dry_run_changes(
     to_do = {name for name, each in found.items() if each.change in TO_DO}
     redeploy = frozenset[str]().union(*(planned.plan.redeploy for planned in groups))
     kept = kept_nodes(rehearsal, {planned.group.name: planned.nodes for planned in groups}, to_do)
+    kept |= {name: why for name, why in withheld.items() if name in to_do}
     submitted = SiteRehearsal(rehearsal.submitted, kept, redeploy)
     return fold_changes(explain(store, action.site, goals, found, listed_at, submitted))
 

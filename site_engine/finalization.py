@@ -80,7 +80,7 @@ def finalize_dry_run(
     rehearsal = simulate_plan(planned, states, step, targets, withheld, below_criteria=below_criteria, remove=remove)
     report = make_dry_run_report(data, step_states, store.now(), rehearsal)
     if planned and not report.failed_steps:
-        report = replace(report, changes=dry_run_changes(store, action, planned, rehearsal))
+        report = replace(report, changes=dry_run_changes(store, action, planned, rehearsal, withheld))
     return _closed(store, action, report, log)
 
 

@@ -1,4 +1,8 @@
-"""The provisioner's list of a site's nodes: each that anybody reads is kept, so that plans are made in a moment."""
+"""The provisioner's list of a site's nodes: each that anybody reads is kept, so that plans are made in a moment.
+
+An operation that was over after a list was read has left its nodes otherwise than that list says. Of these nodes what
+the operation left counts, until the next list is read.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ _SAID = msgspec.json.Decoder(dict[str, _Said])
 
 @dataclass(frozen=True, slots=True)
 class NodeList:
-    """What a provisioner said of its nodes, when, and over which connection."""
+    """What a provisioner said of its nodes, when, and over which connection; of some, what operations left since."""
 
     nodes: Mapping[str, ListedNode]
     read_at: datetime
@@ -60,21 +64,35 @@ def last_list(store: SiteStore, site: str) -> NodeList | None:
     if kept is None:
         return None
     said: Mapping[str, Mapping[str, Any]] = json.loads(kept.nodes)
-    return NodeList({name: _from_data(name, data) for name, data in said.items()}, kept.read_at, kept.connection)
+    listed = {name: _from_data(name, data) for name, data in said.items()}
+    for name, left in store.provisioner_lists.left_since(site, kept.read_at).items():
+        listed[name] = _left_so(name, _CONDITIONS.get(left, NodeCondition.OTHER), listed.get(name))
+    return NodeList(listed, kept.read_at, kept.connection)
 
 
 def last_conditions(store: SiteStore, site: str) -> tuple[dict[str, NodeCondition], datetime | None]:
-    """Return what the list that was read last says of each node, and when it was read; made for 100,000 nodes."""
+    """Return what `last_list` does, the conditions alone, and when it was read; made for 100,000 nodes."""
     kept = store.provisioner_lists.get(site)
     if kept is None:
         return {}, None
     said = _SAID.decode(kept.nodes)
     other = NodeCondition.OTHER
-    return {name: _CONDITIONS.get(data.condition, other) for name, data in said.items()}, kept.read_at
+    found = {name: _CONDITIONS.get(data.condition, other) for name, data in said.items()}
+    left = store.provisioner_lists.left_since(site, kept.read_at)
+    found.update((name, _CONDITIONS.get(condition, other)) for name, condition in left.items())
+    return found, kept.read_at
 
 
 def _to_data(node: ListedNode) -> dict[str, Any]:
     return {"status": node.status_name, "power": node.power_state, "condition": node.condition.value}
+
+
+def _left_so(name: str, condition: NodeCondition, listed: ListedNode | None) -> ListedNode:
+    """Return a node as an operation left it: in the provisioner's own words where the list has these already."""
+    if listed is not None and listed.condition is condition:
+        return listed
+    words = condition.value.replace("_", " ").capitalize()
+    return ListedNode(name, condition, words, None if listed is None else listed.power_state)
 
 
 def _from_data(name: str, data: Mapping[str, Any]) -> ListedNode:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, select, update
@@ -12,10 +13,13 @@ from sqlalchemy import Connection, select, update
 from site_store.database import Repository
 from site_store.dialects import among, insert
 from site_store.status_records import ProvisionerListRecord
-from site_store.tables import node, provisioner_list
+from site_store.tables import node, operation, provisioner_list
+from strategy_lib.outcome import NodeCondition
+from strategy_lib.phase import Phase
 
 # So many nodes are changed by one statement, which must end within the database's bound.
 _AT_ONCE = 10_000
+_PHASES = select(operation.c.op, operation.c.phase)
 
 
 class ProvisionerLists(Repository):
@@ -57,3 +61,27 @@ class ProvisionerLists(Repository):
         query = select(provisioner_list).where(provisioner_list.c.site == site)
         row = self._database.read(lambda tx: tx.execute(query).one_or_none())
         return None if row is None else ProvisionerListRecord(row.site, row.connection, row.read_at, row.nodes)
+
+    def left_since(self, site: str, read_at: datetime) -> dict[str, str]:
+        """Return how operations that were over only after a list was read have left their nodes.
+
+        The newest operation of each node counts: what the provisioner said of the node then. Where it said nothing, a
+        deploy that has succeeded left the node deployed, and any other operation tells nothing.
+        """
+        over = (operation.c.site == site, operation.c.over > read_at)
+
+        def work(tx: Connection) -> dict[str, str]:
+            deploys = {row.op: row.phase == Phase.DEPLOY for row in tx.execute(_PHASES.where(*over))}
+            if not deploys:
+                return {}
+            query = select(node.c.name, node.c.op, node.c.left_as, node.c.done_at).where(
+                node.c.site == site, node.c.op.in_(select(operation.c.op).where(*over))
+            )
+            found = {}
+            for name, op, left_as, done_at in tx.execute(query):
+                proven = NodeCondition.DEPLOYED.value if deploys[op] and done_at is not None else None
+                if (said := left_as or proven) is not None:
+                    found[name] = said
+            return found
+
+        return self._database.read(work)

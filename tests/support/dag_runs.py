@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from site_engine.actions.kinds import KINDS, kind_of
 from site_store import ActionRecord, SiteStore
 from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator
@@ -29,8 +30,8 @@ class Runs:
     def run(self, dag_id: str = "deploy_site", **conf: Any) -> tuple[str, dict[str, str]]:
         """Run a DAG to its end; return its state and the states of its tasks (of a mapped one, the last)."""
         # All of them, each time: a test run leaves its parameters behind in the DAG.
-        nothing = {"revision": None, "target_nodes": None, "force": False, "dry_run": False}
-        nothing |= {"prune": False} if dag_id == "update_site" else {}
+        nothing: dict[str, Any] = {"revision": None, "target_nodes": None, "force": False, "dry_run": False}
+        nothing |= {each.value: False for each in kind_of(dag_id).overrides} if dag_id in KINDS else {}
         run = self.bag.dags[dag_id].test(run_conf={"site": "alpha", **nothing, **conf}, logical_date=None)
         return str(run.state), {ti.task_id: str(ti.state) for ti in run.get_task_instances()}
 

@@ -109,7 +109,8 @@ class PlanGroupsOperator(SiteOperator):
             plan.done,
             design.digests,
             other,
-            plan.withheld,
+            # A run decides about these again, right before it prepares them; a dry run has to say so now.
+            {**refused, **plan.withheld} if action.dry_run else plan.withheld,
             group_step=kind.group_step,
             idle=idle,
             plan_key=plan_key,

@@ -113,8 +113,9 @@ def plan_route(
 ) -> JSONResponse:
     """Say what an action would submit, group by group, if every node succeeded. Nothing is created.
 
-    It goes by the list of nodes that anybody read last, and says how old that is. Where none was ever read,
-    the provisioner is asked. The design is not judged.
+    It goes by the list of nodes that anybody read last, and says how old that is. Of a node on which an operation was
+    over since, it counts how that left it. Where no list was ever read, the provisioner is asked. The design is not
+    judged.
     """
     return JSONResponse(dry_run(wanted, store, airflow, caller, fresh=fresh))
 
@@ -158,7 +159,8 @@ def dry_run(
     if problem is not None and kind.has_groups:
         raise ApiError(400, problem, "Bad Request")
     assert found.rehearsal is not None
-    verdict, text = dry_run_verdict(found.rehearsal, groups=bool(found.groups), withheld=bool(found.withheld))
+    kept_back = bool(found.withheld or found.refused)
+    verdict, text = dry_run_verdict(found.rehearsal, groups=bool(found.groups), withheld=kept_back)
     return {
         "name": kind.name,
         "site": request.site,

@@ -13,11 +13,13 @@ from design_rendering.documents import load_documents
 from provisioner_client.protocol import ListedNode
 from site_engine.actions.kinds import KINDS
 from site_engine.actions.parameters import ActionParameters
+from site_engine.dry_run_changes import dry_run_changes
 from site_engine.finalization import finalize_dry_run
 from site_engine.node_lists import keep_list
 from site_engine.planning import plan_action, simulate_plan
+from site_engine.releases import releases_of
 from site_engine.site_plans import SitePlan, plan_site
-from site_store import ActionState, SiteStore
+from site_store import ActionState, PlannedGroup, SiteStore
 from strategy_lib.goals.update import Change
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NodeCondition
@@ -203,6 +205,34 @@ def test_a_dry_run_of_airflow_says_it_of_each_node_too(done: Driving, begin: Beg
     fields = [(one.path, one.before, one.after) for each in changed.documents or () for one in each.fields]
     assert fields == [("$.data.platform.image", "jammy", "noble")]
     assert (added.change, added.nodes, added.submitted) == ("add", ("d",), False)
+
+
+def test_rule_11_a_dry_run_names_nodes_that_cannot_be_prepared_as_they_are(begin: Begin) -> None:
+    kept = [{**group("one", ["a", "b"]), "release_failed": False}]
+    dry = begin(design(strategy=kept), update={})
+    listed = {"a": ListedNode("a", NodeCondition.FAILED_DEPLOYMENT, "Failed deployment", "on")}
+    keep_list(dry.store, "alpha", "drydock", listed)
+    facts = dry.store.reports.facts(dry.action.id)
+    planned = [PlannedGroup(one.definition, one.nodes, one.plan) for one in facts.groups]
+    refused = releases_of(dry.store, "alpha", planned, listed).refused
+    rehearsal = simulate_plan(planned, {}, withheld=refused)
+    found = dry_run_changes(dry.store, dry.action, planned, rehearsal, refused)
+    said = {one.nodes: (one.submitted, one.withheld) for one in found.nodes}
+    assert said == {("a",): (False, refused["a"]), ("b",): (True, None), ("c", "d"): (False, None)}
+    assert "release_failed: false" in refused["a"]
+
+
+def test_rule_37_right_after_a_deploy_it_goes_by_what_that_left_and_not_by_the_list_before_it(begin: Begin) -> None:
+    driving = begin(design())
+    show(driving.store, **dict.fromkeys(NAMES, NodeCondition.READY))
+    for name in ("one", "two"):
+        driving.group(name)
+    driving.store.actions.close(driving.action.id, ActionState.SUCCESS, "done")
+    assert changes(plan_site(driving.store, "alpha")) == {"d": ("add", False)}, "the others were just deployed"
+    show(driving.store, b=NodeCondition.READY, d=NodeCondition.READY)
+    plan = plan_site(driving.store, "alpha")
+    assert changes(plan) == {"b": ("redo", True), "d": ("add", False)}, "a newer list says so"
+    assert plan.nodes["b"].difference.reason == "not as it was left: ready"
 
 
 def test_rule_37_of_three_commits_while_nothing_ran_the_last_is_done(done: Driving, begin: Begin) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 from sqlalchemy import select
 
-from site_store import SiteStore
+from site_store import OperationStatus, SiteStore
 from site_store.tables import node
-from tests.integration.site_store.scenario import SITE, FakeClock, want
+from strategy_lib.phase import Phase
+from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want
 
 LIST: dict[str, dict[str, Any]] = {
     "n1": {"status": "Deployed", "power": "on"},
@@ -39,3 +40,32 @@ def test_what_it_says_of_the_site_s_nodes_stands_with_them(store: SiteStore) -> 
     assert said(store) == {"n1": ("Deployed", "on"), "n2": (None, None)}
     store.provisioner_lists.save(SITE, "mine", {"n2": {"status": "Deploying", "power": "off"}})
     assert said(store) == {"n1": (None, None), "n2": ("Deploying", "off")}
+
+
+def test_how_operations_left_their_nodes_after_it_was_read(site: Scenario, clock: FakeClock) -> None:
+    store = site.store
+    lists = store.provisioner_lists
+    nodes = ["said", "unsaid", "failed", "silent"]
+    want(store, 1, dict.fromkeys([*nodes, "old"], "d1"))
+    action = site.running({"one": nodes, "two": ["old"]}, digests=dict.fromkeys([*nodes, "old"], "d1"))
+    before = clock.time
+    second = site.open(action, "two")
+    for phase in (Phase.PREPARE, Phase.DEPLOY):
+        site.do(second, phase)
+    clock.move(60)
+    read_at = clock.time
+    lists.save(SITE, "mine", LIST)
+    assert lists.left_since(SITE, read_at) == {}
+    first = site.open(action, "one")
+    site.do(first, Phase.PREPARE)
+    clock.move(60)
+    deploy = site.submit(site.begin(first, Phase.DEPLOY))
+    assert lists.left_since(SITE, read_at) == {}, "it is not over"
+    found = outcome(["said", "unsaid"], ["failed", "silent"])
+    store.operations.record_outcome(deploy.op, found, status=OperationStatus.COMPLETE, result="failure")
+    store.nodes.record_conditions(SITE, {"said": "deployed", "failed": "failed_deployment"}, deploy.op)
+    left = {"said": "deployed", "unsaid": "deployed", "failed": "failed_deployment"}
+    assert lists.left_since(SITE, read_at) == left, "of the silent one nothing is known"
+    assert lists.left_since(SITE, before) == {**left, "old": "deployed"}
+    assert lists.left_since("south", before) == {}
+    assert lists.left_since(SITE, clock.time) == {}, "a list that was read since says it all"

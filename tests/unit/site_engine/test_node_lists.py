@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from provisioner_client.protocol import ListedNode
-from site_engine.node_lists import keep_list, last_list
+from site_engine.node_lists import keep_list, last_conditions, last_list
 from site_store import ProvisionerListRecord, SiteStore, StoreUnavailable
 from strategy_lib.outcome import NodeCondition
 
@@ -26,6 +26,7 @@ class Lists:
     def __init__(self) -> None:
         self.kept: ProvisionerListRecord | None = None
         self.away = False
+        self.left: dict[str, str] = {}
 
     def save(self, site: str, connection: str, nodes: Mapping[str, Mapping[str, Any]]) -> None:
         if self.away:
@@ -34,6 +35,9 @@ class Lists:
 
     def get(self, _site: str) -> ProvisionerListRecord | None:
         return self.kept
+
+    def left_since(self, _site: str, _read_at: datetime) -> dict[str, str]:
+        return self.left
 
 
 def store_of(lists: Lists) -> SiteStore:
@@ -47,6 +51,22 @@ def test_what_was_read_is_kept_as_it_was() -> None:
     kept = last_list(store, "a")
     assert kept is not None
     assert (kept.nodes, kept.connection, kept.read_at) == (NODES, "mine", NOW)
+
+
+def test_what_an_operation_left_since_counts_and_all_else_stays_as_it_was_read() -> None:
+    lists = Lists()
+    store = store_of(lists)
+    keep_list(store, "a", "mine", NODES)
+    lists.left = {"n1": "deployed", "n2": "failed_deployment", "n3": "deployed"}
+    kept = last_list(store, "a")
+    assert kept is not None
+    assert kept.nodes == {
+        "n1": NODES["n1"],
+        "n2": ListedNode("n2", NodeCondition.FAILED_DEPLOYMENT, "Failed deployment", None),
+        "n3": ListedNode("n3", NodeCondition.DEPLOYED, "Deployed", None),
+    }
+    conditions = {name: node.condition for name, node in kept.nodes.items()}
+    assert last_conditions(store, "a") == (conditions, NOW)
 
 
 def test_a_store_that_is_away_keeps_nobody_from_reading() -> None:
