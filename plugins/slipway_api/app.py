@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Depends, FastAPI
 
+from site_engine.extensions import ExtensionError, check_installed
 from slipway_api.actions import again, dry_run, notes, report, run_view
 from slipway_api.actions import routes as actions
 from slipway_api.documents import commit, configdocs, design, revisions
@@ -26,6 +28,8 @@ from slipway_api.status import node_routes, report_routes, reporter_routes, site
 
 if TYPE_CHECKING:
     from site_engine.provisioners import Provisioners
+
+log = logging.getLogger(__name__)
 
 _STATUS = (tree_routes, site_routes, node_routes, task_routes, report_routes, reporter_routes)
 _ROUTERS = (
@@ -58,6 +62,7 @@ def create_app(provisioners: Provisioners | None = None) -> FastAPI:
     """
     if provisioners is not None:
         use_provisioners(provisioners)
+        _log_bad_registrations()
     app = FastAPI(
         title="Slipway",
         version="1.0",
@@ -83,3 +88,11 @@ def create_app(provisioners: Provisioners | None = None) -> FastAPI:
     for middleware in (BodyLimit, Unexpected, ShipyardHeaders, design.HiddenTokens):
         app.add_middleware(middleware)
     return app
+
+
+def _log_bad_registrations() -> None:
+    """Say which policies and watchers cannot be used (rule 42): with a bad policy nothing can be committed."""
+    try:
+        check_installed()
+    except ExtensionError as error:
+        log.error("What is registered cannot be used; with a bad policy every commit is answered with 503: %s", error)
