@@ -13,7 +13,7 @@ from design_rendering.documents import Document
 from design_rendering.objects import ObjectKey, kind_of
 from site_store import SiteStore, Version
 from slipway_api.documents.site_documents import documents_of, policed_rendering_of, texts_or_empty
-from slipway_api.documents.versions import read_or_empty, version_name
+from slipway_api.documents.versions import read_or_empty
 from slipway_api.http.concurrency import READING
 
 ChangeName = Literal["added", "modified", "removed"]
@@ -105,7 +105,7 @@ def differences(
         new = {name: new[name] for name in changed if name in new}
     by_policy: dict[ObjectKey, tuple[str, ...]] = {}
     with READING.slot():
-        changes = _changes(site, old, before, new, after, by_policy, rendered=rendered)
+        changes = _changes(store, site, old, before, new, after, by_policy, rendered=rendered)
         documents = [*_documents(changes, by_policy)]
     return {
         "site": site,
@@ -118,6 +118,7 @@ def differences(
 
 
 def _changes(
+    store: SiteStore,
     site: str,
     old: dict[str, str],
     before: Version | int,
@@ -132,7 +133,7 @@ def _changes(
         return document_changes(documents_of(old), documents_of(new))
     sides = []
     for texts, version in ((old, before), (new, after)):
-        policed = policed_rendering_of(texts, f"{version_name(version)} of site {site}")
+        policed = policed_rendering_of(store, site, version, texts)
         rendering = policed.rendering
         secrets: SecretPaths = {
             _key(item.document): item.secret_paths for item in rendering.documents if item.secret_paths

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from design_rendering.diagnostics import RenderingError
 from design_rendering.documents import Document, load_documents
+from design_rendering.objects import ObjectKey, kind_of
 from design_rendering.policies import PolicedRendering, police
-from design_rendering.rendering import Rendering, design_text, render
+from design_rendering.rendering import RenderedDocument, Rendering, design_text, render
 from design_rendering.secrets import redacted, redacted_text
 from site_engine.extensions import installed_policies
-from site_store import SiteStore, Version
+from site_store import RevisionRecord, SiteStore, Version
 from slipway_api.documents.versions import read_or_empty, version_name
 from slipway_api.http.api_errors import ApiError, message_of
 from slipway_api.http.concurrency import READING
@@ -48,26 +49,67 @@ def rendered_text(store: SiteStore, site: str, version: Version | int, *, cleart
             return text
     texts = _texts(store, site, version)
     with READING.slot():
-        rendering = rendering_of(texts, f"{version_name(version)} of site {site}")
+        rendering = policed_rendering_of(store, site, version, texts).rendering
         return design_text(rendering if cleartext else without_secrets(rendering))
 
 
-def rendering_of(texts: dict[str, str], what: str) -> Rendering:
-    """Render collections, each a text by its name, as a commit would: policies included.
+def policed_rendering_of(
+    store: SiteStore, site: str, version: Version | int, texts: dict[str, str]
+) -> PolicedRendering:
+    """Return the rendered documents of a version, with the objects that policies changed.
 
-    Raises `ApiError` 400: they cannot be rendered; each reason is a message.
+    The buffer is as a commit would make it now. A revision is as it was committed, whatever policies there are now.
+
+    Parameters
+    ----------
+    texts : the collections of the version, each by its name.
+
+    Raises
+    ------
+    ApiError : 400: they cannot be rendered; each reason is a message.
     """
-    return policed_rendering_of(texts, what).rendering
-
-
-def policed_rendering_of(texts: dict[str, str], what: str) -> PolicedRendering:
-    """Return the same, with the objects that policies changed."""
+    what = f"{version_name(version)} of site {site}"
+    revision = _revision_of(store, site, version)
     try:
-        return police(render(documents_of(texts)), installed_policies().policies)
+        rendering = render(documents_of(texts))
+        return police(rendering, installed_policies().policies) if revision is None else _committed(rendering, revision)
     except (StrategyLibError, RenderingError) as error:
         raise ApiError(
             400, f"{what} cannot be rendered", "Validation", [message_of(problem) for problem in error.problems]
         ) from error
+
+
+def _revision_of(store: SiteStore, site: str, version: Version | int) -> RevisionRecord | None:
+    """Return the revision that a version is; None for a buffer with something in it, and before the first commit."""
+    number = version if isinstance(version, int) else store.sites.version_number(site, version)
+    if version is Version.BUFFER:
+        # An empty one is like the newest revision.
+        number = store.sites.version_number(site, Version.COMMITTED) if number is None else None
+    return None if number is None else store.revisions.get(site, number)
+
+
+def _committed(rendering: Rendering, revision: RevisionRecord) -> PolicedRendering:
+    """Return the rendering of a revision with the objects that policies changed then, as the commit has stored them."""
+    if revision.text is None or not revision.by_policy:
+        return PolicedRendering(rendering)
+    stored = {_key(one): one for one in load_documents(revision.text, "<text>")}
+    changed = {key: who for key in stored if (who := revision.by_policy.get(str(key))) is not None}
+    documents = [
+        one if key not in changed else replace(one, document=_stored(stored[key], one.document), changed=True)
+        for one in rendering.documents
+        for key in (_key(one.document),)
+    ]
+    added = changed.keys() - {_key(one.document) for one in rendering.documents}
+    documents += [RenderedDocument(stored[key], changed=True) for key in changed if key in added]
+    return PolicedRendering(replace(rendering, documents=tuple(documents)), changed)
+
+
+def _key(document: Document) -> ObjectKey:
+    return ObjectKey(kind_of(document.schema), document.name)
+
+
+def _stored(stored: Document, written: Document) -> Document:
+    return replace(stored, source=written.source, line=written.line, marks=None)
 
 
 def documents_of(texts: dict[str, str]) -> list[Document]:

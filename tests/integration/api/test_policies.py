@@ -53,6 +53,28 @@ def test_every_node_comes_into_a_group_and_it_is_said_by_which_policy(
     assert store.objects.uses("default", ObjectKey("node", "n3")) != []
 
 
+def test_a_revision_is_shown_as_it_was_committed_whatever_policies_there_are_now(
+    connected: Simulator, user: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    larger = with_default(site([node("n1"), node("n2"), node("n3")], GROUPS))
+    committed(user, larger)
+    put(user, f"{larger}# the same again\n", buffermode="replace")
+
+    def later(objects: Mapping[str, Document]) -> Mapping[str, Document]:
+        before = objects["node/n1"]
+        return {"node/n1": replace(before, data={**before.data, "looked_at": True}, marks=None)}
+
+    now = PolicySet({"later": later}, "x")
+    monkeypatch.setattr("slipway_api.documents.site_documents.installed_policies", lambda: now)
+    shown = user.get(f"{API}/renderedconfigdocs", params={"version": "committed"}).text
+    assert "looked_at" not in shown, "nobody committed it so"
+    assert shown.count("n3") > larger.count("n3"), "the default group has it, by the policy of then"
+    query = {"from": "committed", "to": "buffer", "rendered": "true"}
+    documents = user.get(f"{API}/diff/configdocs", params=query).json()["documents"]
+    assert {one["name"]: one.get("by_policy") for one in documents} == {"deployment-strategy": None, "n1": ["later"]}
+    assert user.get(f"{API}/renderedconfigdocs").text.count("looked_at") == 1, "a commit would make it so now"
+
+
 def test_rule_42_a_running_action_commits_nothing(user: httpx.Client, store: SiteStore) -> None:
     put(user, DESIGN)
     action = store.actions.ensure("deploy_site", "run", "deploy_site", "default", 1, {}, "ann")

@@ -49,6 +49,7 @@ def test_how_operations_left_their_nodes_after_it_was_read(site: Scenario, clock
     want(store, 1, dict.fromkeys([*nodes, "old"], "d1"))
     action = site.running({"one": nodes, "two": ["old"]}, digests=dict.fromkeys([*nodes, "old"], "d1"))
     before = clock.time
+    clock.move(1)
     second = site.open(action, "two")
     for phase in (Phase.PREPARE, Phase.DEPLOY):
         site.do(second, phase)
