@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -104,9 +104,16 @@ def api() -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def _stored_dags() -> dict[Any, Any]:
+    """Return what Airflow knows of the DAGs that it has stored, by their versions."""
+    return {}
+
+
 @pytest.fixture
 def runs(
     dagbag: DagBag,
+    _stored_dags: dict[Any, Any],
     api: str,
     simulator: Simulator,
     store_url: str,
@@ -122,4 +129,14 @@ def runs(
     monkeypatch.setattr("airflow.dag_processing.dagbag.BundleDagBag", lambda **_: dagbag)
     monkeypatch.setattr("airflow.dag_processing.dagbag.sync_bag_to_db", lambda *_: None)
     monkeypatch.setattr("jsonschema.Draft202012Validator.check_schema", lambda *_, **__: None)
+    from airflow.models.dagbag import DBDagBag
+
+    made = DBDagBag.__init__
+
+    def make(bag: DBDagBag, *args: Any, **options: Any) -> None:
+        made(bag, *args, **options)
+        bag._dags = _stored_dags
+
+    # For each task it would read the whole DAG from its database, as if for the first time.
+    monkeypatch.setattr(DBDagBag, "__init__", make)
     return Runs(dagbag, simulator)
