@@ -40,11 +40,17 @@ def _template() -> Path:
     return make_cluster(home).folder
 
 
-def start_server(home: Path) -> tuple[PostgresCluster, PostgresProcess]:
-    """Start a home's server, with new files unless it has some, and wait until it answers."""
-    cluster, log = PostgresCluster(home), home / "postgres.log"
+def with_files(home: Path) -> PostgresCluster:
+    """Return a home's server that does not run, with new files unless it has some."""
+    cluster = PostgresCluster(home)
     if not cluster.exists():
         subprocess.run(["cp", "-a", _template(), cluster.folder], check=True)
+    return cluster
+
+
+def start_server(home: Path) -> tuple[PostgresCluster, PostgresProcess]:
+    """Start a home's server, with new files unless it has some, and wait until it answers."""
+    cluster, log = with_files(home), home / "postgres.log"
     cluster.open()
     process = PostgresProcess(cluster, log)
     process.start()

@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import jsonschema_rs
+from fastapi import FastAPI
 
 from slipway_api.app import create_app
 
@@ -28,8 +29,24 @@ def strict(description: dict[str, Any]) -> dict[str, Any]:
 
 
 @cache
+def application() -> FastAPI:
+    """Return Slipway's application, without provisioners; it is made once, and nobody changes it."""
+    return create_app()
+
+
+@cache
+def operations() -> dict[str, dict[str, Any]]:
+    """Return the described operations, by method and path such as ``GET /versions``."""
+    return {
+        f"{method.upper()} {path}": operation
+        for path, methods in application().openapi()["paths"].items()
+        for method, operation in methods.items()
+    }
+
+
+@cache
 def _description() -> dict[str, Any]:
-    return strict(create_app().openapi())
+    return strict(application().openapi())
 
 
 @cache

@@ -13,7 +13,7 @@ import yaml
 from site_store import BufferMode, SiteStore
 from strategy_lib.approval import ApprovalMoment
 from tests.integration.api.airflow_runs import DESIGN, commit, create, plan
-from tests.integration.api.test_access import OPERATIONS
+from tests.integration.api.described import operations
 from tests.support.sites import document
 
 pytestmark = pytest.mark.usefixtures("dags", "connected")
@@ -108,7 +108,7 @@ def action(user: httpx.Client, store: SiteStore) -> str:
 def test_every_route_that_takes_it_is_in_the_table() -> None:
     taking = {
         route
-        for route, operation in OPERATIONS.items()
+        for route, operation in operations().items()
         if "If-Match" in {parameter["name"] for parameter in operation.get("parameters", ())}
     }
     assert taking == WRITES.keys()

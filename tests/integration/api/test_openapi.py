@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -22,10 +21,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from site_store import SiteStore
-from slipway_api.app import create_app
 from slipway_api.http.answers import YAML_TYPE
 from tests.integration.api.airflow_runs import commit, create, plan
-from tests.integration.api.described import strict
+from tests.integration.api.described import application, operations, strict
 from tests.integration.api.test_access import NAMES
 
 EXAMPLES = 15
@@ -41,18 +39,12 @@ CHECKS: list[Any] = [
 
 @pytest.fixture(scope="module")
 def description() -> dict[str, Any]:
-    return create_app().openapi()
-
-
-def _operations(description: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for path, operations in description["paths"].items():
-        for method, operation in operations.items():
-            yield f"{method.upper()} {path}", operation
+    return application().openapi()
 
 
 def test_every_answer_has_a_schema_and_every_example_is_as_its_schema_says(description: dict[str, Any]) -> None:
     without = []
-    for name, operation in _operations(description):
+    for name, operation in operations().items():
         for status, answer in operation["responses"].items():
             assert answer["description"]
             for media, content in answer.get("content", {}).items():
@@ -65,8 +57,8 @@ def test_every_answer_has_a_schema_and_every_example_is_as_its_schema_says(descr
     assert without == []
 
 
-def test_only_what_judges_or_asks_the_provisioner_has_a_bad_gateway(description: dict[str, Any]) -> None:
-    found = {name for name, operation in _operations(description) if "502" in operation["responses"]}
+def test_only_what_judges_or_asks_the_provisioner_has_a_bad_gateway() -> None:
+    found = {name for name, operation in operations().items() if "502" in operation["responses"]}
     assert found == {
         "POST /api/v1.0/actions/plan",
         "POST /api/v1.0/commitconfigdocs",

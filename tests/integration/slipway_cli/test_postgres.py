@@ -27,7 +27,7 @@ from slipway_cli.embedded.postgres_account import MAJOR, free_ids, packages, pro
 from slipway_cli.embedded.postgres_cluster import AIRFLOW, STORE, PostgresCluster
 from slipway_cli.embedded.postgres_process import PostgresProcess
 from slipway_cli.embedded.processes import end_leftovers, members, servers_of
-from tests.support.postgres import make_cluster, running_server, start_server
+from tests.support.postgres import make_cluster, running_server, start_server, with_files
 
 SOCKET = ".s.PGSQL.5432"
 STRANGER = 65534
@@ -192,7 +192,7 @@ def test_after_kill_9_of_all_it_starts_again_with_what_was_committed(tmp_path: P
 
 
 def test_files_of_another_user_are_refused_by_name(tmp_path: Path) -> None:
-    cluster = make_cluster(tmp_path)
+    cluster = with_files(tmp_path)
     identities = cluster.data / "pg_ident.conf"
     identities.write_text(identities.read_text().replace(pwd.getpwuid(os.geteuid()).pw_name, "ann"))
     with pytest.raises(PostgresUnusable, match="was made by ann and lets in nobody else"):
@@ -216,6 +216,7 @@ def test_a_server_whose_supervisor_is_gone_ends_by_itself(tmp_path: Path) -> Non
         "print(start_server(Path(sys.argv[1]))[1].pid, flush=True); time.sleep(600)"
     )
     root = Path(__file__).parents[3]
+    with_files(tmp_path)
     with subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=root
     ) as parent:

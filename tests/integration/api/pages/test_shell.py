@@ -9,14 +9,14 @@ import pytest
 from fastapi.routing import APIRoute
 
 from site_store import SiteStore
-from slipway_api.app import create_app
 from slipway_api.pages.rendering import STATIC, static_version
 from tests.integration.api.airflow_runs import AirflowRuns, commit, plan
+from tests.integration.api.described import application
 from tests.integration.api.pages.conftest import UI, Open
 
 PAGES = sorted(
     route.path_format.removeprefix("/ui")
-    for route in create_app().routes
+    for route in application().routes
     if isinstance(route, APIRoute) and route.path_format.startswith("/ui/") and "GET" in route.methods
 )
 READ = [path for path in PAGES if not path.startswith("/static/")]
