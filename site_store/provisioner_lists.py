@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, func, select, update
 
 from site_store.database import Repository
 from site_store.dialects import among, insert
@@ -37,7 +37,10 @@ class ProvisionerLists(Repository):
 
         def work(tx: Connection) -> None:
             now = self._shared_now(tx)
-            row = insert(tx, provisioner_list).values(site=site, connection=connection, read_at=now, nodes=text)
+            # A list says more than what operations left before it, also where the clock runs backwards.
+            over = tx.scalar(select(func.max(operation.c.over)).where(operation.c.site == site))
+            read_at = now if over is None else max(now, over)
+            row = insert(tx, provisioner_list).values(site=site, connection=connection, read_at=read_at, nodes=text)
             changes = {column: row.excluded[column] for column in ("connection", "read_at", "nodes")}
             tx.execute(row.on_conflict_do_update(index_elements=["site"], set_=changes))
             known = select(node.c.name, node.c.provisioner_status, node.c.power, node.c.listed_at)

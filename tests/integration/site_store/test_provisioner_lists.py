@@ -70,3 +70,9 @@ def test_how_operations_left_their_nodes_after_it_was_read(site: Scenario, clock
     assert lists.left_since(SITE, before) == {**left, "old": "deployed"}
     assert lists.left_since("south", before) == {}
     assert lists.left_since(SITE, clock.time) == {}, "a list that was read since says it all"
+    for moved in (0.0, -3600.0):
+        clock.move(moved)
+        lists.save(SITE, "mine", LIST)
+        kept = lists.get(SITE)
+        assert kept is not None
+        assert lists.left_since(SITE, kept.read_at) == {}, "whether the clock stands still or runs backwards"
