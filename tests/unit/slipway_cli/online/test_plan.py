@@ -68,7 +68,7 @@ def test_what_is_asked_for(slipway: Slipway, server: Server) -> None:
     assert server.request.params["fresh"] == server.request.params["allow-intermediate-commits"] == "true"
 
 
-@pytest.mark.parametrize("options", [("--fresh",), ("--site", "lab-7"), ("--site=lab-7", "-o", "json")])
+@pytest.mark.parametrize("options", [("--fresh",), ("--prune",), ("--site", "lab-7"), ("--site=lab-7", "-o", "json")])
 def test_options_may_stand_before_the_kind(slipway: Slipway, server: Server, options: tuple[str, ...]) -> None:
     server.on("POST", "/actions/plan", planned())
     assert slipway("--site", "lab-7", "plan", *options, "update_site").exit_code == 0
