@@ -46,12 +46,15 @@ ACTIONS_RUNNING = Metric(
     "slipway_actions_running", Shape.GAUGE, "Actions that are pending or running.", ("site", "kind")
 )
 ACTION_OUTCOMES = Metric(
-    "slipway_action_outcomes_total", Shape.COUNTER, "Actions that ended, by how.", ("site", "kind", "state")
+    "slipway_action_outcomes_total",
+    Shape.COUNTER,
+    "Ends of actions, by how; also of those that went on.",
+    ("site", "kind", "state"),
 )
 GROUP_OUTCOMES = Metric(
     "slipway_group_outcomes_total",
     Shape.COUNTER,
-    "Groups with a verdict, by the verdict and the reason of a failure.",
+    "Verdicts of groups, one for each attempt, by the verdict and the reason of a failure.",
     ("site", "state", "reason", "critical"),
 )
 GROUP_SECONDS = Metric(

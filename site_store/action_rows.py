@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Connection, Row, exists, func, insert, select
@@ -18,6 +19,7 @@ from strategy_lib.phase import GroupState
 
 OPEN = (ActionState.PENDING, ActionState.RUNNING)
 """The states of an action that is not over."""
+_STATES = tuple(ActionState)
 #: What an action's record is made of.
 FACTS = [*action.c, exists().where(action_report.c.action_id == action.c.id).label("has_report")]
 
@@ -30,17 +32,9 @@ def read_action(tx: Connection, action_id: str) -> ActionRecord:
     return action_record(row)
 
 
-def action_record(row: Row[*tuple[Any, ...]], state: ActionState | None = None) -> ActionRecord:
-    """Return a row of `FACTS` as a value.
-
-    Parameters
-    ----------
-    state : what it is taken for, whatever is stored.
-
-    Raises
-    ------
-    ValueError : no version knows the stored state.
-    """
+def action_record(row: Row[*tuple[Any, ...]]) -> ActionRecord:
+    """Return a row of `FACTS` as a value."""
+    known = row.state in _STATES
     return ActionRecord(
         id=row.id,
         kind=row.kind,
@@ -53,7 +47,7 @@ def action_record(row: Row[*tuple[Any, ...]], state: ActionState | None = None) 
         created=row.created,
         started=row.started,
         ended=row.ended,
-        state=ActionState(row.state) if state is None else state,
+        state=ActionState(row.state) if known else ActionState.RUNNING,
         verdict=row.verdict,
         has_report=bool(row.has_report),
         context_marker=row.context_marker,
@@ -64,7 +58,13 @@ def action_record(row: Row[*tuple[Any, ...]], state: ActionState | None = None) 
         connection=row.connection,
         design_fetch=row.design_fetch,
         version=row.version,
+        unknown_state="" if known else row.state,
     )
+
+
+def known_or_stored(kind: type[StrEnum], stored: str) -> str:
+    """Return the member of an enum that is stored, or the word itself where this version does not know it."""
+    return kind(stored) if stored in tuple(kind) else stored
 
 
 def action_listing(row: Row[*tuple[Any, ...]]) -> ActionListing:
@@ -73,8 +73,8 @@ def action_listing(row: Row[*tuple[Any, ...]]) -> ActionListing:
     steps = json.loads(row.steps or "[]")
     return ActionListing(
         action_record(row),
-        tuple((name, GroupState(state)) for _, name, state in groups),
-        {name: StepState(state) for name, state in steps},
+        tuple((name, known_or_stored(GroupState, state)) for _, name, state in groups),
+        {name: known_or_stored(StepState, state) for name, state in steps},
     )
 
 

@@ -23,6 +23,7 @@ class EventKind(StrEnum):
     SITE_ACQUIRED = "site_acquired"
     SITE_TAKEN_OVER = "site_taken_over"
     ACTION_CLOSED = "action_closed"
+    ACTION_REOPENED = "action_reopened"
     NEW_ATTEMPT = "new_attempt"
     EARLIER_RESULT = "earlier_result"
     GROUP_FINISHED = "group_finished"
@@ -35,6 +36,10 @@ class EventKind(StrEnum):
     LATE_RESULT = "late_result"
     TOUCHED = "touched"
     ADOPTED = "adopted"
+
+
+KEPT = (EventKind.NEW_ATTEMPT, EventKind.ACTION_REOPENED)
+"""Events that are never deleted: they say what came of an attempt, or of an action, before it began again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,5 +116,6 @@ class Events(Repository):
         return _record(row)
 
     def prune(self, older_than: datetime) -> int:
-        """Delete all events before a moment, and return how many. Nothing else depends on them."""
-        return self._database.write(lambda tx: tx.execute(delete(event).where(event.c.at < older_than)).rowcount)
+        """Delete events before a moment but for `KEPT`, and return how many. Only metrics depend on what is kept."""
+        old = delete(event).where(event.c.at < older_than, event.c.kind.not_in(KEPT))
+        return self._database.write(lambda tx: tx.execute(old).rowcount)

@@ -65,7 +65,13 @@ def start_again(tx: Connection, now: datetime, site: str, found: GroupRecord) ->
         f"attempt {found.attempt + 1} begins with {len(again)} nodes again; attempt {found.attempt} ended with "
         f"{found.state}" + (f" ({found.reason})" if found.reason else ""),
         found.name,
-        data={"attempt": found.attempt, "reason": found.reason, "counts": dict(found.counts)},
+        data={
+            "attempt": found.attempt,
+            "state": found.state,
+            "reason": found.reason,
+            "counts": dict(found.counts),
+            "seconds": (found.ended - found.started).total_seconds() if found.started and found.ended else None,
+        },
     )
     earlier = [
         NewEvent(

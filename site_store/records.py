@@ -85,8 +85,8 @@ class ActionRecord:
     was begun last, `paused` since when no further group is to start. `design_fetch` says at which address of its
     design the provisioner finds it: the first is 0. `connection` is the Airflow connection of its provisioner,
     None before it was decided. `run_id` is None where no DAG run carries the action out; `dag_id` then only names its
-    kind. `version` grows with each command and each change of its state. The report itself is large, and read by
-    `Reports.get` alone.
+    kind. `version` grows with each command and each change of its state. `unknown_state` is what is stored where this
+    version does not know it; `state` is `RUNNING` then. The report itself is large, and read by `Reports.get` alone.
     """
 
     id: str
@@ -111,15 +111,24 @@ class ActionRecord:
     connection: str | None = None
     design_fetch: int = 0
     version: int = 1
+    unknown_state: str = ""
+
+    @property
+    def stored_state(self) -> str:
+        """The state as it is stored, for people: also one that this version does not know (rule 27)."""
+        return self.unknown_state or self.state.value
 
 
 @dataclass(frozen=True, slots=True)
 class ActionListing:
-    """An action in a list: the state of each group in processing order, and of each step without a group."""
+    """An action in a list: the state of each group in processing order, and of each step without a group.
+
+    States are members of `GroupState` and `StepState`, or stored words that this version does not know.
+    """
 
     action: ActionRecord
-    groups: tuple[tuple[str, GroupState], ...]
-    steps: Mapping[str, StepState] = field(default_factory=dict)
+    groups: tuple[tuple[str, str], ...]
+    steps: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,10 @@ def require_free(tx: Connection, site: str) -> None:
 
 def _run(tx: Connection, wanted: ActionRecord, now: datetime) -> bool:
     """Make an action running; return whether it had been closed."""
+    if wanted.state.is_end and not wanted.dry_run:
+        said = f"it goes on after it had ended as {wanted.state}"
+        reopened = NewEvent(EventKind.ACTION_REOPENED, said, data={"state": wanted.state})
+        write_events(tx, now, wanted.site, wanted.id, [reopened])
     tx.execute(
         update(action)
         .where(action.c.id == wanted.id, action.c.state != ActionState.RUNNING)

@@ -39,7 +39,7 @@ class TroubleFacts:
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """A group in an action, or of a site (then without state). `troubles` are the first of its failed nodes.
+    """A group in an action, or of a site (then without state). `troubles` are the first of its failed nodes there.
 
     `map_index` is that of its task in Airflow; None where it has none.
     """
@@ -153,7 +153,8 @@ class ActionFacts:
     at_provisioner : phases of the site whose provisioner task is under way.
     durations : how many seconds a group of each name took in the newest actions that succeeded.
     times : of the operations of each group ("" for none) and phase.
-    unknown_state : the stored state where this version does not know it; `action.state` is then `RUNNING`.
+    fixed : of each group ("" for none) and phase: the first nodes that succeeded after they had failed, each with what
+        had to be fixed.
     """
 
     token: str
@@ -171,7 +172,7 @@ class ActionFacts:
     durations: Mapping[str, Sequence[float]] = field(default_factory=dict)
     leaves: Sequence[LeafFacts] = ()
     times: Mapping[tuple[str, str], Times] = field(default_factory=dict)
-    unknown_state: str = ""
+    fixed: Mapping[tuple[str, str], Sequence[tuple[str, str]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +195,8 @@ class SiteFacts:
     leased : a task of the running one holds a lease at this moment, so that Airflow is at work.
     nodes : those that are asked for, each once for each of its groups.
     last_updated : when a node of it was updated last.
-    times : of the nodes of each group, and of the parts beside them; none where there are too many nodes.
+    times : of the nodes of each group, and of the parts beside them; of its tasks, where there are too many nodes.
+    troubles : the first failed nodes of each group and part, and of each status.
     """
 
     token: str
@@ -210,6 +212,7 @@ class SiteFacts:
     groups: Sequence[GroupFacts]
     reported: Sequence[ReportedLeaf]
     nodes: Sequence[tuple[str, SiteNodeFacts]] = ()
+    troubles: Mapping[str, Sequence[TroubleFacts]] = field(default_factory=dict)
     last_updated: datetime | None = None
     times: Mapping[str, Times] = field(default_factory=dict)
     leased: bool = False

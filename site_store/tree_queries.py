@@ -20,17 +20,21 @@ from sqlalchemy import (
     null,
     or_,
     select,
+    union,
 )
 
 from site_store.action_rows import FACTS, OPEN
 from site_store.dialects import clock, json_rows, names_table
+from site_store.events import EventKind
 from site_store.owner_queries import default_owner, owners_now
 from site_store.records import ActionState, OperationStatus
+from site_store.site_troubles import MOST_TROUBLES
 from site_store.status_records import TOUCH, SitePart
 from site_store.tables import (
     action,
     action_step,
     approval,
+    event,
     group_node,
     group_run,
     node,
@@ -43,22 +47,45 @@ from site_store.tables import (
     task,
 )
 from site_store.tree_rows import APPROVAL, BRIEF, REPORTED, STEP
-from site_store.tree_times import last_update, node_times, operation_times
+from site_store.tree_times import MEMBER, last_update, node_times, operation_times
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, Phase
 
-MOST_TROUBLES = 10
-TROUBLED = ("error", "undefined")
-"""What is shown of nodes of a site that are in trouble."""
 # As words in the statement: a parameter would not let the database see that its index on them will do.
 _TROUBLED: list[ColumnElement[str]] = [
     literal_column(f"'{status.value}'") for status in (TaskStatus.ERROR, TaskStatus.UNKNOWN)
 ]
-_MOST_SITE_TROUBLES = 2000
 # To make these statements takes longer than to carry them out: each is made once, and has parameters.
 _THIS_SITE = bindparam("site", type_=site_group.c.site.type)
 _THESE_ACTIONS = bindparam("action_ids", type_=action.c.id.type, expanding=True)
 _EARLIER_ACTIONS = 5
+
+
+def fixed_tasks(dialect: str) -> ColumnElement[str]:
+    """Return a column of `action`: the tasks that succeeded after they had failed, first by name; by group and phase.
+
+    What failed before is noted with the node; only what a step on nodes repeats is not, and is found by its operations.
+    """
+    noted = select(event.c.node).where(
+        event.c.action_id == action.c.id, event.c.kind == EventKind.EARLIER_RESULT, event.c.node.is_not(None)
+    )
+    again = (
+        select(task.c.node)
+        .join(operation, operation.c.op == task.c.op)
+        .where(operation.c.action_id == action.c.id, operation.c.group_name.is_(None), operation.c.attempt > 1)
+    )
+    names = union(noted.correlate(action), again.correlate(action)).subquery()
+    group = func.coalesce(task.c.owner_group, "").label("group_name")
+    place = func.row_number().over(partition_by=(group, task.c.phase), order_by=task.c.node).label("place")
+    ranked = (
+        select(group, task.c.phase, task.c.node, task.c.fixed, place)
+        .join(names, names.c.node == task.c.node)
+        .where(task.c.action_id == action.c.id, task.c.status == TaskStatus.SUCCESS, task.c.fixed.is_not(None))
+        .correlate(action)
+        .subquery()
+    )
+    found = select(ranked.c.group_name, ranked.c.phase, ranked.c.node, ranked.c.fixed)
+    return json_rows(dialect, found.where(ranked.c.place <= MOST_TROUBLES))
 
 
 @cache
@@ -154,6 +181,7 @@ def action_query(dialect: str, given_clock: bool) -> Select[Any]:
             leased.label("leased"),
             json_rows(dialect, sent).label("sent"),
             operation_times(dialect).label("times"),
+            fixed_tasks(dialect).label("fixed"),
             json_rows(dialect, steps).label("steps"),
             json_rows(dialect, groups).label("groups"),
             json_rows(dialect, gates).label("gates"),
@@ -352,43 +380,16 @@ def worst_leaves(action_ids: Iterable[str], most: int) -> Select[Any]:
     return select(*ranked.c).where(ranked.c.place <= most).order_by(ranked.c.group_name, ranked.c.place)
 
 
-@cache
-def site_troubles(dialect: str) -> Select[Any]:
-    """Select failed nodes of sites with the groups that they are in, as many as are enough for the messages.
-
-    As one list in JSON; a parameter: `sites`. The groups are looked up for each node: a join would go through all
-    members of all groups.
-    """
-    these = names_table(dialect, "sites")
-    failed = (
-        select(node.c.site, node.c.name, node.c.standing, node.c.error)
-        .where(node.c.site == these.c.value, node.c.standing.in_(TROUBLED))
-        .order_by(node.c.standing, node.c.name)
-        .limit(_MOST_SITE_TROUBLES)
-        .correlate(these)
-        .subquery()
-    )
-    in_groups = (
-        select(site_group_node.c.group_name)
-        .where(site_group_node.c.site == failed.c.site, site_group_node.c.node == failed.c.name)
-        .correlate(failed)
-    )
-    facts = (failed.c.name, failed.c.standing, failed.c.error)
-    listed = select(*facts, json_rows(dialect, in_groups).label("groups"))
-    return select(these.c.value.label("site"), json_rows(dialect, listed).label("nodes"))
-
-
 def worst_nodes(site: str, most: int) -> Select[Any]:
     """Select nodes of a site under each group that they are in, of each group so many, the worst first.
 
     Those that are in no group stand under "no group", those that left the design under "to be removed".
     """
-    member = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
-    left = and_(node.c.wanted_digest.is_(None))
     under = case(
-        (left, SitePart.TO_BE_REMOVED.value), else_=func.coalesce(site_group_node.c.group_name, SitePart.NO_GROUP.value)
+        (node.c.wanted_digest.is_(None), SitePart.TO_BE_REMOVED.value),
+        else_=func.coalesce(site_group_node.c.group_name, SitePart.NO_GROUP.value),
     ).label("under")
-    every = select(under, *node.c).select_from(node.outerjoin(site_group_node, member)).where(node.c.site == site)
+    every = select(under, *node.c).select_from(node.outerjoin(site_group_node, MEMBER)).where(node.c.site == site)
     table = every.subquery()
     place = func.row_number().over(partition_by=table.c.under, order_by=(_rank(table.c.standing), table.c.name))
     ranked = select(*table.c, place.label("place")).subquery()

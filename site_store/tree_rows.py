@@ -117,19 +117,10 @@ def group_facts(item: Sequence[Any]) -> GroupFacts:
     )
 
 
-def site_group_facts(item: Sequence[Any], troubles: Iterable[TroubleFacts]) -> GroupFacts:
+def site_group_facts(item: Sequence[Any]) -> GroupFacts:
     """Return a group of a site."""
     name, position, critical, depends_on = item
-    return GroupFacts(name, position, bool(critical), tuple(json_value(depends_on) or ()), troubles=tuple(troubles))
-
-
-def site_trouble_facts(value: Any) -> list[tuple[str, TroubleFacts]]:
-    """Return failed nodes of a site, each under every group that it is in; under "" where it is in none."""
-    return [
-        (group, TroubleFacts(name, "", standing, message, None))
-        for name, standing, message, groups in json_list(value)
-        for group in [name for (name,) in json_list(groups)] or [""]
-    ]
+    return GroupFacts(name, position, bool(critical), tuple(json_value(depends_on) or ()))
 
 
 def approval_facts(action_id: str, item: Sequence[Any]) -> ApprovalRecord:

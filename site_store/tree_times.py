@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Subquery, and_, case, func, select
+from sqlalchemy import ColumnElement, Select, Subquery, and_, case, func, or_, select
 
 from site_store.dialects import json_rows
 from site_store.status_records import TOUCH, SitePart
-from site_store.tables import action, node, operation, site_group_node, status_count
+from site_store.tables import action, action_step, node, operation, site_group_node, status_count
 
 MOST_NODES = 10_000
-"""Of a site with more nodes the groups have no times: all of its nodes would have to be looked at."""
+"""Of a site with more nodes the times of groups are those of their tasks: all nodes would have to be looked at."""
+LOOKED_AT = 10
+"""So many of the first and of the last actions of a large site are looked at for them."""
+MEMBER = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
+"""Joins nodes to the groups that they are in."""
 
 
 def operation_times(dialect: str) -> ColumnElement[str]:
@@ -35,9 +39,11 @@ def last_update(site: ColumnElement[str]) -> Select[Any]:
 
 
 def node_times(dialect: str, these: Subquery) -> ColumnElement[str]:
-    """Return a column of a table of sites: group or part, first and last update of its nodes; NULL of a large site."""
+    """Return a column of a table of sites: group or part, first and last update of its nodes.
+
+    Of a large site: first beginning and last end of the task of each group, in the first and in the last actions.
+    """
     site = these.c.value
-    member = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
     under = case(
         (node.c.wanted_digest.is_(None), SitePart.TO_BE_REMOVED.value),
         else_=func.coalesce(site_group_node.c.group_name, SitePart.NO_GROUP.value),
@@ -48,7 +54,7 @@ def node_times(dialect: str, these: Subquery) -> ColumnElement[str]:
             func.min(node.c.first_updated).label("first"),
             func.max(func.coalesce(node.c.last_updated, node.c.done_at)).label("last"),
         )
-        .select_from(node.outerjoin(site_group_node, member))
+        .select_from(node.outerjoin(site_group_node, MEMBER))
         .where(node.c.site == site)
         .group_by(under)
         .correlate(these)
@@ -56,4 +62,27 @@ def node_times(dialect: str, these: Subquery) -> ColumnElement[str]:
     )
     whole = (status_count.c.action_id == "", status_count.c.site == site, status_count.c.group_name == "")
     number = select(func.sum(status_count.c.records)).where(*whole, status_count.c.phase != TOUCH).correlate(these)
-    return case((number.scalar_subquery() <= MOST_NODES, json_rows(dialect, select(*times.c))))
+    few = number.scalar_subquery() <= MOST_NODES
+    return case((few, json_rows(dialect, select(*times.c))), else_=json_rows(dialect, _task_times(these)))
+
+
+def _task_times(these: Subquery) -> Select[Any]:
+    """Select of each group of a site when its tasks began first and ended last."""
+    own = (action.c.site == these.c.value, action.c.dry_run.is_(False))
+    chosen = []
+    for order in (action.c.id, action.c.id.desc()):
+        some = select(action.c.id).where(*own).order_by(order).limit(LOOKED_AT).correlate(these).subquery()
+        chosen.append(action_step.c.action_id.in_(select(some.c.id)))
+    begun = action_step.c.started
+    times = (
+        select(
+            action_step.c.group_name,
+            func.min(begun).label("first"),
+            func.max(func.coalesce(action_step.c.ended, begun)).label("last"),
+        )
+        .where(or_(*chosen), action_step.c.group_name != "", begun.is_not(None))
+        .group_by(action_step.c.group_name)
+        .correlate(these)
+        .subquery()
+    )
+    return select(*times.c)

@@ -16,19 +16,17 @@ from site_store.action_rows import action_record
 from site_store.database import Repository
 from site_store.dialects import names_value
 from site_store.errors import ActionNotFound
-from site_store.records import ActionRecord, ActionState
+from site_store.records import ActionRecord
+from site_store.site_troubles import MOST_TROUBLES, TROUBLED, Troubles, site_troubles
 from site_store.status_records import OwnerCheckIn, StatusCount
 from site_store.tree_facts import ActionFacts, LeafFacts, LeafPage, SiteFacts, SiteNodeFacts, Times, TroubleFacts
 from site_store.tree_queries import (
-    MOST_TROUBLES,
-    TROUBLED,
     action_query,
     action_token_query,
     cells_of_actions,
     cells_of_sites,
     leaf_page,
     site_token_query,
-    site_troubles,
     sites_query,
     worst_leaves,
     worst_nodes,
@@ -47,7 +45,6 @@ from site_store.tree_rows import (
     reported_facts,
     site_group_facts,
     site_node_facts,
-    site_trouble_facts,
     step_facts,
 )
 
@@ -126,13 +123,15 @@ class Trees(Repository):
     ) -> ActionFacts:
         owners, now = owners_by_name(row.owners), self._moment(row.now)
         durations: defaultdict[str, list[float]] = defaultdict(list)
-        unknown = "" if row.state in tuple(ActionState) else row.state
+        fixed: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+        for group, phase, name, why in sorted(json_list(row.fixed)):
+            fixed[group, phase].append((name, why))
         for name, started, ended in json_list(row.durations):
             durations[name].append((moment(ended) - moment(started)).total_seconds())
         return ActionFacts(
             token=_token_of_action(touched, row.committed, owners, now),
             read_at=now,
-            action=action_record(row, ActionState.RUNNING if unknown else None),
+            action=action_record(row),
             committed=row.committed,
             leased=bool(row.leased),
             at_provisioner=frozenset(phase for (phase,) in json_list(row.sent)),
@@ -147,7 +146,7 @@ class Trees(Repository):
             times={
                 (group, phase): Times(moment(first), moment(last)) for group, phase, first, last in json_list(row.times)
             },
-            unknown_state=unknown,
+            fixed=fixed,
         )
 
     def group_nodes(
@@ -221,7 +220,7 @@ class Trees(Repository):
             rows = {row.site: row for row in tx.execute(query, {**these, **clock})}
             counts, touched = counts_by_scope(tx.scalar(cells_of_sites(dialect), these))
             found: list[tuple[str, SiteNodeFacts]] = []
-            troubles: dict[str, list[tuple[str, TroubleFacts]]] = {}
+            troubles: Troubles = {}
             if nodes:
                 (site,) = sites
                 found = [(item.under, site_node_facts(item, ())) for item in tx.execute(worst_nodes(site, nodes)).all()]
@@ -231,9 +230,7 @@ class Trees(Repository):
                     if one.standing in TROUBLED
                 ]
             elif troubled:
-                troubles = {
-                    row.site: site_trouble_facts(row.nodes) for row in tx.execute(site_troubles(dialect), these)
-                }
+                troubles = site_troubles(tx, sites, [cell for each in counts.values() for cell in each])
             return [
                 self._site(rows[site], counts.get(site, []), touched.get(site, 0), troubles.get(site, ()), found)
                 for site in sites
@@ -250,11 +247,13 @@ class Trees(Repository):
         nodes: Sequence[tuple[str, SiteNodeFacts]],
     ) -> SiteFacts:
         owners, now = owners_by_name(row.owners), self._moment(row.now)
+        first: defaultdict[tuple[str, str], list[TroubleFacts]] = defaultdict(list)
+        for under, trouble in sorted(troubles, key=lambda one: one[1].node):
+            first[under, trouble.status].append(trouble)
         by_group: defaultdict[str, list[TroubleFacts]] = defaultdict(list)
-        for group, trouble in sorted(troubles, key=lambda one: one[1].node):
-            if len(by_group[group]) < MOST_TROUBLES:
-                by_group[group].append(trouble)
-        groups = [site_group_facts(item, by_group[item[0]]) for item in json_list(row.groups)]
+        for (under, _), these in first.items():
+            by_group[under] += these[:MOST_TROUBLES]
+        groups = [site_group_facts(item) for item in json_list(row.groups)]
         return SiteFacts(
             token=change_token(touched, owners, now),
             read_at=now,
@@ -269,6 +268,7 @@ class Trees(Repository):
             groups=sorted(groups, key=lambda group: group.position),
             reported=[reported_facts(row.site, "", item) for item in json_list(row.said)],
             nodes=nodes,
+            troubles=by_group,
             last_updated=moment_or_none(row.last_updated),
             times={
                 under: Times(moment_or_none(first), moment_or_none(last)) for under, first, last in json_list(row.times)

@@ -66,8 +66,8 @@ def action_entry(facts: ActionFacts, judges: tuple[Steps, Groups] | None = None)
     if undefined:
         counts = {**counts, Status.UNDEFINED: counts.get(Status.UNDEFINED, 0) + undefined}
     own = None
-    if facts.unknown_state:
-        said = (unknown_value(facts.unknown_state),)
+    if action.unknown_state:
+        said = (unknown_value(action.unknown_state),)
         own = OwnerRecord(steps.airflow, Status.UNDEFINED.value, messages=said)
     elif action.state in (ActionState.FAILED, ActionState.CANCELLED):
         own = OwnerRecord(steps.airflow, Status.ERROR.value, messages=(action.verdict,) if action.verdict else ())
@@ -115,7 +115,7 @@ def action_header(facts: ActionFacts) -> dict[str, Any]:
         "created": action.created.isoformat(),
         "started": action.started.isoformat() if action.started is not None else None,
         "ended": action.ended.isoformat() if action.ended is not None else None,
-        "state": facts.unknown_state or action.state.value,
+        "state": action.stored_state,
         "verdict": action.verdict,
         "paused": action.paused.isoformat() if action.paused is not None else None,
         "dry_run": action.dry_run,

@@ -187,6 +187,9 @@ class Groups:
                     cause = cause_of(trouble.operation_status)
                     shown = status_of_task(trouble.status, note=trouble.message or "", unknown_because=cause)
                     found.append(f"{trouble.node}: {shown.message or 'failed'}")
+        elif status is Status.SUCCESS:
+            fixed = self.steps.facts.fixed.get((group, phase), ())
+            found = [f"{node}: had to be fixed: {why}" for node, why in fixed]
         if not found:
             for leaf in self.tasks.leaves.get((group, phase), ()):
                 entry = self.tasks.leaf_entry(leaf)

@@ -156,7 +156,8 @@ class Tasks:
     def names_nodes(self, group: str, phase: Phase) -> bool:
         """Whether single nodes are known of a group or of a phase, so that its entry is like no other's."""
         facts = self.by_name.get(group)
-        return (facts is not None and bool(facts.troubles)) or (group, phase) in self.leaves
+        known = (group, phase) in self.leaves or (group, phase) in self.steps.facts.fixed
+        return known or (facts is not None and bool(facts.troubles))
 
     def judged_by(self, group: str, phase: Phase) -> Hashable:
         """Return all that the entry of a phase is judged by where no single nodes are known."""

@@ -95,7 +95,7 @@ class SiteView:
             last_updated=times.last,
             leaves=total,
             own_leaves=total,
-            messages=self.messages(name, group, status, children),
+            messages=self.messages(name, status, children),
             counts=tally,
             rolls_up=name != NO_GROUP,
             group=details,
@@ -116,13 +116,10 @@ class SiteView:
                 stored.add(status_from(cell.status))
         return in_order(tally), stored
 
-    def messages(
-        self, name: str, group: GroupFacts | None, status: Status, children: Sequence[Entry]
-    ) -> tuple[str, ...]:
+    def messages(self, name: str, status: Status, children: Sequence[Entry]) -> tuple[str, ...]:
         """Return the first messages of the worst nodes."""
-        found: list[str] = []
-        if status in (Status.ERROR, Status.UNDEFINED) and group is not None:
-            found = [f"{one.node}: {one.message or 'failed'}" for one in group.troubles if one.status == status]
+        troubles = self.facts.troubles.get(name, ())
+        found = [f"{one.node}: {one.message or 'failed'}" for one in troubles if one.status == status]
         if not found:
             found = [
                 f"{child.name}: {child.messages[0]}" for child in children if child.status is status and child.messages

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from api_client.airflow import AirflowClient
     from site_store import ActionRecord, GroupStanding, SiteStore, StepRecord
 
-    Groups = Sequence[tuple[str, GroupState]]
+    Groups = Sequence[tuple[str, str]]
     Places = Mapping[str, int]
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 _PREFIX = f"{DEPLOY_GROUP}."
 _CLOSING = (REPORT, RELEASE)
 # Airflow's words for a task.
-_GROUP_STATE: Mapping[GroupState, str | None] = {
+_GROUP_STATE: Mapping[str, str | None] = {
     GroupState.PENDING: None,
     GroupState.RUNNING: "running",
     GroupState.SUCCESS: "success",
@@ -99,7 +99,7 @@ def step_data(action_id: str, step: str, index: int, state: str | None) -> dict[
 def derived_steps(
     action: ActionRecord,
     groups: Groups,
-    noted: Mapping[str, StepState] = MappingProxyType({}),
+    noted: Mapping[str, str] = MappingProxyType({}),
     blocked: Collection[str] = (),
 ) -> list[dict[str, Any]]:
     """Return the steps as far as the store knows them, without asking Airflow.
@@ -138,9 +138,10 @@ def _is_current(action: ActionRecord, name: str) -> bool:
     return action.state.is_end or (name in order and order.index(name) <= _begun(action))
 
 
-def _noted_state(action: ActionRecord, state: StepState) -> str:
+def _noted_state(action: ActionRecord, state: str) -> str:
     # The process of a step that still stands as at work when its action is over was killed.
-    return state.value if state.is_end or not action.state.is_end else StepState.FAILED.value
+    killed = action.state.is_end and isinstance(state, StepState) and not state.is_end
+    return StepState.FAILED.value if killed else str(state)
 
 
 def _state(action: ActionRecord, name: str, place: int, begun: int, *, planned: bool) -> str | None:
@@ -160,15 +161,15 @@ def _state(action: ActionRecord, name: str, place: int, begun: int, *, planned: 
     return None if over and not planned and action.step in _CLOSING else "success"
 
 
-def _group_state(action: ActionRecord, state: GroupState, blocked: bool) -> str | None:
+def _group_state(action: ActionRecord, state: str, blocked: bool) -> str | None:
     if action.dry_run and action.state is ActionState.SUCCESS:
         return "skipped"
-    if blocked and state is GroupState.FAILURE:
+    if blocked and state == GroupState.FAILURE:
         return "skipped"
     # A stopped action leaves the group that was at work without a verdict.
-    if action.state.is_end and state is GroupState.RUNNING:
+    if action.state.is_end and state == GroupState.RUNNING:
         return "failed"
-    return _GROUP_STATE[state]
+    return _GROUP_STATE.get(state, state)
 
 
 def airflow_steps(

@@ -117,7 +117,12 @@ _DAG_STATUS = {
 
 
 def lifecycle(action: ActionRecord) -> str:
-    """Return Pending, Processing, Paused, Complete or Failed. The store decides it, never Airflow's tasks."""
+    """Return Pending, Processing, Paused, Complete or Failed. The store decides it, never Airflow's tasks.
+
+    Undefined: this version does not know what is stored.
+    """
+    if action.unknown_state:
+        return "Undefined"
     return "Paused" if is_paused(action) else _LIFECYCLE[action.state]
 
 
@@ -128,7 +133,7 @@ def is_paused(action: ActionRecord) -> bool:
 
 def dag_status(action: ActionRecord) -> str:
     """Return the state of the action's DAG run, in Airflow's words and Shipyard's capitals, as the store knows it."""
-    return _DAG_STATUS[action.state]
+    return "UNDEFINED" if action.unknown_state else _DAG_STATUS[action.state]
 
 
 def created_view(action: ActionRecord) -> dict[str, Any]:
@@ -144,7 +149,7 @@ def listed_view(listing: ActionListing, verbosity: int) -> dict[str, Any]:
         "dag_status": dag_status(action),
         "steps": derived_steps(action, listing.groups, listing.steps),
         "notes": [_verdict_note(action)] if verbosity and action.verdict else [],
-        "groups": [{"name": name, "state": state.value} for name, state in listing.groups],
+        "groups": [{"name": name, "state": str(state)} for name, state in listing.groups],
     }
 
 
@@ -176,7 +181,7 @@ def listings_for_display(store: SiteStore, airflow: AirflowClient, page: list[Ac
             groups = listing.groups
             if has_unrecorded_end(action):
                 failed = GroupState.FAILURE
-                groups = tuple((name, failed if at is GroupState.RUNNING else at) for name, at in groups)
+                groups = tuple((name, failed if at == GroupState.RUNNING else at) for name, at in groups)
             listing = replace(listing, action=action, groups=groups)
         shown.append(listing)
     return shown
@@ -184,7 +189,8 @@ def listings_for_display(store: SiteStore, airflow: AirflowClient, page: list[Ac
 
 def _open_run(action: ActionRecord) -> tuple[str, str] | None:
     """Return the DAG run that Airflow is asked for: that of an action that looks open, where it has one."""
-    return None if action.state.is_end or action.run_id is None else (action.dag_id, action.run_id)
+    is_open = not action.state.is_end and not action.unknown_state
+    return (action.dag_id, action.run_id) if is_open and action.run_id is not None else None
 
 
 def described_view(
@@ -279,7 +285,7 @@ def _facts(action: ActionRecord) -> dict[str, Any]:
         "run_id": action.run_id,
         "site": action.site,
         "revision": action.revision,
-        "state": action.state.value,
+        "state": action.stored_state,
         "verdict": action.verdict,
         "started": _time(action.started),
         "ended": _time(action.ended),

@@ -8,13 +8,15 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import event
+from sqlalchemy import Table, event, update
 
 from site_store import ActionState, SiteStore
-from site_store.tables import action
+from site_store.tables import action, action_step, group_run
 from strategy_lib.phase import GroupState, Reason
 from tests.integration.api.airflow_runs import ACTIONS, AirflowRuns, commit, create, plan
 from tests.support.lossy_proxy import LossyProxy
+
+COMPUTE = {"name": "compute", "state": "pending"}
 
 pytestmark = pytest.mark.usefixtures("dags", "connected")
 
@@ -47,6 +49,31 @@ def test_the_list_is_of_one_site_newest_first(user: httpx.Client, store: SiteSto
     found = listed(user)
     assert [one["id"] for one in found] == expected
     assert [one["site"] for one in listed(user, "?site=other")] == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("table", "shown"),
+    [
+        pytest.param(action, {"state": "bogus", "action_lifecycle": "Undefined"}, id="action"),
+        pytest.param(group_run, {"groups": [{"name": "control", "state": "bogus"}, COMPUTE]}, id="group"),
+        pytest.param(action_step, {"site": "default"}, id="step"),
+    ],
+)
+def test_rule_27_a_stored_state_that_nobody_knows_is_listed_as_undefined(
+    user: httpx.Client, store: SiteStore, table: Table, shown: dict[str, Any]
+) -> None:
+    (good,) = over(store, 1)
+    made = store.actions.create("deploy_site", "default", 1, {}, "op", context_marker=None, exclusive=True)
+    plan(store, made.id)
+    store.steps.begin(made.id, "acquire", 1)
+    this = (action.c.id if table is action else table.c.action_id) == made.id
+    if table is not action:
+        this &= table.c.name.in_(("control", "acquire"))
+    store._database.write(lambda tx: tx.execute(update(table).where(this).values(state="bogus")))
+    found = listed(user, "?status=true")
+    assert [(one["id"], one["status"]) for one in found] == [(made.id, "undefined"), (good, "success")]
+    assert {name: found[0][name] for name in shown} == shown
+    assert [one["id"] for one in listed(user)] == [made.id, good]
 
 
 def test_pages_lead_from_one_to_the_next(user: httpx.Client, store: SiteStore) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from site_engine.metric_samples import read_samples
 from site_engine.metrics import GROUP_SECONDS, to_text
 from site_store import ActionState, CallCount, CallKey, SiteStore
@@ -38,6 +40,32 @@ def test_what_ended_is_counted_by_how_and_a_dry_run_is_not(store: SiteStore, sit
     assert facts.ended == {(SITE, "deploy_site", "failed"): 1}
     assert facts.groups == {(SITE, "failure", "prepare_criteria", True): 1}
     assert facts.running == {}
+
+
+def test_no_count_of_what_ended_falls_when_it_is_tried_again(
+    store: SiteStore, site: Scenario, clock: FakeClock
+) -> None:
+    action = site.running({"a": ["n1"]})
+    clock.move(10)
+    store.steps.begin(action.id, "deploy_group", 1, "a")
+    opened = site.open(action, "a")
+    clock.move(5)
+    site.fail(opened, Reason.PREPARE_CRITERIA)
+    store.actions.close(action.id, ActionState.FAILED, "no")
+    store.locks.acquire(action.id)
+    store.steps.begin(action.id, "deploy_group", 2, "a")
+    again = site.open(action, "a", "again")
+    once = store.metrics.read(GROUP_SECONDS.bounds)
+    assert once.ended == {(SITE, "deploy_site", "failed"): 1}
+    assert once.groups == {(SITE, "failure", "prepare_criteria", True): 1}
+    assert [(one.bucket, one.number, one.seconds) for one in once.group_seconds] == [(1, 1, 5)]
+    store.events.prune(clock.time + timedelta(days=1))
+    assert store.groups.finish(action.id, "a", again.attempt, GroupState.SUCCESS, None)
+    store.actions.close(action.id, ActionState.SUCCESS, "yes")
+    twice = store.metrics.read(GROUP_SECONDS.bounds)
+    assert twice.ended == {(SITE, "deploy_site", "failed"): 1, (SITE, "deploy_site", "success"): 1}
+    assert twice.groups == {(SITE, "failure", "prepare_criteria", True): 1, (SITE, "success", "", True): 1}
+    assert sum(one.number for one in twice.group_seconds) == 2
 
 
 def test_the_text_has_everything_that_is_on_record(store: SiteStore, site: Scenario, clock: FakeClock) -> None:

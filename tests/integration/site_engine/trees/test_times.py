@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from site_engine.status_trees import action_tree, site_tree, tree_to_dict
-from site_store import tables, tree_times
+from site_store import StepState, tables, tree_times
 from site_store.tree_queries import sites_query
 from strategy_lib.phase import Phase
 from tests.integration.site_engine.trees.tree_scenario import PROVISIONER, change, child, commit, group, tree
@@ -42,18 +42,25 @@ def test_the_times_of_a_site_are_the_same_at_every_depth(site: Scenario) -> None
     assert times(child(roots[1], "two")) == [None] * 4
 
 
-def test_a_large_site_says_when_it_was_updated_and_its_groups_do_not(
+def test_the_groups_of_a_large_site_have_the_times_of_their_tasks(
     site: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tree_times, "MOST_NODES", 2)
     sites_query.cache_clear()
     try:
         updated(site)
-        root = tree_to_dict(site_tree(site.store, SITE, 2))["root"]
+        begun = site.clock.time.isoformat()
+        action = site.running({"one": ["n1", "n2"], "two": ["n3"]})
+        site.store.steps.begin(action.id, "deploy_group", 1, "one")
+        site.clock.move(30)
+        site.store.steps.leave(action.id, "deploy_group", 1, StepState.SUCCESS, group="one")
+        ended = site.clock.time.isoformat()
+        roots = [tree_to_dict(site_tree(site.store, SITE, depth), depth)["root"] for depth in (1, 2)]
     finally:
         sites_query.cache_clear()
-    assert root["last_status_age"] == 60.0
-    assert times(child(root, "one")) == [None, None, "success", None]
+    for root in roots:
+        assert times(child(root, "one"))[:2] == [begun, ended]
+        assert times(child(root, "two"))[:2] == [None, None]
 
 
 def test_the_times_of_an_action_are_the_same_at_every_depth(site: Scenario) -> None:
