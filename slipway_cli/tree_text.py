@@ -134,7 +134,8 @@ def entry_text(entry: Data, sheet: Sheet) -> Text:
     if (group.get("attempt") or 1) > 1:
         parts.append(f"attempt {group['attempt']}")
     if entry.get("children") or entry.get("leaves", 0) > 1:
-        parts.append(status_counts(entry, sheet))
+        never = entry.get("not_started", 0)
+        parts.append(status_counts(entry, sheet) + (f" ({never} not started)" if never and not victim else ""))
     if entry.get("processed_by"):
         parts.append(f"processed by {entry['processed_by']}")
     if status is Status.UNRESPONSIVE and entry.get("last_status") not in (None, status):

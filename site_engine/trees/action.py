@@ -73,7 +73,10 @@ def action_entry(facts: ActionFacts, judges: tuple[Steps, Groups] | None = None)
         own = OwnerRecord(steps.airflow, Status.ERROR.value, messages=(action.verdict,) if action.verdict else ())
     root = parent_entry(EntryKind.ACTION, action.id, children, own=own, counts=counts)
     begun = action.started or (action.created if root.first_updated is None else root.first_updated)
-    root = replace(root, first_updated=begun, last_updated=action.ended or root.last_updated or begun)
+    never = sum(child.not_started for child in children)
+    root = replace(
+        root, not_started=never, first_updated=begun, last_updated=action.ended or root.last_updated or begun
+    )
     return reports_of_action(facts, steps).added_to(root)
 
 

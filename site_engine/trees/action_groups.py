@@ -64,7 +64,8 @@ class Groups:
         stage = parent_entry(EntryKind.STAGE, DEPLOY_GROUP, children, counts=self.counts(children))
         whole = sum(cell.records for phase in GROUP_PHASES for cell in self.tasks.cells.get(("", phase), ()))
         leaves = min(stage.leaves, whole)
-        return replace(stage, leaves=leaves, own_leaves=leaves)
+        never = min(sum(child.not_started for child in children), stage.counts.get(Status.ERROR, 0))
+        return replace(stage, leaves=leaves, own_leaves=leaves, not_started=never)
 
     def entry(self, group: GroupFacts, step: Any) -> Entry:
         """Return the entry of a group, with its phases."""
@@ -77,7 +78,7 @@ class Groups:
         records = self.own_records(group, step, phases)
         own = records[0] if records else None
         counts = self.tasks.node_counts(group.name)
-        return parent_entry(
+        entry = parent_entry(
             EntryKind.GROUP,
             group.name,
             phases,
@@ -88,6 +89,7 @@ class Groups:
             or self.expected(step),
             group=self.details(group),
         )
+        return replace(entry, not_started=min(self.tasks.not_started(group.name), counts.get(Status.ERROR, 0)))
 
     def expected(self, step: Any) -> tuple[Any, ...]:
         """Return who is expected to drive a group, where nothing is to be said of it."""

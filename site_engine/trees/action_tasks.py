@@ -32,6 +32,7 @@ JUDGED = (GroupState.SUCCESS, GroupState.FAILURE)
 # To go through an enumeration takes long: this is asked of each group.
 _STATES, _REASONS = (frozenset(word.value for word in known) for known in (GroupState, Reason))
 _GATE_MOMENTS, _ANSWERS = (frozenset(word.value for word in known) for known in (ApprovalMoment, ApprovalAnswer))
+_NEVER_BEGUN = (TaskStatus.PENDING, TaskStatus.WITHHELD)
 # Of a node that waits for its deploy these are not shown of its prepare.
 _OF_DEPLOY = (Status.PENDING, Status.DELETED, Status.SUCCESS)
 
@@ -326,6 +327,16 @@ class Tasks:
         culprit = self.by_name.get(blame.culprit) if blame is not None else None
         ends = [one.ended for one in (facts, culprit) if one is not None and one.ended is not None]
         return ends[0] if ends else self.steps.facts.action.ended
+
+    def not_started(self, group: str) -> int:
+        """Return how many nodes of a group are errors although none of their phases failed: the next never began."""
+        bad = {
+            phase: [cell for cell in self.cells.get((group, phase), ()) if self.judge_cell(cell).status is Status.ERROR]
+            for phase in GROUP_PHASES
+        }
+        never = sum(cell.records for cell in bad[Phase.DEPLOY] if cell.status in _NEVER_BEGUN)
+        # After a failed prepare a deploy does not begin either.
+        return max(0, never - sum(cell.records for cell in bad[Phase.PREPARE] if cell.status not in _NEVER_BEGUN))
 
     def node_counts(self, group: str) -> dict[Status, int]:
         """Return how many nodes show which status, both phases together.

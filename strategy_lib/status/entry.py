@@ -146,6 +146,8 @@ class Entry:
     fixed : of a task: what had to be fixed before it succeeded, and when.
     provisioner : of a provisioner's task: what it says itself, in its own words.
     left_out : how many children are not among `children`, because there are too many.
+    not_started : of an action and what holds groups: how many of its nodes count as errors because nothing was ever
+        begun for them.
     """
 
     kind: EntryKind
@@ -171,6 +173,7 @@ class Entry:
     provisioner: Mapping[str, Any] | None = None
     children: tuple[Entry, ...] = ()
     left_out: int = 0
+    not_started: int = 0
 
 
 def entry_to_dict(entry: Entry, *, now: datetime, depth: int | None = None) -> dict[str, Any]:
@@ -197,6 +200,8 @@ def entry_to_dict(entry: Entry, *, now: datetime, depth: int | None = None) -> d
     }
     if not is_task:
         shown["counts"] = {_WORDS[status]: number for status, number in entry.counts.items() if number}
+    if entry.not_started:
+        shown["not_started"] = entry.not_started
     if entry.reason:
         shown["reason"] = entry.reason
     if entry.processed_by is not None:

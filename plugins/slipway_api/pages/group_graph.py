@@ -111,7 +111,7 @@ def _depends(group: Entry) -> tuple[str, ...]:
 def _width(group: Entry) -> float:
     """Return a width that stays the same while the group's numbers change."""
     most = number(group.group.nodes if group.group is not None else group.leaves)
-    return _room(group.name, f"critical · {most} of {most} · {most} failed · criteria met")
+    return _room(group.name, f"critical · {most} of {most} · {most} failed · {most} not started")
 
 
 @lru_cache(maxsize=4096)
@@ -125,12 +125,15 @@ def _box(group: Entry, drawn: Picture, link: Callable[[str], str]) -> Box:
     status = "unrecorded" if group.status is None else group.status.value
     total = sum(group.counts.values()) or (details.nodes if details is not None else 0)
     done = group.counts.get(Status.SUCCESS, 0)
-    failed = group.counts.get(Status.ERROR, 0)
+    failed = group.counts.get(Status.ERROR, 0) - group.not_started
     words = [f"{number(done)} of {number(total)}"] if total else ["no nodes"]
     victim = group.blame is not None and group.blame.role == "victim"
     if failed:
-        words.append(f"{number(failed)} {'not run' if victim else 'failed'}")
-    if failed and details is not None and details.state == "success":
+        words.append(f"{number(failed)} failed")
+    if group.not_started:
+        words.append(f"{number(group.not_started)} {'not run' if victim else 'not started'}")
+    # There is no room for all three.
+    if (failed > 0) != (group.not_started > 0) and details is not None and details.state == "success":
         words.append("criteria met")
     fact = " · ".join(words)
     sentence = [f"{group.name}: {status}", fact]

@@ -54,22 +54,32 @@ def legend(counts: Mapping[Status, int]) -> Sequence[tuple[Status, int]]:
     return [(status, counts[status]) for status in _ORDER if counts.get(status)]
 
 
-def count_words(counts: Mapping[Status, int]) -> str:
-    """Return the counts in words: `3 success, 1 error`."""
-    return ", ".join(f"{number(count)} {status.value}" for status, count in legend(counts)) or "no nodes"
+def count_words(counts: Mapping[Status, int], not_started: int = 0) -> str:
+    """Return the counts in words: `3 success, 1 error, 2 not started`.
+
+    Parameters
+    ----------
+    not_started : how many of the errors are nodes for which nothing was begun.
+    """
+    words = []
+    for status, count in legend(counts):
+        never = min(not_started, count) if status is Status.ERROR else 0
+        words += [f"{number(count - never)} {status.value}"] if count > never else []
+        words += [f"{number(never)} not started"] if never else []
+    return ", ".join(words) or "no nodes"
 
 
-def bar(counts: Mapping[Status, int]) -> Markup:
+def bar(counts: Mapping[Status, int], not_started: int = 0) -> Markup:
     """Return the bar as SVG; its words are those of `count_words`."""
-    return _bar(tuple(counts.items()))
+    return _bar(tuple(counts.items()), not_started)
 
 
 @lru_cache(maxsize=4096)
-def _bar(items: tuple[tuple[Status, int], ...]) -> Markup:
+def _bar(items: tuple[tuple[Status, int], ...], not_started: int) -> Markup:
     counts = dict(items)
     parts = "".join(
         f'<rect class="f-{part.status}" x="{part.x:.0f}" width="{part.width:.0f}" height="10"/>'
         for part in segments(counts)
     )
     look = f'viewBox="0 0 {WHOLE:.0f} 10" preserveAspectRatio="none"'
-    return Markup(f'<svg class="bar" {look} role="img" aria-label="{count_words(counts)}">{parts}</svg>')  # noqa: S704
+    return Markup(f'<svg class="bar" {look} role="img" aria-label="{count_words(counts, not_started)}">{parts}</svg>')  # noqa: S704

@@ -153,7 +153,8 @@ def test_a_site_is_read_in_three_statements(site: Scenario, clock: FakeClock) ->
     assert len(statements) == 3
     assert (facts.committed, facts.done, facts.running, facts.last) == (3, None, None, None)
     assert [(one.name, one.depends_on) for one in facts.groups] == [("control", ()), ("racks", ("control",))]
-    assert [[(one.node, one.message) for one in found.troubles] for found in facts.groups] == [[("n2", "IPMI")]] * 2
+    troubles = {name: [(one.node, one.message) for one in found] for name, found in facts.troubles.items()}
+    assert troubles == {"control": [("n2", "IPMI")], "racks": [("n2", "IPMI")]}
     cells = {(cell.group, cell.phase, cell.status): cell.records for cell in facts.counts}
     assert cells == {
         ("", "grouped", "pending"): 1,

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import Connection, event
 
 from site_engine.status_trees import action_tree, site_tree, site_trees, tree_to_dict
-from site_store import site_troubles, tables
-from strategy_lib.phase import Phase
+from site_store import StepState, site_troubles, tables
+from strategy_lib.phase import GroupState, Phase
 from strategy_lib.status.tree import NO_GROUP, TO_BE_REMOVED
 from tests.integration.site_engine.trees.tree_scenario import change, child, commit
 from tests.integration.site_store.scenario import SITE, Scenario, outcome
@@ -31,6 +31,7 @@ def failing(site: Scenario) -> None:
     for name in NAMES[:-1]:
         change(site, tables.node, tables.node.c.name == name, status="error", error=f"{name} is silent")
     change(site, tables.node, tables.node.c.name == NAMES[25], status="bogus")
+    change(site, tables.node, tables.node.c.name == NAMES[-1], done_digest="a", done_revision=1)
     change(site, tables.node, tables.node.c.name == ALONE, status="error", error="no power")
     left = {"site": SITE, "name": LEFT, "done_digest": "a", "done_revision": 1, "status": "error", "error": "locked"}
     site.store._database.write(lambda tx: tx.execute(tables.node.insert().values(**left)))
@@ -84,6 +85,7 @@ def test_what_had_to_be_fixed_is_said_at_every_depth(site: Scenario) -> None:
     site.clock.move(60)
     site.do(again, Phase.PREPARE)
     site.do(again, Phase.DEPLOY)
+    assert site.store.groups.finish(action.id, "a", again.attempt, GroupState.SUCCESS, None)
     said = ["n1: had to be fixed: no PXE (succeeded at 2026-11-21 12:01:00 UTC)"]
     for depth in (2, 3, 4, None):
         root = tree_to_dict(action_tree(site.store, action.id, depth), depth)["root"]
@@ -106,6 +108,7 @@ def test_what_had_to_be_fixed_in_a_step_on_nodes_is_said_at_every_depth(site: Sc
         begun = store.operations.begin(action.id, SITE, None, attempt, Phase.DESTROY, ["n1"], "file:///design", None)
         site.submit(begun)
         store.operations.record_outcome(begun.op, came, status=begun.status.COMPLETE, result="done")
+        store.steps.leave(action.id, "destroy_nodes", attempt, StepState.SUCCESS)
     for depth in (1, 2, None):
         root = tree_to_dict(action_tree(store, action.id, depth), depth)["root"]
         (said,) = child(root, "destroy_nodes")["messages"]
