@@ -179,6 +179,7 @@ class SiteNodes(Repository):
                     NodeEvent(row.at, row.action_id, row.group_name, row.kind, row.message, row.data) for row in events
                 ],
                 before=found[limit - 1] if len(found) > limit else None,
+                default_owner=tx.scalar(default_owner(literal(site))) or "",
             )
 
         return self._database.read(work)

@@ -333,8 +333,12 @@ class NodeEvent:
 
 @dataclass(frozen=True, slots=True)
 class NodePastFacts:
-    """What happened to a node, newest first. `before` is for the next page; None: no more."""
+    """What happened to a node, newest first. `before` is for the next page; None: no more.
+
+    `default_owner` is expected to work on it while it names nobody; "" where that was never decided.
+    """
 
     tasks: Sequence[NodePast]
     events: Sequence[NodeEvent]
     before: str | None
+    default_owner: str = ""

@@ -146,8 +146,8 @@ class Entry:
     fixed : of a task: what had to be fixed before it succeeded, and when.
     provisioner : of a provisioner's task: what it says itself, in its own words.
     left_out : how many children are not among `children`, because there are too many.
-    not_started : of an action and what holds groups: how many of its nodes count as errors because nothing was ever
-        begun for them.
+    not_started : of an action, its stage of groups and a group: how many of its nodes count as errors although none of
+        their phases failed, as the next one never began.
     """
 
     kind: EntryKind

@@ -44,11 +44,16 @@ class ActionFacts(BaseModel):
     context_marker: str | None = Field(examples=["8a4f8b0e-8f4c-4a49-9d3c-3c8b8f6f2f50"])
     committed_rev_id: int | None = Field(examples=[3])
     allow_intermediate_commits: bool = Field(examples=[False])
-    action_lifecycle: Literal["Pending", "Processing", "Paused", "Complete", "Failed"] = Field(examples=["Processing"])
+    action_lifecycle: Literal["Pending", "Processing", "Paused", "Complete", "Failed", "Undefined"] = Field(
+        examples=["Processing"]
+    )
     run_id: str | None = Field(examples=[f"default__{EXAMPLE_ID}"], description="None: no DAG run carries it out.")
     site: str = Field(examples=["default"])
     revision: int | None = Field(examples=[3])
-    state: Literal["pending", "running", "success", "failed", "cancelled"] = Field(examples=["running"])
+    state: str = Field(
+        examples=["running"],
+        description="pending, running, success, failed or cancelled; a stored word that nobody knows stays.",
+    )
     verdict: str | None = Field(examples=[None])
     started: Moment | None
     ended: Moment | None = Field(examples=[None])

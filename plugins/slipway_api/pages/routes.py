@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from slipway_api.pages import actions, approval, doing, nodes, owners, run_tab, sites, static_files, tasks, touch
+from slipway_api.pages import (
+    actions,
+    approval,
+    doing,
+    nodes,
+    owners,
+    run_tab,
+    site_plan,
+    sites,
+    static_files,
+    tasks,
+    touch,
+)
 
 router = APIRouter(prefix="/ui", include_in_schema=False)
-for module in (sites, nodes, touch, actions, tasks, approval, doing, owners, run_tab, static_files):
+for module in (sites, site_plan, nodes, touch, actions, tasks, approval, doing, owners, run_tab, static_files):
     router.include_router(module.router)

@@ -59,7 +59,7 @@ def count_words(counts: Mapping[Status, int], not_started: int = 0) -> str:
 
     Parameters
     ----------
-    not_started : how many of the errors are nodes for which nothing was begun.
+    not_started : how many of the errors are nodes whose next phase never began.
     """
     words = []
     for status, count in legend(counts):

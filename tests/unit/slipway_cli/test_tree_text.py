@@ -129,6 +129,12 @@ def test_why_a_group_is_blocked_is_said_once() -> None:
     assert "".join(lines(folded)).count(said) == 1
 
 
+def test_nodes_that_never_began_are_told_from_those_that_failed() -> None:
+    nodes = phases(node("c1", "error", "no PXE answer"))
+    group = parent("group", "compute", *nodes, counts={"error": 3}, not_started=2)
+    assert tree_lines(group, Sheet(80))[0].plain == "✗ compute  error  ✗ 3 (2 not started)"
+
+
 def test_a_terminal_that_shows_nothing_but_ascii() -> None:
     assert "".join(lines(TREE, ascii_only=True)).isascii()
     assert lines(TREE, ascii_only=True)[1] == "|- + acquire  success"

@@ -95,11 +95,13 @@ def test_rule_28_from_the_stored_to_the_shown(site: Scenario) -> None:
         "wanted": ("success", []),
     }
     assert child(group(root, "one"), "deploy", "done")["messages"] == ["not started: its group ended with failure"]
+    assert (group(root, "one")["counts"]["error"], group(root, "one")["not_started"]) == (4, 2)
+    assert child(root, "deploy_group")["not_started"] == root["not_started"] == 4
     blocked = "blocked by one: prepare_criteria"
     for name, member in (("two", "n2"), ("three", "n3")):
         assert group(root, name)["blame"] == {"role": "victim", "group": "one", "message": blocked}
         assert child(group(root, name), "prepare", member)["messages"] == [blocked]
-        assert group(root, name)["counts"] == {"error": 1}
+        assert (group(root, name)["counts"], group(root, name)["not_started"]) == ({"error": 1}, 1)
 
 
 def test_rule_28_a_blocked_group_is_blocked_also_when_its_task_has_judged_it_and_the_action_is_over(
