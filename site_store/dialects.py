@@ -113,6 +113,20 @@ def json_rows(dialect: str, query: Select[Any]) -> ColumnElement[str]:
     return query.with_only_columns(made).scalar_subquery()
 
 
+def nested_rows(dialect: str, query: Select[Any]) -> ColumnElement[Any]:
+    """Return the same as a column within the rows of `json_rows`: a list, and not a text to be read once more."""
+    columns = query.selected_columns
+    if dialect == "sqlite":
+        rows = func.json_group_array(func.json_array(*columns))
+        return func.json(query.with_only_columns(rows).scalar_subquery())
+    return query.with_only_columns(func.json_agg(func.json_build_array(*columns))).scalar_subquery()
+
+
+def nested_json(dialect: str, column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Return a column that holds JSON for the same purpose; SQLite keeps it as text."""
+    return func.json(column) if dialect == "sqlite" else column
+
+
 def json_values(dialect: str, column: ColumnElement[Any]) -> ColumnElement[str]:
     """Return an aggregate: the values of a column as one JSON list, in no order."""
     if dialect == "sqlite":

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, case, exists, null, select, union_all
 
-from site_store.dialects import json_rows, names_table, names_value
+from site_store.dialects import json_rows, names_table, names_value, nested_rows
 from site_store.status_records import SitePart, StatusCount
 from site_store.tables import node, site_group, site_group_node
 from site_store.tree_facts import TroubleFacts
@@ -142,5 +142,5 @@ def _listed(
         .correlate(found)
     )
     facts = (found.c.name, found.c.standing, found.c.error, found.c.place)
-    listed = select(*facts, json_rows(dialect, in_groups).label("groups"))
+    listed = select(*facts, nested_rows(dialect, in_groups).label("groups"))
     return select(these.c.value.label("site"), json_rows(dialect, listed).label("nodes"))

@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 from site_store.action_rows import FACTS, OPEN
-from site_store.dialects import clock, json_rows, names_table
+from site_store.dialects import clock, json_rows, names_table, nested_json, nested_rows
 from site_store.events import EventKind
 from site_store.owner_queries import default_owner, owners_now
 from site_store.records import ActionState, OperationStatus
@@ -126,11 +126,11 @@ def action_query(dialect: str, given_clock: bool) -> Select[Any]:
             group_run.c.state,
             group_run.c.reason,
             group_run.c.attempt,
-            group_run.c.criteria,
+            nested_json(dialect, group_run.c.criteria),
             group_run.c.started,
             group_run.c.ended,
             group_run.c.map_index,
-            json_rows(dialect, troubles),
+            nested_rows(dialect, troubles),
         )
         .where(group_run.c.action_id == action.c.id)
         .correlate(action)
@@ -212,7 +212,8 @@ def sites_query(dialect: str, times: bool, given_clock: bool) -> Select[Any]:
     of_site = (action.c.site == site, action.c.dry_run.is_(False))
     ended = select(*brief).where(*of_site, action.c.state.not_in(OPEN)).order_by(action.c.id.desc()).limit(1)
     running = select(*brief).where(*of_site, action.c.state.in_(OPEN)).order_by(action.c.id).limit(1)
-    groups = select(site_group.c.name, site_group.c.position, site_group.c.critical, site_group.c.depends_on).where(
+    depends_on = nested_json(dialect, site_group.c.depends_on)
+    groups = select(site_group.c.name, site_group.c.position, site_group.c.critical, depends_on).where(
         site_group.c.site == site
     )
     said = select(*(reported.c[name] for name in REPORTED)).where(reported.c.site == site, reported.c.action_id == "")
