@@ -14,6 +14,7 @@ import httpx
 import pytest
 import structlog
 
+from provisioner_client.retry import RetryPolicy
 from tests.conftest import AIRFLOW_HOME, ROOT
 from tests.integration.api.described import is_as_described
 from tests.support.lossy_proxy import LossyProxy, lossy_proxy
@@ -123,6 +124,9 @@ def _served(monkeypatch: pytest.MonkeyPatch, origin: str, store_url: str) -> Non
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", origin)
     # As Airflow's own entry point does: it lets the server's process read connections from the database.
     monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")
+    # What is tried again is tried at once.
+    monkeypatch.setattr("api_client.airflow._PAUSES", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(RetryPolicy, "wait", lambda *_, **__: 0.0)
 
 
 @pytest.fixture(scope="session")

@@ -87,6 +87,22 @@ def postgresql_store(postgresql_server: str) -> str:
     return url
 
 
+@pytest.fixture(scope="session")
+def empty_postgresql_store(postgresql_store: str) -> Iterator[Callable[[], str]]:
+    """Empty that database, and return its URL. All on one connection: a new one would read all of the schema."""
+    emptied = "; ".join(f"DELETE FROM {table.name}" for table in reversed(metadata.sorted_tables))
+    with psycopg.connect(postgresql_store, autocommit=True) as connection:
+        # Without triggers: what they count would be of no use.
+        connection.execute("SET session_replication_role = replica")
+
+        def empty() -> str:
+            # In one go: there are many of them.
+            connection.execute(emptied.encode())
+            return postgresql_store
+
+        yield empty
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def engine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
@@ -110,11 +126,8 @@ def url(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
         file = tmp_path / "slipway.db"
         shutil.copy(request.getfixturevalue("sqlite_template"), file)
         return f"sqlite:///{file}"
-    store = str(request.getfixturevalue("postgresql_store"))
-    emptied = (f"DELETE FROM {table.name}" for table in reversed(metadata.sorted_tables))
-    # Without triggers: what they count would be of no use. In one go: there are many of them.
-    _administer(store, "; ".join(("SET session_replication_role = replica", *emptied)))
-    return store
+    empty: Callable[[], str] = request.getfixturevalue("empty_postgresql_store")
+    return empty()
 
 
 @pytest.fixture
