@@ -91,7 +91,7 @@ def two_terminals(work: Path, first: Sequence[str], folder: Path = ROOT, slipway
                 runtime = read_runtime(home)
                 return runtime is not None and runtime.state == "ready"
 
-            wait_until(ready, "ready", 120)
+            wait_until(ready, "ready")
             runtime = read_runtime(home)
             assert runtime is not None
             wait_until(lambda: "stop with Ctrl-C" in log.read_text(), "the welcome")

@@ -43,7 +43,7 @@ class Process:
     def wait_for(self, text: str) -> None:
         """Wait until it has logged a line with this text."""
         assert self._process.stderr is not None
-        watchdog = threading.Timer(60, self._process.kill)
+        watchdog = threading.Timer(300, self._process.kill)
         watchdog.start()
         for line in self._process.stderr:
             self.lines.append(line)
