@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -174,6 +174,16 @@ def pairs(tx: Connection, values: Mapping[str, str]) -> Any:
     if tx.dialect.name == "sqlite":
         return func.json_each(literal(json.dumps(dict(values)), Text())).table_valued("key", "value")
     keys, texts = (literal(list(column), _array_type(tx)) for column in (values.keys(), values.values()))
+    return func.unnest(keys, texts).table_valued("key", "value").render_derived()
+
+
+def pair_rows(tx: Connection, rows: Collection[tuple[str, str]]) -> Any:
+    """Return such a FROM element for pairs whose keys may repeat."""
+    if tx.dialect.name == "sqlite":
+        given = func.json_each(literal(json.dumps(list(rows)), Text())).table_valued("value")
+        first, second = (func.json_extract(given.c.value, f"$[{place}]") for place in (0, 1))
+        return select(first.label("key"), second.label("value")).subquery()
+    keys, texts = (literal([row[place] for row in rows], _array_type(tx)) for place in (0, 1))
     return func.unnest(keys, texts).table_valued("key", "value").render_derived()
 
 

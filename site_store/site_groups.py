@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Connection, Text, and_, delete, literal, select, true, update
 
 from site_store.database import Repository
-from site_store.dialects import among, insert, names, pairs
+from site_store.dialects import among, insert, names, pair_rows, pairs
 from site_store.records import PlannedGroup
 from site_store.status_records import SiteGroupRecord
 from site_store.tables import node, site_group, site_group_node
@@ -31,6 +31,7 @@ def write_site_groups(tx: Connection, site: str, groups: Sequence[PlannedGroup])
     known: dict[str, set[str]] = {}
     for group, name in tx.execute(before):
         known.setdefault(group, set()).add(name)
+    come: list[tuple[str, str]] = []
     for planned in groups:
         name, wanted = planned.group.name, frozenset(planned.nodes)
         there = known.get(name, set())
@@ -38,14 +39,13 @@ def write_site_groups(tx: Connection, site: str, groups: Sequence[PlannedGroup])
         if left:
             this = and_(site_group_node.c.site == site, site_group_node.c.group_name == name)
             tx.execute(delete(site_group_node).where(this, among(tx, site_group_node.c.node, left)))
-        come = sorted(wanted - there)
-        if come:
-            members = names(tx, come).subquery()
-            facts = (literal(site, Text()), literal(name, Text()), members.c.value)
-            added = insert(tx, site_group_node).from_select(
-                ["site", "group_name", "node"], select(*facts).where(true())
-            )
-            tx.execute(added.on_conflict_do_nothing())
+        come += [(name, member) for member in sorted(wanted - there)]
+    if come:
+        # One statement for all groups: the roll-up counts once for each.
+        members = pair_rows(tx, come)
+        facts = select(literal(site, Text()), members.c.key, members.c.value).where(true())
+        added = insert(tx, site_group_node).from_select(["site", "group_name", "node"], facts)
+        tx.execute(added.on_conflict_do_nothing())
 
 
 def write_racks(tx: Connection, site: str, racks: Mapping[str, str]) -> None:
