@@ -194,7 +194,7 @@ def test_the_roll_up_survives_kills_in_the_middle_of_random_changes(url: str, da
     # They lock rows in any order: of two that wait for each other one is to find out soon.
     url += "&options=-cdeadlock_timeout%3D20ms" if url.startswith("postgresql") else ""
     while made < count:
-        longest = min(500, count // 2)
+        longest = min(500, count)
         lives = [dice.randint(longest // 2, longest) for _ in range(2)]
         processes = []
         for life in lives:
