@@ -1,0 +1,297 @@
+"""The states of all nodes of a site, from look to look: only what has changed, or what the clock ends, is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+
+from strategy_lib.node_states.availability import PublishedState, site_state, take_groups_down
+from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.history import NodeHistory, Observation, observe, operation_started, set_up
+from strategy_lib.node_states.publication import Pending, PublishSettings, changed_states, to_publish
+from strategy_lib.node_states.reported import Reported, lower_of, reported_state
+from strategy_lib.node_states.user_state import UserState
+from strategy_lib.node_states.view import DEFAULTS, StateSettings, next_change, take_down, view_of
+
+_A = NodeAvailability
+_NOT_USED = frozenset({_A.MAINTENANCE, _A.DOWN})
+_AS_SHIPPED = PublishSettings()
+_NO_HISTORY = NodeHistory()
+_NOT_SEEN = PublishedState(_A.DOWN, "not seen yet")
+_NOTHING_PENDING = Pending()
+NOT_LISTED = "not listed"
+"""The word for a node that the provisioner's list does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteStateSettings:
+    """What a site sets for the states of its nodes and their versions; 0 and a group that is missing: off (rule 53)."""
+
+    nodes: StateSettings = DEFAULTS
+    publish: PublishSettings = _AS_SHIPPED
+    min_available_percent: Mapping[str, int] = field(default_factory=dict)
+    min_up_nodes: int = 0
+    min_up_percent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMemory:
+    """What a leader knows of a node, and leaves to the next one.
+
+    Attributes
+    ----------
+    word, power : what the provisioner's list said last; None: it was never read.
+    history : what was made of all looks.
+    view, since : its generated state, before its groups are judged, and when it last changed; seconds.
+    user_since : when its user state was set that the history knows of.
+    """
+
+    word: str | None = None
+    power: str | None = None
+    history: NodeHistory = _NO_HISTORY
+    view: PublishedState = _NOT_SEEN
+    since: float = 0.0
+    user_since: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SetState:
+    """A user state as it was set, and when. Setting the same again is another one."""
+
+    user: UserState
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """What one step has changed.
+
+    Attributes
+    ----------
+    remembered : nodes of which something else is known now; the new leader must find it.
+    taken_down : nodes whose user state the controller sets, as they crash too often.
+    undefined : node to a word of the provisioner's that nobody knows, at its first sight.
+    """
+
+    remembered: frozenset[str]
+    taken_down: Mapping[str, UserState]
+    undefined: Mapping[str, str]
+
+
+class SiteStates:
+    """The nodes of one site. All times are in seconds of one clock, which the caller reads."""
+
+    def __init__(
+        self,
+        settings: SiteStateSettings,
+        memory: Mapping[str, NodeMemory],
+        groups: Mapping[str, Collection[str]],
+        published: Mapping[str, PublishedState] | None = None,
+        pending: Pending = _NOTHING_PENDING,
+    ) -> None:
+        """Go on from what the last leader knew; nothing known is a new site.
+
+        Parameters
+        ----------
+        memory : all nodes of the site; a new one has an empty `NodeMemory`.
+        groups : group to its nodes, in document order.
+        published, pending : the states of the newest version, and when that was.
+        """
+        self._settings = settings
+        self._groups = groups
+        self._memory = dict(memory)
+        self._users: dict[str, SetState] = {}
+        self._heard: dict[str, tuple[Reported, bool]] = {}
+        self._published = dict(published or {})
+        self._pending = pending
+        self._clock: list[tuple[float, str]] = []
+        self._touched = set(self._memory)
+        self._remembered: set[str] = set()
+        self._undefined: dict[str, str] = {}
+        self._states = {name: known.view for name, known in self._memory.items()}
+        self._differing = set(changed_states(self._published, self._states))
+        self._regroup = True
+
+    @property
+    def states(self) -> Mapping[str, PublishedState]:
+        """The generated states of the last step, after the groups were judged."""
+        return self._states
+
+    @property
+    def memory(self) -> Mapping[str, NodeMemory]:
+        """What is known of each node."""
+        return self._memory
+
+    @property
+    def pending(self) -> Pending:
+        """What has changed since the newest version, and when that was published."""
+        return self._pending
+
+    def site(self) -> PublishedState:
+        """Return the state of the site as a whole (rule 53)."""
+        return site_state(self._states, self._settings.min_up_nodes, self._settings.min_up_percent)
+
+    def change_settings(self, settings: SiteStateSettings) -> None:
+        """Go on with other settings: every node is judged again at the next step."""
+        if settings != self._settings:
+            self._settings = settings
+            self._touched.update(self._memory)
+            self._regroup = True
+
+    def change_nodes(self, nodes: Collection[str], groups: Mapping[str, Collection[str]]) -> frozenset[str]:
+        """Take over which nodes and groups the site has now; return the nodes that are gone."""
+        gone = frozenset(self._memory).difference(nodes)
+        for name in gone:
+            del self._memory[name]
+            self._users.pop(name, None)
+            self._heard.pop(name, None)
+            self._touched.discard(name)
+            self._remembered.discard(name)
+        new = [name for name in nodes if name not in self._memory]
+        self._memory.update((name, NodeMemory()) for name in new)
+        self._touched.update(new)
+        if gone or new or groups != self._groups:
+            self._groups = groups
+            self._regroup = True
+        return gone
+
+    def look(self, listed: Mapping[str, tuple[str, str | None]], now: float) -> None:
+        """Take in the provisioner's whole list: node to its status and power. Nodes of other sites are ignored."""
+        nothing = (NOT_LISTED, None)
+        changed = [
+            name for name, known in self._memory.items() if (known.word, known.power) != listed.get(name, nothing)
+        ]
+        for name in changed:
+            word, power = listed.get(name, nothing)
+            self._say(name, word, power, now)
+
+    def hear(self, name: str, state: Reported | None, now: float, *, ordered: bool = False) -> None:
+        """Take in what a node says of itself; None: it says nothing any more. `ordered`: it said so before it stops."""
+        known = self._memory.get(name)
+        if known is None:
+            return
+        if state is None:
+            self._heard.pop(name, None)
+        else:
+            self._heard[name] = (state, ordered)
+        if known.word is not None:
+            self._say(name, known.word, known.power, now)
+
+    def began(self, nodes: Iterable[str]) -> None:
+        """Note that an operation of ours has begun on these nodes: until they are up again, nothing is a crash."""
+        for name in nodes:
+            known = self._memory.get(name)
+            if known is not None and not known.history.operated:
+                self._remember(name, replace(known, history=operation_started(known.history)))
+
+    def set_users(self, users: Mapping[str, SetState]) -> None:
+        """Take over the user states of all nodes that were ever set. A node that a person sets up is forgiven."""
+        for name in [*self._users.keys() - users.keys(), *users]:
+            known = self._memory.get(name)
+            new = users.get(name)
+            if known is None or new == self._users.get(name):
+                continue
+            if new is None:
+                del self._users[name]
+            else:
+                self._users[name] = new
+                if new.at > known.user_since:
+                    history = set_up(known.history) if new.user.state is _A.UP else known.history
+                    self._remember(name, replace(known, history=history, user_since=new.at))
+            self._touched.add(name)
+
+    def step(self, now: float) -> Advance:
+        """Judge all nodes of which something changed, and those whose time has come."""
+        while self._clock and self._clock[0][0] <= now:
+            self._touched.add(heappop(self._clock)[1])
+        taken_down: dict[str, UserState] = {}
+        changed = set()
+        for name in self._touched:
+            known = self._memory.get(name)
+            if known is None:
+                continue
+            user = self._user(name)
+            down = take_down(known.history, user.at(now), self._settings.nodes)
+            if down is not None:
+                taken_down[name] = user = down
+                self._users[name] = SetState(down, now)
+                known = replace(known, user_since=now)
+                self._remember(name, known)
+            view = view_of(known.history, user, now, self._settings.nodes)
+            if view != known.view:
+                since = known.since if view.state is known.view.state and known.since else now
+                self._remember(name, replace(known, view=view, since=since))
+                changed.add(name)
+            time = next_change(known.history, user, now, self._settings.nodes)
+            if time is not None:
+                heappush(self._clock, (time, name))
+        self._touched.clear()
+        self._follow(changed, now)
+        remembered, undefined = frozenset(self._remembered), self._undefined
+        self._remembered, self._undefined = set(), {}
+        return Advance(remembered, taken_down, undefined)
+
+    def due(self, now: float) -> dict[str, PublishedState | None] | None:
+        """Return what a version would change that is to be published now; None: none is.
+
+        A node that is gone has None.
+        """
+        if not to_publish(self._pending, self._settings.publish, now, differs=bool(self._differing)):
+            return None
+        return {name: self._states.get(name) for name in sorted(self._differing)}
+
+    def publish(self, now: float) -> None:
+        """Note that the present states were published, all of them."""
+        self._published = dict(self._states)
+        self._differing.clear()
+        self._pending = self._pending.done(now)
+
+    def _user(self, name: str) -> UserState:
+        found = self._users.get(name)
+        return UserState() if found is None else found.user
+
+    def _say(self, name: str, word: str, power: str | None, now: float) -> None:
+        known = self._memory[name]
+        said = reported_state(word, power, known.history.state)
+        node, ordered = self._heard.get(name, (None, False))
+        if said.undefined and word not in (known.word, NOT_LISTED):
+            self._undefined[name] = word
+        reported = lower_of(said, node)
+        seen = Observation(
+            reported.state,
+            operating=said.operating,
+            ordered=ordered or self._user(name).at(now).state in _NOT_USED,
+            progress=word if reported.state is _A.INITIALIZING else None,
+        )
+        history = observe(known.history, seen, now, self._settings.nodes.stable_time)
+        self._remember(name, replace(known, word=word, power=power, history=history))
+        self._touched.add(name)
+
+    def _remember(self, name: str, known: NodeMemory) -> None:
+        if self._memory.get(name) != known:
+            self._memory[name] = known
+            self._remembered.add(name)
+
+    def _follow(self, changed: Collection[str], now: float) -> None:
+        """Bring the states up to date with the views, and note what differs from the newest version."""
+        if not changed and not self._regroup:
+            return
+        if self._regroup or any(self._settings.min_available_percent.values()):
+            views = {name: known.view for name, known in self._memory.items()}
+            states = take_groups_down(views, self._groups, self._settings.min_available_percent)
+            moved = frozenset(changed_states(self._states, states))
+            self._states = states
+            self._regroup = False
+        else:
+            moved = frozenset(n for n in changed if self._states[n].state is not self._memory[n].view.state)
+            self._states.update((name, self._memory[name].view) for name in changed)
+        for name in moved:
+            state, before = self._states.get(name), self._published.get(name)
+            same = before is not None and state is not None and before.state is state.state
+            if same or (before is None and state is None):
+                self._differing.discard(name)
+            else:
+                self._differing.add(name)
+        if moved or (self._differing and self._pending.first_change is None):
+            self._pending = self._pending.changed(now)
