@@ -10,15 +10,17 @@ from sqlalchemy import Connection, Text, and_, case, exists, func, literal, null
 
 from site_store import dialects
 from site_store.dialects import pairs
-from site_store.errors import AttemptNotOpen, SiteNotHeld
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.if_newest import NODES
 from site_store.node_status import planned_version, provisioner_owner
 from site_store.records import OperationStatus
-from site_store.tables import action, group_run, node, operation, site_lock, task
+from site_store.tables import action, node, operation, task
+from site_store.tasks import withhold
+from site_store.tenure import require_attempt, require_site
+from site_store.user_states import left_out_nodes
 from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import NodeCondition
-from strategy_lib.phase import GROUP_PHASES, GroupState, Phase
+from strategy_lib.phase import GROUP_PHASES, Phase
 from strategy_lib.status.words import Status
 
 _TO_DO = (TaskStatus.PENDING, TaskStatus.ERROR, TaskStatus.UNKNOWN)
@@ -72,10 +74,12 @@ def claim(
         return int(tx.execute(same).scalar_one())
     claimed = nodes
     if phase.is_node_step:
-        claimed = _claim_for_step(tx, now, action_id, phase, op, nodes)
+        left = _left_out(tx, now, action_id, site, nodes)
+        claimed = _claim_for_step(tx, now, action_id, phase, op, [name for name in nodes if name not in left])
     elif phase.is_of_nodes:
         if again:
             _try_again(tx, now, action_id, site, group, sorted(frozenset(again).intersection(nodes)))
+        withhold(tx, now, action_id, GROUP_PHASES, _left_out(tx, now, action_id, site, nodes))
         claimed = _claim(tx, now, action_id, group, phase, op, nodes)
     if phase.is_of_nodes:
         _note_found(tx, op, claimed, found)
@@ -104,27 +108,10 @@ def claim(
     return op
 
 
-def require_site(tx: Connection, action_id: str, site: str) -> None:
-    """Make sure that the action holds its site, and keep it so until the transaction ends."""
-    held = select(site_lock.c.site).where(site_lock.c.site == site, site_lock.c.action_id == action_id)
-    if tx.execute(held.with_for_update(read=True)).one_or_none() is None:
-        raise SiteNotHeld(
-            f"action {action_id} does not hold site {site!r}, so it may start nothing there: acquire the site first"
-        )
-
-
-def require_attempt(tx: Connection, action_id: str, group: str, attempt: int) -> None:
-    """Make sure that this attempt is the one at work, and keep it so until the transaction ends."""
-    is_open = select(group_run.c.name).where(
-        group_run.c.action_id == action_id,
-        group_run.c.name == group,
-        group_run.c.attempt == attempt,
-        group_run.c.state == GroupState.RUNNING,
-    )
-    if tx.execute(is_open.with_for_update(read=True)).one_or_none() is None:
-        raise AttemptNotOpen(
-            f"attempt {attempt} of group {group!r} is over or was replaced: open the group's attempt first"
-        )
+def _left_out(tx: Connection, now: datetime, action_id: str, site: str, nodes: list[str]) -> dict[str, str]:
+    """Return nodes that an administrator has taken out of use, whatever the caller believed (rules 51 and 54)."""
+    kind: str = tx.scalars(select(action.c.kind).where(action.c.id == action_id)).one()
+    return left_out_nodes(tx, now, site, kind, nodes)
 
 
 def _claim(

@@ -36,6 +36,8 @@ class EventKind(StrEnum):
     LATE_RESULT = "late_result"
     TOUCHED = "touched"
     ADOPTED = "adopted"
+    USER_STATE = "user_state"
+    NODE_STATE = "node_state"
 
 
 KEPT = (EventKind.NEW_ATTEMPT, EventKind.ACTION_REOPENED)

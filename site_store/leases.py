@@ -31,7 +31,7 @@ def require_lease(tx: Connection, held: Lease, now: datetime) -> None:
     ------
     LeaseLost : it has run out or was given up, and another may have it.
     """
-    row = tx.execute(select(lease).where(lease.c.name == held.name).with_for_update()).one_or_none()
+    row = tx.execute(select(lease).where(lease.c.name == held.name).with_for_update(read=True)).one_or_none()
     if row is None or row.epoch != held.epoch or row.expires_at <= now:
         raise LeaseLost(f"the lease {held.name!r} of {held.owner} (epoch {held.epoch}) is lost: take it again")
 

@@ -28,6 +28,7 @@ from site_store.site_groups import write_order, write_racks, write_site_groups
 from site_store.storable import plain, require_names
 from site_store.tables import candidate, content, document, node, revision, revision_collection, site_group_node
 from site_store.tables import site as site_table
+from site_store.user_states import forget_states
 from strategy_lib.goals.actors import Access
 from strategy_lib.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
 
@@ -113,6 +114,7 @@ class Revisions(Repository):
         def want(tx: Connection, number: int) -> None:
             if digests is not None:
                 write_wanted(tx, site, number, digests)
+                forget_states(tx, site, digests)
                 write_racks(tx, site, racks or {})
             if groups is not None:
                 write_site_groups(tx, site, groups)

@@ -34,10 +34,12 @@ from site_store.revisions import Revisions
 from site_store.site_groups import SiteGroups
 from site_store.site_locks import SiteLocks
 from site_store.site_nodes import SiteNodes
+from site_store.site_views import SiteViews
 from site_store.sites import Sites
 from site_store.steps import Steps
 from site_store.tasks import Tasks
 from site_store.trees import Trees
+from site_store.user_states import UserStates
 from site_store.waits import Waits
 from site_store.wishes import Wishes
 from strategy_lib.goals.actors import Actor
@@ -85,6 +87,8 @@ class SiteStore:
         self.counts = Counts(database)
         self.site_groups = SiteGroups(database)
         self.waits = Waits(database)
+        self.user_states = UserStates(database)
+        self.site_views = SiteViews(database)
 
     @classmethod
     def open(

@@ -24,13 +24,13 @@ from sqlalchemy import (
     update,
 )
 
-from site_store.claims import require_attempt, require_site
 from site_store.database import Repository
 from site_store.dialects import among, insert, names, pairs, whole_joins
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.node_records import NodeTasks, TaskRecord
 from site_store.node_status import fail_nodes, provisioner_owner
 from site_store.tables import action, group_node, group_run, node, operation, task
+from site_store.tenure import require_attempt, require_site
 from site_store.unsent import number_as_wanted, write_unsent
 from strategy_lib.goals.node_errors import ErrorCode
 from strategy_lib.node import NodeState, TaskStatus, node_state

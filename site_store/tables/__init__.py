@@ -25,6 +25,7 @@ from site_store.tables.documents import (
 )
 from site_store.tables.events import check_result, delivery, event, lease, outbox
 from site_store.tables.metadata import metadata
+from site_store.tables.node_states import node_view, site_view, site_view_change, user_state
 from site_store.tables.objects import design_object, node_error, object_use, site_audit
 from site_store.tables.status import (
     STANDING,
@@ -62,6 +63,7 @@ __all__ = [
     "metadata",
     "node",
     "node_error",
+    "node_view",
     "object_use",
     "operation",
     "outbox",
@@ -77,6 +79,9 @@ __all__ = [
     "site_group",
     "site_group_node",
     "site_lock",
+    "site_view",
+    "site_view_change",
     "status_count",
     "task",
+    "user_state",
 ]

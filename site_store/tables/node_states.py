@@ -1,10 +1,10 @@
-"""What administrators set for nodes, and what the controller publishes of them."""
+"""What administrators set for nodes, and what the controller knows and publishes of them."""
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Index, String, Table, Text
+from sqlalchemy import Column, Float, Index, Integer, String, Table, Text
 
-from site_store.dialects import UtcDateTime
+from site_store.dialects import CompressedText, Json, Serial, UtcDateTime
 from site_store.tables.metadata import metadata
 
 # What a person, or the controller in a person's place, has set for a node; one that was never set is up.
@@ -22,4 +22,59 @@ user_state = Table(
     Column("set_at", UtcDateTime, nullable=False),
     Index("ix_user_state_site_state", "site", "state"),
     sqlite_with_rowid=False,
+)
+
+# What the leader of a site knows of a node, and the next leader goes on with. Times in seconds, of the database.
+node_view = Table(
+    "node_view",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("node", String, primary_key=True),
+    # What the provisioner's list said last.
+    Column("word", String),
+    Column("power", String),
+    # What that is taken for, and since when: up, initializing, stopping or down; NULL: it was never seen.
+    Column("reported", String),
+    Column("reported_since", Float),
+    Column("crashes", Integer, nullable=False),
+    # All of `strategy_lib.node_states.history.NodeHistory`.
+    Column("history", Json, nullable=False),
+    # What was made of it and the user state: one of the six words, why, and since when.
+    Column("state", String, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("since", Float, nullable=False),
+    Column("user_since", Float, nullable=False),
+    Index("ix_node_view_site_state", "site", "state", "node"),
+    sqlite_with_rowid=False,
+)
+
+# The newest published version of a site's node states: all readers of it get these bytes.
+site_view = Table(
+    "site_view",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("epoch", Serial, nullable=False),
+    Column("number", Serial, nullable=False),
+    Column("published_at", UtcDateTime, nullable=False),
+    # The process that published it.
+    Column("owner", String, nullable=False),
+    # Of the whole site: up or down, and why.
+    Column("state", String, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("digest", String, nullable=False),
+    Column("body", CompressedText, nullable=False),
+)
+
+# The log of versions: what each one changed.
+site_view_change = Table(
+    "site_view_change",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("epoch", Serial, primary_key=True, autoincrement=False),
+    Column("number", Serial, primary_key=True, autoincrement=False),
+    Column("published_at", UtcDateTime, nullable=False),
+    Column("owner", String, nullable=False),
+    # Node to its state before and after, and why; NULL for a state before it came or after it went.
+    Column("changes", CompressedText, nullable=False),
+    Index("ix_site_view_change_published_at", "published_at"),
 )

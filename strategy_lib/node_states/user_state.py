@@ -84,7 +84,8 @@ def set_user_state(
     nodes : one node, a group or a rack.
     wanted : the state and the reason.
     force : carry it out whatever speaks against it.
-    leading : a controller leads the site and has seen its nodes. While none does, safe changes are refused.
+    leading : a controller leads the site and has seen its nodes. While none does, safe changes are refused, but for
+        retired, which is always allowed (rule 52).
 
     Raises
     ------
@@ -92,7 +93,7 @@ def set_user_state(
     """
     if wanted.state not in USER:
         raise ValueError(f"{wanted.state!r} cannot be wanted by a user: {', '.join(sorted(USER))}")
-    objections = [] if leading else ["no controller has seen all nodes yet"]
+    objections = [] if leading or wanted.state is _A.RETIRED else ["no controller has seen all nodes yet"]
     for name in sorted(nodes):
         objections += [f"{name}: {why}" for why in _objections_to_node(site, name, wanted)]
     if wanted.state is _A.MAINTENANCE:
@@ -141,7 +142,7 @@ def _objections_to_node(site: SiteView, name: str, wanted: UserState) -> list[st
     if wanted.state is _A.UP:
         if site.reported.get(name) is _A.UP or empty:
             return []
-        return [f"it reports {site.reported.get(name) or 'nothing'}, and something is deployed on it"]
+        return [f"it reports {site.reported.get(name) or 'nothing'}, and something may be deployed on it"]
     if wanted.state is _A.DOWN:
         found = [] if present.state is _A.RETIRED else [f"it is {present.state}, and only a retired node is set down"]
         return found if empty else [*found, "something is deployed on it"]

@@ -140,7 +140,7 @@ def site(**facts: Any) -> SiteView:
             site(reported={"c1": DOWN}),
             ["c1"],
             UserState(UP),
-            ("c1: it reports down, and something is deployed on it",),
+            ("c1: it reports down, and something may be deployed on it",),
             id="up: deployed, and not up",
         ),
     ],

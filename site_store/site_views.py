@@ -1,0 +1,254 @@
+"""What the leader of a site knows of its nodes, and the versions that it publishes of them.
+
+Every write here requires the leader's lease in the same transaction (rule 55): one who was replaced writes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, delete, func, or_, select
+
+from site_store.database import Repository
+from site_store.dialects import among, insert
+from site_store.events import EventKind, NewEvent, write_events
+from site_store.leases import require_lease
+from site_store.records import Lease
+from site_store.tables import node, node_view, operation, site_view, site_view_change
+from site_store.user_states import write_by_controller
+from strategy_lib.node_states.availability import PublishedState
+from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.history import NodeHistory
+from strategy_lib.node_states.publication import Version
+from strategy_lib.node_states.site_states import NodeMemory
+from strategy_lib.node_states.user_state import UserState
+
+_A = NodeAvailability
+_MOST_ROWS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class SiteViewRecord:
+    """The newest version of a site's node states, without its body."""
+
+    site: str
+    version: Version
+    published_at: datetime
+    owner: str
+    state: PublishedState
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class ViewChange:
+    """What one version changed: node to its state before and after, and why; None where there was or is none."""
+
+    version: Version
+    published_at: datetime
+    owner: str
+    changes: Mapping[str, tuple[str | None, str | None, str]]
+
+
+class SiteViews(Repository):
+    """Published versions of sites."""
+
+    def memory(self, site: str) -> dict[str, NodeMemory]:
+        """Return what the last leader knew of each node of a site."""
+        query = select(node_view).where(node_view.c.site == site)
+        return self._database.read(lambda tx: {row.node: _memory(row) for row in tx.execute(query)})
+
+    def remember(
+        self,
+        held: Lease,
+        site: str,
+        memory: Mapping[str, NodeMemory],
+        gone: Collection[str] = (),
+        taken_down: Mapping[str, UserState] | None = None,
+        events: Collection[NewEvent] = (),
+    ) -> None:
+        """Keep what the leader knows of these nodes, and forget those that are gone.
+
+        Parameters
+        ----------
+        held : the leader's lease.
+        taken_down : nodes whose user state the controller sets; what a person has set meanwhile stays.
+        events : for the history.
+
+        Raises
+        ------
+        LeaseLost : another process may lead by now; nothing is written.
+        """
+        rows = [_row(site, name, known) for name, known in memory.items()]
+
+        def work(tx: Connection) -> None:
+            now = self._shared_now(tx)
+            require_lease(tx, held, now)
+            for start in range(0, len(rows), _MOST_ROWS):
+                new = insert(tx, node_view).values(rows[start : start + _MOST_ROWS])
+                columns = [column.name for column in node_view.c if not column.primary_key]
+                changes = {name: new.excluded[name] for name in columns}
+                tx.execute(new.on_conflict_do_update(index_elements=["site", "node"], set_=changes))
+            if gone:
+                tx.execute(delete(node_view).where(node_view.c.site == site, among(tx, node_view.c.node, gone)))
+            if taken_down:
+                write_by_controller(tx, now, site, taken_down, held.owner)
+            write_events(tx, now, site, None, events)
+
+        if rows or gone or taken_down or events:
+            self._database.write(work)
+
+    def published(self, site: str) -> SiteViewRecord | None:
+        """Return the newest version of a site, None before the first."""
+        columns = [column for column in site_view.c if column.name != "body"]
+        query = select(*columns).where(site_view.c.site == site)
+        row = self._database.read(lambda tx: tx.execute(query).one_or_none())
+        return None if row is None else _record(row)
+
+    def body(self, site: str) -> tuple[Version, str] | None:
+        """Return the newest version of a site with its bytes, which are the same for all who read it."""
+        query = select(site_view.c.epoch, site_view.c.number, site_view.c.body).where(site_view.c.site == site)
+        row = self._database.read(lambda tx: tx.execute(query).one_or_none())
+        return None if row is None else (Version(row.epoch, row.number), row.body)
+
+    def versions(self) -> dict[str, Version]:
+        """Return the newest version of every site that has one."""
+        query = select(site_view.c.site, site_view.c.epoch, site_view.c.number)
+        return self._database.read(lambda tx: {row.site: Version(row.epoch, row.number) for row in tx.execute(query)})
+
+    def publish(
+        self,
+        held: Lease,
+        site: str,
+        body: Mapping[str, Any],
+        state: PublishedState,
+        changes: Mapping[str, tuple[str | None, str | None, str]],
+    ) -> SiteViewRecord:
+        """Publish a version: stored first, then told.
+
+        Parameters
+        ----------
+        body : all that readers get, but for `epoch`, `version`, `published` and `digest`, which are added.
+        state : of the site as a whole.
+        changes : node to its state in the version before, its new one, and why; None where it had or has none.
+
+        Raises
+        ------
+        LeaseLost : another process may lead by now; nothing is published.
+        """
+
+        def work(tx: Connection) -> SiteViewRecord:
+            now = self._shared_now(tx)
+            require_lease(tx, held, now)
+            last = tx.execute(
+                select(site_view.c.epoch, site_view.c.number).where(site_view.c.site == site)
+            ).one_or_none()
+            version = Version(*(last or (0, 0))).next(held.epoch)
+            digest = hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+            head = {"epoch": version.epoch, "version": version.number, "published": now.isoformat(), "digest": digest}
+            text = json.dumps({**head, **body}, separators=(",", ":"))
+            facts = {"epoch": version.epoch, "number": version.number, "published_at": now, "owner": held.owner}
+            whole = {"state": str(state.state), "reason": state.reason, "digest": digest, "body": text}
+            new = insert(tx, site_view).values(site=site, **facts, **whole)
+            replaced = {name: new.excluded[name] for name in (*facts, *whole)}
+            tx.execute(new.on_conflict_do_update(index_elements=["site"], set_=replaced))
+            log = json.dumps({name: list(change) for name, change in changes.items()}, separators=(",", ":"))
+            tx.execute(insert(tx, site_view_change).values(site=site, **facts, changes=log))
+            said = [
+                NewEvent(
+                    EventKind.NODE_STATE,
+                    f"{before or 'new'} -> {after or 'gone'}" + (f": {why}" if why else ""),
+                    node=name,
+                    data={"before": before, "after": after, "epoch": version.epoch, "version": version.number},
+                )
+                for name, (before, after, why) in sorted(changes.items())
+            ]
+            write_events(tx, now, site, None, said)
+            return SiteViewRecord(site, version, now, held.owner, state, digest)
+
+        return self._database.write(work)
+
+    def changes(self, site: str, since: Version | None = None, limit: int = 100) -> list[ViewChange]:
+        """Return the log of a site's versions after `since`, the newest first."""
+        query = select(site_view_change).where(site_view_change.c.site == site)
+        if since is not None:
+            newer = and_(site_view_change.c.epoch == since.epoch, site_view_change.c.number > since.number)
+            query = query.where(or_(site_view_change.c.epoch > since.epoch, newer))
+        query = query.order_by(site_view_change.c.epoch.desc(), site_view_change.c.number.desc()).limit(limit)
+        return self._database.read(
+            lambda tx: [
+                ViewChange(
+                    Version(row.epoch, row.number),
+                    row.published_at,
+                    row.owner,
+                    {name: (change[0], change[1], change[2]) for name, change in json.loads(row.changes).items()},
+                )
+                for row in tx.execute(query)
+            ]
+        )
+
+    def prune(self, held: Lease, site: str, before: datetime) -> int:
+        """Forget the log of versions that are older; return how many. Raises `LeaseLost`."""
+
+        def work(tx: Connection) -> int:
+            require_lease(tx, held, self._shared_now(tx))
+            old = (site_view_change.c.site == site, site_view_change.c.published_at < before)
+            return tx.execute(delete(site_view_change).where(*old)).rowcount
+
+        return self._database.write(work)
+
+    def began_since(self, site: str, op: int) -> tuple[int, frozenset[str]]:
+        """Return the newest operation of a site after this one, and the nodes that those since then are about."""
+        query = select(operation.c.op, operation.c.nodes).where(operation.c.site == site, operation.c.op > op)
+
+        def work(tx: Connection) -> tuple[int, frozenset[str]]:
+            rows = tx.execute(query.order_by(operation.c.op)).all()
+            return max((row.op for row in rows), default=op), frozenset(name for row in rows for name in row.nodes)
+
+        return self._database.read(work)
+
+    def newest_operation(self, site: str) -> int:
+        """Return the number of a site's newest operation, 0 before the first."""
+        query = select(func.max(operation.c.op)).where(operation.c.site == site)
+        return int(self._database.read(lambda tx: tx.scalar(query)) or 0)
+
+    def nodes(self, site: str) -> frozenset[str]:
+        """Return the nodes that a site is about: those that are wanted, or done and not removed yet."""
+        there = or_(node.c.wanted_digest.is_not(None), node.c.done_digest.is_not(None))
+        query = select(node.c.name).where(node.c.site == site, there)
+        return self._database.read(lambda tx: frozenset(tx.scalars(query)))
+
+
+def _row(site: str, name: str, known: NodeMemory) -> dict[str, Any]:
+    history = asdict(known.history)
+    return {
+        "site": site,
+        "node": name,
+        "word": known.word,
+        "power": known.power,
+        "reported": known.history.state,
+        "reported_since": known.history.since,
+        "crashes": known.history.crashes,
+        "history": {name: value for name, value in history.items() if value not in (None, False)},
+        "state": str(known.view.state),
+        "reason": known.view.reason,
+        "since": known.since,
+        "user_since": known.user_since,
+    }
+
+
+def _memory(row: Row[*tuple[Any, ...]]) -> NodeMemory:
+    said = dict(row.history)
+    state = said.pop("state", None)
+    history = NodeHistory(None if state is None else _A(state), **said)
+    view = PublishedState(_A(row.state), row.reason)
+    return NodeMemory(row.word, row.power, history, view, row.since, row.user_since)
+
+
+def _record(row: Row[*tuple[Any, ...]]) -> SiteViewRecord:
+    state = PublishedState(_A(row.state), row.reason)
+    return SiteViewRecord(row.site, Version(row.epoch, row.number), row.published_at, row.owner, state, row.digest)

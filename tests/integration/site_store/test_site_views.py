@@ -1,0 +1,125 @@
+"""Published versions of a site's node states, and what a leader leaves to the next one (rule 55)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from site_store import LeaseLost, SiteStore
+from site_store.events import EventKind, NewEvent
+from site_store.records import Lease
+from site_store.user_states import lease_of
+from strategy_lib.node_states.availability import PublishedState
+from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.history import NodeHistory
+from strategy_lib.node_states.publication import Version
+from strategy_lib.node_states.site_states import NodeMemory
+from strategy_lib.node_states.user_state import UserState
+from strategy_lib.phase import Phase
+from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, want
+
+UP, DOWN = NodeAvailability.UP, NodeAvailability.DOWN
+SEEN = NodeMemory(
+    "Deployed", "on", NodeHistory(UP, 10.5, been_up=True, up_since=10.5, crashes=2), PublishedState(UP), 10.5, 3.25
+)
+UNSEEN = NodeMemory()
+
+
+def lead(store: SiteStore, owner: str = "me") -> Lease:
+    held = store.leases.take(lease_of(SITE), owner, 10)
+    assert held is not None
+    return held
+
+
+def test_a_new_leader_finds_all_that_the_last_one_knew(store: SiteStore) -> None:
+    held = lead(store)
+    store.site_views.remember(held, SITE, {"n1": SEEN, "n2": UNSEEN})
+    assert store.site_views.memory(SITE) == {"n1": SEEN, "n2": UNSEEN}
+    changed = NodeMemory("Deployed", "off", NodeHistory(DOWN, 20.0), PublishedState(DOWN, "off"), 20.0)
+    store.site_views.remember(held, SITE, {"n1": changed}, gone=["n2"])
+    assert store.site_views.memory(SITE) == {"n1": changed}
+
+
+def test_versions_only_grow_also_over_leaders_and_all_readers_get_the_same_bytes(
+    store: SiteStore, clock: FakeClock
+) -> None:
+    assert store.site_views.published(SITE) is None
+    assert store.site_views.body(SITE) is None
+    held = lead(store)
+    first = store.site_views.publish(held, SITE, {"nodes": {"n1": "up"}}, PublishedState(UP), {"n1": (None, "up", "")})
+    second = store.site_views.publish(
+        held, SITE, {"nodes": {"n1": "down"}}, PublishedState(DOWN, "few"), {"n1": ("up", "down", "off")}
+    )
+    assert (first.version, second.version) == (Version(held.epoch, 1), Version(held.epoch, 2))
+    assert store.site_views.published(SITE) == second
+    found = store.site_views.body(SITE)
+    assert found is not None
+    assert found[0] == second.version
+    read = json.loads(found[1])
+    assert (read["epoch"], read["version"], read["digest"], read["nodes"]) == (
+        held.epoch,
+        2,
+        second.digest,
+        {"n1": "down"},
+    )
+    clock.move(11)
+    third = store.site_views.publish(
+        lead(store, "other"), SITE, {"nodes": {}}, PublishedState(UP), {"n1": ("down", None, "")}
+    )
+    assert third.version > second.version
+    assert (third.version.number, third.version.epoch > held.epoch) == (3, True)
+    assert store.site_views.versions() == {SITE: third.version}
+    log = store.site_views.changes(SITE)
+    assert [(one.version, dict(one.changes)) for one in log] == [
+        (third.version, {"n1": ("down", None, "")}),
+        (second.version, {"n1": ("up", "down", "off")}),
+        (first.version, {"n1": (None, "up", "")}),
+    ]
+    assert [one.version for one in store.site_views.changes(SITE, first.version)] == [third.version, second.version]
+    assert store.site_nodes.past(SITE, "n1").events[0].message == "down -> gone"
+
+
+def test_rule_55_one_who_was_replaced_writes_nothing(store: SiteStore, clock: FakeClock) -> None:
+    frozen = lead(store)
+    clock.move(11)
+    held = lead(store, "other")
+    store.site_views.publish(held, SITE, {}, PublishedState(UP), {})
+    late = NewEvent(EventKind.NODE_STATE, "late", node="n1")
+    with pytest.raises(LeaseLost):
+        store.site_views.remember(frozen, SITE, {"n1": SEEN}, taken_down={"n1": UserState(DOWN, "x")}, events=[late])
+    with pytest.raises(LeaseLost):
+        store.site_views.publish(frozen, SITE, {}, PublishedState(DOWN), {})
+    with pytest.raises(LeaseLost):
+        store.site_views.prune(frozen, SITE, clock())
+    assert store.site_views.memory(SITE) == {}
+    assert store.user_states.of_site(SITE) == {}
+    assert [one.owner for one in store.site_views.changes(SITE)] == ["other"]
+    assert store.site_nodes.past(SITE, "n1").events == []
+
+
+def test_the_log_is_forgotten_and_the_newest_version_stays(store: SiteStore, clock: FakeClock) -> None:
+    held = lead(store)
+    store.site_views.publish(held, SITE, {}, PublishedState(UP), {})
+    clock.move(5)
+    newest = store.site_views.publish(held, SITE, {}, PublishedState(UP), {})
+    assert store.site_views.prune(held, SITE, clock()) == 1
+    assert [one.version for one in store.site_views.changes(SITE)] == [newest.version]
+    assert store.site_views.published(SITE) == newest
+
+
+def test_operations_that_began_are_found_once(store: SiteStore, site: Scenario) -> None:
+    assert store.site_views.newest_operation(SITE) == 0
+    record = site.open(site.running({"a": ["n1", "n2"]}), "a")
+    begun = site.begin(record, Phase.PREPARE)
+    assert store.site_views.began_since(SITE, 0) == (begun.op, {"n1", "n2"})
+    assert store.site_views.began_since(SITE, begun.op) == (begun.op, frozenset())
+    assert store.site_views.newest_operation(SITE) == begun.op
+
+
+def test_the_site_s_nodes_are_those_that_are_wanted_or_done(store: SiteStore, site: Scenario) -> None:
+    want(store, 1, {"n1": "d", "n2": "d"})
+    store.nodes.record_conditions(SITE, {"stranger": "ready"})
+    assert store.site_views.nodes(SITE) == {"n1", "n2"}
+    want(store, 2, {"n1": "d"})
+    assert store.site_views.nodes(SITE) == {"n1"}
