@@ -19,7 +19,16 @@ from site_store.dialects import among, insert
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.leases import require_lease
 from site_store.records import Lease
-from site_store.tables import node, node_view, operation, site_view, site_view_change
+from site_store.tables import (
+    node,
+    node_view,
+    operation,
+    provisioner_list,
+    revision,
+    site_view,
+    site_view_change,
+    user_state,
+)
 from site_store.user_states import write_by_controller
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
@@ -54,8 +63,44 @@ class ViewChange:
     changes: Mapping[str, tuple[str | None, str | None, str]]
 
 
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """What a leader looks at again and again: by these it knows what to read anew.
+
+    Attributes
+    ----------
+    now : the database's time.
+    revision : the site's newest one, 0 before the first.
+    listed_at : when its provisioner's list was read last, None where it never was.
+    users : how many user states there are, and when the last one was set.
+    op : its newest operation.
+    """
+
+    now: datetime
+    revision: int
+    listed_at: datetime | None
+    users: tuple[int, datetime | None]
+    op: int
+
+
 class SiteViews(Repository):
     """Published versions of sites."""
+
+    def pulse(self, site: str) -> Pulse:
+        """Return what tells a leader whether anything of its site is new, in one statement."""
+        newest = select(func.max(revision.c.number)).where(revision.c.site == site).scalar_subquery()
+        listed = select(provisioner_list.c.read_at).where(provisioner_list.c.site == site).scalar_subquery()
+        mine = user_state.c.site == site
+        users = select(func.count()).where(mine).scalar_subquery()
+        last = select(func.max(user_state.c.set_at)).where(mine).scalar_subquery()
+        op = select(func.max(operation.c.op)).where(operation.c.site == site).scalar_subquery()
+        query = select(newest, listed, users, last, op)
+
+        def work(tx: Connection) -> Pulse:
+            found = tx.execute(query).one()
+            return Pulse(self._shared_now(tx), found[0] or 0, found[1], (found[2], found[3]), found[4] or 0)
+
+        return self._database.read(work)
 
     def memory(self, site: str) -> dict[str, NodeMemory]:
         """Return what the last leader knew of each node of a site."""
@@ -210,11 +255,6 @@ class SiteViews(Repository):
             return max((row.op for row in rows), default=op), frozenset(name for row in rows for name in row.nodes)
 
         return self._database.read(work)
-
-    def newest_operation(self, site: str) -> int:
-        """Return the number of a site's newest operation, 0 before the first."""
-        query = select(func.max(operation.c.op)).where(operation.c.site == site)
-        return int(self._database.read(lambda tx: tx.scalar(query)) or 0)
 
     def nodes(self, site: str) -> frozenset[str]:
         """Return the nodes that a site is about: those that are wanted, or done and not removed yet."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from strategy_lib.errors import Origin, StrategyLibError
+from strategy_lib.node_states.publication import PublishSettings
+from strategy_lib.node_states.site_states import SiteStateSettings
+from strategy_lib.node_states.view import StateSettings
 from strategy_lib.schema_check import check_data
 
 SITE_SETTINGS_SCHEMA = "slipway/SiteSettings/v1"
@@ -25,18 +28,63 @@ class SiteSettings:
     redeploy_percent, redeploy_nodes : an update that would redeploy more than this share of the site's deployed nodes,
         and more nodes than this, is refused without the override `many_redeploys`.
     follow_timeout : seconds for which the provisioner task of an unknown node is followed after nobody waits for it.
+    transition_time : seconds for which a node that is not up may be restarting: it is in maintenance meanwhile.
+    stable_time : seconds of steady up, or down, after which the crashes of a node are forgotten.
+    max_crashes : a node that crashes more often is set down, until a person sets it up.
+    init_timeout : seconds without progress after which an initializing node is down; 0: never.
+    min_time_between_versions, quiet_time, max_quiet : seconds: when a new version of the view is published.
+    min_available_percent : a group with fewer available nodes takes the rest of them down; 0: off.
+    min_up_nodes, min_up_percent : a site with fewer nodes up is down as a whole; 0: off.
+    max_groups_in_maintenance : how many groups may have nodes with user states at once.
     """
 
     redeploy_percent: int = 20
     redeploy_nodes: int = 5
     follow_timeout: int = 86400
+    transition_time: int = 30
+    stable_time: int = 7200
+    max_crashes: int = 4
+    init_timeout: int = 0
+    min_time_between_versions: int = 5
+    quiet_time: int = 1
+    max_quiet: int = 10
+    min_available_percent: int = 0
+    min_up_nodes: int = 0
+    min_up_percent: int = 0
+    max_groups_in_maintenance: int = 1
 
     def to_data(self) -> dict[str, Any]:
         """Return the `data` of a document that says the same."""
         return {section: {name: getattr(self, name) for name in names} for section, names in _SECTIONS.items()}
 
+    def node_states(self, groups: Iterable[str]) -> SiteStateSettings:
+        """Return what is set for the states of the nodes of these groups."""
+        return SiteStateSettings(
+            StateSettings(self.transition_time, self.stable_time, self.max_crashes, self.init_timeout),
+            PublishSettings(self.min_time_between_versions, self.quiet_time, self.max_quiet),
+            dict.fromkeys(groups, self.min_available_percent) if self.min_available_percent else {},
+            self.min_up_nodes,
+            self.min_up_percent,
+        )
 
-_SECTIONS = {"updates": ("redeploy_percent", "redeploy_nodes"), "unknown_nodes": ("follow_timeout",)}
+
+_SECTIONS = {
+    "updates": ("redeploy_percent", "redeploy_nodes"),
+    "unknown_nodes": ("follow_timeout",),
+    "node_states": (
+        "transition_time",
+        "stable_time",
+        "max_crashes",
+        "init_timeout",
+        "min_time_between_versions",
+        "quiet_time",
+        "max_quiet",
+        "min_available_percent",
+        "min_up_nodes",
+        "min_up_percent",
+        "max_groups_in_maintenance",
+    ),
+}
 
 DEFAULT_SETTINGS = SiteSettings()
 """Those of a site without a document of this kind."""

@@ -124,6 +124,11 @@ class SiteStates:
         return self._memory
 
     @property
+    def published(self) -> Mapping[str, PublishedState]:
+        """The states of the newest version."""
+        return self._published
+
+    @property
     def pending(self) -> Pending:
         """What has changed since the newest version, and when that was published."""
         return self._pending
@@ -239,6 +244,10 @@ class SiteStates:
         """
         if not to_publish(self._pending, self._settings.publish, now, differs=bool(self._differing)):
             return None
+        return self.differing()
+
+    def differing(self) -> dict[str, PublishedState | None]:
+        """Return the nodes whose state differs from the newest version's, None for one that is gone."""
         return {name: self._states.get(name) for name in sorted(self._differing)}
 
     def publish(self, now: float) -> None:

@@ -109,12 +109,12 @@ def test_the_log_is_forgotten_and_the_newest_version_stays(store: SiteStore, clo
 
 
 def test_operations_that_began_are_found_once(store: SiteStore, site: Scenario) -> None:
-    assert store.site_views.newest_operation(SITE) == 0
+    assert store.site_views.pulse(SITE).op == 0
     record = site.open(site.running({"a": ["n1", "n2"]}), "a")
     begun = site.begin(record, Phase.PREPARE)
     assert store.site_views.began_since(SITE, 0) == (begun.op, {"n1", "n2"})
     assert store.site_views.began_since(SITE, begun.op) == (begun.op, frozenset())
-    assert store.site_views.newest_operation(SITE) == begun.op
+    assert store.site_views.pulse(SITE).op == begun.op
 
 
 def test_the_site_s_nodes_are_those_that_are_wanted_or_done(store: SiteStore, site: Scenario) -> None:

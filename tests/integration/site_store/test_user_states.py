@@ -95,7 +95,7 @@ def test_a_state_ends_by_itself_and_setting_up_ends_it_at_once(
     kept = store.user_states.of_site(SITE)
     assert (kept["n2"].state, kept["n2"].set_by, kept["n1"].value(clock())) == (UP, "ann", UserState())
     assert [one.command for one in store.wishes.audit(SITE)] == ["set up", "set maintenance", "set maintenance"]
-    assert store.site_nodes.past(SITE, "n2").events[0].message .startswith("set to up by ann")
+    assert store.site_nodes.past(SITE, "n2").events[0].message.startswith("set to up by ann")
 
 
 def test_rule_52_safe_changes_are_judged_by_what_the_store_knows(store: SiteStore, site: Scenario) -> None:

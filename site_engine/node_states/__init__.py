@@ -1,0 +1,1 @@
+"""The view of each site's nodes: who leads, looks, judges and publishes. Start at `leader.py`."""

@@ -1,0 +1,185 @@
+"""The leader of one site: it takes in what the provisioner lists, judges the nodes, and publishes versions of its view.
+
+It holds the site's lease, and every write of it requires that lease (rule 55). It goes on with what the last leader
+knew, and publishes its first version as soon as it has seen the nodes itself.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from site_store.events import EventKind, NewEvent
+from strategy_lib.node_states.availability import PublishedState
+from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.publication import Pending
+from strategy_lib.node_states.site_states import SetState, SiteStates, SiteStateSettings
+from strategy_lib.node_states.user_state import UserState
+
+if TYPE_CHECKING:
+    from site_store import Lease, SiteStore
+    from site_store.site_views import Pulse, SiteViewRecord
+
+log = logging.getLogger("slipway.controller")
+
+LONGEST_UNSEEN: Final = 30.0
+"""Seconds after which a new leader publishes though the provisioner has not answered: states stay as they were."""
+NODES_EVERY: Final = 60.0
+"""Seconds after which the site's nodes are read again though no revision came: one may have been removed."""
+
+
+@dataclass
+class SiteLeader:
+    """One site, led by this process.
+
+    Attributes
+    ----------
+    held : the site's lease, which the caller renews.
+    took : the database's time at which it was taken, in seconds.
+    """
+
+    store: SiteStore
+    site: str
+    held: Lease
+    took: float
+    _states: SiteStates | None = None
+    _pulse: Pulse | None = None
+    _settings: SiteStateSettings = field(default_factory=SiteStateSettings)
+    _capacities: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    _published: SiteViewRecord | None = None
+    _nodes_read: float = 0.0
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it has published a version of its own: until then safe changes are refused."""
+        return self._published is not None and self._published.version.epoch == self.held.epoch
+
+    def look(self) -> SiteViewRecord | None:
+        """Take in what is new, judge, and publish what is due; return the version that was published, if one was.
+
+        Raises `LeaseLost`: another process may lead by now; `StoreError`: the store does not answer.
+        """
+        pulse = self.store.site_views.pulse(self.site)
+        now = pulse.now.timestamp()
+        before = self._pulse
+        gone: frozenset[str] = frozenset()
+        if before is None or before.revision != pulse.revision:
+            self._settings = settings_of(self.store, self.site)
+        states = self._states or self._begin()
+        states.change_settings(self._settings)
+        if before is None or before.revision != pulse.revision or now - self._nodes_read > NODES_EVERY:
+            gone = states.change_nodes(self.store.site_views.nodes(self.site), self.store.site_groups.nodes(self.site))
+            self._nodes_read = now
+        if before is None or before.users != pulse.users:
+            states.set_users(_users(self.store, self.site))
+        if before is None or before.op != pulse.op:
+            states.began(self.store.site_views.began_since(self.site, 0 if before is None else before.op)[1])
+        if pulse.listed_at is not None and (before is None or before.listed_at != pulse.listed_at):
+            self._take_list(states, now)
+        self._keep(states, now, gone)
+        self._pulse = pulse
+        return self._publish(states, pulse, now)
+
+    def _begin(self) -> SiteStates:
+        views = self.store.site_views
+        memory = views.memory(self.site)
+        newest = views.body(self.site)
+        published = {} if newest is None else _states_of(json.loads(newest[1]))
+        self._published = views.published(self.site)
+        at = None if self._published is None else self._published.published_at.timestamp()
+        self._states = SiteStates(
+            self._settings, memory, self.store.site_groups.nodes(self.site), published, Pending(at)
+        )
+        return self._states
+
+    def _take_list(self, states: SiteStates, now: float) -> None:
+        kept = self.store.provisioner_lists.get(self.site)
+        if kept is None:
+            return
+        said: Mapping[str, Mapping[str, Any]] = json.loads(kept.nodes)
+        states.look({name: (data["status"], data["power"]) for name, data in said.items()}, now)
+        self._capacities = {name: _capacity(data) for name, data in said.items()}
+
+    def _keep(self, states: SiteStates, now: float, gone: frozenset[str]) -> None:
+        found = states.step(now)
+        events = [
+            NewEvent(EventKind.NODE_STATE, f"the provisioner says {word!r}, which is no word that is known", node=name)
+            for name, word in sorted(found.undefined.items())
+        ]
+        known = {name: states.memory[name] for name in found.remembered if name in states.memory}
+        self.store.site_views.remember(self.held, self.site, known, gone, found.taken_down, events)
+        for name, down in sorted(found.taken_down.items()):
+            log.warning("Node %s of site %s is set down: %s.", name, self.site, down.reason)
+
+    def _publish(self, states: SiteStates, pulse: Pulse, now: float) -> SiteViewRecord | None:
+        if not self.is_ready:
+            seen = pulse.listed_at is not None and pulse.listed_at.timestamp() >= self.took
+            if not seen and now < self.took + LONGEST_UNSEEN:
+                return None
+            due = states.differing()
+        else:
+            found = states.due(now)
+            if found is None:
+                return None
+            due = found
+        published = states.published
+        changes = {
+            name: (
+                None if name not in published else str(published[name].state),
+                None if after is None else str(after.state),
+                "" if after is None else after.reason,
+            )
+            for name, after in due.items()
+        }
+        site = states.site()
+        body = body_of(self.site, site, states.states, self._capacities)
+        self._published = self.store.site_views.publish(self.held, self.site, body, site, changes)
+        states.publish(now)
+        version = self._published.version
+        log.info("Site %s: version %d.%d, %d nodes differ.", self.site, version.epoch, version.number, len(changes))
+        return self._published
+
+
+def settings_of(store: SiteStore, site: str) -> SiteStateSettings:
+    """Return what the newest revision of a site sets for the states of its nodes."""
+    return store.revisions.settings(site).node_states(store.site_groups.nodes(site))
+
+
+def body_of(
+    site: str,
+    state: PublishedState,
+    states: Mapping[str, PublishedState],
+    capacities: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Return what readers of a version get, but for its number and time."""
+    nodes = {
+        name: {
+            "state": str(found.state),
+            **({"reason": found.reason} if found.reason else {}),
+            **capacities.get(name, {}),
+        }
+        for name, found in sorted(states.items())
+    }
+    return {"site": site, "state": str(state.state), "reason": state.reason, "nodes": nodes}
+
+
+def _states_of(body: Mapping[str, Any]) -> dict[str, PublishedState]:
+    return {
+        name: PublishedState(NodeAvailability(data["state"]), data.get("reason", ""))
+        for name, data in body["nodes"].items()
+    }
+
+
+def _capacity(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: data[name] for name in ("cores", "memory", "rack") if data.get(name) is not None}
+
+
+def _users(store: SiteStore, site: str) -> dict[str, SetState]:
+    found = {}
+    for name, record in store.user_states.of_site(site).items():
+        until = None if record.until is None else record.until.timestamp()
+        found[name] = SetState(UserState(record.state, record.reason, until), record.set_at.timestamp())
+    return found

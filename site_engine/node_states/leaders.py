@@ -1,0 +1,188 @@
+"""All sites that this process leads or waits to lead: their leases, their looks, and the questions to provisioners.
+
+One thread looks at every site, twice a second; what may take long, the questions, is done by a few others.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from site_engine.errors import EngineError
+from site_engine.node_states.leader import SiteLeader
+from site_store import LeaseLost, StoreError
+from site_store.user_states import lease_of
+
+if TYPE_CHECKING:
+    from site_store import Lease, SiteStore
+
+log = logging.getLogger("slipway.controller")
+
+LEASE_SECONDS: Final = 10.0
+TICK: Final = 0.5
+"""Seconds between two looks at a site."""
+SITES_EVERY: Final = 5.0
+"""Seconds between two looks for new sites, and for leases that are free."""
+POLL_SECONDS: Final = 5.0
+"""Seconds between two questions to a provisioner, at least."""
+BUSY_SHARE: Final = 0.1
+"""A provisioner is busy with our questions for this share of its time at most."""
+BACK_OFF: Final = (0.1, 0.25, 1.0, 5.0)
+"""Seconds to wait after so many failed questions in a row."""
+MOST_ASKED: Final = 8
+
+Observe = Callable[[str, "Lease"], None]
+"""Has the provisioner of a site asked for its list, which is kept in the store. Raises `EngineError`: it has none."""
+
+
+@dataclass(slots=True)
+class Poll:
+    """The questions to one provisioner.
+
+    Attributes
+    ----------
+    due : when the next one is, on the loop's clock.
+    failures : how many failed in a row.
+    began : when the present one was asked.
+    answer : of the present one, None while there is none.
+    """
+
+    due: float = 0.0
+    failures: int = 0
+    began: float = 0.0
+    answer: Future[None] | None = None
+
+    def ended(self, now: float, problem: Exception | None) -> None:
+        """Settle when the next question is: so that the provisioner is not kept busy, and soon after a failure."""
+        took = now - self.began
+        if problem is not None:
+            self.failures += 1
+            self.due = now + BACK_OFF[min(self.failures, len(BACK_OFF)) - 1]
+        else:
+            self.failures = 0
+            self.due = now + max(POLL_SECONDS - took, took * (1 / BUSY_SHARE - 1))
+
+
+@dataclass
+class SiteLeaders:
+    """The loop of one process over all sites.
+
+    Attributes
+    ----------
+    owner : names this process, as no other is named.
+    lease_seconds : a site whose leader was killed is led by another after so long.
+    """
+
+    store: SiteStore
+    owner: str
+    observe: Observe
+    lease_seconds: float = LEASE_SECONDS
+    monotonic: Callable[[], float] = time.monotonic
+    _led: dict[str, SiteLeader] = field(default_factory=dict)
+    _renewed: dict[str, float] = field(default_factory=dict)
+    _polls: dict[str, Poll] = field(default_factory=dict)
+    _sites_due: float = 0.0
+    _away: bool = False
+
+    def run(self, pause: Callable[[float], bool]) -> None:
+        """Look again and again, until told to stop; then let others lead.
+
+        Parameters
+        ----------
+        pause : waits for so many seconds; returns True as soon as this process is told to stop.
+        """
+        pool = ThreadPoolExecutor(MOST_ASKED, thread_name_prefix="observe")
+        try:
+            while True:
+                began = self.monotonic()
+                self.look(pool)
+                if pause(max(0.0, TICK - (self.monotonic() - began))):
+                    return
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for leader in list(self._led.values()):
+                self._give_up(leader)
+
+    def look(self, pool: ThreadPoolExecutor) -> None:
+        """Take leases that are free, and look at each site that this process leads. What fails is tried again."""
+        try:
+            if self.monotonic() >= self._sites_due:
+                self._take_free()
+                self._sites_due = self.monotonic() + min(SITES_EVERY, self.lease_seconds / 5)
+            for leader in list(self._led.values()):
+                self._look_at(leader, pool)
+            if self._away:
+                log.info("The store answers again.")
+                self._away = False
+        except StoreError as error:
+            if not self._away:
+                log.warning("The store does not answer, trying on: %s", error)
+                self._away = True
+
+    def led(self) -> tuple[str, ...]:
+        """Return the sites that this process leads."""
+        return tuple(sorted(self._led))
+
+    def _take_free(self) -> None:
+        for site in self.store.sites.committed():
+            if site in self._led:
+                continue
+            held = self.store.leases.take(lease_of(site), self.owner, self.lease_seconds)
+            if held is None:
+                continue
+            log.info("This controller leads site %s (%s, epoch %d).", site, self.owner, held.epoch)
+            self._led[site] = SiteLeader(self.store, site, held, self.store.now().timestamp())
+            self._renewed[site] = self.monotonic()
+            self._polls[site] = Poll()
+
+    def _look_at(self, leader: SiteLeader, pool: ThreadPoolExecutor) -> None:
+        site = leader.site
+        try:
+            if self.monotonic() - self._renewed[site] >= self.lease_seconds / 3:
+                leader.held = self.store.leases.renew(leader.held, self.lease_seconds)
+                self._renewed[site] = self.monotonic()
+            leader.look()
+        except LeaseLost as error:
+            log.warning("This controller leads site %s no more: %s", site, error)
+            self._forget(site)
+            return
+        except StoreError:
+            raise
+        except Exception:
+            log.exception("A look at site %s has failed, which is a defect of Slipway's.", site)
+        self._ask(leader, pool)
+
+    def _ask(self, leader: SiteLeader, pool: ThreadPoolExecutor) -> None:
+        site = leader.site
+        poll, now = self._polls[site], self.monotonic()
+        if poll.answer is not None:
+            if not poll.answer.done():
+                return
+            problem = poll.answer.exception()
+            if isinstance(problem, EngineError):
+                if poll.failures == 0:
+                    log.warning("The nodes of site %s keep their states: %s", site, problem)
+            elif problem is not None:
+                log.error("A question to the provisioner of site %s has failed.", site, exc_info=problem)
+            elif poll.failures:
+                log.info("The provisioner of site %s lists its nodes again.", site)
+            poll.ended(now, problem if isinstance(problem, Exception) else None)
+            poll.answer = None
+        if now >= poll.due:
+            poll.began = now
+            poll.answer = pool.submit(self.observe, site, leader.held)
+
+    def _give_up(self, leader: SiteLeader) -> None:
+        self._forget(leader.site)
+        try:
+            self.store.leases.give_up(leader.held)
+        except StoreError as error:
+            log.warning("The lease of site %s could not be given up, and runs out: %s", leader.site, error)
+
+    def _forget(self, site: str) -> None:
+        for known in (self._led, self._renewed, self._polls):
+            known.pop(site, None)

@@ -1,0 +1,171 @@
+"""One leader after the other on a real store: what they see, judge, publish and leave to the next (rules 49 to 55)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from site_engine.node_states.leader import LONGEST_UNSEEN, SiteLeader
+from site_store import LeaseLost, SiteStore
+from site_store.user_states import lease_of
+from strategy_lib.node_states.generated import NodeAvailability
+from tests.integration.site_store.scenario import SITE, FakeClock
+from tests.support.revisions import commit_design
+from tests.support.sites import document, group, node, site
+from tests.support.stores import new_store
+
+ON, OFF = ("Deployed", "on"), ("Deployed", "off")
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: FakeClock) -> Iterator[SiteStore]:
+    with SiteStore.open(new_store(tmp_path), clock) as opened:
+        yield opened
+
+
+def commit(store: SiteStore, *names: str, **settings: int) -> None:
+    text = site([node(name) for name in names], [group("g", list(names))], region=SITE)
+    if settings:
+        text += "---\n" + json.dumps(document("slipway/SiteSettings/v1", "settings", {"node_states": settings}))
+    commit_design(store, SITE, text)
+
+
+def lists(store: SiteStore, **nodes: tuple[str, str]) -> None:
+    store.provisioner_lists.save(
+        SITE,
+        "c",
+        {name: {"status": word, "power": power, "condition": "other"} for name, (word, power) in nodes.items()},
+    )
+
+
+def leads(store: SiteStore, owner: str = "me") -> SiteLeader:
+    held = store.leases.take(lease_of(SITE), owner, 10)
+    assert held is not None
+    return SiteLeader(store, SITE, held, store.now().timestamp())
+
+
+def body(store: SiteStore) -> dict[str, Any]:
+    found = store.site_views.body(SITE)
+    assert found is not None
+    read: dict[str, Any] = json.loads(found[1])
+    return read
+
+
+def states(store: SiteStore) -> dict[str, str]:
+    return {name: found["state"] for name, found in body(store)["nodes"].items()}
+
+
+def test_the_first_version_comes_with_the_first_list(store: SiteStore, clock: FakeClock) -> None:
+    commit(store, "n1", "n2")
+    leader = leads(store)
+    assert leader.look() is None
+    assert not leader.is_ready
+    clock.move(1)
+    lists(store, n1=ON, n2=("Ready", "off"), stranger=ON)
+    published = leader.look()
+    assert published is not None
+    assert (published.version.number, leader.is_ready) == (1, True)
+    assert states(store) == {"n1": "up", "n2": "down"}
+    assert body(store)["epoch"] == leader.held.epoch
+    assert leader.look() is None
+
+
+def test_without_an_answer_a_new_leader_publishes_what_was_known(store: SiteStore, clock: FakeClock) -> None:
+    commit(store, "n1")
+    first = leads(store)
+    lists(store, n1=ON)
+    first.look()
+    clock.move(11)
+    second = leads(store, "other")
+    assert second.look() is None, "that list is older than its lease"
+    clock.move(9)
+    second.held = store.leases.renew(second.held, 600)
+    assert second.look() is None
+    clock.move(LONGEST_UNSEEN)
+    published = second.look()
+    assert published is not None
+    assert (published.version.number, states(store)) == (2, {"n1": "up"})
+    lists(store, n1=OFF)
+    with pytest.raises(LeaseLost):
+        first.look()
+
+
+def test_a_node_that_is_powered_off_is_in_maintenance_then_down(store: SiteStore, clock: FakeClock) -> None:
+    commit(store, "n1", min_time_between_versions=0, quiet_time=0, transition_time=20)
+    leader = leads(store)
+    leader.held = store.leases.renew(leader.held, 600)
+    lists(store, n1=ON)
+    leader.look()
+    clock.move(5)
+    lists(store, n1=OFF)
+    assert leader.look() is not None
+    assert states(store) == {"n1": "maintenance"}
+    clock.move(19)
+    assert leader.look() is None
+    clock.move(1)
+    assert leader.look() is not None
+    assert body(store)["nodes"]["n1"] == {"state": "down", "reason": "not back within the grace period"}
+
+
+def test_what_an_administrator_sets_is_published(store: SiteStore, clock: FakeClock) -> None:
+    commit(store, "n1", "n2", min_time_between_versions=0, quiet_time=0)
+    leader = leads(store)
+    lists(store, n1=ON, n2=ON)
+    leader.look()
+    change = store.user_states.change(SITE, ["n1"], NodeAvailability.MAINTENANCE, "new disk", "ann").change
+    assert change.modified, change.objections
+    assert leader.look() is not None
+    assert body(store)["nodes"] == {"n1": {"state": "maintenance", "reason": "new disk"}, "n2": {"state": "up"}}
+
+
+def test_a_flapping_node_is_set_down_by_the_controller_and_stays_so_over_leaders(
+    store: SiteStore, clock: FakeClock
+) -> None:
+    commit(store, "n1", min_time_between_versions=0, quiet_time=0)
+    leader = leads(store)
+    for tick in range(11):
+        if tick == 6:
+            clock.move(11)
+            leader = leads(store, "other")
+        clock.move(1)
+        lists(store, n1=ON if tick % 2 == 0 else OFF)
+        leader.held = store.leases.renew(leader.held, 10)
+        leader.look()
+    record = store.user_states.of_site(SITE)["n1"]
+    assert (record.state, record.reason) == ("down", "crashed 5 times, at most 4 are accepted")
+    assert states(store) == {"n1": "down"}
+    assert store.user_states.change(SITE, ["n1"], NodeAvailability.UP, "", "ann").change.modified
+    clock.move(1)
+    leader.look()
+    assert states(store) == {"n1": "up"}
+    assert store.site_views.memory(SITE)["n1"].history.crashes == 0
+
+
+def test_other_settings_hold_at_once_and_nodes_that_leave_are_gone(store: SiteStore, clock: FakeClock) -> None:
+    commit(store, "n1", "n2", min_time_between_versions=0, quiet_time=0)
+    leader = leads(store)
+    lists(store, n1=ON, n2=OFF)
+    leader.look()
+    assert body(store)["state"] == "up"
+    commit(store, "n1", min_up_nodes=2, min_time_between_versions=0, quiet_time=0)
+    clock.move(1)
+    assert leader.look() is not None
+    assert (body(store)["state"], states(store)) == ("down", {"n1": "up"})
+    assert set(store.site_views.memory(SITE)) == {"n1"}
+
+
+def test_a_word_that_nobody_knows_is_an_event(store: SiteStore) -> None:
+    commit(store, "n1")
+    lists(store, n1=("Levitating", "on"))
+    leads(store).look()
+    messages = [event.message for event in store.site_nodes.past(SITE, "n1").events]
+    assert "the provisioner says 'Levitating', which is no word that is known" in messages
