@@ -102,10 +102,15 @@ class SiteViews(Repository):
 
         return self._database.read(work)
 
-    def memory(self, site: str) -> dict[str, NodeMemory]:
-        """Return what the last leader knew of each node of a site."""
+    def memory(self, site: str, nodes: Collection[str] | None = None) -> dict[str, NodeMemory]:
+        """Return what the last leader knew of each node of a site, or of these."""
         query = select(node_view).where(node_view.c.site == site)
-        return self._database.read(lambda tx: {row.node: _memory(row) for row in tx.execute(query)})
+
+        def work(tx: Connection) -> dict[str, NodeMemory]:
+            asked = query if nodes is None else query.where(among(tx, node_view.c.node, nodes))
+            return {row.node: _memory(row) for row in tx.execute(asked)}
+
+        return self._database.read(work)
 
     def remember(
         self,

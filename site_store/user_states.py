@@ -114,6 +114,16 @@ class UserStates(Repository):
 
         return self._database.read(work)
 
+    def is_led(self, site_name: str) -> bool:
+        """Whether a controller leads the site now."""
+        query = select(lease.c.expires_at).where(lease.c.name == lease_of(site_name))
+
+        def work(tx: Connection) -> bool:
+            until: datetime | None = tx.scalar(query)
+            return until is not None and until > self._shared_now(tx)
+
+        return self._database.read(work)
+
     def left_out(self, site_name: str, kind: str, nodes: Collection[str]) -> dict[str, str]:
         """Return those of these nodes that an action of this kind would leave out, each with the reason."""
         return self._database.write(lambda tx: left_out_nodes(tx, self._shared_now(tx), site_name, kind, nodes))

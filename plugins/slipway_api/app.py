@@ -23,7 +23,16 @@ from slipway_api.notifications import deliveries
 from slipway_api.pages import routes as pages
 from slipway_api.shipyard import workflows
 from slipway_api.shipyard.headers import ShipyardHeaders
-from slipway_api.sites import node_wishes, site_objects, site_plans, site_statuses, unfinished
+from slipway_api.sites import (
+    node_states,
+    node_wishes,
+    observing,
+    site_objects,
+    site_plans,
+    site_statuses,
+    site_view,
+    unfinished,
+)
 from slipway_api.status import node_routes, report_routes, reporter_routes, site_routes, task_routes, tree_routes
 
 if TYPE_CHECKING:
@@ -49,6 +58,9 @@ _ROUTERS = (
     run_view,
     deliveries,
     unfinished,
+    observing,
+    site_view,
+    node_states,
     *_STATUS,
 )
 

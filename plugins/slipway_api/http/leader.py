@@ -20,8 +20,8 @@ class Leader(BaseModel):
     epoch: int = Field(ge=0)
 
 
-def require_leader(store: SiteStore, leader: Leader) -> None:
-    """Refuse (403) all but the controller that leads."""
-    held = store.leases.get(NAME)
+def require_leader(store: SiteStore, leader: Leader, name: str = NAME) -> None:
+    """Refuse (403) all but the controller that holds the lease of this name."""
+    held = store.leases.get(name)
     if held is None or (held.owner, held.epoch) != (leader.owner, leader.epoch) or held.expires_at <= store.now():
         raise ApiError(403, "only the controller that leads may ask for this")

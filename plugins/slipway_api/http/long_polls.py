@@ -58,7 +58,9 @@ class LongPolls:
         """How many scopes are looked at now."""
         return len(self._watches)
 
-    async def wait(self, scope: Hashable, read: Callable[[], str], since: str, seconds: float) -> bool:
+    async def wait(
+        self, scope: Hashable, read: Callable[[], str], since: str, seconds: float, longest: float = LONGEST_WAIT
+    ) -> bool:
         """Wait until a scope's change token is another than `since`; tell whether it is.
 
         Parameters
@@ -66,7 +68,7 @@ class LongPolls:
         scope : what is looked at; all who name the same share the looks.
         read : returns its token now. It may block, and is called in a thread. What it raises is raised here.
         since : the token that the caller knows.
-        seconds : at most `LONGEST_WAIT`.
+        seconds, longest : for how long, and at most.
         """
         watch = self._watches.setdefault(scope, _Watch())
         watch.waiting += 1
@@ -77,7 +79,7 @@ class LongPolls:
             if watch.token is None:
                 watch.token = token
                 watch.task = asyncio.create_task(self._watch(scope, watch, read))
-            async with asyncio.timeout(min(seconds, LONGEST_WAIT)):
+            async with asyncio.timeout(min(seconds, longest)):
                 while token == since:
                     await changed.wait()
                     if watch.failure is not None:

@@ -1,0 +1,109 @@
+"""What an administrator sets for nodes: which ones, whether it may be, and whether a published version has it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from site_engine.errors import EngineError
+from strategy_lib.did_you_mean import did_you_mean
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from site_store import SiteStore
+    from site_store.user_states import UserStateChange
+    from strategy_lib.node_states.generated import NodeAvailability
+
+
+class UnknownNodes(EngineError):
+    """What is named is not in the site's design: the error names the nearest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """A request for nodes.
+
+    Attributes
+    ----------
+    state, reason : what is set, and why.
+    until : when it ends by itself; None: never.
+    force : whatever speaks against it.
+    probe : only judge it.
+    """
+
+    state: NodeAvailability
+    reason: str = ""
+    until: datetime | None = None
+    force: bool = False
+    probe: bool = False
+
+
+def named_nodes(
+    store: SiteStore, site: str, nodes: Collection[str], group: str | None = None, rack: str | None = None
+) -> tuple[str, ...]:
+    """Return the nodes that are named by themselves, or as a group, or as a rack.
+
+    Raises `UnknownNodes`: the design has no such node, group or rack.
+    """
+    records = {record.name: record for record in store.nodes.of_site(site) if record.wanted_digest is not None}
+    _require(f"the design of site {site} has no node", nodes, records)
+    found = set(nodes)
+    if group is not None:
+        groups = store.site_groups.nodes(site)
+        _require(f"the design of site {site} has no group with nodes", [group], groups)
+        found.update(groups[group])
+    if rack is not None:
+        racks = {record.rack for record in records.values() if record.rack is not None}
+        _require(f"the design of site {site} has no rack", [rack], racks)
+        found.update(name for name, record in records.items() if record.rack == rack)
+    return tuple(sorted(found))
+
+
+def set_states(store: SiteStore, site: str, nodes: Collection[str], wanted: Override, user: str) -> UserStateChange:
+    """Set the user state of nodes, all of them or none; it holds for claims at once (rule 54)."""
+    return store.user_states.change(
+        site,
+        nodes,
+        wanted.state,
+        wanted.reason,
+        user,
+        until=wanted.until,
+        force=wanted.force,
+        most_groups=store.revisions.settings(site).max_groups_in_maintenance,
+        probe=wanted.probe,
+    )
+
+
+def not_published(store: SiteStore, site: str, nodes: Collection[str], at: datetime) -> str | None:
+    """Return what is missing until a published version has what was set at this time; None where it has it.
+
+    Parameters
+    ----------
+    nodes : those that were set.
+    at : when, by the database's clock.
+    """
+    if not store.user_states.is_led(site):
+        return "no controller leads the site: it is published when one does"
+    views = store.site_views.memory(site, nodes)
+    waiting = [name for name in nodes if name not in views or views[name].user_since < at.timestamp()]
+    if waiting:
+        return f"the controller has not taken it in yet for {waiting[0]}"
+    newest = store.site_views.body(site)
+    published = {} if newest is None else json.loads(newest[1])["nodes"]
+    for name in sorted(nodes):
+        said = published.get(name, {})
+        # Its group may have taken it further down.
+        if said.get("state") != views[name].view.state and not said.get("reason", "").startswith("group "):
+            return f"the next version is about to be published, with {name} {views[name].view.state}"
+    return None
+
+
+def _require(what: str, named: Collection[str], known: Collection[str]) -> None:
+    unknown = sorted(set(named).difference(known))
+    if unknown:
+        hint = did_you_mean(unknown[0], tuple(known), "it has none")
+        more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+        raise UnknownNodes(f"{what} {unknown[0]!r}{more}; {hint}")
