@@ -272,6 +272,16 @@ class SlipwayClient:
         problem = data.get("problem")
         return int(data["looked"]), int(data["over"]), None if problem is None else str(problem)
 
+    def observe(self, site: str, owner: str, epoch: int) -> None:
+        """Have a site's provisioner list its nodes now; the list is kept in the store.
+
+        Parameters
+        ----------
+        owner, epoch : the site's lease of the controller that asks.
+        """
+        what = f"reading the list of nodes of site {site}"
+        self.request(what, "POST", f"/sites/{_quoted(site)}/observe", json={"owner": owner, "epoch": epoch})
+
     def stop(self, action_id: str) -> None:
         """End an action; `ApiRefused` with status 409 when it is over, or not there yet."""
         self.request(f"stopping action {action_id}", "POST", f"/actions/{_quoted(action_id)}/control/stop")

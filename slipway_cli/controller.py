@@ -7,6 +7,8 @@ import logging
 import os
 import select
 import signal
+import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -28,6 +30,9 @@ log = logging.getLogger("slipway.controller")
 _ANSWER = 10.0
 """Seconds for an answer of Airflow's: two requests are shorter than the lease."""
 _IDLE = 3600.0
+_OBSERVE_ANSWER = 60.0
+"""Seconds for the list of a large site."""
+_LONGEST_END = 5.0
 _CHECK_ANSWER = 25.0
 """Seconds for an answer of Slipway's API about a provisioner, for which it waits 20 s itself."""
 
@@ -84,8 +89,39 @@ def controller(url: str) -> None:
     if store is None:
         return
     with store, contextlib.ExitStack() as sessions:
-        Controller(store, process_identity(), _jobs(url, account, sessions)).run(stopped.pause)
+        leading = _lead_sites(store, url, account, sessions, process_identity())
+        try:
+            Controller(store, process_identity(), _jobs(url, account, sessions)).run(stopped.pause)
+        finally:
+            leading()
     log.info("Stopped.")
+
+
+def _lead_sites(
+    store: SiteStore, url: str, account: ServiceAccount, sessions: contextlib.ExitStack, owner: str
+) -> Callable[[], None]:
+    """Have a thread lead sites beside the other jobs; return what ends it, with its leases given up."""
+    from site_engine.node_states.leaders import SiteLeaders
+
+    # One for each question that may be under way: sessions are not for several threads.
+    here = threading.local()
+
+    def observe(site: str, held: Lease) -> None:
+        if not hasattr(here, "slipway"):
+            session = ApiSession(url, account.user, account.password, _OBSERVE_ANSWER)
+            here.slipway = SlipwayClient(sessions.enter_context(contextlib.closing(session)))
+        here.slipway.observe(site, held.owner, held.epoch)
+
+    ended = threading.Event()
+    leaders = SiteLeaders(store, owner, observe)
+    thread = threading.Thread(target=leaders.run, args=(ended.wait,), name="sites")
+    thread.start()
+
+    def end() -> None:
+        ended.set()
+        thread.join(_LONGEST_END)
+
+    return end
 
 
 def _open(stopped: StopSignal) -> SiteStore | None:

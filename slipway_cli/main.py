@@ -23,6 +23,7 @@ COMMANDS = {
     "retry": LazyCommand("slipway_cli.online.retry:retry", "Try again what failed in an action.", SERVER),
     "touch": LazyCommand("slipway_cli.online.wishes:touch", "Ask for nodes again.", SERVER),
     "adopt": LazyCommand("slipway_cli.online.wishes:adopt", "Take over nodes that are deployed.", SERVER),
+    "set": LazyCommand("slipway_cli.online.node_states:set_", "Take nodes out of use, and bring them back.", SERVER),
     "approve": LazyCommand("slipway_cli.online.approve:approve", "Answer a group that waits for a person.", SERVER),
     "stop": LazyCommand("slipway_cli.online.control:stop", "End an action.", SERVER),
     "pause": LazyCommand("slipway_cli.online.control:pause", "Let no further group of an action start.", SERVER),

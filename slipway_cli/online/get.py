@@ -10,6 +10,7 @@ import click
 import requests
 from rich.text import Text
 
+from slipway_cli.online.node_states import get_node_state, get_site_state
 from slipway_cli.online.online_command import TargetGroup, echo_documents, format_time, online, show_answer
 from slipway_cli.online.reporters import get_reporters
 from slipway_cli.online.server import Failed, SiteServer
@@ -30,7 +31,8 @@ def get() -> None:
     """List sites, nodes, owners, actions, documents, objects, revisions, audits, workflows and statuses."""
 
 
-for _command in (get_sites, get_nodes, get_owners, get_reporters, get_objects, get_audit):
+_OTHERS = (get_sites, get_nodes, get_owners, get_reporters, get_objects, get_audit, get_site_state, get_node_state)
+for _command in _OTHERS:
     get.add_command(_command)
 
 

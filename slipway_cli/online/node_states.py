@@ -1,0 +1,190 @@
+"""States of nodes: what is published, what is seen and set of one node, and setting it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+import click
+from rich.text import Text
+
+from slipway_cli.online.completion import GROUP_OF_SITE, NODES
+from slipway_cli.online.online_command import TargetGroup, confirm, format_time, node_names, online, show_data
+from slipway_cli.online.server import Failed, SiteServer
+from slipway_cli.options import examples
+from slipway_cli.output import OutputFormat, console, counted, listed, printable, table
+
+STATES = ("up", "retired", "maintenance", "down")
+_STYLES = {"up": "green", "retired": "cyan", "initializing": "cyan", "stopping": "yellow", "maintenance": "yellow"}
+_LINGER = 60.0
+
+
+def _path(server: SiteServer, rest: str) -> str:
+    return f"/sites/{quote(server.where.site, safe='')}/{rest}"
+
+
+def _styled(state: str | None) -> Text:
+    return Text("not known", "dim") if state is None else Text(printable(state), _STYLES.get(state, "red"))
+
+
+@click.command("site-state", epilog=examples("slipway get site-state", "slipway get site-state --watch"))
+@click.option("--watch", is_flag=True, help="Go on: show each newer version as it is published, until Ctrl-C.")
+@online
+def get_site_state(server: SiteServer, output: str, watch: bool) -> None:
+    """Show the published states of a site's nodes: those first that are not up."""
+    found = server.get(_path(server, "state")).json()
+    show_data(found, output, _show_site)
+    while watch:
+        since = f"{found['epoch']}.{found['version']}"
+        answer = server.get(_path(server, "state"), since=since, wait=_LINGER)
+        if answer.status_code == 204:
+            continue
+        found = answer.json()
+        show_data(found, output, _show_changes)
+
+
+def _show_site(found: Mapping[str, Any]) -> None:
+    nodes = found["nodes"]
+    away = {name: node for name, node in nodes.items() if node["state"] != "up"}
+    rows = table("Node", "State", "Rack", "Reason", folds=("Reason",))
+    for name, node in away.items():
+        reason = Text(printable(node.get("reason") or ""))
+        rows.add_row(Text(printable(name)), _styled(node["state"]), Text(printable(node.get("rack") or "")), reason)
+    target = console()
+    why = f": {found['reason']}" if found["reason"] else ""
+    target.print(Text(printable(f"site {found['site']}: {found['state']}{why}")))
+    version = f"version {found['epoch']}.{found['version']}, published {format_time(found['published'])} UTC"
+    target.print(Text(f"{version}; {counted(len(nodes), 'node')}, {len(nodes) - len(away)} up"))
+    if away:
+        target.print(rows)
+
+
+def _show_changes(found: Mapping[str, Any]) -> None:
+    for name, node in found["nodes"].items():
+        state = "gone" if node is None else node["state"]
+        why = f": {node['reason']}" if node is not None and node.get("reason") else ""
+        when = format_time(found["published"])
+        click.echo(printable(f"{when} {found['epoch']}.{found['version']} {name} {state}{why}"))
+
+
+@click.command(
+    "node-state", epilog=examples("slipway get node-state cmp07", "slipway get node-state node/cmp07 -o json")
+)
+@click.argument("node", type=NODES)
+@online
+def get_node_state(server: SiteServer, output: str, node: str) -> None:
+    """Show the three states of a NODE: what is reported, what an administrator set, and what is published."""
+    name = quote(node.removeprefix("node/"), safe="")
+    show_data(server.get(_path(server, f"nodes/{name}/state")).json(), output, _show_node)
+
+
+def _show_node(found: Mapping[str, Any]) -> None:
+    rows = table("State", "Is", "Since (UTC)", "Reason", folds=("Reason",))
+    for kind in ("reported", "user", "generated"):
+        one = found[kind]
+        reason = one["reason"]
+        if kind == "user" and found["set_by"]:
+            ends = f", until {format_time(found['until'])} UTC" if found["until"] else ""
+            reason = f"{reason} (set by {found['set_by']}{ends})"
+        rows.add_row(kind, _styled(one["state"]), format_time(one["since"]), Text(printable(reason)))
+    target = console()
+    target.print(Text(printable(f"node {found['node']} of site {found['site']}")))
+    target.print(rows)
+    if found["crashes"]:
+        target.print(Text(f"crashes: {found['crashes']}"))
+
+
+@click.group("set", cls=TargetGroup, epilog=examples("slipway set node-state cmp07 maintenance 'new disk'"))
+def set_() -> None:
+    """Take nodes out of use, and bring them back."""
+
+
+@set_.command(
+    "node-state",
+    epilog=examples(
+        "slipway set node-state cmp07 maintenance 'new disk'",
+        "slipway set node-state --rack r3 retired 'moves out' --yes",
+        "slipway set node-state cmp07 up",
+    ),
+)
+@click.argument("words", nargs=-1, required=True, type=NODES, metavar="[NODE]... up|retired|maintenance|down [REASON]")
+@click.option("--group", metavar="NAME", type=GROUP_OF_SITE, help="All nodes of this group.")
+@click.option("--rack", metavar="NAME", help="All nodes in this rack.")
+@click.option("--safe/--force", default=True, help="Only if nothing speaks against it (the default), or whatever does.")
+@click.option("--wait/--no-wait", default=True, help="Wait until it is published, a minute at most (the default).")
+@click.option("--until", metavar="TIME", help="It ends by itself then: 2026-03-02T12:00:00+00:00, or 90m, 8h, 2d.")
+@click.option("--probe", is_flag=True, help="Only say whether it would be done.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask before something is forced.")
+@online
+def set_node_state(
+    server: SiteServer,
+    output: str,
+    words: tuple[str, ...],
+    group: str | None,
+    rack: str | None,
+    safe: bool,
+    wait: bool,
+    until: str | None,
+    probe: bool,
+    yes: bool,
+) -> None:
+    """Set what is wanted of nodes. It holds for every action at once: other nodes than those up are left out."""
+    nodes, state, reason = _parted(words)
+    if not (nodes or group or rack):
+        raise click.UsageError("name nodes before the state, or use --group or --rack")
+    body: dict[str, Any] = {
+        "user": {"state": state, "reason": reason},
+        "condition": "safe" if safe else "force",
+        "wait": wait,
+        "probe": probe,
+        "until": None if until is None else _moment(until),
+        "nodes": nodes,
+        "group": group,
+        "rack": rack,
+    }
+    if not safe and not probe and not yes:
+        judged = server.send(
+            "PUT", _path(server, "states"), {}, json={**body, "condition": "safe", "probe": True}
+        ).json()
+        against = f" against: {judged['reason']}" if judged["reason"] else ""
+        which = f"{counted(len(judged['nodes']), 'node')} ({listed(judged['nodes'])})"
+        confirm(printable(f"site {server.where.site} at {server.where.url}: set {which} to {state}{against}?"), "--yes")
+    found = server.send("PUT", _path(server, "states"), {}, json=body).json()
+    if output != OutputFormat.TABLE:
+        show_data(found, output, lambda _: None)
+    if not found["modified"]:
+        raise Failed(f"nothing was set: {found['reason']}")
+    if output == OutputFormat.TABLE:
+        verb = "would be set" if probe else "set"
+        which = f"{counted(len(found['nodes']), 'node')} {verb} to {state}: {listed(found['nodes'])}"
+        click.echo(printable(which))
+        if found["missing"]:
+            click.echo(printable(f"it holds for actions now, and is not published yet: {found['missing']}"), err=True)
+
+
+def _parted(words: tuple[str, ...]) -> tuple[list[str], str, str]:
+    """Part the words into nodes, state and reason. Raises `click.UsageError`: none of them is a state."""
+    for place, word in enumerate(words):
+        if word in STATES and (place + 1 < len(words) or word == "up"):
+            named = [name.removeprefix("node/") for name in words[:place]]
+            if len(named) > 1 and named[0] == "node":
+                named = named[1:]
+            return node_names(",".join(named)) or [] if named else [], word, " ".join(words[place + 1 :])
+    if words[-1] in STATES:
+        raise click.UsageError(f"say why, behind the state: … {words[-1]} 'new disk'")
+    raise click.UsageError(f"which state: {', '.join(STATES)}? Names of nodes come before it, the reason behind it")
+
+
+def _moment(text: str) -> str:
+    units = {"m": "minutes", "h": "hours", "d": "days"}
+    if text[-1:] in units and text[:-1].isdigit():
+        return (datetime.now(UTC) + timedelta(**{units[text[-1]]: int(text[:-1])})).isoformat(timespec="seconds")
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise click.UsageError(
+            f"--until {text!r} is no time: write 2026-03-02T12:00:00+00:00, or 90m, 8h, 2d"
+        ) from error
+    return (moment if moment.tzinfo is not None else moment.astimezone()).isoformat()
