@@ -10,6 +10,7 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from site_store.events import EventKind, NewEvent
@@ -27,6 +28,9 @@ log = logging.getLogger("slipway.controller")
 
 LONGEST_UNSEEN: Final = 30.0
 """Seconds after which a new leader publishes though the provisioner has not answered: states stay as they were."""
+PRUNE_EVERY: Final = 3600.0
+"""Seconds between two looks for versions that are older than a month in the log."""
+_KEPT: Final = timedelta(days=30)
 NODES_EVERY: Final = 60.0
 """Seconds after which the site's nodes are read again though no revision came: one may have been removed."""
 
@@ -51,6 +55,7 @@ class SiteLeader:
     _capacities: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     _published: SiteViewRecord | None = None
     _nodes_read: float = 0.0
+    _pruned: float = 0.0
 
     @property
     def is_ready(self) -> bool:
@@ -80,6 +85,9 @@ class SiteLeader:
         if pulse.listed_at is not None and (before is None or before.listed_at != pulse.listed_at):
             self._take_list(states, now)
         self._keep(states, now, gone)
+        if now - self._pruned > PRUNE_EVERY:
+            self.store.site_views.prune(self.held, self.site, pulse.now - _KEPT)
+            self._pruned = now
         self._pulse = pulse
         return self._publish(states, pulse, now)
 

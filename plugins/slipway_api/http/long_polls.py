@@ -59,7 +59,13 @@ class LongPolls:
         return len(self._watches)
 
     async def wait(
-        self, scope: Hashable, read: Callable[[], str], since: str, seconds: float, longest: float = LONGEST_WAIT
+        self,
+        scope: Hashable,
+        read: Callable[[], str],
+        since: str,
+        seconds: float,
+        longest: float = LONGEST_WAIT,
+        is_new: Callable[[str], bool] | None = None,
     ) -> bool:
         """Wait until a scope's change token is another than `since`; tell whether it is.
 
@@ -69,9 +75,11 @@ class LongPolls:
         read : returns its token now. It may block, and is called in a thread. What it raises is raised here.
         since : the token that the caller knows.
         seconds, longest : for how long, and at most.
+        is_new : whether a token ends the wait; None: any other than `since` does.
         """
         watch = self._watches.setdefault(scope, _Watch())
         watch.waiting += 1
+        ends = is_new or since.__ne__
         try:
             # Noted before the first look: what changes right behind it is not missed.
             changed = watch.changed
@@ -80,7 +88,7 @@ class LongPolls:
                 watch.token = token
                 watch.task = asyncio.create_task(self._watch(scope, watch, read))
             async with asyncio.timeout(min(seconds, longest)):
-                while token == since:
+                while not ends(token):
                     await changed.wait()
                     if watch.failure is not None:
                         raise watch.failure

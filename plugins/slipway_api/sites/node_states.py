@@ -67,7 +67,7 @@ class StateAnswer(BaseModel):
     modified: bool = Field(examples=[True])
     reason: str = Field(description="What speaks against it; what force has overridden.", examples=[""])
     nodes: list[str] = Field(examples=[["n1"]])
-    published: bool = Field(description="Whether a published version has it.")
+    published: bool = Field(description="Whether a published version has it.", examples=[True])
     missing: str | None = Field(description="What is missing until one has it.", examples=[None])
 
 

@@ -13,15 +13,18 @@ from pathlib import Path
 
 import httpx
 import pytest
+import requests
 
 from site_engine.controller import NAME, USER
 from site_store import ActionState, SiteStore
 from site_store.abort import CLOSE
 from site_store.dialects import database_time
 from site_store.tables import lease
-from tests.integration.api.airflow_runs import AirflowRuns, commit, create
+from site_store.user_states import lease_of
+from tests.integration.api.airflow_runs import DESIGN, AirflowRuns, commit, create
 from tests.integration.api.conftest import PASSWORD
 from tests.support.processes import tied
+from tests.support.simulators import Simulator
 
 pytestmark = pytest.mark.usefixtures("dags", "connected")
 
@@ -172,8 +175,28 @@ def test_it_asks_every_sites_provisioner(store: SiteStore, started: Start, dead:
     assert "unhealthy" in str(found["airflow: scheduler"])
 
 
+def test_it_leads_the_site_and_publishes_what_its_provisioner_lists(
+    store: SiteStore, started: Start, viewer: httpx.Client, connected: Simulator, tmp_path: Path
+) -> None:
+    commit(store)
+    design = tmp_path / "site.yaml"
+    design.write_text(DESIGN)
+    requests.post(f"{connected.url}/api/v1.0/validatedesign", json={"href": design.as_uri()}, timeout=10)
+    connected.post("nodes/n1", {"status": "Deployed"})
+    process = started()
+    process.wait_for("Site default: version ")
+    found = viewer.get("/api/v1.0/sites/default/state").json()
+    assert {name: one["state"] for name, one in found["nodes"].items()} == {"n1": "up", "n2": "down", "n3": "down"}
+    assert process.end(signal.SIGTERM) == 0
+    held = store.leases.get(lease_of("default"))
+    assert held is not None
+    assert held.epoch == found["epoch"]
+    assert held.expires_at <= store._database.read(database_time), "the next one need not wait"
+
+
 def test_it_imports_no_airflow(tmp_path: Path) -> None:
-    code = "import sys; import slipway_cli.controller, site_engine.controller, site_engine.operations.run; " + (
+    modules = ("slipway_cli.controller", "site_engine.controller", "site_engine.node_states.leaders")
+    code = f"import sys; import {', '.join(modules)}, site_engine.operations.run; " + (
         "print(sorted(name for name in sys.modules if name.partition('.')[0] in ('airflow', 'fastapi')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)

@@ -112,7 +112,7 @@ def test_operations_that_began_are_found_once(store: SiteStore, site: Scenario) 
     assert store.site_views.pulse(SITE).op == 0
     record = site.open(site.running({"a": ["n1", "n2"]}), "a")
     begun = site.begin(record, Phase.PREPARE)
-    assert store.site_views.began_since(SITE, 0) == (begun.op, {"n1", "n2"})
+    assert store.site_views.began_since(SITE, 0) == (begun.op, frozenset({"n1", "n2"}))
     assert store.site_views.began_since(SITE, begun.op) == (begun.op, frozenset())
     assert store.site_views.pulse(SITE).op == begun.op
 

@@ -1,0 +1,161 @@
+"""The loop over all sites: who leads which, when a provisioner is asked, and what a failure leaves as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from site_engine.errors import EngineError
+from site_engine.node_states.leaders import BACK_OFF, POLL_SECONDS, Poll, SiteLeaders
+from site_store import Lease, SiteStore, StoreUnavailable
+from site_store.user_states import lease_of
+from strategy_lib.node_states.publication import Version
+from tests.integration.site_store.scenario import SITE, FakeClock
+from tests.support.revisions import commit_design
+from tests.support.sites import group, node, site
+from tests.support.stores import new_store
+
+
+class AtOnce(ThreadPoolExecutor):
+    """Does what it is given before it returns."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        try:
+            done.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - as a pool does
+            done.set_exception(error)
+        return done
+
+
+class Site:
+    """A site whose provisioner lists one node, and controllers whose looks and time the test makes."""
+
+    def __init__(self, store: SiteStore, clock: FakeClock) -> None:
+        self.store, self.clock = store, clock
+        self.asked: list[tuple[str, str]] = []
+        self.times: list[float] = []
+        self.failure: Exception | None = None
+        self.word = "Deployed"
+        commit_design(store, SITE, site([node("n1")], [group("g", ["n1"])], region=SITE))
+        self._pool = AtOnce()
+
+    def observe(self, name: str, held: Lease) -> None:
+        self.asked.append((name, held.owner))
+        self.times.append(self.clock().timestamp())
+        if self.failure is not None:
+            raise self.failure
+        self.store.provisioner_lists.save(name, "c", {"n1": {"status": self.word, "power": "on", "condition": "other"}})
+
+    def controller(self, owner: str) -> SiteLeaders:
+        return SiteLeaders(self.store, owner, self.observe, monotonic=lambda: self.clock().timestamp())
+
+    def look(self, leaders: SiteLeaders, after: float = 0.0) -> None:
+        if after:
+            self.clock.move(after)
+        leaders.look(self._pool)
+
+    def version(self) -> Version | None:
+        return self.store.site_views.versions().get(SITE)
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Site]:
+    clock = FakeClock()
+    with SiteStore.open(new_store(tmp_path), clock) as store:
+        yield Site(store, clock)
+
+
+def test_one_of_two_leads_and_the_other_follows_when_the_lease_has_run_out(here: Site) -> None:
+    first, second = here.controller("first"), here.controller("second")
+    here.look(first)
+    here.look(second)
+    assert (first.led(), second.led()) == ((SITE,), ())
+    here.look(first, 1)
+    before = here.version()
+    assert before is not None
+    assert before.number == 1
+    here.look(second, 9.5)
+    assert second.led() == (SITE,)
+    here.look(second, 1)
+    after = here.version()
+    assert after is not None
+    assert after > before
+    assert after.number == 2, "numbers go on over epochs"
+    here.look(first, 0.5)
+    assert first.led() == (), "who was replaced writes nothing, and leads no more"
+    assert here.version() == after
+
+
+def test_a_lease_is_renewed_while_its_owner_looks(here: Site) -> None:
+    first, second = here.controller("first"), here.controller("second")
+    for _ in range(8):
+        here.look(first, 3)
+        here.look(second)
+    assert (first.led(), second.led()) == ((SITE,), ())
+    held = here.store.leases.get(lease_of(SITE))
+    assert held is not None
+    assert held.owner == "first"
+
+
+def test_a_provisioner_that_fails_changes_no_state_and_is_asked_again_with_growing_pauses(here: Site) -> None:
+    leaders = here.controller("me")
+    here.look(leaders)
+    here.look(leaders, 1)
+    published = here.version()
+    here.failure = EngineError("the provisioner is away")
+    here.word = "Ready"
+    asked = len(here.asked)
+    for _ in range(25):
+        here.look(leaders, 1)
+    times = here.times[asked:]
+    gaps = [after - before for before, after in pairwise(times)]
+    assert gaps == sorted(gaps)
+    assert gaps[-1] >= BACK_OFF[-1] > gaps[0]
+    assert here.version() == published
+    here.failure = None
+    for _ in range(20):
+        here.look(leaders, 1)
+    newest = here.version()
+    assert newest is not None
+    assert newest != published
+
+
+def test_a_site_that_was_stopped_at_is_led_by_the_next_at_once(here: Site) -> None:
+    first, second = here.controller("first"), here.controller("second")
+    first.run(lambda _seconds: True)
+    assert first.led() == ()
+    here.look(second)
+    assert second.led() == (SITE,)
+
+
+def test_a_store_that_does_not_answer_ends_nothing(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    leaders = here.controller("me")
+    here.look(leaders)
+
+    def away(_site: str) -> None:
+        raise StoreUnavailable("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(here.store.site_views, "pulse", away)
+        here.look(leaders, 1)
+    assert here.version() is None
+    here.look(leaders, 1)
+    assert here.version() is not None
+
+
+def test_a_provisioner_is_busy_with_questions_for_a_tenth_of_its_time() -> None:
+    poll = Poll()
+    poll.ended(0.1, None)
+    assert poll.due == pytest.approx(POLL_SECONDS)
+    poll.began = 100
+    poll.ended(104, None)
+    assert poll.due == pytest.approx(104 + 36)
+    for pause in (*BACK_OFF, BACK_OFF[-1]):
+        poll.ended(200, EngineError("away"))
+        assert poll.due == pytest.approx(200 + pause)

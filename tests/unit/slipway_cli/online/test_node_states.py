@@ -1,0 +1,128 @@
+"""`slipway get site-state`, `get node-state` and `set node-state`: what is sent, shown, and asked before force."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.unit.slipway_cli.conftest import Slipway
+from tests.unit.slipway_cli.online.conftest import AT, Server
+
+STATE = "/sites/lab-7/state"
+STATES = "/sites/lab-7/states"
+VIEW: dict[str, Any] = {
+    "epoch": 7,
+    "version": 3,
+    "published": AT,
+    "digest": "d",
+    "site": "lab-7",
+    "state": "up",
+    "reason": "",
+    "nodes": {
+        "n1": {"state": "up", "rack": "r1"},
+        "n2": {"state": "maintenance", "reason": "new disk", "rack": "r2"},
+    },
+}
+DONE = {"modified": True, "reason": "", "nodes": ["n1"], "published": True, "missing": None}
+
+
+def test_the_nodes_that_are_not_up_are_listed(slipway: Slipway, server: Server) -> None:
+    server.on("GET", STATE, VIEW)
+    lines = slipway("get", "site-state", "--site", "lab-7").stdout.splitlines()
+    assert lines[:2] == ["site lab-7: up", "version 7.3, published 2026-03-01 12:00:00 UTC; 2 nodes, 1 up"]
+    assert [line.split() for line in lines if "new disk" in line] == [["n2", "maintenance", "r2", "new", "disk"]]
+    assert not any("n1" in line for line in lines)
+
+
+def test_watching_shows_each_newer_version_and_goes_on_after_silence(slipway: Slipway, server: Server) -> None:
+    server.on("GET", STATE, VIEW)
+    server.on("GET", STATE, None, 204)
+    newer = {**VIEW, "version": 4, "since": "7.3", "nodes": {"n1": {"state": "down", "reason": "why"}, "n2": None}}
+    server.on("GET", STATE, newer)
+    server.refuse("GET", STATE, 503, "over")
+    result = slipway("get", "site-state", "--watch", "--site", "lab-7")
+    assert result.stdout.splitlines()[-2:] == [
+        "2026-03-01 12:00:00 7.4 n1 down: why",
+        "2026-03-01 12:00:00 7.4 n2 gone",
+    ]
+    asked = [str(call.request.url).partition("?")[2] for call in server.mock.calls]
+    assert asked[:4] == ["", "since=7.3&wait=60.0", "since=7.3&wait=60.0", "since=7.4&wait=60.0"]
+
+
+def test_the_three_states_of_a_node(slipway: Slipway, server: Server) -> None:
+    found = {
+        "site": "lab-7",
+        "node": "n2",
+        "reported": {"state": "up", "reason": "Deployed, power on", "since": AT},
+        "user": {"state": "maintenance", "reason": "new disk", "since": AT},
+        "set_by": "ann",
+        "until": AT,
+        "generated": {"state": "maintenance", "reason": "new disk", "since": AT},
+        "crashes": 2,
+    }
+    server.on("GET", "/sites/lab-7/nodes/n2/state", found)
+    text = slipway("get", "node-state", "node/n2", "--site", "lab-7").stdout
+    assert "Deployed, power on" in text
+    assert "new disk (set by ann, until 2026-03-01 12:00:00 UTC)" in text
+    assert text.splitlines()[-1] == "crashes: 2"
+
+
+@pytest.mark.parametrize(
+    ("words", "nodes", "state", "reason"),
+    [
+        (("n1", "maintenance", "new disk"), ["n1"], "maintenance", "new disk"),
+        (("node/n1,n2", "retired", "old", "box"), ["n1", "n2"], "retired", "old box"),
+        (("node", "n1", "up"), ["n1"], "up", ""),
+    ],
+)
+def test_nodes_state_and_reason_are_told_apart(
+    slipway: Slipway, server: Server, words: tuple[str, ...], nodes: list[str], state: str, reason: str
+) -> None:
+    server.on("PUT", STATES, {**DONE, "nodes": nodes})
+    result = slipway("set", "node-state", *words, "--site", "lab-7")
+    sent = json.loads(server.request.body)
+    assert (sent["nodes"], sent["user"]) == (nodes, {"state": state, "reason": reason})
+    assert (sent["condition"], sent["wait"], sent["probe"]) == ("safe", True, False)
+    assert f"set to {state}" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("n1", "maintenance"), "say why, behind the state"),
+        (("n1", "n2"), "which state: up, retired, maintenance, down?"),
+        (("up",), "name nodes before the state, or use --group or --rack"),
+        (("n1", "down", "x", "--until", "soon"), "--until 'soon' is no time"),
+    ],
+)
+def test_what_is_missing_is_said_before_anything_is_sent(
+    slipway: Slipway, server: Server, words: tuple[str, ...], said: str
+) -> None:
+    result = slipway("set", "node-state", *words, "--site", "lab-7")
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert len(server.mock.calls) == 0
+
+
+def test_a_refusal_ends_with_1_and_says_why(slipway: Slipway, server: Server) -> None:
+    server.on("PUT", STATES, {**DONE, "modified": False, "published": False, "reason": "n1: action A works on it"})
+    result = slipway("set", "node-state", "n1", "maintenance", "x", "--site", "lab-7")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "nothing was set: n1: action A works on it" in result.stderr
+
+
+def test_force_says_what_it_overrides_and_asks(slipway: Slipway, server: Server) -> None:
+    judged = {**DONE, "published": False, "reason": "n1: something is deployed on it"}
+    server.on("PUT", STATES, judged)
+    arguments = ("set", "node-state", "n1", "down", "broken", "--force", "--site", "lab-7")
+    result = slipway(*arguments, stdin="n\n")
+    assert result.exit_code == 1
+    assert "n1: something is deployed on it" in result.stderr
+    assert [json.loads(call.request.body or "")["probe"] for call in server.mock.calls] == [True]
+    server.on("PUT", STATES, {**judged, "missing": "no controller leads the site"}, 202)
+    done = slipway(*arguments, "--yes")
+    assert done.exit_code == 0
+    assert "it holds for actions now, and is not published yet: no controller leads the site" in done.stderr
+    assert json.loads(server.request.body)["condition"] == "force"
