@@ -114,6 +114,7 @@ def _why_not(record: NodeRecord, listed: NodeList, *, named: bool) -> str | None
 def _require_wanted(site: str, nodes: Collection[str], wanted: Collection[str]) -> None:
     unknown = sorted(set(nodes).difference(wanted))
     if unknown:
-        hint = did_you_mean(unknown[0], tuple(wanted), "it has none")
+        listed = f"it has {len(wanted)}, which `slipway get nodes` lists" if wanted else "it has none"
+        hint = did_you_mean(unknown[0], tuple(wanted), listed)
         more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
         raise NodesNotWanted(f"the design of site {site} has no node {unknown[0]!r}{more}; {hint}")
