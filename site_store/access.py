@@ -25,6 +25,7 @@ from site_store.tables import (
     site,
     site_group,
     site_group_node,
+    user_state,
 )
 from strategy_lib.goals.actors import Access, Actor, may
 
@@ -42,9 +43,13 @@ DESIGN_TABLES: frozenset[Table] = frozenset(
         object_use,
         site_group,
         site_group_node,
+        user_state,
     }
 )
-"""What is wanted. Of the table `node`, which has both, `wanted_*` is written by `Revisions.commit` alone."""
+"""What is wanted, by a design or by an administrator.
+
+Of the table `node`, which has both wishes and feedback, `wanted_*` is written by `Revisions.commit` alone.
+"""
 
 
 def require(actor: Actor | None, access: Access, *, named: bool = True) -> None:

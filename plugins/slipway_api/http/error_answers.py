@@ -230,6 +230,7 @@ _WORDS = {
     NAME_PATTERN: f"a name: up to {LONGEST_NAME} letters, digits, _ . and -, beginning with a letter or digit",
     "^[0-9A-Za-z]{26}$": "the id of an action: 26 letters and digits",
     "^(all|[0-9]{1,3})$": "a number of levels from 0 to 999, or all",
+    r"^\d{1,18}\.\d{1,18}$": "a version as the view has it, epoch and version: 1763836800.7",
 }
 
 
