@@ -17,6 +17,7 @@ from site_store import SiteStore
 from site_store.tables import metadata
 from tests.integration.site_store.racing import CALLERS
 from tests.integration.site_store.scenario import FakeClock, Scenario
+from tests.support.processes import guarded
 
 HERE = Path(__file__).parent
 # Where the engines may well differ: SQL by hand, what a kill leaves. Elsewhere SQLite is for `make endurance`.
@@ -63,12 +64,16 @@ def postgresql_server() -> Iterator[str]:
     # The path of its socket must stay below 100 characters, which pytest's own directories may exceed.
     with tempfile.TemporaryDirectory(prefix="slipway-pg-") as directory:
         server = get_server(directory)
-        try:
-            # Nothing of this is kept, so nothing need be waited for until it is on the disk.
-            _administer(server.get_uri(), "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
-            yield server.get_uri()
-        finally:
-            server.cleanup()
+        pid = server.get_pid()
+        assert pid is not None
+        # It leads a group of its own, which nobody would end after a kill of the test process.
+        with guarded(pid):
+            try:
+                # Nothing of this is kept, so nothing need be waited for until it is on the disk.
+                _administer(server.get_uri(), "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
+                yield server.get_uri()
+            finally:
+                server.cleanup()
 
 
 @pytest.fixture(scope="session")
