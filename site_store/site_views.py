@@ -74,6 +74,7 @@ class Pulse:
     listed_at : when its provisioner's list was read last, None where it never was.
     users : how many user states there are, and when the last one was set.
     op : its newest operation.
+    provisioner : the connection whose list that was, None where none was read.
     """
 
     now: datetime
@@ -81,6 +82,7 @@ class Pulse:
     listed_at: datetime | None
     users: tuple[int, datetime | None]
     op: int
+    provisioner: str | None
 
 
 class SiteViews(Repository):
@@ -89,16 +91,19 @@ class SiteViews(Repository):
     def pulse(self, site: str) -> Pulse:
         """Return what tells a leader whether anything of its site is new, in one statement."""
         newest = select(func.max(revision.c.number)).where(revision.c.site == site).scalar_subquery()
-        listed = select(provisioner_list.c.read_at).where(provisioner_list.c.site == site).scalar_subquery()
+        list_of_site = provisioner_list.c.site == site
+        listed = select(provisioner_list.c.read_at).where(list_of_site).scalar_subquery()
+        provisioner = select(provisioner_list.c.connection).where(list_of_site).scalar_subquery()
         mine = user_state.c.site == site
         users = select(func.count()).where(mine).scalar_subquery()
         last = select(func.max(user_state.c.set_at)).where(mine).scalar_subquery()
         op = select(func.max(operation.c.op)).where(operation.c.site == site).scalar_subquery()
-        query = select(newest, listed, users, last, op)
+        query = select(newest, listed, users, last, op, provisioner)
 
         def work(tx: Connection) -> Pulse:
             found = tx.execute(query).one()
-            return Pulse(self._shared_now(tx), found[0] or 0, found[1], (found[2], found[3]), found[4] or 0)
+            users_now = (found[2], found[3])
+            return Pulse(self._shared_now(tx), found[0] or 0, found[1], users_now, found[4] or 0, found[5])
 
         return self._database.read(work)
 

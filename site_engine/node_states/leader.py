@@ -62,6 +62,11 @@ class SiteLeader:
         """Whether it has published a version of its own: until then safe changes are refused."""
         return self._published is not None and self._published.version.epoch == self.held.epoch
 
+    @property
+    def provisioner(self) -> str | None:
+        """The provisioner that listed the nodes last; several sites may share one."""
+        return None if self._pulse is None else self._pulse.provisioner
+
     def look(self) -> SiteViewRecord | None:
         """Take in what is new, judge, and publish what is due; return the version that was published, if one was.
 

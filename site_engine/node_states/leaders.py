@@ -1,11 +1,13 @@
 """All sites that this process leads or waits to lead: their leases, their looks, and the questions to provisioners.
 
-One thread looks at every site, twice a second; what may take long, the questions, is done by a few others.
+One thread looks at every site, twice a second where there are few; what may take long, the questions, is done by a few
+others. Sites that share a provisioner take turns.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,13 +26,15 @@ log = logging.getLogger("slipway.controller")
 
 LEASE_SECONDS: Final = 10.0
 TICK: Final = 0.5
-"""Seconds between two looks at a site."""
+"""Seconds between two looks at a site, at least."""
+LONGEST_TICK: Final = 1.0
+"""Seconds between them at most, where so many sites are led that the looks would keep a processor busy."""
 SITES_EVERY: Final = 5.0
 """Seconds between two looks for new sites, and for leases that are free."""
 POLL_SECONDS: Final = 5.0
 """Seconds between two questions to a provisioner, at least."""
 BUSY_SHARE: Final = 0.1
-"""A provisioner is busy with our questions for this share of its time at most."""
+"""A provisioner is busy with our questions for this share of its time at most; looks keep a processor as busy."""
 BACK_OFF: Final = (0.1, 0.25, 1.0, 5.0)
 """Seconds to wait after so many failed questions in a row."""
 MOST_ASKED: Final = 8
@@ -41,30 +45,36 @@ Observe = Callable[[str, "Lease"], None]
 
 @dataclass(slots=True)
 class Poll:
-    """The questions to one provisioner.
+    """The questions about one site.
 
     Attributes
     ----------
     due : when the next one is, on the loop's clock.
     failures : how many failed in a row.
-    began : when the present one was asked.
+    took : seconds that the last one took.
+    provisioner : the one that was asked, as far as it is known.
     answer : of the present one, None while there is none.
     """
 
     due: float = 0.0
     failures: int = 0
-    began: float = 0.0
+    took: float = 0.0
+    provisioner: str = ""
     answer: Future[None] | None = None
 
     def ended(self, now: float, problem: Exception | None) -> None:
         """Settle when the next question is: so that the provisioner is not kept busy, and soon after a failure."""
-        took = now - self.began
         if problem is not None:
             self.failures += 1
             self.due = now + BACK_OFF[min(self.failures, len(BACK_OFF)) - 1]
         else:
             self.failures = 0
-            self.due = now + max(POLL_SECONDS - took, took * (1 / BUSY_SHARE - 1))
+            self.due = now + max(POLL_SECONDS - self.took, self.rest)
+
+    @property
+    def rest(self) -> float:
+        """Seconds that the provisioner is then left alone by this and other sites."""
+        return self.took * (1 / BUSY_SHARE - 1)
 
 
 @dataclass
@@ -85,6 +95,7 @@ class SiteLeaders:
     _led: dict[str, SiteLeader] = field(default_factory=dict)
     _renewed: dict[str, float] = field(default_factory=dict)
     _polls: dict[str, Poll] = field(default_factory=dict)
+    _free: dict[str, float] = field(default_factory=dict)
     _sites_due: float = 0.0
     _away: bool = False
 
@@ -100,7 +111,8 @@ class SiteLeaders:
             while True:
                 began = self.monotonic()
                 self.look(pool)
-                if pause(max(0.0, TICK - (self.monotonic() - began))):
+                took = self.monotonic() - began
+                if pause(max(TICK - took, min(took * (1 / BUSY_SHARE - 1), LONGEST_TICK))):
                     return
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -114,7 +126,10 @@ class SiteLeaders:
                 self._take_free()
                 self._sites_due = self.monotonic() + min(SITES_EVERY, self.lease_seconds / 5)
             for leader in list(self._led.values()):
-                self._look_at(leader, pool)
+                self._look_at(leader)
+            # Who has waited longest comes first: of sites that share a provisioner each has its turn.
+            for leader in sorted(self._led.values(), key=lambda one: self._polls[one.site].due):
+                self._ask(leader, pool)
             if self._away:
                 log.info("The store answers again.")
                 self._away = False
@@ -139,7 +154,7 @@ class SiteLeaders:
             self._renewed[site] = self.monotonic()
             self._polls[site] = Poll()
 
-    def _look_at(self, leader: SiteLeader, pool: ThreadPoolExecutor) -> None:
+    def _look_at(self, leader: SiteLeader) -> None:
         site = leader.site
         try:
             if self.monotonic() - self._renewed[site] >= self.lease_seconds / 3:
@@ -149,12 +164,10 @@ class SiteLeaders:
         except LeaseLost as error:
             log.warning("This controller leads site %s no more: %s", site, error)
             self._forget(site)
-            return
         except StoreError:
             raise
         except Exception:
             log.exception("A look at site %s has failed, which is a defect of Slipway's.", site)
-        self._ask(leader, pool)
 
     def _ask(self, leader: SiteLeader, pool: ThreadPoolExecutor) -> None:
         site = leader.site
@@ -172,9 +185,20 @@ class SiteLeaders:
                 log.info("The provisioner of site %s lists its nodes again.", site)
             poll.ended(now, problem if isinstance(problem, Exception) else None)
             poll.answer = None
-        if now >= poll.due:
-            poll.began = now
-            poll.answer = pool.submit(self.observe, site, leader.held)
+            # One that does not answer is not busy: the pauses after failures are enough.
+            self._free[poll.provisioner] = now if problem is not None else now + poll.rest
+        provisioner = leader.provisioner or f"of site {site}"
+        if now >= poll.due and now >= self._free.get(provisioner, now):
+            poll.provisioner = provisioner
+            self._free[provisioner] = math.inf
+            poll.answer = pool.submit(self._observe, poll, site, leader.held)
+
+    def _observe(self, poll: Poll, site: str, held: Lease) -> None:
+        began = self.monotonic()
+        try:
+            self.observe(site, held)
+        finally:
+            poll.took = self.monotonic() - began
 
     def _give_up(self, leader: SiteLeader) -> None:
         self._forget(leader.site)
@@ -184,5 +208,8 @@ class SiteLeaders:
             log.warning("The lease of site %s could not be given up, and runs out: %s", leader.site, error)
 
     def _forget(self, site: str) -> None:
+        poll = self._polls.get(site)
+        if poll is not None and poll.answer is not None:
+            self._free.pop(poll.provisioner, None)
         for known in (self._led, self._renewed, self._polls):
             known.pop(site, None)

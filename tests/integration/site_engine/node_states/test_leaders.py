@@ -40,6 +40,7 @@ class Site:
         self.store, self.clock = store, clock
         self.asked: list[tuple[str, str]] = []
         self.times: list[float] = []
+        self.takes = 0.0
         self.failure: Exception | None = None
         self.word = "Deployed"
         commit_design(store, SITE, site([node("n1")], [group("g", ["n1"])], region=SITE))
@@ -48,6 +49,7 @@ class Site:
     def observe(self, name: str, held: Lease) -> None:
         self.asked.append((name, held.owner))
         self.times.append(self.clock().timestamp())
+        self.clock.move(self.takes)
         if self.failure is not None:
             raise self.failure
         self.store.provisioner_lists.save(name, "c", {"n1": {"status": self.word, "power": "on", "condition": "other"}})
@@ -149,11 +151,30 @@ def test_a_store_that_does_not_answer_ends_nothing(here: Site, monkeypatch: pyte
     assert here.version() is not None
 
 
+def test_sites_that_share_a_provisioner_take_turns_and_keep_it_busy_for_a_tenth_of_its_time(here: Site) -> None:
+    names = [SITE, *(f"{SITE}-{number}" for number in range(4))]
+    for name in names[1:]:
+        commit_design(here.store, name, site([node("n1")], [group("g", ["n1"])], region=name))
+    here.takes = 0.5
+    leaders = here.controller("me")
+    for _ in range(200):
+        here.look(leaders, 0.5)
+    # Until it has answered for a site, nobody knows which provisioner that is.
+    asked, times = here.asked[len(names) :], here.times[len(names) :]
+    assert all(after - before >= 5 for before, after in pairwise(times)), (
+        "0.5 s, and nine times that without a question"
+    )
+    turns = [name for name, _ in asked]
+    assert len(turns) > 2 * len(names)
+    assert turns == (turns[: len(names)] * len(turns))[: len(turns)], "each in its turn"
+    assert set(turns[: len(names)]) == set(names)
+
+
 def test_a_provisioner_is_busy_with_questions_for_a_tenth_of_its_time() -> None:
-    poll = Poll()
+    poll = Poll(took=0.1)
     poll.ended(0.1, None)
     assert poll.due == pytest.approx(POLL_SECONDS)
-    poll.began = 100
+    poll.took = 4
     poll.ended(104, None)
     assert poll.due == pytest.approx(104 + 36)
     for pause in (*BACK_OFF, BACK_OFF[-1]):
