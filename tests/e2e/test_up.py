@@ -54,7 +54,7 @@ class Up:
             runtime = read_runtime(self.home)
             return runtime is not None and runtime.state == "ready" and runtime.pid == self.process.pid
 
-        wait_until(ready, "ready", 120)
+        wait_until(ready, "ready")
         runtime = read_runtime(self.home)
         assert runtime is not None
         return runtime
@@ -117,7 +117,7 @@ def test_up_tells_how_to_log_in_and_leaves_nothing_behind(home: Path) -> None:
     runtime = up.wait_ready()
     up.process.kill()
     up.end()
-    wait_until(lambda: leftovers(home, sessions_of(runtime)) == [], "all processes gone after kill -9", 20)
+    wait_until(lambda: leftovers(home, sessions_of(runtime)) == [], "all processes gone after kill -9", 60)
 
     # And a third; now nobody gets a chance to clear up.
     up = Up(home)
@@ -129,7 +129,7 @@ def test_up_tells_how_to_log_in_and_leaves_nothing_behind(home: Path) -> None:
     for process in (guards[0].pid, runtime.pid):
         os.kill(process, signal.SIGKILL)
     up.end()
-    wait_until(lambda: leftovers(home, sessions_of(runtime)) == [], "all processes have ended by themselves", 30)
+    wait_until(lambda: leftovers(home, sessions_of(runtime)) == [], "all processes have ended by themselves", 60)
 
 
 def test_a_busy_port_is_reported_by_name(home: Path) -> None:
