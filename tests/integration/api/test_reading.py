@@ -24,8 +24,8 @@ PLACES = {
     "site": "default",
     "node": "n1",
 }
-#: They find nothing here: no validation is kept, the action has no report, and its step has not begun.
-NOTHING = ("/validations/{validation_id}", "/notedetails/{note_id}", "/logs", "/report")
+#: They find nothing here: no validation is kept, the action has no report, its step has not begun, nobody leads the site.
+NOTHING = ("/validations/{validation_id}", "/notedetails/{note_id}", "/logs", "/report", "/sites/{site}/state")
 
 
 class WroteSomething(StoreError):
