@@ -24,7 +24,7 @@ PLACES = {
     "site": "default",
     "node": "n1",
 }
-#: They find nothing here: no validation is kept, the action has no report, its step has not begun, nobody leads the site.
+#: They find nothing here: no validation is kept, the action has no report, its step has not begun, no site is led.
 NOTHING = ("/validations/{validation_id}", "/notedetails/{note_id}", "/logs", "/report", "/sites/{site}/state")
 
 
