@@ -67,6 +67,11 @@ def known_or_stored(kind: type[StrEnum], stored: str) -> str:
     return kind(stored) if stored in tuple(kind) else stored
 
 
+def group_state(stored: str) -> GroupState:
+    """Return a group's stored state; of a word that this version does not know: at work, which nothing builds upon."""
+    return GroupState(stored) if stored in tuple(GroupState) else GroupState.RUNNING
+
+
 def action_listing(row: Row[*tuple[Any, ...]]) -> ActionListing:
     """Return a row of `FACTS`, with `groups` and `steps` as JSON, as a value."""
     groups = sorted(json.loads(row.groups or "[]"))

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 
 from site_store.abort import interrupt_groups, interrupt_work, tell_group_failed
-from site_store.action_rows import read_action
+from site_store.action_rows import group_state, read_action
 from site_store.database import Repository
 from site_store.dialects import among
 from site_store.events import EventKind, NewEvent, write_events
@@ -144,7 +144,7 @@ class Groups(Repository):
             query = select(group_run.c.name, group_run.c.state).where(group_run.c.action_id == action_id)
             if names is not None:
                 query = query.where(among(tx, group_run.c.name, names))
-            return {name: GroupState(state) for name, state in tx.execute(query)}
+            return {name: group_state(state) for name, state in tx.execute(query)}
 
         return self._database.read(work)
 
@@ -166,7 +166,7 @@ class Groups(Repository):
         )
         return self._database.read(
             lambda tx: [
-                GroupStanding(row.name, row.position, GroupState(row.state), row.attempt_key, row.map_index)
+                GroupStanding(row.name, row.position, group_state(row.state), row.attempt_key, row.map_index)
                 for row in tx.execute(query)
             ]
         )

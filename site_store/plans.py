@@ -24,6 +24,7 @@ from sqlalchemy import (
     update,
 )
 
+from site_store.action_rows import group_state
 from site_store.dialects import among, names, names_parameter, names_value, pairs
 from site_store.errors import GroupNotFound
 from site_store.node_status import expect_provisioner, planned_version, provisioner_owner
@@ -37,6 +38,8 @@ from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, GroupState, Phase, Reason
 from strategy_lib.strategy import group_to_data
 from strategy_lib.strategy_parser import group_from_data
+
+_STATES, _REASONS = tuple(GroupState), tuple(Reason)
 
 
 def read_groups(tx: Connection, action_id: str, name: str | None = None) -> list[GroupRecord]:
@@ -191,8 +194,8 @@ def _record(row: Row[*tuple[Any, ...]], nodes: tuple[str, ...], phases_done: fro
         critical=row.critical,
         definition=group_from_data(row.definition),
         nodes=nodes,
-        state=GroupState(row.state),
-        reason=None if row.reason is None else Reason(row.reason),
+        state=group_state(row.state),
+        reason=Reason(row.reason) if row.reason in _REASONS else None,
         attempt=row.attempt,
         attempt_key=row.attempt_key,
         criteria=tuple(
@@ -204,4 +207,6 @@ def _record(row: Row[*tuple[Any, ...]], nodes: tuple[str, ...], phases_done: fro
         phases_done=phases_done,
         map_index=row.map_index,
         plan=GroupPlan.from_data(row.plan),
+        unknown_state="" if row.state in _STATES else row.state,
+        unknown_reason="" if row.reason is None or row.reason in _REASONS else row.reason,
     )

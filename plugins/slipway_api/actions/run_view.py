@@ -256,14 +256,14 @@ def _counts_as_closed(states: Mapping[NodeState, int]) -> dict[NodeState, int]:
 
 def _group(group: GroupRecord, states: Mapping[NodeState, int]) -> dict[str, Any]:
     phase = None
-    if group.state.value == "running":
+    if group.stored_state == GroupState.RUNNING:
         phase = "deploy" if Phase.PREPARE in group.phases_done or states[NodeState.DEPLOYING] else "prepare"
     return {
         "name": group.name,
         "critical": group.critical,
         "depends_on": list(group.definition.depends_on),
-        "state": group.state.value,
-        "reason": group.reason.value if group.reason else None,
+        "state": group.stored_state,
+        "reason": group.stored_reason,
         "phase": phase,
         "attempt": group.attempt,
         "counts": {"total": len(group.nodes), **{state.value: number for state, number in states.items()}},

@@ -253,7 +253,7 @@ def describe(store: SiteStore, airflow: AirflowClient, action: ActionRecord, ver
     except AirflowApiError as error:
         log.warning("Action %s is shown as it stands in the store: %s", action.id, error)
     view = run_view(store, action, with_report=False)
-    groups = [(group["name"], GroupState(group["state"])) for group in view["groups"]]
+    groups = [(group["name"], group["state"]) for group in view["groups"]]
     mapped = {group["name"]: group["map_index"] for group in view["groups"] if group["map_index"] is not None}
     steps = shown_steps(action, groups, instances, store.steps.of_action(action.id), mapped)
     notes = notes_by_subject(store, action.id, verbosity)

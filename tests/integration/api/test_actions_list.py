@@ -76,6 +76,20 @@ def test_rule_27_a_stored_state_that_nobody_knows_is_listed_as_undefined(
     assert [one["id"] for one in listed(user)] == [made.id, good]
 
 
+@pytest.mark.parametrize("word", ["state", "reason"])
+def test_rule_27_an_action_with_a_word_of_a_group_that_nobody_knows_is_described(
+    user: httpx.Client, store: SiteStore, word: str
+) -> None:
+    made = store.actions.create("deploy_site", "default", 1, {}, "op", context_marker=None, exclusive=True)
+    plan(store, made.id)
+    control = (group_run.c.action_id == made.id) & (group_run.c.name == "control")
+    store._database.write(lambda tx: tx.execute(update(group_run).where(control).values({word: "bogus"})))
+    answer = user.get(f"{ACTIONS}/{made.id}")
+    assert answer.status_code == 200, answer.text
+    groups = {group["name"]: group for group in answer.json()["groups"]}
+    assert (groups["control"][word], groups["compute"][word]) == ("bogus", {"state": "pending", "reason": None}[word])
+
+
 def test_pages_lead_from_one_to_the_next(user: httpx.Client, store: SiteStore) -> None:
     expected, found, url = over(store, 5), [], f"{ACTIONS}?limit=2&verbosity=1"
     while url:
